@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from html import escape
 from typing import Any, ClassVar, dataclass_transform
 
@@ -12,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.arrays import FloatArray
+from relfit.sealed import seal_arrays, seal_tables
 
 __all__ = ["Interval", "Result", "json_ready", "key_columns", "records"]
 
@@ -21,7 +23,8 @@ class Result:
     """Base of all results: frozen dataclasses that know their numbers, and nothing of files or figures.
 
     A class on this base is such a dataclass by that alone: it needs no decorator. It states its fields, `headline` (the
-    sentence that report, figure and command quote) and `to_frame`; the rest follows.
+    sentence that report, figure and command quote) and `to_frame`; the rest follows. Its arrays are read only, and its
+    tables are handed out as copies.
     """
 
     _not_in_json: ClassVar[tuple[str, ...]] = ()
@@ -33,6 +36,9 @@ class Result:
     def __init_subclass__(cls, *, kw_only: bool = False, **others: Any) -> None:
         super().__init_subclass__(**others)
         dataclass(frozen=True, eq=False, repr=False, kw_only=kw_only)(cls)
+        seal_tables(cls)
+        if "__init__" in vars(cls):
+            cls.__init__ = _then_sealed(cls.__init__)  # type: ignore[method-assign]
 
     @property
     def headline(self) -> str:
@@ -67,6 +73,15 @@ class Result:
         table = self.to_frame()
         index = not isinstance(table.index, pd.RangeIndex)
         return sentences + table.to_html(max_rows=20, index=index, float_format="{:.4g}".format, escape=True)
+
+
+def _then_sealed(init: Callable[..., None]) -> Callable[..., None]:
+    @wraps(init)
+    def made(self: Result, *arguments: Any, **named: Any) -> None:
+        init(self, *arguments, **named)
+        seal_arrays(self)
+
+    return made
 
 
 class Interval(Result):

@@ -24,7 +24,7 @@ from relfit.independence.thresholds import ALPHA, LEAST_FAILURES, held_to
 from relfit.lifedata import LifeData
 from relfit.results import Result
 from relfit.screening import incidents as join_records
-from relfit.second_process import SecondProcess, later
+from relfit.tables import made_once
 from relfit.text import count, percent
 
 if TYPE_CHECKING:
@@ -152,6 +152,7 @@ class Dependence(Result):
         return pd.DataFrame(rows, columns=["part", "question", "status", "depends", "finding"])
 
 
+@made_once
 def dependence(
     log: FailureLog,
     *,
@@ -160,7 +161,6 @@ def dependence(
     method: str = "spearman",
     incidents: Incidents | None = None,
     rng: Seed = 0,
-    second: SecondProcess | None = None,
 ) -> Dependence:
     """Whether failures of a log depend on each other, between nodes and along time.
 
@@ -182,8 +182,6 @@ def dependence(
     rng : int or numpy.random.Generator
         For random logs, and for the 4,000 nodes whose pairs are correlated where there are more. The same seed gives
         the same numbers whatever the number of threads.
-    second : relfit.second_process.SecondProcess, optional
-        Looks along time meanwhile; the answers are the same.
 
     Returns
     -------
@@ -232,17 +230,13 @@ def dependence(
     def together(per: str, rng: np.random.Generator) -> Cofailures:
         return cofailures(log, window, per, n_resamples=resamples, rng=rng, failures=instants(once=False))
 
-    serial: Callable[[], SerialTests] = later(second, _serial, series, streams[3])
-    pooled: Callable[[], PooledTests] | None = None
-    if failures is not None:
-        pooled = later(second, pooled_tests, failures.once(), n_resamples=resamples, rng=streams[4])
     column = place if place is not None else next((name for name in _PLACES if name in log.attributes), None)
     parts: dict[str, Any] = {
         "correlation": part("correlation", lambda: _correlation(series, method, streams[0], notes)),
         "cofailure": part("cofailure", lambda: together("system", streams[1])),
         "place": None if column is None else part("place", lambda: together(column, streams[2])),
-        "serial": part("serial", serial),
-        "pooled": part("pooled", instants if pooled is None else pooled),
+        "serial": part("serial", lambda: _serial(series, streams[3])),
+        "pooled": part("pooled", lambda: pooled_tests(instants(), n_resamples=resamples, rng=streams[4])),
         "dispersion": part("dispersion", lambda: dispersion(instants(), n_resamples=resamples, rng=streams[5])),
         "cycles": part("cycles", lambda: cycles(log, instants())),
     }

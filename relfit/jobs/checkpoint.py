@@ -18,7 +18,7 @@ from scipy import special
 
 from relfit.arguments import cases, durations, share
 from relfit.arrays import Durations, FloatArray
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, Remedy
 from relfit.units import hours
 
 __all__ = [
@@ -115,7 +115,9 @@ class Checkpoint:
             When how often to save is left out.
         """
         if self.every is None:
-            raise ArgumentError("how often to save is not known", remedy="give Checkpoint(every=...)")
+            raise ArgumentError(
+                "how often to save is not known", remedy=Remedy("give Checkpoint(every=...)", "give --checkpoint-every")
+            )
         return int(_segments(work, self.every))
 
 

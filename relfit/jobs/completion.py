@@ -16,7 +16,7 @@ import pandas as pd
 
 from relfit.arguments import durations, share
 from relfit.arrays import Durations, FloatArray, Seed
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, Remedy
 from relfit.fitting import PooledFit
 from relfit.jobs._expected_time import (
     Attempts,
@@ -97,7 +97,9 @@ def job_of(work: Durations | Job | None, speedup: Any, restart: Durations, check
     """The job that `work` is already, or that the arguments describe."""
     if isinstance(work, Job):
         if speedup is not None or checkpoint is not None or hours(restart) != 0.0:
-            raise ArgumentError("a job and settings of a job at once", remedy="put them into Job(...)")
+            raise ArgumentError(
+                "a job and settings of a job at once", remedy=Remedy("put them into Job(...)", "leave them out")
+            )
         return work
     return Job(work, speedup, restart, checkpoint)
 
@@ -336,7 +338,10 @@ def check_names(convention: str, after_failure: str) -> None:
         if value not in names:
             raise ArgumentError(f"{name}={value!r} is not known", remedy=f"use {' or '.join(map(repr, names))}")
     if convention == "paper" and after_failure != "same":
-        raise ArgumentError("the paper's convention knows only after_failure='same'", remedy="use convention='exact'")
+        raise ArgumentError(
+            "the paper's convention knows only nodes that go on as they were",
+            remedy=Remedy("use after_failure='same', or convention='exact'", "use --convention exact"),
+        )
 
 
 def expected_paper(

@@ -22,6 +22,7 @@ from relfit.numeric.ordering import alike
 from relfit.outages import Outages, node_values, outages_of, system_outages_of
 from relfit.recurrence.availability_results import Availability, AvailabilityOverTime
 from relfit.screening.tallies import calendar_bins
+from relfit.tables import made_once
 from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ __all__ = ["availability", "availability_over_time"]
 _ENOUGH = 5  # periods of one node from which their spread is taken; with fewer they count as exponential
 
 
+@made_once
 def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -> Availability:
     """Operational availability of every node, system or value of a column of the population.
 
@@ -102,6 +104,7 @@ def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -
     )  # fmt: skip
 
 
+@made_once
 def availability_over_time(
     log: FailureLog, per: str = "system", unit: str | None = None, *, level: float = 0.95
 ) -> AvailabilityOverTime:

@@ -29,6 +29,7 @@ from relfit.screening.bursts_results import BURST, WEEKS, Bursts
 from relfit.screening.incident_line import IncidentLine
 from relfit.screening.incident_results import Incidents
 from relfit.screening.tallies import need_dates
+from relfit.tables import made_once
 from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ _ROUNDS = 3  # of fits, each with what the one before says of the background
 _TRIED = 0.1  # branching of the ratio that is compared with that of shuffled labels
 
 
+@made_once
 def bursts(
     log: FailureLog,
     incidents: Incidents | None = None,

@@ -30,7 +30,7 @@ from relfit.screening.incident_results import Incidents
 from relfit.screening.periods import FEWEST, LEAST_SHARE, ChangePoints, Period
 from relfit.screening.segmentation import Renewals, dispersions, excess, gain_of, merged, null_gains, segments, thinned
 from relfit.screening.tallies import need_dates
-from relfit.tables import places_of_pairs
+from relfit.tables import made_once, places_of_pairs
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ _LEAST_VARIATION = 0.1  # of the rate from one to the next, as in `relfit.indepe
 _MOST_DRAWN = 100_000  # failures of a random log; of more, those of some of the nodes
 
 
+@made_once
 def change_points(
     log: FailureLog,
     *,

@@ -17,7 +17,7 @@ from relfit.numeric.ordering import order_in_groups
 from relfit.outages import clock_step, node_values, of_whole_system, unknown_scope, watched_of
 from relfit.screening.incident_results import Incidents
 from relfit.screening.incident_window import IncidentWindow, Points, window_between, window_of_nodes
-from relfit.tables import POPULATION_COLUMNS, group_codes
+from relfit.tables import POPULATION_COLUMNS, group_codes, made_once
 from relfit.units import NANOSECONDS_PER_HOUR, hours, nanoseconds
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ _LONGEST_WINDOW = 2_500_000.0  # hours; more than any log lasts
 _RACKS = ("rack", "frame", "cabinet", "chassis")
 
 
+@made_once
 def incidents(
     log: FailureLog,
     window: Duration | None = None,

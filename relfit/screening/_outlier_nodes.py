@@ -26,6 +26,7 @@ from relfit.screening.frailty import renewal_models
 from relfit.screening.frailty_results import RenewalModels, frailty_moment
 from relfit.screening.incident_results import Incidents
 from relfit.screening.tallies import by_node
+from relfit.tables import made_once
 from relfit.text import count, number, percent
 from relfit.units import NANOSECONDS_PER_HOUR
 
@@ -130,6 +131,7 @@ class OutlierNodes(Result):
         return super().to_dict() | json_ready(more)
 
 
+@made_once
 def outlier_nodes(
     log: FailureLog,
     *,

@@ -23,6 +23,7 @@ from relfit.lifedata import LifeData
 from relfit.numeric.grouped import sums
 from relfit.numeric.newton import derivatives, maximise
 from relfit.results import Result, key_columns
+from relfit.tables import made_once
 from relfit.text import duration, percent
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ class RepairKinds(Result):
         )
 
 
+@made_once
 def repair_kinds(
     log: FailureLog | LifeData, per: str = "cause", *, models: tuple[str, ...] = MODELS, level: float = 0.95
 ) -> RepairKinds:
@@ -197,12 +199,9 @@ class _Mixture:
 
     def __init__(self, repairs: LifeData, model: str) -> None:
         self.lives, self.exponential = repairs, model == "hyperexponential2"
+        self.n_groups = repairs.n_groups
         self.code, self.log = repairs.group_codes(), np.log(repairs.durations)
         self.censored = np.flatnonzero(~repairs.observed)
-
-    @property
-    def n_groups(self) -> int:
-        return self.lives.n_groups
 
     @property
     def k(self) -> int:

@@ -20,6 +20,7 @@ from relfit.results import Result
 from relfit.screening._incidents import incidents
 from relfit.screening.incident_results import Incidents
 from relfit.screening.tallies import NOT_STATED
+from relfit.tables import made_once
 from relfit.text import count, duration
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
@@ -105,6 +106,7 @@ class RepeatFailures(Result):
         )
 
 
+@made_once
 def repeat_failures(log: FailureLog, *, of: Incidents | None = None, alpha: float = 0.05) -> RepeatFailures:
     """Find the failures that came again: the same node and cause, sooner after the repair than equal nodes would.
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.arrays import IntArray
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, Remedy
 from relfit.numeric.poisson import poisson_interval
 from relfit.results import Result, json_ready
 from relfit.screening.incident_window import IncidentWindow
@@ -113,7 +113,8 @@ class Incidents(Result):
             For another value of `by`.
         """
         if by not in (None, "system"):
-            raise ArgumentError(f"rates by {by!r} are not known", remedy="use by='system', or select with log.where")
+            remedy = Remedy("use by='system', or select with log.where", "use --by system, or select with --where")
+            raise ArgumentError(f"rates by {by!r} are not known", remedy=remedy)
         scopes = ["node", *([self.group] if self.group is not None else []), "group", "system"]
         units = {scope: scope if scope in self.exposure.columns else "system" for scope in scopes}
         index = pd.MultiIndex.from_product([self.exposure.index, scopes], names=["system", "scope"])

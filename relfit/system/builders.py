@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.arrays import BoolArray, Durations, FloatArray, IntArray
-from relfit.errors import ArgumentError, DataError
+from relfit.errors import ArgumentError, DataError, Remedy
 from relfit.families import FAMILIES, family_named
 from relfit.fitting import FamilyFit, Fits, PooledFit, pool
 from relfit.system._model import System
@@ -83,10 +83,17 @@ def system_from_fits(
         kind = np.where(np.isfinite(array).all(axis=1), family_code(fits.family.name), -1)
     else:
         raise ArgumentError(
-            f"{type(fits).__name__} is no fit", remedy="give Fits, FamilyFit or PooledFit, as rf.fit(times) returns"
+            f"{type(fits).__name__} is no fit",
+            remedy=Remedy(
+                "give Fits, FamilyFit or PooledFit, as rf.fit(times) returns",
+                "give a log, or a file that relfit fit --out wrote",
+            ),
         )
     status = getattr(fits, "status", None) if not isinstance(fits, Fits) else next(iter(fits.results.values())).status
-    remedy = "use missing='pool' to give them what is expected of the fleet, or missing='drop'"
+    remedy = Remedy(
+        "use missing='pool' to give them what is expected of the fleet, or missing='drop'",
+        "use --missing pool to give them what is expected of the fleet, or --missing drop",
+    )
     return system_of_estimates(
         fits.groups, nodes, ages, values, kind, missing, remedy, status=status, pooled=lambda: _pooled(fits, family),
         origin=fits, unit=unit, longest_age=longest_age, **options,
@@ -122,7 +129,11 @@ def system_of_estimates(
         else:
             sources, names, rows = sources[estimated], names[estimated], np.flatnonzero(estimated)
             if not sources.size:
-                raise DataError("no node has an estimate", remedy="use missing='pool', or a family with one parameter")
+                remedy = Remedy(
+                    "use missing='pool', or a family with one parameter",
+                    "use --missing pool, or a family with one parameter",
+                )
+                raise DataError("no node has an estimate", remedy=remedy)
     own = kind[sources]
     components = []
     for name, array in values.items():

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.arrays import Durations, FloatArray, IntArray
-from relfit.errors import ArgumentError, DataError
+from relfit.errors import ArgumentError, DataError, Remedy
 from relfit.families import CompetingRisks, Distribution, Family
 from relfit.units import hours, unit_in_hours
 
@@ -197,7 +197,10 @@ def ages_in_hours(
         place = int(np.flatnonzero(values > duration_array(longest))[0])
         raise DataError(
             f"{node_label(names, place, what)} has an age of {values[place] / 8766.0:.4g} years",
-            remedy="ages are hours: give unit='seconds', text such as '30 days', or longest_age=None to allow it",
+            remedy=Remedy(
+                "ages are hours: give unit='seconds', text such as '30 days', or longest_age=None to allow it",
+                "ages are hours: give --unit seconds, text such as '30 days', or a shorter --age",
+            ),
         )
     checked = np.array(values, dtype=np.float64)
     checked.flags.writeable = False

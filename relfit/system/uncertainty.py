@@ -16,7 +16,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.arrays import BoolArray, FloatArray, IntArray, Seed
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, Remedy
 from relfit.families import Family
 from relfit.fitting.estimates import free_covariance
 from relfit.fitting.pooling import PooledFit
@@ -44,6 +44,8 @@ QUANTITIES = {
 
 BY_SIZE = ("reliability", "cdf", "cumulative_hazard", "hazard", "mttf")
 _FEWEST = 19
+_GIVE_A_LOG = "give the log itself, or a file that relfit fit --out wrote"
+_FROM_FITS = Remedy("make it from fits: rf.system_from_fits(rf.fit(times), ages=...)", _GIVE_A_LOG)
 _MOST_WORK = 10_000_000  # nodes, times those that may fail, times draws: ten minutes
 
 
@@ -83,7 +85,7 @@ def sources_of(
     if origin is None or groups is None:
         raise ArgumentError(
             "this system was made from given parameters, which have no uncertainty",
-            remedy="make it from fits: rf.system_from_fits(rf.fit(times), ages=...)",
+            remedy=_FROM_FITS,
         )
     if hasattr(origin, "node_sources"):
         drawn: list[Source] = origin.node_sources(components, groups)
@@ -96,14 +98,14 @@ def sources_of(
         if not issubclass(kind, Family) or fit is None or fit.family is not kind:
             raise ArgumentError(
                 f"there is no {kind.__name__} fit among those that the system was made from",
-                remedy="make the system from fits: rf.system_from_fits(rf.fit(times), ages=...)",
+                remedy=_FROM_FITS,
             )
         own = groups[component.positions]
         if (own < 0).any():
             node = names[int(component.positions[np.flatnonzero(own < 0)[0]])]
             raise ArgumentError(
                 f"node {node!r} has no fit of its own but what is expected of the fleet, without an uncertainty",
-                remedy="make the system from pooled fits: fits.pool(...), or rf.system_from_log(log)",
+                remedy=Remedy("make it from pooled fits: fits.pool(...), or rf.system_from_log(log)", _GIVE_A_LOG),
             )
         used, of_node = np.unique(own, return_inverse=True)
         own_root, shared = _roots(fit, kind, used)
@@ -123,7 +125,10 @@ def _roots(fit: Any, kind: type[Family], groups: IntArray) -> tuple[FloatArray, 
         label = fit.groups[int(groups[np.flatnonzero(~usable)[0]])]
         raise ArgumentError(
             f"the {kind.name} fit of group {label!r} has no covariance ({fit.method})",
-            remedy="fit by maximum likelihood, or pool the groups: fits.pool(...)",
+            remedy=Remedy(
+                "fit by maximum likelihood, or pool the groups: fits.pool(...)",
+                "fit by maximum likelihood, or give relfit system LOG --missing pool",
+            ),
         )
     return _root(covariance), None
 
@@ -252,7 +257,9 @@ def check_work(nodes: int, tolerance: int, n_draws: int = 1) -> None:
     if tolerance and work > _MOST_WORK:
         raise ArgumentError(
             f"{tolerance:,} of {nodes:,} nodes that may fail, in {count(n_draws, 'draw')}, are too many to work out",
-            remedy="give a smaller tolerance=..., n_draws=... or fewer nodes",
+            remedy=Remedy(
+                "give a smaller tolerance, n_draws or fewer nodes", "give a smaller --tolerate, --draws or fewer nodes"
+            ),
         )
 
 

@@ -339,7 +339,7 @@ def test_plan_by_the_fitted_family() -> None:
     assert plan.own_limits[0] < plan.own_waste < plan.own_limits[1]
     assert 0.0 <= plan.robust_waste - plan.waste < 0.02
     assert plan.n_draws == 60
-    with pytest.raises(ArgumentError, match="by_family"):
+    with pytest.raises(ArgumentError, match="no fitted family"):
         plan_checkpoints(Parameters(mtbf="9h"), costs(1), nodes=2, by_family=True)
 
 

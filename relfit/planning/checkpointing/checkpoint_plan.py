@@ -11,7 +11,7 @@ import pandas as pd
 from relfit.arguments import durations, share, whole
 from relfit.arrays import Durations, Seed
 from relfit.calibration import Parameters, draw_parameters
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, Remedy
 from relfit.jobs import Checkpoint, TimeToFailure, between_failures, expected_time, time_to_failure
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
@@ -213,7 +213,10 @@ def plan_checkpoints(
     Save after every 1.77 hours (1.51 hours to 2.09 hours) of work: 9.6 % (8.1 % to 11.3 %) of the time is lost.
     """
     if not isinstance(checkpoint, Checkpoint):
-        raise ArgumentError(f"checkpoint is {checkpoint!r}", remedy="give Checkpoint(save=..., restore=...)")
+        raise ArgumentError(
+            f"checkpoint is {checkpoint!r}",
+            remedy=Remedy("give Checkpoint(save=..., restore=...)", "give --save and --restore"),
+        )
     pause = float(durations("restart", restart))
     share("level", level, zero=False, one=False)
     if robust != "mean":
@@ -299,7 +302,7 @@ def _model(
 
     if by_family:
         if not isinstance(source, Parameters) or source.failure is None:
-            raise ArgumentError("by_family takes parameters with a fitted family", remedy="calibrate with families")
+            raise ArgumentError("the parameters hold no fitted family", remedy="calibrate with families")
         fitted, values = source.failure, source.values()
         if nodes is None and source.fleet.nodes:
             size = source.fleet.nodes
@@ -365,11 +368,13 @@ def _two_levels(
     global_save, global_restore, share_global = levels
     if global_save is None:
         if global_restore is not None or share_global is not None:
-            raise ArgumentError("two levels need global_save", remedy="give it")
+            remedy = Remedy("give global_save", "give --global-save")
+            raise ArgumentError("two levels need the time of a global save", remedy=remedy)
         return None
     if share_global is None:
         raise ArgumentError(
-            "two levels need share_global", remedy="give the share of failures that need the global save"
+            "two levels need the share of failures that need the global save",
+            remedy=Remedy("give share_global", "give --share-global"),
         )
     if life is not None and np.isnan(life.constant):
         raise ArgumentError("two levels are planned for exponential failures", remedy="give a mean time")

@@ -10,7 +10,7 @@ import pandas as pd
 
 from relfit.arguments import whole
 from relfit.arrays import Durations
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, Remedy
 from relfit.jobs import Checkpoint
 from relfit.planning.checkpointing.checkpoint_plan import CheckpointPlan, plan_checkpoints
 from relfit.results import Result
@@ -83,7 +83,9 @@ def checkpoint_table(
     [[1, 207646], [64, 25781], [1000, 6374]]
     """
     if not len(sizes):
-        raise ArgumentError("no size is given", remedy="give sizes=[1, 16, 64] or the like")
+        raise ArgumentError(
+            "no size is given", remedy=Remedy("give sizes=[1, 16, 64] or the like", "give --sizes 1,16,64 or the like")
+        )
     wanted = np.atleast_1d(whole("sizes", list(sizes)))
     if np.unique(wanted).size < wanted.size:
         raise ArgumentError("a size is given twice", remedy="give each once")

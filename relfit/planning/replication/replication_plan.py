@@ -10,7 +10,7 @@ import pandas as pd
 
 from relfit.arguments import durations, share, whole
 from relfit.arrays import Durations, FloatArray, Seed
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, Remedy
 from relfit.jobs import Checkpoint
 from relfit.jobs.checkpoint import best_interval
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
@@ -152,7 +152,10 @@ def plan_replication(
     if drawn is not None and (most - 1) * drawn.node_mtbf.size > _MOST_WORK:
         raise ArgumentError(
             f"{drawn.node_mtbf.size:,} draws of 2 to {most} copies are too many to work out",
-            remedy=f"give most_replicas=... times n_draws=... of at most {_MOST_WORK:,}",
+            remedy=Remedy(
+                f"give most_replicas=... times n_draws=... of at most {_MOST_WORK:,}",
+                f"give --replicas times --draws of at most {_MOST_WORK:,}",
+            ),
         )
     slow = float(share("overhead", overhead, one=False))
     share("level", level, zero=False, one=False)
