@@ -56,7 +56,7 @@ class BatchSystemRuns:
             raise ParameterError(error, rf.batch.BatchConfig) from None
 
     def _workload(self, config: Any) -> Any:
-        key = canonical(json_ready([config.workload.model_dump(), config.nodes]))
+        key = canonical(json_ready(config.model_dump(include={"workload", "cluster", "classes"})))
         if key not in self._jobs:
             self._jobs[key] = config.read_jobs()
         return self._jobs[key]
@@ -65,10 +65,11 @@ class BatchSystemRuns:
         """Every measure of `BatchRun.summary`, and counts of failures, repairs and kills."""
         config = self._config(settings)
         options = {name: value for name, value in config.settings().items() if name not in _LEFT_OUT}
-        if not isinstance(config.nodes, dict):
+        machine = (config.nodes,) if hasattr(config, "nodes") else ()
+        if machine and not isinstance(machine[0], dict):
             options.pop("each", None)
         runs = rf.batch.simulate_batches(
-            self._workload(config), config.nodes, n_runs=last - first, rng=stream(seed, first), workers=1, **options
+            self._workload(config), *machine, n_runs=last - first, rng=stream(seed, first), workers=1, **options
         ).runs
         return {str(name): column.to_numpy(dtype=np.float64) for name, column in runs.items() if name not in _CLOCKED}
 
