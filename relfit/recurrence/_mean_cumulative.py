@@ -17,6 +17,7 @@ from relfit.numeric.batches import over_groups
 from relfit.numeric.compiled import njit
 from relfit.numeric.levels import normal_quantile
 from relfit.numeric.ordering import order_in_groups
+from relfit.numeric.ragged import offsets_of
 from relfit.recurrence.histories import EventHistories, grouping, label_text, unit_of
 from relfit.text import number, percent
 
@@ -102,7 +103,7 @@ def mean_cumulative(histories: EventHistories, by: Any = "all", *, level: float 
     normal_quantile(level)  # refuses what is no level
     codes, groups = grouping(histories, by)
     size = len(groups)
-    history = histories.codes()
+    history = histories.group_codes()
     owner = codes[history]
     order = np.lexsort((histories.times, owner))
     times, owner, history = histories.times[order], owner[order], history[order]
@@ -112,7 +113,7 @@ def mean_cumulative(histories: EventHistories, by: Any = "all", *, level: float 
     offsets = np.searchsorted(owner[starts], np.arange(size + 1)).astype(np.int64)
     events = np.append(starts, times.size).astype(np.int64)
     sizes = np.bincount(codes, minlength=size).astype(np.int64)
-    systems = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    systems = offsets_of(sizes)
     by_begin, by_end = np.lexsort((histories.begin, codes)), np.lexsort((histories.end, codes))
     at_risk = np.zeros(starts.size, dtype=np.int64)
     mean, variance = np.zeros(starts.size), np.zeros(starts.size)

@@ -15,14 +15,14 @@ from scipy import special
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.numeric.batches import over_groups
 from relfit.numeric.compiled import njit
-from relfit.numeric.grouped import per_group
+from relfit.numeric.ragged import Ragged, offsets_of, per_group
 from relfit.recurrence.histories import EventHistories
 
 __all__ = ["Copies", "LogLinear", "PowerLaw", "Renewal", "differs"]
 
 
 @dataclass(frozen=True)
-class Copies:
+class Copies(Ragged):
     """Histories sorted by group, with the times of each group in units of its latest end.
 
     ``histories`` are in the order of groups; group ``j`` owns those at ``offsets[j]:offsets[j + 1]``.
@@ -34,25 +34,14 @@ class Copies:
     @classmethod
     def of(cls, histories: EventHistories, codes: IntArray, groups: int) -> Copies:
         """Sort by group number."""
-        count = np.bincount(codes, minlength=groups)
         order = np.argsort(codes, kind="stable")
         ordered = histories if np.all(order[1:] > order[:-1]) else histories.take(order)
-        return cls(ordered, np.concatenate([[0], np.cumsum(count)]).astype(np.int64))
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return int(self.offsets.size - 1)
-
-    @property
-    def codes(self) -> IntArray:
-        """Group of each history."""
-        return np.repeat(np.arange(self.n_groups), np.diff(self.offsets))
+        return cls(ordered, offsets_of(np.bincount(codes, minlength=groups)))
 
     @property
     def event_codes(self) -> IntArray:
         """Group of each event."""
-        return np.repeat(self.codes, self.histories.sizes)
+        return np.repeat(self.group_codes(), self.histories.sizes)
 
     @property
     def events(self) -> IntArray:
@@ -63,7 +52,7 @@ class Copies:
     def latest(self) -> FloatArray:
         """Latest end of observation of each group, one hour where there is none."""
         out = np.zeros(self.n_groups)
-        np.maximum.at(out, self.codes, self.histories.end)
+        np.maximum.at(out, self.group_codes(), self.histories.end)
         return np.where(out > 0.0, out, 1.0)
 
     def per_group(self, values: FloatArray) -> FloatArray:
@@ -72,19 +61,11 @@ class Copies:
 
     def take(self, positions: IntArray) -> Copies:
         """Some of the groups."""
-        rows, offsets = _rows(self.offsets, positions)
-        return Copies(self.histories.take(rows), offsets)
-
-
-def _rows(offsets: IntArray, positions: IntArray) -> tuple[IntArray, IntArray]:
-    """Rows of the groups at these positions, and where each then begins."""
-    count = np.diff(offsets)[positions]
-    after = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
-    return np.repeat(offsets[positions] - after[:-1], count) + np.arange(after[-1]), after
+        return Copies(self.histories.take(self.rows_of(positions)), offsets_of(self.sizes[positions]))
 
 
 @dataclass(frozen=True)
-class _Windows:
+class _Windows(Ragged):
     """Different windows of each group, in units of its latest end, and how many histories have each."""
 
     offsets: IntArray
@@ -94,7 +75,8 @@ class _Windows:
 
     @classmethod
     def of(cls, copies: Copies) -> _Windows:
-        codes, unit = copies.codes, copies.latest[copies.codes]
+        codes = copies.group_codes()
+        unit = copies.latest[codes]
         begin, end = copies.histories.begin / unit, copies.histories.end / unit
         order = np.lexsort((end, begin, codes))
         codes, begin, end = codes[order], begin[order], end[order]
@@ -104,13 +86,9 @@ class _Windows:
         offsets = np.searchsorted(codes[starts], np.arange(copies.n_groups + 1)).astype(np.int64)
         return cls(offsets, begin[starts], end[starts], np.diff(np.append(starts, codes.size)).astype(np.float64))
 
-    @property
-    def owner(self) -> IntArray:
-        return np.repeat(np.arange(self.offsets.size - 1), np.diff(self.offsets))
-
     def take(self, positions: IntArray) -> _Windows:
-        rows, offsets = _rows(self.offsets, positions)
-        return _Windows(offsets, self.begin[rows], self.end[rows], self.count[rows])
+        rows = self.rows_of(positions)
+        return _Windows(offsets_of(self.sizes[positions]), self.begin[rows], self.end[rows], self.count[rows])
 
 
 class _Poisson:
@@ -121,7 +99,7 @@ class _Poisson:
         self.events = events
         self.total = total
         self.latest = latest
-        self._owner = windows.owner
+        self._owner = windows.group_codes()
 
     @property
     def n_groups(self) -> int:
@@ -237,7 +215,7 @@ class Renewal:
         regular = np.ones(gaps.size, dtype=np.bool_)
         regular[histories.offsets[:-1][has & vague]] = False
         tail = histories.end - histories.last_event()
-        code = copies.codes
+        code = copies.group_codes()
         silent = ~has & vague & (tail > 0.0)
         tails = (has | ~vague) & (tail > 0.0)
         event_code = copies.event_codes
@@ -289,7 +267,7 @@ class Renewal:
 
     def first_guess(self) -> FloatArray:
         """The exponential."""
-        hours = np.bincount(self.copies.codes, self.copies.histories.length, minlength=self.n_groups)
+        hours = np.bincount(self.copies.group_codes(), self.copies.histories.length, minlength=self.n_groups)
         with np.errstate(all="ignore"):
             log = np.log(hours / np.maximum(self.copies.events, 1))
         return np.stack([np.zeros_like(log), log], axis=1)
