@@ -10,7 +10,7 @@ import pandas as pd
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
-from relfit.numeric.grouped import first_below, places
+from relfit.numeric.ragged import first_below, places
 from relfit.results import Interval, Result
 from relfit.text import count, interval, number
 

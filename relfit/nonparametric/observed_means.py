@@ -11,8 +11,8 @@ from scipy import special
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.nonparametric.survival_estimates import kaplan_meier, lives_of
-from relfit.numeric.grouped import sums
 from relfit.numeric.levels import normal_quantile
+from relfit.numeric.ragged import sums
 from relfit.results import Result, key_columns
 from relfit.text import count, interval, number
 

@@ -12,8 +12,8 @@ from relfit.arrays import FloatArray, IntArray
 from relfit.errors import DataError
 from relfit.lifedata import LifeData
 from relfit.nonparametric.curves import StepCurves
-from relfit.numeric.grouped import cumulative
 from relfit.numeric.levels import normal_quantile
+from relfit.numeric.ragged import cumulative
 
 __all__ = ["hazard_limits", "kaplan_meier", "nelson_aalen"]
 
