@@ -185,7 +185,7 @@ def trend(
         from relfit.recurrence import availability, availability_over_time
         from relfit.second_process import beside, later
 
-        find, kinds, answers = rf.outlier_nodes, rf.repair_kinds, Answers()
+        find, kinds, answers = rf.outlier_nodes, rf.screening.repair_kinds, Answers()
         with beside(log) as second:
             repairs = later(second, kinds, log, level=level)
             up = later(second, availability, log, level=level), later(second, availability_over_time, log, level=level)

@@ -172,14 +172,13 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
         steps.next()
         if fitting.measure == "ttf" and fitting.per in ("node", "all"):
             log.ask()
-        together = fitting.per == "all" and "all" not in log.attributes
-        per = "node" if together else fitting.per
+        per = fitting.per
         if fitting.measure == "ttr":
             times = log.ttr(per, censor=not fitting.no_censor)
         else:
             times = log.ttf(per, censor=not fitting.no_censor, first=reading.first)
         one_each = per == "node" and log.lifetimes is not None and times.sizes.max(initial=0) < 2
-        if together or one_each:  # units that are not repaired have one life each
+        if one_each:  # units that are not repaired have one life each
             times = times.pooled()
         steps.next()
         fits = rf.fit(
@@ -239,7 +238,7 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
         output.print_lines([f"written to {out}"])
 
 
-def _comparison(fits: rf.Fits, rejected: Any) -> list[str]:
+def _comparison(fits: rf.fitting.Fits, rejected: Any) -> list[str]:
     """How families compare over several groups."""
     if len(fits) == 1:
         return []
@@ -253,7 +252,7 @@ def _comparison(fits: rf.Fits, rejected: Any) -> list[str]:
     ]
 
 
-def _by_group(fits: rf.Fits) -> list[str]:
+def _by_group(fits: rf.fitting.Fits) -> list[str]:
     """The fits of each group, as many as a terminal can show."""
     table = fits.summary().reset_index()
     shown = table.head(_ROWS_ON_A_TERMINAL) if output.is_terminal() else table
