@@ -39,7 +39,7 @@ _CALLS = (
     (r"rf\.(\w+)\([^()]*\)", r"relfit \1"),
     (r"\(since, until\)", "--since and --until"),
     (r"give Fits, FamilyFit or PooledFit, as .* returns", "give a log, or a file that relfit fit --out wrote"),
-    (r"rf\.repair_kinds", "relfit trend"),
+    (r"rf\.screening\.repair_kinds", "relfit trend"),
     (r", (as|or) EstimatedReliability\(\)", ""),
     (r"relfit\.families", "those that relfit fit --families all names"),
 )
