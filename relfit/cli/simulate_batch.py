@@ -76,7 +76,7 @@ def batch(
         if resume is not None and state is None:
             typer.echo(f"relfit: {resume} is not there yet: simulating from the beginning", err=True)
         if state is not None:
-            run = rf.resume_batch(state, saving, steps.say)
+            run = rf.batch.resume_batch(state, saving, steps.say)
         elif runs is not None:
             given.pop("keep")
             _show_runs(rf.batch.simulate_batches(jobs, nodes, n_runs=runs, progress=steps.say, **given), to)

@@ -29,6 +29,7 @@ __getattr__, __dir__, __all__ = front(
         "job_figures": "completion_by_size completion_curve",
         "migration_figures": "yield_by_size yield_of_replicas",
         "outlier_figures": "outlier_nodes",
+        "overview_figures": "availability dependence effects fleet parameters period",
         "recurrence_figures": "availability_over_time processes step_curves trends",
         "repair_figures": "repair_classes repair_times",
         "repair_sweep_figures": "repair_sweep repair_sweep_map",

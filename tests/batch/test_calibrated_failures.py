@@ -97,7 +97,7 @@ def test_a_run_with_calibrated_failures_goes_on_as_it_was(tmp_path: Path) -> Non
         whole = simulate(jobs, nodes, **given)
         simulate(jobs, nodes, saving=saving, **given)
         (file,) = tmp_path.glob("state-*.npz")
-        again = rf.resume_batch(file)
+        again = rf.batch.resume_batch(file)
         assert whole.counts["kills"] > 10
         assert again.log.tobytes() == whole.log.tobytes()
         assert again.jobs.equals(whole.jobs)

@@ -134,7 +134,7 @@ def test_a_run_of_classes_that_was_stopped_again_and_again_is_the_same(tmp_path,
     while not part.complete:
         assert any("Stopped" in line for line in part.findings)
         stopped.append(part.summary["unfinished"])
-        part = rf.resume_batch(path, saving)
+        part = rf.batch.resume_batch(path, saving)
     assert len(stopped) > 5
     assert all(later <= earlier for earlier, later in itertools.pairwise(stopped))
     same(whole, part)
@@ -148,13 +148,13 @@ def test_classes_write_files_at_intervals_of_simulated_and_of_real_time(tmp_path
     assert len(files) == 2
     assert int(files[-1].stem.split("-")[1]) > 3 * 5  # three classes of some 37 hours each
     for file in files:
-        same(whole, rf.resume_batch(file))
+        same(whole, rf.batch.resume_batch(file))
     monkeypatch.setattr(driver, "_BUDGET", 50)
     monkeypatch.setattr(driver, "_SAVING_SHARE", 1.0)
     same(whole, simulate_classes(jobs, nodes, saving=Saving(path=tmp_path / "b.npz", every="1us", keep=3), **given))
     files = list(tmp_path.glob("b-*.npz"))
     assert len(files) == 3
-    same(whole, rf.resume_batch(files[0]))
+    same(whole, rf.batch.resume_batch(files[0]))
 
 
 def test_a_signal_stops_all_classes(tmp_path, monkeypatch):
@@ -172,7 +172,7 @@ def test_a_signal_stops_all_classes(tmp_path, monkeypatch):
     monkeypatch.setattr(driver, "advance", signalled)
     part = simulate_classes(jobs, nodes, saving=Saving(path=path), **given)
     assert not part.complete
-    same(whole, rf.resume_batch(path))
+    same(whole, rf.batch.resume_batch(path))
 
 
 def test_what_is_known_of_the_machine_is_known_of_its_classes():

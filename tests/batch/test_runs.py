@@ -243,7 +243,7 @@ def test_a_run_that_was_stopped_again_and_again_is_the_same(tmp_path, monkeypatc
     assert not part.complete
     assert "Stopped" in part.findings[-1]
     while not part.complete:
-        part, times = rf.resume_batch(path, saving), times + 1
+        part, times = rf.batch.resume_batch(path, saving), times + 1
     assert times > 3
     same(whole, part)
 
@@ -254,7 +254,7 @@ def test_files_at_intervals_of_simulated_time(tmp_path):
     whole = rf.simulate_batch(jobs, saving=Saving(path=path, every_simulated="10h", keep=2), **given)
     files = sorted(tmp_path.iterdir())
     assert len(files) == 2
-    same(whole, rf.resume_batch(files[0]))
+    same(whole, rf.batch.resume_batch(files[0]))
 
 
 def test_files_at_intervals_of_real_time_take_a_small_share_of_it(tmp_path, monkeypatch):
@@ -287,12 +287,12 @@ def test_a_file_of_another_version_is_an_error(tmp_path, monkeypatch):
     rf.simulate_batch(jobs, saving=Saving(path=path, time_limit="1us"), **given)
     monkeypatch.undo()
     with pytest.raises(ReadError, match="version 0 of the format"):
-        rf.resume_batch(path)
+        rf.batch.resume_batch(path)
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(ReadError, match="damaged"):
-        rf.resume_batch(path)
+        rf.batch.resume_batch(path)
     with pytest.raises(ReadError, match="cannot be read"):
-        rf.resume_batch(tmp_path / "none.npz")
+        rf.batch.resume_batch(tmp_path / "none.npz")
 
 
 def described_anew(path, change):
@@ -323,7 +323,7 @@ def test_a_damaged_description_is_an_error(tmp_path, change):
     rf.simulate_batch(jobs, saving=Saving(path=path, time_limit="1us"), **given)
     described_anew(path, change)
     with pytest.raises(ReadError, match="damaged"):
-        rf.resume_batch(path)
+        rf.batch.resume_batch(path)
 
 
 def test_a_small_file_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
@@ -332,7 +332,7 @@ def test_a_small_file_that_would_fill_the_memory_is_refused(tmp_path, monkeypatc
     assert path.stat().st_size < 100_000
     monkeypatch.setattr(np, "load", lambda *_, **__: pytest.fail("it is unpacked"))
     with pytest.raises(ReadError, match="damaged"):
-        rf.resume_batch(path)
+        rf.batch.resume_batch(path)
 
 
 def test_runs_do_not_depend_on_the_number_of_threads():
