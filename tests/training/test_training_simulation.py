@@ -218,6 +218,11 @@ def test_policies_of_the_users_own_do_as_the_built_in_ones() -> None:
     assert theirs.outputs.loc["servers_retired", "mean"] > 0.0
 
 
+def test_a_policy_gives_a_key_per_server() -> None:
+    with pytest.raises(ArgumentError, match=r"keys of shape \(3,\); give 54, one per server"):
+        rf.simulate_training(SMALL, n_replications=1, host_selection=lambda servers, _: servers.age[:3])
+
+
 def test_a_policy_of_the_users_own_serves_several_jobs() -> None:
     jobs = tuple(TrainingJob(name=name, job_size=16, job_length=5_000) for name in "ab")
     shared = {**SMALL, "jobs": jobs}
