@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from relfit.reporting import report
     from relfit.results import Interval, Result
     from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds, stable_period
+    from relfit.simulation import campaigns
     from relfit.study import Study
     from relfit.system import System, system_from_fits
     from relfit.training import TrainingParameters, read_training, simulate_training
@@ -106,6 +107,7 @@ __all__ = [
     "batch",
     "calibrate",
     "calibration",
+    "campaigns",
     "change_points",
     "datasets",
     "dependence",
@@ -153,7 +155,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    value = import_module(f"relfit.{name}") if name in __all__ and name not in _named else _get(name)
+    module = "simulation.campaigns" if name == "campaigns" else name
+    value = import_module(f"relfit.{module}") if name in __all__ and name not in _named else _get(name)
     globals()[name] = value
     return value
 

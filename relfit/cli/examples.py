@@ -18,6 +18,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "dependence": ("relfit dependence failures.csv --plot dependence.png",),
     "trend": ("relfit trend failures.csv",),
     "incidents": ("relfit incidents failures.csv --out incidents.csv",),
+    "regress": ("relfit regress failures.csv", "relfit regress failures.csv --formula 'ttr ~ cause' --model lognormal"),
     "system": ("relfit system failures.csv --k 64 --horizon 24h",),
     "nodes": (
         "relfit nodes failures.csv --work 1000h --parallel-fraction 0.99 --restart 10min",
@@ -42,6 +43,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "plan sparing": (
         "relfit plan sparing params.toml --racks 128 --trays 16 --gpus 8 --save 2s --restart 5min",
     ),
+    "sweep run": (
+        "relfit sweep campaign.toml --store results",
+        "relfit sweep campaign.toml --store results --executor tcp://10.0.0.5:8786",
+    ),
+    "sweep status": ("relfit sweep status results",),
+    "sweep report": ("relfit sweep report results --out campaign.html",),
     "simulate batch": (
         "relfit simulate batch cluster.toml --workload jobs.swf --jobs-out jobs.csv",
         "relfit simulate batch cluster.toml --failures failures.csv --json",
@@ -55,10 +62,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 SECTIONS = {
     "Look": ("info", "fit", "report", "convert", "data", "fetch"),
-    "Check": ("dependence", "trend", "incidents"),
+    "Check": ("dependence", "trend", "incidents", "regress"),
     "Predict": ("system", "nodes", "forecast", "backtest"),
     "Plan": ("calibrate", "plan"),
-    "Simulate": ("simulate",),
+    "Simulate": ("simulate", "sweep"),
 }
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relfit.cli.figures import Picture, check_place, write_figures
-from relfit.cli.remedies import in_options, only_options
 from relfit.cli.screen import table, wrapped
 from relfit.errors import ArgumentError, DataError, RelfitError
 from relfit.writing import check_writable, complete, guarded_table
@@ -27,6 +26,7 @@ __all__ = [
     "Answers",
     "check_destination",
     "check_output",
+    "few_rows",
     "is_terminal",
     "of_systems",
     "print_json",
@@ -53,7 +53,7 @@ def is_terminal() -> bool:
 def print_lines(lines: Iterable[str]) -> None:
     """Print lines to stdout, wrapped to the screen; what could steer a terminal is escaped."""
     for line in lines:
-        clean = only_options(line if line.isprintable() else "".join(map(_visible, line)))
+        clean = line if line.isprintable() else "".join(map(_visible, line))
         for part in wrapped(clean.rstrip()):
             sys.stdout.write(part + "\n")
 
@@ -206,14 +206,14 @@ class Answers:
             )
             return
         question = period.log.question
-        asked = [] if question is None else [in_options(question[:1].upper() + question[1:])]
+        asked = [] if question is None else [question[:1].upper() + question[1:]]
         lines = [period.headline, *asked, *([headline] if headline else []), repr(period.log)]
         for answer in self.all:
             if answer.text or answer.problem:
                 lines += ["", answer.title, "-" * len(answer.title)]
                 lines += [f"no answer: {answer.problem}"] if answer.problem else answer.text.split("\n")
                 for name, frame in answer.shown.items():
-                    lines += ["", *_few_rows(name, frame)]
+                    lines += ["", *few_rows(name, frame)]
         print_lines([*lines, *written])
 
     def _write(self, tables: dict[str, pd.DataFrame], to: Output, main: str) -> list[str]:
@@ -225,7 +225,8 @@ class Answers:
         return write_results(to, tables, main, pictures)
 
 
-def _few_rows(name: str, frame: pd.DataFrame) -> list[str]:
+def few_rows(name: str, frame: pd.DataFrame) -> list[str]:
+    """A table under its name, cut to what a terminal shows."""
     shown = frame.iloc[:_ROWS, :_COLUMNS]
     lines = [f"{name[:1].upper()}{name[1:]}", *table(shown)]
     if len(shown) < len(frame):

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from scipy import ndimage, special
 
-from relfit.arrays import BoolArray, FloatArray
+from relfit.arrays import FloatArray, IntArray
 from relfit.failurelog import FailureLog
 from relfit.fleet.job_placement import Nodes, place
 from relfit.fleet.rates_now import ScopeSeries, limits_of_multiples
@@ -56,20 +56,15 @@ def interrupted_shares(
                     met = np.where(np.isnan(ends), np.nan, np.asarray(ends) <= length)
                     shares[i, j, part] = met.mean(axis=0)
             continue
-        up, _, following = nodes.at(starts[part], max(lengths))
-        shares[:, :, part] = _of_all_jobs(up, following, sizes, lengths, placement)
+        shares[:, :, part] = _of_all_jobs(*nodes.next_of_up(starts[part], max(lengths)), sizes, lengths, placement)
     return shares
 
 
 def _of_all_jobs(
-    up: BoolArray, following: FloatArray, sizes: tuple[int, ...], lengths: tuple[float, ...], placement: str
+    number: IntArray, together: FloatArray, sizes: tuple[int, ...], lengths: tuple[float, ...], placement: str
 ) -> FloatArray:
-    number = up.sum(axis=1)
-    shares = np.full((len(sizes), len(lengths), up.shape[0]), np.nan)
-    together = np.take_along_axis(
-        np.where(up, following, np.inf), np.argsort(~up, axis=1, kind="stable"), axis=1
-    )  # those that are up first, in their order
-    position = np.arange(up.shape[1])
+    shares = np.full((len(sizes), len(lengths), number.size), np.nan)
+    position = np.arange(together.shape[1])
     for i, size in enumerate(sizes):
         there = number >= size
         for j, length in enumerate(lengths):

@@ -1,6 +1,7 @@
-"""Covariates: how attributes of nodes and events lengthen or shorten durations (lifelines does the fitting)."""
+"""Covariates: attributes of nodes and events beside times and counts (lifelines and statsmodels fit)."""
 
+from relfit.regression.effects import AttributeEffects, attribute_effects
 from relfit.regression.models import MODELS, regress
 from relfit.regression.regression_results import Regression, Test
 
-__all__ = ["MODELS", "Regression", "Test", "regress"]
+__all__ = ["MODELS", "AttributeEffects", "Regression", "Test", "attribute_effects", "regress"]

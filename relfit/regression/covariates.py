@@ -1,4 +1,4 @@
-"""From a failure log to the table of a regression: one row per duration, with the attributes of its node and event."""
+"""From a failure log to the table of a regression: one row per duration or per node, with its attributes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.durations import times_to_failure, times_to_repair
+from relfit.durations import Rules, times_to_failure, times_to_repair
+from relfit.errors import DataError
 from relfit.tables import pairs
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["regression_table"]
+__all__ = ["node_table", "regression_table"]
 
 _OF_EVENTS = ("cause", "detail", "scope")
 _OWN = ("duration", "observed", "node")
@@ -60,26 +61,59 @@ def regression_table(log: FailureLog, measure: str = "ttf") -> tuple[pd.DataFram
     if times.lives.stationary is not None:
         rows = rows[~times.lives.stationary]
     table = data.to_frame().rename(columns={"duration_hours": "duration"})
-    whole = log.lifetimes is not None and measure == "ttf"
-    listed = pairs(log.population)
-    first = ~listed.duplicated()
-    at = listed[first].get_indexer(pd.MultiIndex.from_frame(table[["system", "node"]].astype(object)))
-    of_node = (log.population[first], at)
-    of_event = (log.lifetimes if whole and log.lifetimes is not None else log.events, rows)
-    sources = (of_node, of_event) if measure == "ttf" and not whole else (of_event, of_node)
+    listed = measure == "ttf" and log.lifetimes is not None
+    of_node = _nodes_of(log, table)
+    of_event = (log.lifetimes if listed and log.lifetimes is not None else log.events, rows)
+    sources = (of_node, of_event) if measure == "ttf" and not listed else (of_event, of_node)
     said = [name for name in _OF_EVENTS if len(log.events) and log.events[name].notna().any()]
     for name in (*log.attributes, "system", *said):
         if name in table.columns or name in _OWN:
             continue
-        found = [_taken(frame[name], where) for frame, where in sources if name in frame.columns]
-        if found:
-            table[name] = found[0]
-            if len(found) == 2 and sources[0] is of_event and found[0].isna().any():
-                table[name] = found[0].astype(object).where(found[0].notna(), found[1].astype(object)).infer_objects()
+        columns = [_taken(frame[name], where) for frame, where in sources if name in frame.columns]
+        if columns:
+            first, last = columns[0], columns[-1]
+            filled = sources[0] is of_event and first is not last and first.isna().any()
+            table[name] = (
+                first.astype(object).where(first.notna(), last.astype(object)).infer_objects() if filled else first
+            )
     counts = {} if data.counts is None else {str(k): int(v) for k, v in data.counts.sum().items() if v}
     if rows.size < times.begun.size:
         counts["under_way"] = times.begun.size - rows.size
     return table, {_DROPPED.get(name, name): number for name, number in counts.items()}
+
+
+def node_table(log: FailureLog) -> pd.DataFrame:
+    """One row per node: ``system``, ``node``, ``failures``, ``hours`` observed, then every attribute of the node.
+
+    Parameters
+    ----------
+    log : FailureLog
+        With dated events. Outages of a whole system count for no node.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> table = node_table(rf.datasets.load("white"))
+    >>> table.columns.tolist(), len(table), int(table["failures"].sum())
+    (['system', 'node', 'failures', 'hours', 'rack'], 512, 13262)
+    """
+    if log.lifetimes is not None:
+        raise DataError("this log gives one lifetime per unit, no count of failures", remedy="regress ttf instead")
+    lives = times_to_failure(log, "node", Rules(zeros="keep")).lives
+    table = lives.groups.to_frame(index=False).assign(failures=lives.n_failures, hours=lives.total_time)
+    nodes, at = _nodes_of(log, table)
+    for name in log.attributes:
+        if name in nodes.columns:
+            table[name] = _taken(nodes[name], at)
+    return table
+
+
+def _nodes_of(log: FailureLog, table: pd.DataFrame) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
+    """The nodes of a log, each once, and where the node of each row of a table stands among them."""
+    listed = pairs(log.population)
+    first = ~listed.duplicated()
+    rows = pd.MultiIndex.from_frame(table[["system", "node"]].astype(object))
+    return log.population[first], listed[first].get_indexer(rows)
 
 
 def _taken(column: pd.Series, where: npt.NDArray[np.int64]) -> pd.Series:

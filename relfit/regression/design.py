@@ -71,8 +71,8 @@ def names_in(right: str) -> list[str]:
     """
     quoted = {f"_quoted_{i}_": name for i, name in enumerate(_QUOTED.findall(right))}
     text = right
-    for held, name in quoted.items():
-        text = text.replace(f"`{name}`", held)
+    for stand_in, name in quoted.items():
+        text = text.replace(f"`{name}`", stand_in)
     try:
         nodes = list(ast.walk(ast.parse(text.replace(":", "*"), mode="eval")))
     except SyntaxError as error:
@@ -82,8 +82,8 @@ def names_in(right: str) -> list[str]:
         ) from error
     functions = {id(getattr(node, "func", None)) for node in nodes}
     functions |= {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
-    found = [node for node in nodes if isinstance(node, ast.Name) and id(node) not in functions]
-    names = [quoted.get(node.id, node.id) for node in sorted(found, key=lambda node: node.col_offset)]
+    variables = [node for node in nodes if isinstance(node, ast.Name) and id(node) not in functions]
+    names = [quoted.get(node.id, node.id) for node in sorted(variables, key=lambda node: node.col_offset)]
     if not names:
         raise ArgumentError(f"the formula {right!r} names no covariate", remedy="write it as 'ttf ~ rack + position'")
     return list(dict.fromkeys(names))
@@ -142,7 +142,7 @@ def _column(values: pd.Series, coded: bool, reference: Any) -> pd.Series:
     return values.astype(object).astype(pd.CategoricalDtype(pd.Index(levels, dtype=object)))
 
 
-def matrix_of(frame: pd.DataFrame, right: str, observed: npt.NDArray[np.bool_]) -> pd.DataFrame:
+def matrix_of(frame: pd.DataFrame, right: str, failures: FloatArray, noun: str = "duration") -> pd.DataFrame:
     """The matrix of a regression without its intercept; rejects what cannot be estimated.
 
     Raises
@@ -153,27 +153,25 @@ def matrix_of(frame: pd.DataFrame, right: str, observed: npt.NDArray[np.bool_]) 
     """
     import formulaic
 
-    if not observed.any():
-        raise ArgumentError(
-            f"none of the {len(frame)} durations ended in a failure", remedy="there is nothing to estimate"
-        )
+    if not failures.any():
+        raise ArgumentError(f"none of the {len(frame)} {noun}s has a failure", remedy="there is nothing to estimate")
     for name in frame.columns:
         if isinstance(frame[name].dtype, pd.CategoricalDtype) and len(frame[name].cat.categories) == 1:
             raise _constant(str(name))
     try:
         with np.errstate(all="ignore"):  # what is not finite is rejected below
-            whole = pd.DataFrame(formulaic.Formula(right).get_model_matrix(frame, na_action="ignore"))
+            matrix = pd.DataFrame(formulaic.Formula(right).get_model_matrix(frame, na_action="ignore"))
     except Exception as error:  # formulaic evaluates what the user wrote: anything can come out of it
         raise ArgumentError(
             f"cannot compute the formula {right!r}: {_reason(error)}",
             remedy="the functions are those of formulaic and numpy, as in C(a), log(a), np.sqrt(a)",
         ) from error
-    matrix = whole.drop(columns=INTERCEPT, errors="ignore").astype(float)
-    _reject_without_failure(frame, matrix, observed)
+    matrix = matrix.drop(columns=INTERCEPT, errors="ignore").astype(float)
+    _reject_without_failure(frame, matrix, failures > 0.0, noun)
     _reject_dependent(matrix.to_numpy(), [str(name) for name in matrix.columns])
-    if observed.sum() <= matrix.shape[1]:
+    if failures.sum() <= matrix.shape[1]:
         raise ArgumentError(
-            f"{observed.sum()} failures are too few for {matrix.shape[1]} coefficients",
+            f"{failures.sum():.0f} failures are too few for {matrix.shape[1]} coefficients",
             remedy="merge levels, leave covariates out, or take more of the log",
         )
     return matrix
@@ -185,16 +183,18 @@ def _constant(name: str) -> ArgumentError:
     )
 
 
-def _reject_without_failure(frame: pd.DataFrame, matrix: pd.DataFrame, observed: npt.NDArray[np.bool_]) -> None:
+def _reject_without_failure(
+    frame: pd.DataFrame, matrix: pd.DataFrame, failed: npt.NDArray[np.bool_], noun: str
+) -> None:
     """Reject a level, or a cell of an interaction, in which nothing failed: its coefficient has no finite estimate."""
     cells = {f"{name} {level!r}": (frame[name] == level).to_numpy() for name in frame.columns
              if isinstance(frame[name].dtype, pd.CategoricalDtype) for level in frame[name].cat.categories}  # fmt: skip
     cells |= {str(name): matrix[name].to_numpy() != 0.0 for name in matrix.columns if "[T." in str(name)}
     for name, rows in cells.items():
-        if rows.any() and not observed[rows].any():
+        if rows.any() and not failed[rows].any():
             raise ArgumentError(
-                f"no failure among the {rows.sum()} durations with {name}, so its coefficient has no finite estimate",
-                remedy="merge that level with another, or leave it out with log.where",
+                f"no failure among the {rows.sum()} {noun}s with {name}, so its coefficient has no finite estimate",
+                remedy="merge that level with another, or leave its rows out",
             )
 
 

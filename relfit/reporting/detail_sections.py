@@ -9,6 +9,7 @@ import pandas as pd
 
 from relfit import plotting
 from relfit.nonparametric import observed_times
+from relfit.regression import attribute_effects
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.reporting.components import Figure, Section, Table, span
 from relfit.reporting.first_screen import limits
@@ -17,7 +18,7 @@ from relfit.results import key_columns
 from relfit.screening.periods import FEWEST
 from relfit.text import count, duration, percent
 
-__all__ = ["availability", "data", "fit_table", "repairs", "times"]
+__all__ = ["attributes", "availability", "data", "fit_table", "repairs", "times"]
 
 
 def times(m: ReportData) -> Section | str:
@@ -97,6 +98,25 @@ def availability(m: ReportData) -> Section | str:
     when = () if m.failures < FEWEST else (found.headline,)
     return Section("availability", "Availability", whole.headline, when, (figure,),
                    details=(table,), fold="Bin by bin")  # fmt: skip
+
+
+def attributes(m: ReportData) -> Section | str:
+    """Attributes of nodes that go with failures and repairs."""
+    columns = [m.part.population[name] for name in m.log.attributes if name in m.part.population]
+    if all(len(column.dropna().unique()) < 2 for column in columns) or m.failures < FEWEST:
+        return ""
+    effects = attribute_effects(m.part, measures=("failures", "ttr"), level=m.level)
+    frame = effects.answered
+    if not len(frame):
+        return ""
+    page = frame.assign(limits=[span(*pair) for pair in zip(frame["low"], frame["high"], strict=True)])
+    table = Table(
+        "attributes", "Largest effect of each attribute", frame,
+        {"measure": "of", "attribute": "attribute", "term": "level", "reference": "against", "ratio": "ratio",
+         "limits": "interval", "p_adjusted": "p, adjusted"},
+        page=page, note="Negative binomial counts of nodes, lognormal times to repair; each attribute by itself.",
+    )  # fmt: skip
+    return Section("attributes", "Attributes of nodes", effects.headline, effects.findings[1:], tables=(table,))
 
 
 def fit_table(name: str, title: str, tested: CheckedFits) -> Table:

@@ -174,6 +174,7 @@ def simulate_training(
     params: TrainingParameters | Mapping[str, Any] | None = None,
     *,
     n_replications: int | None = None,
+    first: int = 0,
     rng: int | None = None,
     level: float | None = None,
     program_semantics: bool = False,
@@ -193,6 +194,8 @@ def simulate_training(
     n_replications, rng, level : optional
         Those of `params` when left out. The same `rng` gives the same runs, whatever `workers`; two sets of parameters
         with one `rng` share their random numbers, so that their difference is more precise than either.
+    first : int
+        Number of the first replication: the numbers before it are left to another call.
     program_semantics : bool
         The published program's behaviour wherever it differs from its paper; see `TrainingParameters.as_program`.
     relative_accuracy : float, optional
@@ -245,10 +248,11 @@ def simulate_training(
     run, runs = partial(run_replication, setting, seed), list[Run]()
     with compile_notice(advance, "some ten seconds"):
         while len(runs) < n:
-            runs += replicate(run, range(len(runs), n), workers)
+            runs += replicate(run, range(first + len(runs), first + n), workers)
             if accuracy is not None and not _precise(runs, wanted, accuracy):
                 n = min(n + _BATCH, max(n, known.max_replications))
     table = _table(known, runs)
+    table["replication"] += first
     return TrainingSimulation(known, table, wanted, time.perf_counter() - start, _traces(runs) if trace else None)
 
 

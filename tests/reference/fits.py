@@ -401,7 +401,7 @@ def nonparametric() -> Values:
 def _regression(model: Any) -> Values:
     ratio = "hazard_ratio" if "hazard_ratio" in model.table.columns else "time_ratio"
     values: Values = {
-        "n": [model.n_durations, model.n_failures, model.n_clusters], "loglik": model.loglik, "aic": model.aic,
+        "n": [model.n_rows, model.n_failures, model.n_clusters], "loglik": model.loglik, "aic": model.aic,
         "likelihood_ratio": [model.likelihood_ratio.statistic, model.likelihood_ratio.p],
         "wald": [model.wald.statistic, model.wald.p], "converged": str(bool(model.converged)),
     }  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -104,12 +103,6 @@ def test_zeros() -> None:
     assert regression(table, "hours ~ x").converged
     table.loc[1, "observed"] = False
     assert regression(table, "hours ~ x").dropped["censored at age zero"] == 1
-
-
-def test_lifelines_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "lifelines", None)
-    with pytest.raises(rf.ArgumentError, match=r"pip install 'relfit\[regression\]'"):
-        rf.regress(simulated(), "ttf ~ rack")
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -1,0 +1,67 @@
+"""The command that says which attributes of nodes go with failures and repairs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import relfit as rf
+from relfit.cli import options as opt
+from relfit.cli import output
+from relfit.cli.progress import Steps
+
+__all__ = ["regress"]
+
+_SHOWN = ["measure", "attribute", "term", "reference", "ratio", "low", "high", "p_adjusted"]
+
+
+def regress(
+    reading: opt.PartReading,
+    to: opt.Output,
+    formula: Annotated[
+        str | None, opt.option("FORMULA", "One model, as 'failures ~ rack', 'ttf ~ cage', 'ttr ~ cause'.")
+    ] = None,
+    model: Annotated[str | None, opt.option("NAME", "Of times: cox (used if left out), weibull or lognormal.")] = None,
+    cluster: Annotated[str, opt.option("COLUMN", "Errors allow for dependence within this; none for no.")] = "node",
+    reference: Annotated[
+        list[str] | None, opt.option("COLUMN=LEVEL", "What other levels are compared to. Repeatable.")
+    ] = None,
+    rates: Annotated[bool, opt.flag("--rates", "Write the rate of each node to --out, by its covariates.")] = False,
+    level: opt.Level = 0.95,
+    alpha: opt.Alpha = 0.05,
+) -> None:
+    """Which attributes of nodes go with failures.
+
+    Every attribute by itself: failures of nodes (negative binomial), times to failure (Cox and Weibull accelerated
+    failure time), times to repair. With --formula one model. --out writes one row per effect.
+    """
+    output.check_output(to)
+    opt.probability("--level", level)
+    opt.probability("--alpha", alpha)
+    of_formula = {"--model": model, "--reference": reference, "--rates": rates}
+    opt.without_effect(of_formula, "--formula", formula is not None)
+    with Steps("reading", "fitting", "writing") as steps:
+        period = reading.study(reading.read()).period
+        steps.next()
+        if formula is None:
+            effects = rf.regression.attribute_effects(period.log, level=level, alpha=alpha)
+            tables, findings, document = {"regress": effects.table}, effects.findings, effects.to_dict()
+            shown, missing = effects.answered[_SHOWN], effects.unanswered
+        else:
+            levels = {name: values[0] for name, values in opt.pairs("--reference", reference).items()}
+            fit = rf.regress(
+                period.log, formula, model, level=level, cluster=None if cluster == "none" else cluster,
+                reference=levels,
+            )  # fmt: skip
+            coefficients = fit.table.reset_index()
+            shown, missing = coefficients.drop(columns=["coefficient", "standard_error", "low", "high"]), ()
+            tables, findings, document = {"regress": coefficients}, fit.findings, fit.to_dict()
+            if rates:
+                tables = {"regress": fit.node_rates(), "coefficients": coefficients}
+            if fit.proportional is not None:
+                tables["proportional"] = fit.proportional.reset_index()
+        steps.next()
+        written = output.write_results(to, tables, "regress", [])
+    if to.json:
+        output.print_json({"period": period.to_dict(), **document})
+        return
+    output.print_lines([period.headline, *findings, "", *output.few_rows("effects", shown), *missing, *written])

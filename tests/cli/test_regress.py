@@ -1,0 +1,54 @@
+"""relfit regress: every attribute by itself, one model by its formula, the rates of nodes."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+import relfit as rf
+from tests.cli.conftest import relfit
+from tests.regression.test_of_log import simulated
+
+
+@pytest.fixture(scope="module")
+def log_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("regress") / "log.parquet"
+    rf.write(simulated(), path)
+    return str(path)
+
+
+def test_every_attribute_by_itself(log_file: str, tmp_path) -> None:
+    out = tmp_path / "effects.csv"
+    done = relfit("regress", log_file, "--period", "all", "--out", str(out))
+    assert done.code == 0, done.err
+    assert "Failures go with rack" in done.out
+    table = pd.read_csv(out)
+    assert len(table) == 8
+    assert set(table["attribute"]) == {"rack", "position"}
+
+
+def test_one_model_and_the_rates_of_nodes(log_file: str, tmp_path) -> None:
+    out = tmp_path / "rates.csv"
+    done = relfit("regress", log_file, "--period", "all", "--formula", "failures ~ rack", "--rates", "--out", str(out))
+    assert done.code == 0, done.err
+    assert "negative binomial" in done.out
+    rates = pd.read_csv(out)
+    assert len(rates) == 60
+    direct = rf.regress(simulated(), "failures ~ rack").node_rates()
+    assert rates["rate"].tolist() == pytest.approx(direct["rate"].tolist(), rel=1e-6)
+
+
+def test_json(log_file: str) -> None:
+    done = relfit("regress", log_file, "--period", "all", "--formula", "ttf ~ rack", "--reference", "rack=b", "--json")
+    assert done.code == 0, done.err
+    document = json.loads(done.out)
+    assert document["table"][0]["reference"] == "b"
+    assert document["proportional"][0]["covariate"] == "rack[T.a]"
+
+
+def test_options_that_need_a_formula(log_file: str) -> None:
+    done = relfit("regress", log_file, "--model", "weibull")
+    assert done.code == 2
+    assert "--formula" in done.err

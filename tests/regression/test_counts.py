@@ -1,0 +1,155 @@
+"""Counts of nodes: the negative binomial against its likelihood written out, known effects, rates of nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import optimize, stats
+
+import relfit as rf
+from relfit.regression.models import regression
+from tests.factories import make_log
+from tests.regression.test_of_log import simulated
+
+YEAR = 8766.0
+
+
+def counts(n: int = 400, effect: float = 0.7, spread: float = 0.5, seed: int = 0) -> pd.DataFrame:
+    """Failures of nodes observed for a year or two; those in rack b fail ``exp(effect)`` times as often."""
+    rng = np.random.default_rng(seed)
+    rack = np.array(["a", "b"])[np.arange(n) % 2]
+    hours = YEAR * rng.uniform(1.0, 2.0, n)
+    mean = 3.0 * np.exp(effect * (rack == "b")) * hours / YEAR
+    frailty = rng.gamma(1.0 / spread, spread, n) if spread else np.ones(n)
+    return pd.DataFrame({"node": np.arange(n), "failures": rng.poisson(mean * frailty), "hours": hours, "rack": rack})
+
+
+def loglik(theta: np.ndarray, frame: pd.DataFrame) -> float:
+    mean = np.exp(theta[0] * (frame["rack"] == "b") + theta[1]) * frame["hours"] / YEAR
+    size = np.exp(-theta[2])
+    return float(stats.nbinom.logpmf(frame["failures"], size, size / (size + mean)).sum())
+
+
+def test_the_coefficient_is_that_of_the_likelihood_written_out() -> None:
+    frame = counts()
+    fit = regression(frame, "failures ~ rack")
+    best = optimize.minimize(lambda t: -loglik(t, frame), [0.0, 0.0, 0.0], method="BFGS", options={"gtol": 1e-6})
+    null = optimize.minimize(lambda t: -loglik(np.array([0.0, *t]), frame), [0.0, 0.0], method="BFGS")
+    row = fit.table.loc["rack[T.b]"]
+    assert row["coefficient"] == pytest.approx(best.x[0], rel=1e-4)
+    assert row["standard_error"] == pytest.approx(np.sqrt(best.hess_inv[0, 0]), rel=0.05)
+    assert fit.dispersion == pytest.approx(np.exp(best.x[2]), rel=1e-3)
+    assert fit.loglik == pytest.approx(-best.fun, rel=1e-8)
+    assert fit.likelihood_ratio.statistic == pytest.approx(2.0 * (null.fun - best.fun), rel=1e-5)
+    assert row["rate_ratio_low"] < np.exp(0.7) < row["rate_ratio_high"]
+    assert fit.n_clusters is None
+    assert fit.n_failures == frame["failures"].sum()
+
+
+def test_equal_nodes_are_a_poisson_model() -> None:
+    frame = counts(spread=0.0, seed=3)
+    frame["failures"] = np.round(3.0 * np.where(frame["rack"] == "b", 2.0, 1.0) * frame["hours"] / YEAR).astype(int)
+    fit = regression(frame, "failures ~ rack")
+    assert fit.dispersion == 0.0
+    assert any("Poisson" in note for note in fit.notes)
+    rate = frame.groupby("rack")["failures"].sum() / frame.groupby("rack")["hours"].sum()
+    assert fit.table["rate_ratio"].iloc[0] == pytest.approx(rate["b"] / rate["a"], rel=1e-6)
+    rates = fit.node_rates()
+    assert np.allclose(rates["rate"], YEAR * rate[frame["rack"]].to_numpy())
+
+
+def test_rates_of_nodes_are_gamma_means() -> None:
+    frame = counts()
+    fit = regression(frame, "failures ~ rack")
+    rates = fit.node_rates()
+    shape = 1.0 / fit.dispersion
+    years = frame["hours"] / YEAR
+    expected = rates["rate_by_covariates"] * years
+    assert np.allclose(rates["rate"] * years, expected * (shape + frame["failures"]) / (shape + expected))
+    system = rf.System(rf.families.Exponential(rates["rate"] / YEAR))
+    assert system.hazard(10.0) == pytest.approx(rates["rate"].sum() / YEAR)
+
+
+def test_of_a_log_with_nodes_by_hand() -> None:
+    log = simulated()
+    fit = rf.regress(log, "failures ~ rack")
+    by_hand = log.events.groupby("node").size().reindex(log.population["node"].astype(str), fill_value=0)
+    assert fit.nodes is not None
+    assert fit.nodes["failures"].sum() == by_hand.sum()
+    assert fit.nodes.set_index("node")["failures"].reindex(by_hand.index).tolist() == by_hand.tolist()
+    assert np.allclose(fit.nodes["hours"], 5000.0)
+    assert fit.table.loc["rack[T.b]", "low"] < -0.8 < fit.table.loc["rack[T.b]", "high"]
+    assert "of 60 nodes" in fit.headline
+
+
+def test_clusters_of_nodes() -> None:
+    frame = counts().assign(cabinet=np.arange(400) // 20)
+    fit = regression(frame, "failures ~ rack", cluster=["cabinet"])
+    assert fit.n_clusters == 20
+    twice = regression(pd.concat([frame, frame]), "failures ~ rack", cluster=["cabinet"])
+    assert twice.table["standard_error"].iloc[0] == pytest.approx(fit.table["standard_error"].iloc[0], rel=0.05)
+
+
+def test_what_does_not_go() -> None:
+    for formula, model, text in [
+        ("failures ~ rack", "cox", "not one of counts"),
+        ("ttf ~ rack", "negative binomial", "not one of times"),
+        ("failures ~ cause", None, "no column 'cause'"),
+    ]:
+        with pytest.raises(rf.ArgumentError, match=text):
+            rf.regress(simulated(), formula, model)
+    with pytest.raises(rf.ArgumentError, match="no rates of nodes"):
+        rf.regress(simulated(), "ttf ~ rack").node_rates()
+    lives = make_log([], [{"node": "g0"}], lifetimes=[{"node": "g0", "duration": 5.0, "observed": True}])
+    with pytest.raises(rf.DataError, match="one lifetime per unit"):
+        rf.regress(lives, "failures ~ cage")
+
+
+def test_hazards_that_cross_are_told() -> None:
+    rng = np.random.default_rng(1)
+    group = np.array(["a", "b"])[np.arange(600) % 2]
+    times = np.where(group == "a", 100.0 * rng.weibull(3.0, 600), 100.0 * rng.weibull(0.6, 600))
+    table = pd.DataFrame({"hours": times, "observed": True, "group": group})
+    fit = regression(table, "hours ~ group")
+    assert fit.proportional is not None
+    assert fit.proportional.loc["group[T.b]", "p"] < 1e-6
+    assert any("not proportional" in sentence for sentence in fit.findings)
+    equal = regression(table.assign(hours=100.0 * rng.weibull(1.5, 600)), "hours ~ group")
+    assert equal.proportional is not None
+    assert equal.proportional["p"].iloc[0] > 0.001
+    assert regression(table, "hours ~ group", "weibull").proportional is None
+
+
+def test_a_level_of_one_node_is_told() -> None:
+    log = simulated()
+    population = log.population.assign(rack=lambda frame: frame["rack"].astype(str))
+    population.loc[population["node"] == "n0", "rack"] = "c"
+    from dataclasses import replace
+
+    fit = rf.regress(replace(log, population=population), "ttf ~ rack")
+    assert any("rack[T.c]: fewer than 5 clusters" in note for note in fit.notes)
+    row = rf.regression.attribute_effects(replace(log, population=population)).table.set_index(["measure", "attribute"])
+    assert row.loc[("ttf", "rack"), "term"] in ("a", "b")
+
+
+def test_effects_of_attributes() -> None:
+    effects = rf.regression.attribute_effects(simulated())
+    table = effects.table.set_index(["measure", "attribute"])
+    assert set(effects.table["measure"]) == {"failures", "ttf", "ttf (AFT)", "ttr"}
+    assert (table.loc[[("failures", "rack"), ("ttf", "rack"), ("ttf (AFT)", "rack")], "p_adjusted"] < 1e-4).all()
+    assert (table.loc[[("failures", "position"), ("ttr", "rack")], "p_adjusted"] > 0.01).all()
+    assert effects.headline.startswith("Failures go with rack")
+    low, high = table.loc[("failures", "rack"), ["low", "high"]]
+    truth = np.exp(0.8) if table.loc[("failures", "rack"), "reference"] == "b" else np.exp(-0.8)
+    assert low < truth < high
+
+
+def test_an_attribute_that_names_nodes_is_not_compared() -> None:
+    log = simulated()
+    from dataclasses import replace
+
+    population = log.population.assign(serial=log.population["node"].astype(str) + "x")
+    effects = rf.regression.attribute_effects(replace(log, population=population)).table
+    assert effects.loc[effects["attribute"] == "serial", "status"].str.contains("too many to compare").all()
+    assert effects.loc[effects["attribute"] == "serial", "p"].isna().all()
