@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Protocol, TypeVar, cast, get_type_hints, overload
 
@@ -46,9 +47,10 @@ class Records(Protocol[Record]):
     def __getitem__(self, place: slice) -> Records[Record]: ...
     @overload
     def __getitem__(self, place: str) -> np.ndarray: ...
-    def __setitem__(self, place: str, values: Any) -> None:
-        """Set a field of all records."""
+    def __setitem__(self, place: str | slice, values: Any) -> None:
+        """Set a field of all records, or some records."""
 
+    def __iter__(self) -> Iterator[Record]: ...
     def __len__(self) -> int: ...
     def copy(self) -> Records[Record]:
         """The same records in an array of their own."""
