@@ -79,6 +79,15 @@ class CampaignResults(Result):
         """Labels of the experiments, or of the parts of a design, in order; one empty label for a grid."""
         return [str(label) for label in self.cells["experiment"].unique()]
 
+    def varied(self, experiment: str) -> list[str]:
+        """The parameters that an experiment sets, its own before the second."""
+        cells = self.where(experiment=experiment).dropna(axis=1, how="all").drop(columns="experiment")
+        own = {
+            e.get("label") or e["parameter"].replace("_", " "): e["parameter"]
+            for e in self.campaign.get("experiments", [])
+        }
+        return sorted(map(str, cells), key=lambda name: name != own.get(experiment))
+
     def samples(self, output: str | None = None) -> pd.DataFrame:
         """One row per different cell, one column per replication: the values of an output, NaN where there is none.
 
@@ -129,12 +138,7 @@ class CampaignResults(Result):
         """
         table = self.cells
         if experiment is not None:
-            table = table[table["experiment"] == experiment]
-            if table.empty:
-                raise ArgumentError(
-                    f"there is no experiment {experiment!r}", remedy=f"there is {', '.join(self.experiments)}"
-                )
-            table = table.dropna(axis=1, how="all")
+            table = self.where(experiment=experiment)[["experiment", *self.varied(experiment)]]
         values = statistics(self.samples(output), self.level)
         values.insert(1, "failed", self._n_failed.reindex(values.index, fill_value=0))
         return table.join(values).reset_index(drop=True)
