@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -58,6 +59,12 @@ class CampaignResults(Result):
     notes: tuple[str, ...] = ()
 
     _not_in_json: ClassVar[tuple[str, ...]] = ("runs",)
+
+    def _repr_html_(self) -> str:
+        sentences = "".join(f"<p>{escape(text)}</p>" for text in self.findings)
+        return sentences + (self.of() if self.outputs else self.cells).to_html(
+            max_rows=20, float_format="{:.6g}".format
+        )
 
     @property
     def level(self) -> float:
@@ -355,7 +362,7 @@ def load(folder: str | Path) -> CampaignResults:
     store = CampaignStore(folder)
     document = store.document
     campaign = document["campaign"]
-    table, runs, failed = store.cells(), store.rows("runs"), store.rows("failed")
+    table, runs, failed = pd.read_parquet(store.folder / "cells.parquet"), store.rows("runs"), store.rows("failed")
     own = table[table["belongs"].astype(bool)]
     settings = [json.loads(text) for text in own["settings"]]
     names = list(dict.fromkeys(name for each in settings for name in each))
