@@ -30,8 +30,8 @@ class Result:
     _not_in_json: ClassVar[tuple[str, ...]] = ()
     """Names of fields that are too large, or no data, for `to_dict`."""
 
-    _frame: ClassVar[str] = ""
-    """The field that `to_frame` gives, for results that hold their table."""
+    _frame: ClassVar[str | tuple[str, ...]] = ""
+    """The field that `to_frame` gives, for results that hold their table, or the fields that are its columns."""
 
     def __init_subclass__(cls, *, kw_only: bool = False, **others: Any) -> None:
         super().__init_subclass__(**others)
@@ -54,6 +54,8 @@ class Result:
         """The numbers as a table."""
         if not self._frame:
             raise NotImplementedError(f"{type(self).__name__} has no table")
+        if isinstance(self._frame, tuple):
+            return pd.DataFrame({name: np.ravel(getattr(self, name)) for name in self._frame})
         table: pd.DataFrame = getattr(self, self._frame)
         return table
 

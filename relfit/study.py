@@ -60,7 +60,7 @@ class Study:
     level : float
         Of all intervals.
     rng : int
-        Seed of what is drawn.
+        Seed of what is drawn, but for the search of the period, which is the same in all studies of a log.
 
     Raises
     ------
@@ -103,7 +103,7 @@ class Study:
     @property
     def period(self) -> ChosenPeriod:
         """The part of the log that is steady enough to learn from, or that was asked for."""
-        return chosen_period(self.log, self.asked_period, self.rng)
+        return chosen_period(self.log, self.asked_period)
 
     @property
     def until_now(self) -> ChosenPeriod:
@@ -121,7 +121,7 @@ class Study:
         points = self.period.points
         if points is not None and points.level == self.level:
             return points
-        return change_points(self.log, level=self.level, rng=self.rng)
+        return change_points(self.log, level=self.level)
 
     # ------------------------------------------------------------------ the fleet
 

@@ -88,9 +88,8 @@ def main() -> None:
     for name, work in works.items():
         relfit.datasets.load.cache_clear()
         calls = Calls(work)
-        print(
-            f"{name}: {calls.total:,} calls in {len(calls.files)} files, {calls.between.total():,} from one package to another"
-        )
+        between = calls.between.total()
+        print(f"{name}: {calls.total:,} calls in {len(calls.files)} files, {between:,} from one package to another")
         print(f"  {calls.steps:,} between steps of the way")
         for (first, then), number in calls.between.most_common(12 if "-v" in sys.argv else 0):
             print(f"  {number:6,}  {first} -> {then}")

@@ -84,7 +84,7 @@ def calibrate(
     model : FleetModel, optional
         Of this log, where there is one already: its period is used, and `period`, `window` and `group` are not.
     rng : int or numpy.random.Generator, optional
-        For the periods, the test of bad nodes and dependence.
+        For the test of bad nodes and dependence.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def calibrate(
     checked_at(at)
     dated = log.lifetimes is None or len(log.events) > 0
     span = period if period is not None else "stable" if "period" in wanted else "all"
-    chosen = chosen_period(log, span, rng) if model is None else model.period
+    chosen = chosen_period(log, span) if model is None else model.period
     if model is None and dated and _OF_THE_MODEL & wanted:
         model = fleet_model(log, chosen, at=at, horizon=horizon, window=window, group=group, first=first, level=level)
         chosen = model.period

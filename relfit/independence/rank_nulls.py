@@ -16,7 +16,7 @@ from scipy import special
 
 from relfit.arrays import FloatArray
 
-__all__ = ["Null", "null_of"]
+__all__ = ["Null", "inversions", "null_of"]
 
 _SPEARMAN_EXACT = 12
 _KENDALL_EXACT = 60
@@ -87,10 +87,16 @@ def _spearman_lattice(length: int) -> tuple[FloatArray, FloatArray]:
     return r.astype(np.float64), np.asarray(ways[-1][sums] / ways[-1].sum(), dtype=np.float64)
 
 
-def _kendall_lattice(length: int) -> tuple[FloatArray, FloatArray]:
-    """Values and probabilities of Kendall's tau by the number of inversions."""
+@lru_cache(maxsize=64)
+def inversions(length: int) -> FloatArray:
+    """Probabilities of 0, 1, 2, ... inversions in a random order of this many things."""
     mass = np.ones(1)
     for size in range(2, length + 1):
         mass = np.convolve(mass, np.full(size, 1.0 / size))
+    return mass
+
+
+def _kendall_lattice(length: int) -> tuple[FloatArray, FloatArray]:
+    """Values and probabilities of Kendall's tau by the number of inversions, which is symmetric."""
     pairs = length * (length - 1) // 2
-    return 1.0 - 2.0 * np.arange(pairs, -1, -1) / pairs, mass  # which is symmetric
+    return 1.0 - 2.0 * np.arange(pairs, -1, -1) / pairs, inversions(length)

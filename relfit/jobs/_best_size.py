@@ -218,7 +218,7 @@ def best_size(
     convention, after_failure
         As for `completion_time`.
     level : float, optional
-        Of the limits; there are none when left out.
+        Of the confidence intervals; there are none when left out.
     n_draws : int
         Draws of the parameters for them.
     rng : int or Generator, optional

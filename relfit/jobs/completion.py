@@ -262,7 +262,7 @@ def completion_time(
     after_failure : {"same", "as_new"}
         What further attempts meet: the same ages as the first, or all nodes as new.
     level : float, optional
-        Of limits from the uncertainty of the fitted parameters, as 0.95; the system must come from fits.
+        Of intervals from the uncertainty of the fitted parameters, as 0.95; the system must come from fits.
     n_draws : int
         Draws of the parameters for them.
     rng : int or Generator, optional

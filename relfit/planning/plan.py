@@ -46,7 +46,7 @@ class Plan(Result, kw_only=True):
     source : str
         Where the failure rate comes from.
     level : float
-        Of all limits.
+        Of all intervals.
     n_draws : int
         Draws of the parameters behind the limits; 0 where nothing is known of their uncertainty.
     assumptions : tuple of str

@@ -43,9 +43,9 @@ def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -
     per : str
         ``"node"``, ``"system"`` or a column of the population.
     level : float
-        Level of the limits: from the spread over the nodes of a group (Student's t on the logit of the ratio), or for a
-        group of one node from the spread of its periods up and down, which count as independent; the same of the
-        outages of whole systems, which all nodes share.
+        Level of the confidence intervals: from the spread over the nodes of a group (Student's t on the logit of the
+        ratio), or for a group of one node from the spread of its periods up and down, which count as independent; the
+        same of the outages of whole systems, which all nodes share.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def availability_over_time(
     unit : str, optional
         ``"hour"`` to ``"year"``; by the length of the observation when left out.
     level : float
-        Level of the limits, from the spread over the nodes.
+        Level of the confidence intervals, from the spread over the nodes.
 
     Raises
     ------

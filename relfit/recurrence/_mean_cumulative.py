@@ -1,4 +1,4 @@
-"""The mean cumulative function of groups of repairable systems, with robust limits.
+"""The mean cumulative function of groups of repairable systems, with robust confidence intervals.
 
 Nelson 1988 and 2003, Lawless and Nadeau 1995; Meeker and Escobar 1998, chapter 16.
 """
@@ -76,10 +76,10 @@ def mean_cumulative(
     by : "all", "each", a key of the histories, or array_like of labels
         Which systems make a group; see `relfit.recurrence.grouping`.
     level : float
-        Level of the pointwise limits, on the log scale by Student's t with the robust variance (Nelson; Lawless and
-        Nadeau) times n/(n - 1) of n systems: it takes the systems as independent and nothing else. Incidents that
-        systems share (``histories.incident``) add the covariance of Poisson incidents. Where all systems had as many
-        events the variance is that of Poisson events.
+        Level of the pointwise confidence intervals, on the log scale by Student's t with the robust variance (Nelson;
+        Lawless and Nadeau) times n/(n - 1) of n systems: it takes the systems as independent and nothing else.
+        Incidents that systems share (``histories.incident``) add the covariance of Poisson incidents. Where all systems
+        had as many events the variance is that of Poisson events.
 
     Returns
     -------

@@ -7,13 +7,13 @@ the status of every group.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.independence.rank_nulls import inversions
 from relfit.numeric.batches import over_groups
 from relfit.numeric.compiled import njit
 from relfit.numeric.grouped import per_group
@@ -238,25 +238,9 @@ def mann(gaps: Gaps, alone: BoolArray) -> _Outcome:
         count = gaps.pooled(m)[exact].astype(np.int64)
         # number of falling pairs, from the end that has fewer
         fewer = np.round((count * (count - 1) // 2 - np.abs(total[exact])) / 2.0).astype(np.int64)
-        p[exact] = np.minimum(2.0 * _inversion_table()[count, fewer], 1.0)
+        below = {n: np.cumsum(inversions(n)) for n in np.unique(count).tolist()}
+        p[exact] = [min(2.0 * below[n][k], 1.0) for n, k in zip(count.tolist(), fewer.tolist(), strict=True)]
     return z, p, direction, status
-
-
-@lru_cache(maxsize=1)
-def _inversion_table() -> FloatArray:
-    """Probability of this many inversions or fewer (columns) in a random order of this many things (rows)."""
-    most = _EXACT_PAIRS * (_EXACT_PAIRS - 1) // 2
-    table = np.zeros((_EXACT_PAIRS + 1, most + 1))
-    row = np.zeros(most + 1)
-    row[0] = 1.0
-    table[:2] = 1.0
-    for n in range(2, _EXACT_PAIRS + 1):
-        sums = np.cumsum(row)
-        row = sums.copy()
-        row[n:] -= sums[:-n]
-        row /= n
-        table[n] = np.cumsum(row)
-    return table
 
 
 @njit(cache=True, nogil=True)

@@ -66,7 +66,7 @@ def bursts(
     incidents : Incidents, optional
         Of this log; `relfit.incidents` joins them when left out. What comes within its windows is one incident.
     level : float
-        Of the limits.
+        Of the confidence intervals.
     alpha : float
         Size of each test.
     n_resamples : int

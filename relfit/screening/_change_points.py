@@ -80,7 +80,7 @@ def change_points(
         Neighbouring periods whose rates differ by a smaller factor are one; 1 keeps all. By a quarter: the rate of a
         period with sixty failures is known no better, and a large log makes any change significant.
     level : float
-        Level of the limits of rates and starts.
+        Level of the confidence intervals of rates and starts.
     n_resamples : int
         Simulated logs behind the penalty, 99 or more; fewer are drawn where there is plainly no change.
     rng : int or numpy.random.Generator

@@ -27,7 +27,7 @@ class Bursts(Result):
     by_delay : pandas.DataFrame
         Incidents that came after another, by scope and delay: ``counted``, and ``expected`` without bursts.
     level, alpha : float
-        Of the limits; size of each test.
+        Of the confidence intervals; size of each test.
     """
 
     table: pd.DataFrame

@@ -275,7 +275,7 @@ class System(Nodes, Quantities):
     def interval(
         self, quantity: str, at: Any = None, level: float = 0.95, *, n_draws: int = 999, rng: Seed = 0
     ) -> Interval:
-        """Limits of a quantity that the uncertainty of the fitted parameters leaves, for systems made from fits.
+        """Confidence interval of a quantity by the uncertainty of the fitted parameters, for systems made from fits.
 
         Parameters
         ----------
@@ -368,7 +368,7 @@ class SystemsBySize(Result):
     def interval(
         self, quantity: str = "reliability", level: float = 0.95, *, n_draws: int = 199, rng: Seed = 0
     ) -> Interval:
-        """Limits for every k, at the horizons, along a first axis; see `System.interval`.
+        """Confidence intervals for every k, at the horizons, along a first axis; see `System.interval`.
 
         Parameters
         ----------

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from relfit.arguments import cases, durations, share, whole
 from relfit.arrays import Durations, FloatArray
@@ -48,6 +47,8 @@ class TwoLevels(Result):
     waste: FloatArray
     global_only: FloatArray
 
+    _frame = ("checkpoint_every", "saves_per_global", "waste", "global_only")
+
     @property
     def headline(self) -> str:
         """What to do, of the first case."""
@@ -60,11 +61,6 @@ class TwoLevels(Result):
             f"Save every {duration(every)} of work, globally every {k:.0f} saves: waste {percent(waste, 2)}, "
             f"with global saves alone {percent(alone, 2)}."
         )
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per case."""
-        names = ("checkpoint_every", "saves_per_global", "waste", "global_only")
-        return pd.DataFrame({name: np.ravel(getattr(self, name)) for name in names})
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import scipy
 
 from relfit.arguments import cases, durations, share, whole
@@ -187,6 +186,8 @@ class Throughputs(Result):
     periodic_exact: FloatArray
     nothing: FloatArray
 
+    _frame = ("nodes", "spares", "save_in_time", "migrate", "improvement", "periodic", "periodic_exact", "nothing")
+
     @property
     def improvement(self) -> FloatArray:
         """How much migration yields beyond saving in time, as a share: the paper's percentages over 100."""
@@ -201,11 +202,6 @@ class Throughputs(Result):
         shown = sorted(((float(np.ravel(v)[0]) / n, name) for name, v in yields.items()), reverse=True)
         parts = ", ".join(f"{name} {percent(value)}" for value, name in shown)
         return f"Share of the nodes at work: {parts}; {count(int(np.ravel(self.spares)[0]), 'spare')}."
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per case: nodes at work under each strategy."""
-        names = ("nodes", "spares", "save_in_time", "migrate", "improvement", "periodic", "periodic_exact", "nothing")
-        return pd.DataFrame({name: np.ravel(getattr(self, name)) for name in names})
 
 
 def compare_throughputs(
