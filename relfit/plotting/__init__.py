@@ -36,7 +36,7 @@ __getattr__, __dir__, __all__ = front(
         "sparing_figures": "decision_map gpu_hours simulated_hours uncertain_spares",
         "style": "family_mark look",
         "system_figures": "by_size chi_square_bins reliability_curve",
-        "training_figures": "server_states training_designs training_sweep training_time training_tornado two_way_map",
+        "training_figures": "server_states training_designs training_time",
         "workload_figures": "job_shares",
     },
 )
