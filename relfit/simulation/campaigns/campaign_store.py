@@ -101,7 +101,8 @@ class CampaignStore:
             document: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             remedy = "name a folder that relfit sweep --store wrote"
-            raise ReadError(f"this is no store of a campaign: {error}", path=self.folder, remedy=remedy) from None
+            what = f"this is no store of a campaign: {getattr(error, 'strerror', None) or error}"
+            raise ReadError(what, path=self.folder, remedy=remedy) from None
         if document.get("format") != _FORMAT:
             what = f"this store has format {document.get('format')}, and {_FORMAT} is read"
             raise ReadError(what, path=self.folder, remedy="use the version of relfit that wrote it")
