@@ -84,7 +84,7 @@ def jobs(folder: Path) -> None:
     """Jobs like those of the paper's year 2018."""
     from papers.batch_waits import grizzly
 
-    print(rf.write_workload(grizzly(2018), folder / "jobs.swf"))
+    print(rf.workloads.write_workload(grizzly(2018), folder / "jobs.swf"))
 
 
 def repairs(store: Path) -> None:

@@ -21,7 +21,7 @@ from benchmarks.timing import spent
 def main() -> None:
     jobs = rf.workloads.LublinFeitelson(128).sample(250_000, rng=1)
     with tempfile.TemporaryDirectory() as folder:
-        path = rf.write_workload(jobs, Path(folder, "jobs.swf"))
+        path = rf.workloads.write_workload(jobs, Path(folder, "jobs.swf"))
         text = "\n".join(line for line in path.read_text().splitlines() if not line.startswith(";"))
         rf.read_workload(path)
         ours = spent(lambda: rf.read_workload(path), 5)[2]

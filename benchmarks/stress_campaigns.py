@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -172,12 +173,12 @@ def check(store: Path, reported: int, right: np.ndarray) -> int:
     return len(result.runs)
 
 
-def stress(kills: int, seed: int, folder: Path) -> Counter[str]:
+def stress(kills: int, seed: int, folder: Path, kinds: Sequence[str] = KINDS) -> Counter[str]:
     """Kill so many times; how often each kind."""
     chance, right, done = random.Random(seed), expected(), Counter[str]()
     number, reported = 0, 0
     for i in range(kills):
-        kind, store = KINDS[i % len(KINDS)], folder / f"store-{number}"
+        kind, store = kinds[i % len(kinds)], folder / f"store-{number}"
         said = strike(kind, store, reported, chance)
         done[kind] += 1
         assert "Traceback" not in said or kind in ("worker", "scheduler"), said

@@ -19,7 +19,15 @@ from scipy import special
 
 import relfit as rf
 from papers.allocation import SCALE
-from relfit.batch import BatchRun, EstimatedReliability, NodeFailures, ReplayedFailures, simulate_batch
+from relfit.batch import (
+    Allocation,
+    BatchRun,
+    EstimatedReliability,
+    NodeFailures,
+    ReplayedFailures,
+    Scheduler,
+    simulate_batch,
+)
 from relfit.families import Weibull
 from relfit.jobs import Amdahl
 from relfit.workloads import LublinFeitelson, TwoStage, Workload, length_classes
@@ -101,8 +109,9 @@ def waste(jobs: Workload, failures: ReplayedFailures | None = None) -> tuple[pd.
         known = EstimatedReliability(family=family, history=failures, since=0.0) if family else None
         name = f"{policy} {family}" if family else policy
         run = simulate_batch(
-            jobs, scheduler="fcfs", requeue="head", failures=failures, allocation=policy, reliability=known
-        )
+            jobs, scheduler=Scheduler(name="fcfs", requeue="head"), failures=failures,
+            allocation=Allocation(policy=policy, reliability=known),
+        )  # fmt: skip
         runs[name] = run
         lost = run.jobs["waste"]
         rows.append({"policy": name, "kills": run.counts["kills"], "waste": lost.sum() / 3600.0,
@@ -152,8 +161,8 @@ def moldable(
     rows, columns = [], {}
     for policy in ("ra_opt", "ra", "round_robin", "all"):
         run = simulate_batch(
-            jobs, scheduler="fcfs", requeue="head", failures=failures, allocation=policy, rng=rng,
-            speedup=Amdahl(parallel_fraction),
+            jobs, scheduler=Scheduler(name="fcfs", requeue="head"), failures=failures, rng=rng,
+            allocation=Allocation(policy=policy, speedup=Amdahl(parallel_fraction)),
         )  # fmt: skip
         table = run.jobs.assign(completion=run.jobs["finish_time"] - run.jobs["submission_time"])
         started = (run.jobs["finish_time"] - run.jobs["first_start"]).sum()

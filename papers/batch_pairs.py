@@ -15,7 +15,7 @@ import pandas as pd
 
 from papers.batch_waits import JOBS, MTBF, NODES, PRINTED, grizzly, lost_per_failure
 from relfit.arguments import durations
-from relfit.batch import BatchRun, RepairSweep, SystemFailures, simulate_batch
+from relfit.batch import BatchRun, RepairSweep, Scheduler, SystemFailures, simulate_batch
 from relfit.jobs import Checkpoint
 from relfit.workloads import LublinFeitelson, Workload, scale_load, with_walltimes
 
@@ -49,7 +49,7 @@ VARIANTS: dict[str, tuple[Callable[[int | None], Workload], dict[str, Any]]] = {
     "as in the table": (_jobs, {}),
     "load 0.73 (11 months)": (partial(_jobs, load=_YEAR), {}),
     "load 1": (partial(_jobs, load=1.0), {}),
-    "a killed job at the tail": (_jobs, {"requeue": "tail"}),
+    "a killed job at the tail": (_jobs, {"scheduler": Scheduler(requeue="tail")}),
     "checkpoints every hour": (_jobs, {"checkpoint": Checkpoint("1h", "1min", "1min")}),
     "checkpoints every 4 hours": (_jobs, {"checkpoint": Checkpoint("4h", "1min", "1min")}),
     "jobs of one node": (_one_node, {}),

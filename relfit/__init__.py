@@ -11,155 +11,173 @@ from typing import TYPE_CHECKING, Any
 from relfit.lazy import front
 
 if TYPE_CHECKING:
-    from relfit import (
-        backtesting,
-        batch,
-        calibration,
-        datasets,
-        families,
-        fitting,
-        independence,
-        io,
-        jobs,
-        nonparametric,
-        planning,
-        plotting,
-        recurrence,
-        regression,
-        screening,
-        simulation,
-        system,
-        training,
-        workloads,
-    )
-    from relfit.backtesting import Backtest, backtest
-    from relfit.batch import BatchRun, resume_batch, simulate_batch, sweep_repairs
+    from relfit import backtesting as backtesting
+    from relfit import batch as batch
+    from relfit import calibration as calibration
+    from relfit import datasets as datasets
+    from relfit import families as families
+    from relfit import fitting as fitting
+    from relfit import fleet as fleet
+    from relfit import independence as independence
+    from relfit import io as io
+    from relfit import jobs as jobs
+    from relfit import nonparametric as nonparametric
+    from relfit import planning as planning
+    from relfit import plotting as plotting
+    from relfit import prediction as prediction
+    from relfit import recurrence as recurrence
+    from relfit import regression as regression
+    from relfit import screening as screening
+    from relfit import simulation as simulation
+    from relfit import system as system
+    from relfit import training as training
+    from relfit import workloads as workloads
+    from relfit.backtesting import backtest
+    from relfit.batch import simulate_batch
     from relfit.calibration import Parameters, calibrate, read_parameters
+    from relfit.datasets import read
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
-    from relfit.failurelog import FailureLog, Source, Window
-    from relfit.fitting import FamilyFit, Fits, StoredFits, fit, fit_stored
-    from relfit.fleet import FleetModel, Forecast, SizeFits, fit_by_size, fleet_model, forecast, system_from_log
+    from relfit.failurelog import FailureLog
+    from relfit.fitting import fit
+    from relfit.fleet import fleet_model, forecast, system_from_log
     from relfit.independence import dependence
-    from relfit.io import read, write
+    from relfit.io import write
     from relfit.lifedata import LifeData
+    from relfit.nonparametric import kaplan_meier, log_rank, nelson_aalen
     from relfit.plotting import plot
     from relfit.regression import regress
     from relfit.reporting import report
-    from relfit.results import Interval, Result
-    from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds, stable_period
+    from relfit.screening import change_points, incidents, outlier_nodes, stable_period
     from relfit.simulation import campaigns
     from relfit.study import Study
     from relfit.system import System, system_from_fits
-    from relfit.training import TrainingParameters, read_training, simulate_training
-    from relfit.workloads import Workload, read_workload, write_workload
+    from relfit.training import simulate_training
+    from relfit.workloads import read_workload
 
 __version__ = "0.3.0"
 
 _NAMES = {
-    "backtesting": "Backtest backtest",
-    "batch": "BatchRun resume_batch simulate_batch sweep_repairs",
+    "backtesting": "backtest",
+    "batch": "simulate_batch",
     "calibration": "Parameters calibrate read_parameters",
+    "datasets": "read",
     "errors": "ArgumentError DataError ReadError RelfitError",
-    "failurelog": "FailureLog Source Window",
-    "fitting": "FamilyFit Fits StoredFits fit fit_stored",
-    "fleet": "FleetModel Forecast SizeFits fit_by_size fleet_model forecast system_from_log",
+    "failurelog": "FailureLog",
+    "fitting": "fit",
+    "fleet": "fleet_model forecast system_from_log",
     "independence": "dependence",
-    "io": "read write",
+    "io": "write",
     "lifedata": "LifeData",
+    "nonparametric": "kaplan_meier log_rank nelson_aalen",
     "plotting": "plot",
     "regression": "regress",
     "reporting": "report",
-    "results": "Interval Result",
-    "screening": "change_points incidents outlier_nodes repair_kinds stable_period",
-    "system": "System system_from_fits",
-    "training": "TrainingParameters read_training simulate_training",
+    "screening": "change_points incidents outlier_nodes stable_period",
     "study": "Study",
-    "workloads": "Workload read_workload write_workload",
+    "system": "System system_from_fits",
+    "training": "simulate_training",
+    "workloads": "read_workload",
 }
-_get, _, _named = front(__name__, _NAMES)
+_PACKAGES = (
+    "batch",
+    "datasets",
+    "families",
+    "fitting",
+    "jobs",
+    "planning",
+    "plotting",
+    "regression",
+    "screening",
+    "training",
+    "workloads",
+)
+"""Those whose names are used as they stand; the others can be had as attributes, too."""
+_OTHERS = (
+    "backtesting",
+    "calibration",
+    "fleet",
+    "independence",
+    "io",
+    "nonparametric",
+    "prediction",
+    "recurrence",
+    "simulation",
+    "system",
+)
+_MOVED = {
+    "backtesting": "Backtest",
+    "batch": "BatchRun resume_batch sweep_repairs",
+    "failurelog": "Source Window",
+    "fitting": "FamilyFit Fits StoredFits fit_stored",
+    "fleet": "FleetModel Forecast SizeFits fit_by_size",
+    "results": "Interval Result",
+    "screening": "repair_kinds",
+    "training": "TrainingParameters read_training",
+    "workloads": "Workload write_workload",
+}
+_get = front(__name__, _NAMES)[0]
 
 __all__ = [
     "ArgumentError",
-    "Backtest",
-    "BatchRun",
     "DataError",
     "FailureLog",
-    "FamilyFit",
-    "Fits",
-    "FleetModel",
-    "Forecast",
-    "Interval",
     "LifeData",
     "Parameters",
     "ReadError",
     "RelfitError",
-    "Result",
-    "SizeFits",
-    "Source",
-    "StoredFits",
     "Study",
     "System",
-    "TrainingParameters",
-    "Window",
-    "Workload",
     "backtest",
-    "backtesting",
     "batch",
     "calibrate",
-    "calibration",
     "campaigns",
     "change_points",
     "datasets",
     "dependence",
     "families",
     "fit",
-    "fit_by_size",
-    "fit_stored",
     "fitting",
-    "fleet",
     "fleet_model",
     "forecast",
     "incidents",
-    "independence",
-    "io",
     "jobs",
-    "nonparametric",
+    "kaplan_meier",
+    "log_rank",
+    "nelson_aalen",
     "outlier_nodes",
     "planning",
     "plot",
     "plotting",
     "read",
     "read_parameters",
-    "read_training",
     "read_workload",
-    "recurrence",
     "regress",
     "regression",
-    "repair_kinds",
     "report",
-    "resume_batch",
     "screening",
     "simulate_batch",
     "simulate_training",
-    "simulation",
     "stable_period",
-    "sweep_repairs",
-    "system",
     "system_from_fits",
     "system_from_log",
     "training",
     "workloads",
     "write",
-    "write_workload",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    module = "simulation.campaigns" if name == "campaigns" else name
-    value = import_module(f"relfit.{module}") if name in __all__ and name not in _named else _get(name)
+    if name == "campaigns":
+        return import_module("relfit.simulation.campaigns")
+    if name in _PACKAGES or name in _OTHERS:
+        return import_module(f"relfit.{name}")
+    for package, names in _MOVED.items():
+        if name in names.split():
+            raise AttributeError(f"relfit.{name} is relfit.{package}.{name}")
+    value = _get(name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return __all__

@@ -15,6 +15,7 @@ import pandas as pd
 from relfit.arrays import IntArray
 from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
+from relfit.numeric.ragged import offsets_of
 from relfit.outages import Outages, outages_of
 from relfit.sealed import seal_arrays
 from relfit.tables import Tables, group_codes, made_once
@@ -177,7 +178,7 @@ def _failures(log: Tables, outages: Outages, rules: Rules, question: str | None)
     renewal, renewal_known = start, np.ones(rows.size, dtype=np.bool_)
     if rules.origin == "repair":
         renewal, renewal_known = outages.end[rows], (outages.end_known & ~outages.end_cut)[rows]
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=size))]).astype(np.int64)
+    offsets = offsets_of(np.bincount(code, minlength=size))
 
     # a group of k outages has k + 1 intervals: the first begins with the observation, the last ends with it
     group = np.repeat(np.arange(size), np.diff(offsets) + 1)
@@ -254,7 +255,7 @@ def _packed(
     lives = LifeData(
         duration,
         observed,
-        np.concatenate([[0], np.cumsum(np.bincount(code, minlength=size))]).astype(np.int64),
+        offsets_of(np.bincount(code, minlength=size)),
         outages.groups,
         measure,
         pd.DataFrame(counts, index=outages.groups),
@@ -306,7 +307,7 @@ def _given(table: pd.DataFrame, per: str, rules: Rules) -> Durations:
     keep = (code >= 0) & np.where(zero, observed & (rules.zeros == "keep"), observed | rules.censor)
     counts = pd.DataFrame({"zero_gaps": np.bincount(code[zero & observed], minlength=len(groups))}, index=groups)
     rows = np.flatnonzero(keep)[np.argsort(code[keep], kind="stable")]
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(code[rows], minlength=len(groups)))]).astype(np.int64)
+    offsets = offsets_of(np.bincount(code[rows], minlength=len(groups)))
     lives = LifeData(
         duration[rows], observed[rows], offsets, groups, "ttf", counts, ("times as the source gives them",)
     )

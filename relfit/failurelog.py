@@ -213,9 +213,9 @@ class FailureLog(Tables):
         Parameters
         ----------
         per : str
-            ``"node"``, ``"system"`` or any column of events or population. Anything but a node pools the failure
-            instants of its nodes, sorts and differences them (reliability-aware allocation, Figure 4.1); lifetimes that
-            the source gives whole are pooled as a sample.
+            ``"node"``, ``"system"``, any column of events or population, or ``"all"`` for the times of all nodes as one
+            sample. Anything else pools the failure instants of its nodes, sorts and differences them (reliability-aware
+            allocation, Figure 4.1); lifetimes that the source gives whole are pooled as a sample.
         censor : bool
             Count the time after the last failure as right-censored at the end of observation. ``False`` leaves it out,
             as the papers do, which biases the mean low.
@@ -258,6 +258,8 @@ class FailureLog(Tables):
         rules = Rules(censor, origin, first, overlaps, zeros, since, until)
         if competing is not None:
             return times_by_cause(self, competing, per, rules)
+        if self._pools(per):
+            return times_to_failure(self, "node", rules).lives.pooled()
         return times_to_failure(self, per, rules).lives
 
     def ttr(
@@ -275,7 +277,7 @@ class FailureLog(Tables):
         Parameters
         ----------
         per : str
-            ``"node"``, ``"system"`` or any column of events or population.
+            ``"node"``, ``"system"``, any column of events or population, or ``"all"`` for one sample.
         censor : bool
             Count outages that were cut off by the end of observation as right-censored, or leave them out.
         overlaps, zeros, since, until
@@ -288,7 +290,12 @@ class FailureLog(Tables):
         5
         """
         rules = Rules(censor, overlaps=overlaps, zeros=zeros, since=since, until=until)
+        if self._pools(per):
+            return times_to_repair(self, "node", rules).lives.pooled()
         return times_to_repair(self, per, rules).lives
+
+    def _pools(self, per: str) -> bool:
+        return per == "all" and "all" not in self.attributes
 
     # ----------------------------------------------------------------- showing
 

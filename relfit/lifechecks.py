@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.arrays import BoolArray, FloatArray
 from relfit.errors import ArgumentError, DataError
 
-__all__ = ["FURTHER", "as_durations", "checked", "known_names", "offsets_of", "parts_of", "reject_columns"]
+__all__ = ["FURTHER", "as_durations", "checked", "known_names", "parts_of", "reject_columns"]
 
 
 FURTHER = ("upper", "entry", "exit", "weights", "limit", "stationary")
@@ -89,11 +89,6 @@ def known_names(further: Mapping[str, Any]) -> Mapping[str, Any]:
     if unknown:
         raise ArgumentError(f"no argument {unknown[0]!r}", remedy=f"use one of {', '.join(FURTHER)}")
     return further
-
-
-def offsets_of(sizes: npt.ArrayLike) -> IntArray:
-    """Where each group begins, and the end."""
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def parts_of(name: str, values: Any, labels: list[Any], by_label: bool) -> list[FloatArray]:

@@ -12,8 +12,8 @@ import pandas as pd
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
-from relfit.lifechecks import FURTHER, as_durations, checked, known_names, offsets_of, parts_of, reject_columns
-from relfit.numeric.grouped import sums
+from relfit.lifechecks import FURTHER, as_durations, checked, known_names, parts_of, reject_columns
+from relfit.numeric.ragged import Ragged, offsets_of, sums
 from relfit.results import Result, key_columns
 from relfit.text import count
 
@@ -22,7 +22,7 @@ __all__ = ["LifeData"]
 _FLAGS = ("observed", "stationary")
 
 
-class LifeData(Result):
+class LifeData(Result, Ragged):
     """Durations of many groups (nodes, systems, causes), kept flat with offsets; one duration is called a life.
 
     Group ``j`` owns ``durations[offsets[j]:offsets[j + 1]]``. The order within a group is the order in time where
@@ -273,16 +273,6 @@ class LifeData(Result):
         return cls(values[order], flags[order], offsets_of(sizes), sizes.index, measure, **columns)
 
     @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return len(self.groups)
-
-    @property
-    def sizes(self) -> IntArray:
-        """Lives in each group, shape (groups,)."""
-        return np.diff(self.offsets)
-
-    @property
     def n_lives(self) -> IntArray:
         """Lives in each group, weights counted, shape (groups,)."""
         return self.sizes if self.weights is None else self._count(np.ones(self.durations.size, np.bool_))
@@ -346,10 +336,6 @@ class LifeData(Result):
     def _sum(self, values: npt.NDArray[Any]) -> FloatArray:
         return sums(values, self.offsets)
 
-    def group_codes(self) -> IntArray:
-        """Number of the group that each life belongs to, shape (n,)."""
-        return np.repeat(np.arange(self.n_groups, dtype=np.int64), self.sizes)
-
     def position(self, label: Any) -> int:
         """Number of the group with this label.
 
@@ -369,12 +355,6 @@ class LifeData(Result):
     def group(self, label: Any) -> LifeData:
         """The lives of one group, as a batch of one; raises as `position` does."""
         return self.take([self.position(label)])
-
-    def rows_of(self, positions: IntArray) -> IntArray:
-        """Positions in `durations` of the members of these groups, group after group."""
-        sizes = self.sizes[positions]
-        ends = np.cumsum(sizes)
-        return np.arange(sizes.sum()) + np.repeat(self.offsets[:-1][positions] - ends + sizes, sizes)
 
     def take(self, positions: Iterable[int]) -> LifeData:
         """The groups at these positions, in this order."""

@@ -27,7 +27,7 @@ class Comparisons:
     Parameters
     ----------
     table : pandas.DataFrame
-        Of `relfit.Backtest`.
+        Of `relfit.backtesting.Backtest`.
     every : float
         Days between two origins.
     level : float

@@ -7,18 +7,16 @@ from relfit.lazy import front
 __getattr__, __dir__, __all__ = front(
     __name__,
     {
-        "_simulate_batch": "ALLOCATIONS REQUEUES SCHEDULERS resume_batch simulate_batch",
+        "_simulate_batch": "resume_batch simulate_batch",
         "batch_config": "BatchConfig read_batch_config",
-        "batch_driver": "Saving",
         "batch_results": "JOB_COLUMNS BatchRun",
         "calibrated_failures": "CalibratedFailures",
         "event_loop": "prepare",
-        "failure_lists": "read_failures",
-        "failure_source": "GroupFailures NodeFailures ReplayedFailures SystemFailures",
-        "node_classes": "simulate_classes",
+        "failure_source": "Failures GroupFailures NodeFailures ReplayedFailures SystemFailures read_failures",
         "reliability": "EstimatedReliability",
         "repair_sweep": "RATES REPAIRS RepairSweep sweep_repairs",
         "repeated_runs": "BatchRuns simulate_batches",
-        "reservations": "Reservation",
+        "batch_settings": "Allocation Cluster NodeClass Reservation Saving Scheduler",
+        "waiting_queue": "waiting_jobs",
     },
 )

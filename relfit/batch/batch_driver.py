@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import threading
 import time
@@ -14,29 +13,30 @@ from typing import Any
 
 import numpy as np
 
-from relfit.arguments import durations
 from relfit.arrays import IntArray
-from relfit.batch.endless_jobs import REMEDY
+from relfit.batch.batch_settings import Part, Saving
 from relfit.batch.engine_state import (
+    DECIDE,
     FINISHED,
     LARGER_LOG,
     LARGER_QUEUE,
     MORE_FAILURES,
     PAUSED,
+    SPENT,
     Engine,
     grown_log,
     grown_queue,
 )
 from relfit.batch.event_loop import advance, prepare
-from relfit.batch.failure_source import FailureStream
+from relfit.batch.failure_processes import FailureStream
 from relfit.batch.reliability import EstimatedReliability
-from relfit.batch.seconds import in_seconds
-from relfit.errors import ArgumentError, DataError
+from relfit.errors import DataError
 
-__all__ = ["Drive", "Progress", "Saving", "Simulation", "drive"]
+__all__ = ["REMEDY", "Drive", "Progress", "Simulation", "drive"]
 
 Progress = Callable[[str, float], None]
 """Takes a text that says how far a run is, and the share that is done."""
+REMEDY = "let jobs save (checkpoint), take such jobs out, or end the simulation somewhere (until)"
 _BUDGET = 20_000
 """Instants between two looks at the clock."""
 _SAVING_SHARE = 0.015
@@ -49,61 +49,13 @@ _PATIENCE = 0.2
 """Seconds between two words of progress."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Saving:
-    """When a simulation writes itself to a file, so that it can go on later, elsewhere.
-
-    Parameters
-    ----------
-    path : str or Path
-        Where it is written when it is stopped, and at intervals: then with a number before the ending.
-    every : duration, optional
-        Real time between two files; longer where writing them would take more than 2 % of it.
-    every_simulated : duration, optional
-        Simulated time between two files.
-    keep : int
-        How many numbered files stay.
-    time_limit : duration, optional
-        Real time after which it stops.
-    of : mapping, optional
-        What is simulated, as names and values that JSON has. It stays in the file; `resume_batch` with another `of` is
-        an error.
-    """
-
-    path: str | Path
-    every: Any = None
-    every_simulated: Any = None
-    keep: int = 2
-    time_limit: Any = None
-    of: Mapping[str, Any] | None = None
-
-    def __post_init__(self) -> None:
-        if self.keep < 1:
-            raise ArgumentError(f"keep is {self.keep}", remedy="keep one file or more")
-        for name in ("every", "every_simulated", "time_limit"):
-            if getattr(self, name) is not None:
-                durations(name, getattr(self, name), zero=False)
-
-    def seconds(self, name: str) -> float:
-        """One of the durations; infinite where it is not given."""
-        value = getattr(self, name)
-        return np.inf if value is None else in_seconds(name, value)
-
-    @property
-    def newest(self) -> Path | None:
-        """The file that was written last, at a stop or at an interval; None where there is none."""
-        path = Path(self.path)
-        numbered = re.compile(rf"{re.escape(path.stem)}-\d+{re.escape(path.suffix)}")
-        files = [file for file in path.parent.glob("*") if file.name == path.name or numbered.fullmatch(file.name)]
-        return max(files, key=lambda file: file.stat().st_mtime_ns, default=None)
-
-
 @dataclass
 class Drive:
     """A simulation under way."""
 
     engine: Engine
     stream: FailureStream
+    part: Part
     reliability: EstimatedReliability | None = None
     start: float = 0.0
     next_estimate: float = np.inf
@@ -116,8 +68,19 @@ class Drive:
     """Jobs left to end, and work saved, when that was last looked at."""
     kills_before: int = 0
     """Jobs killed by then."""
-    about: dict[str, Any] = field(default_factory=dict)
-    """``job_id``, ``requested``, ``settings`` and ``sources`` of the run, for its result and its file."""
+    job_id: Any = None
+    requested: Any = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What is simulated, for its result."""
+        part = self.part
+        return {
+            **part.scheduler.model_dump(exclude={"name"}), "scheduler": part.scheduler.name,
+            "reservations": len(part.reservations), "allocation": part.allocation.policy, "keep": part.keep,
+            "failures": [type(getattr(source, "machine", source)).__name__ for source in part.failures],
+            "checkpoints": part.checkpoint is not None,
+        }  # fmt: skip
 
 
 @dataclass
@@ -153,8 +116,7 @@ def drive(
     DataError
         When jobs wait for more nodes than are ever up at once, or are killed over and over again, with no end.
     """
-    for run in simulation.parts:
-        prepare(run.engine)
+    prepare()
     every = np.inf if saving is None else saving.seconds("every")
     clock = time.perf_counter()
     times = _Times(clock + every, np.inf if saving is None else clock + saving.seconds("time_limit"))
@@ -178,7 +140,7 @@ def _drive_part(
     begun = time.perf_counter()
     while True:
         pause = min(run.next_estimate, run.next_save)
-        code = advance(run.engine, pause, _BUDGET)
+        code = _go(run, pause)
         if code == FINISHED:
             run.seconds += time.perf_counter() - begun
             return True
@@ -204,21 +166,32 @@ def _drive_part(
             times.next_file = written + max(saving.seconds("every"), (written - now) / _SAVING_SHARE)
         if saving is not None and (times.stopped.is_set() or now >= times.limit):
             run.seconds += now - begun
-            write(simulation, Path(saving.path))
+            write(simulation, saving.path)
             return False
+
+
+def _go(run: Drive, pause: float) -> int:
+    """As `advance`, with the decisions outside of the loop."""
+    engine, part = run.engine, run.part
+    for _ in range(_BUDGET):
+        code = advance(engine, pause, _BUDGET)
+        if code != DECIDE:
+            return code
+        part.scheduler.decide(engine, float(engine.state["now"][0]), part.allocation, part.planned)
+        engine.state["n_passes"] += 1
+        engine.state["changed"] = engine.state["drop_plans"] = 0
+    return SPENT
 
 
 def _more_failures(run: Drive) -> None:
     rows = run.stream.take()
     state = run.engine.state[0]
-    run.engine = run.engine._replace(failures=rows)
-    state["next_failure"], state["n_failures"], state["known_until"] = 0, len(rows), run.stream.until
-    run.idle_failures = (
-        0 if state["n_starts"] != run.starts_seen or state["n_running"] else run.idle_failures + len(rows)
-    )
-    run.starts_seen = int(state["n_starts"])
+    run.engine = run.engine._replace(failures=rows.view(np.recarray))
+    state.next_failure, state.drawn_until = 0, run.stream.until
+    run.idle_failures = 0 if state.n_starts != run.starts_seen or state.n_running else run.idle_failures + len(rows)
+    run.starts_seen = int(state.n_starts)
     if run.idle_failures > _MOST_IDLE:
-        waiting = int(state["n_waiting"])
+        waiting = int(state.n_waiting)
         raise DataError(
             f"{waiting} jobs wait for more nodes than are ever up at once",
             remedy="give reject_after_repairs, or until",
@@ -229,12 +202,12 @@ def _more_failures(run: Drive) -> None:
 def _check_advance(run: Drive) -> None:
     """Whether jobs end or save at all."""
     state = run.engine.state[0]
-    left, kills = int(state["n_left"]), int(state["n_kills"])
+    left, kills = int(state.n_left), int(state.n_kills)
     if left == run.achieved[0] and kills - run.kills_before <= _MOST_KILLS:
         return
     saved = float(run.engine.jobs["saved"].sum())
-    if (left, saved) == run.achieved and state["until"] == np.inf:
-        running = int(state["n_running"]) + int(state["n_waiting"])
+    if (left, saved) == run.achieved and state.until == np.inf:
+        running = int(state.n_running) + int(state.n_waiting)
         what = f"failures killed jobs {_MOST_KILLS:,} times in a row, and none of {running:,} ended or saved meanwhile"
         raise DataError(what, remedy=REMEDY)
     run.achieved, run.kills_before = (left, saved), kills
@@ -264,7 +237,7 @@ def _numbered(simulation: Simulation, saving: Saving | None, write: Any) -> None
     """Another numbered file; the oldest goes."""
     if saving is None:
         return
-    path = Path(saving.path)
+    path = saving.path
     number = int(simulation.saved[-1].stem.rpartition("-")[2]) + 1 if simulation.saved else 1
     place = path.with_name(f"{path.stem}-{number}{path.suffix}")
     simulation.saved.append(place)

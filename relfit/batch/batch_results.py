@@ -17,8 +17,8 @@ from relfit.batch.engine_state import (
     OVER_WALLTIME,
     REJECTED,
     TOO_WIDE,
-    Table,
 )
+from relfit.batch.failure_processes import Table
 from relfit.errors import ArgumentError, DataError
 from relfit.results import Result, json_ready
 from relfit.text import count, duration, percent
@@ -53,8 +53,8 @@ class BatchRun(Result):
         Whether the simulation came to its end.
     now : float
         Up to when it came.
-    elapsed_seconds, decision_seconds : float
-        Real time of the whole, and of what the scheduler decided in (NaN where the processor's counter is not read).
+    elapsed_seconds : float
+        Real time.
     log : ndarray
         Starts, ends, nodes and outages as they happened, as far as `keep` said.
     notes : tuple of str
@@ -67,7 +67,6 @@ class BatchRun(Result):
     complete: bool
     now: float
     elapsed_seconds: float
-    decision_seconds: float
     log: Table
     notes: tuple[str, ...] = ()
 
@@ -114,7 +113,6 @@ class BatchRun(Result):
             "wasted": waste / capacity,
             "waste_node_hours": waste / 3600.0,
             "backfilled": float(ran["backfilled"].mean()),
-            "decision_seconds": self.decision_seconds,
             "elapsed_seconds": self.elapsed_seconds,
         }
 

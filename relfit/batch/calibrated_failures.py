@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from relfit.arrays import FloatArray
-from relfit.batch.engine_state import Table
-from relfit.batch.failure_source import GroupFailures, NodeFailures
+from relfit.batch.failure_processes import Table
+from relfit.batch.failure_source import Failures, GroupFailures, NodeFailures
 from relfit.batch.seconds import HOUR
 from relfit.calibration import Parameters
 from relfit.errors import ArgumentError
@@ -21,7 +21,7 @@ __all__ = ["CalibratedFailures"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibratedFailures:
+class CalibratedFailures(Failures):
     """Failures of every scope that a log told, each with its own repairs.
 
     Nodes fail by ``failure``, else by ``mtbf.node``, at rates that differ where ``failure.spread`` or ``bad_nodes``
@@ -44,7 +44,7 @@ class CalibratedFailures:
 
     Examples
     --------
-    >>> from relfit.batch.failure_source import FailureStream
+    >>> from relfit.batch.failure_processes import FailureStream
     >>> known = Parameters(mtbf={"node": "1000h", "system": "500h"}, mttr={"mean": "2h"})
     >>> rows = FailureStream([CalibratedFailures(parameters=known)], 100, 1).take()
     >>> rows.dtype.names
@@ -62,6 +62,10 @@ class CalibratedFailures:
         if mean is None:
             raise ArgumentError("no mean time between failures is known", remedy='give mtbf, as in mtbf = "20000h"')
         return float(mean)
+
+    def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
+        """One over the mean time between outages of a node."""
+        return np.full(n_nodes, 0.0 if steady else 1.0 / (HOUR * self.node_mtbf))
 
     @property
     def mean_repair(self) -> float:
@@ -115,14 +119,11 @@ class _Together:
         self.up_since: FloatArray | None = parts[0].up_since
 
     def take(self, until: float) -> Table:
-        """Failures up to a time."""
         return np.concatenate([part.take(until) for part in self.parts])
 
     def state(self) -> dict[str, Any]:
-        """What `restore` needs, ready for JSON."""
         return {"parts": [part.state() for part in self.parts]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where such a process was."""
         for part, own in zip(self.parts, state["parts"], strict=True):
             part.restore(own)

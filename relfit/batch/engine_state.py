@@ -1,4 +1,4 @@
-"""The state of the compiled batch simulator: tables alone, so that it can grow, go to a file, and be read again."""
+"""The state of the batch simulator: records alone, so that it can go to a file and be read again; times in seconds."""
 
 from __future__ import annotations
 
@@ -7,185 +7,275 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arrays import IntArray
+from relfit.arrays import FloatArray, IntArray
+from relfit.simulation.engine.event_heap import EventHeap, empty_heap
+from relfit.simulation.engine.records import Records, new_records, record_dtype
 
-__all__ = ["Engine", "grown_log", "grown_queue", "new_engine", "new_jobs"]
+__all__ = ["Engine", "State", "grown_log", "grown_queue", "new_engine", "new_jobs"]
 
-FCFS, EASY, CONSERVATIVE = range(3)
-BY_SUBMIT, BY_HEAD, BY_TAIL = range(3)
-FIRST_FIT, ROUND_ROBIN, RAS, LJRAS, RA, ALL, RA_OPT, BY_RACK = range(8)
+_typed: Any = np.int64  # constants of one type: a function that is called with several of them is compiled once
 # status of a job
-SUBMITTED_LATER, WAITING, RUNNING, DONE, OVER_WALLTIME, TOO_WIDE, REJECTED = range(7)
+SUBMITTED_LATER, WAITING, RUNNING, DONE, OVER_WALLTIME, TOO_WIDE, REJECTED = map(_typed, range(7))
 # what `advance` returns
-FINISHED, PAUSED, SPENT, MORE_FAILURES, LARGER_QUEUE, LARGER_LOG = range(6)
-# how jobs are started; each is compiled by itself
-ON_FIRST_NODES, BY_POLICY, AS_PLANNED = range(3)
+FINISHED, PAUSED, SPENT, DECIDE, MORE_FAILURES, LARGER_QUEUE, LARGER_LOG = map(_typed, range(7))
+# where a killed job goes
+BY_SUBMIT, BY_HEAD, BY_TAIL = map(_typed, range(3))
+# kinds of events, in their order at one instant
+END, REPAIR = map(_typed, range(2))
 # kinds of lines in the log, and how an attempt ends
-# (typed, so that a function that is called with some of them is compiled once)
-_typed: Any = np.int64
-LOG_START, LOG_SPAN, LOG_END, LOG_DOWN = _typed(0), _typed(1), _typed(2), _typed(3)
-SUCCEEDED, KILLED, TIMED_OUT = _typed(0), _typed(1), _typed(2)
-NO, YES, NONE = _typed(0), _typed(1), _typed(-1)
-
-BLOCK_SIZE = 64
-NOTHING = 1 << 40
+LOG_START, LOG_SPAN, LOG_END, LOG_DOWN = map(_typed, range(4))
+SUCCEEDED, KILLED, TIMED_OUT = map(_typed, range(3))
+# what an instant has still to do
+EVENTS, QUEUE = map(_typed, range(2))
+# owners of a node that no job has
+IDLE, DOWN = _typed(-1), _typed(-2)
+NONE, NO, YES = _typed(-1), _typed(0), _typed(1)
+NOTHING = _typed(1 << 40)
 """Nodes of an empty place in the queue: more than any machine has."""
 
-_F, _I = np.float64, np.int64
 
-JOB = np.dtype(
-    [(name, _F) for name in (
-        "submit", "work", "walltime", "every", "save", "restore",  # what it is; seconds of work between two saves
-        "saved", "wall_left", "start", "first_start", "finish", "estimate", "lost", "overhead", "planned",
-        "queued", "waited", "killed_run",
-        "class_key", "time_key",  # its order in the queue
-    )]
-    + [(name, _I) for name in (
-        "nodes", "status", "kills", "backfilled", "late", "waited_repairs", "place", "heap", "block", "span",
-    )]
-)  # fmt: skip
-NODE = np.dtype(
-    [(name, _F) for name in ("up_since", "shape", "scale")] + [(name, _I) for name in ("down", "rack", "killed")]
-)  # killed: a list of jobs at hand, no matter of the node
-QUEUE = np.dtype([("class_key", _F), ("time_key", _F), ("job", _I)])
-TREE = np.dtype([("walltime", _F), ("nodes", _I)])
-HEAP = np.dtype([("time", _F), ("item", _I)])
-FAILURE = np.dtype([("time", _F), ("repair", _F), ("node", _I)])
-LOG = np.dtype([("time", _F), ("until", _F), ("kind", _I), ("job", _I), ("node", _I), ("value", _I)])
-RESERVATION = np.dtype([("announced", _F), ("start", _F), ("end", _F), ("nodes", _I)])
-STATE = np.dtype(
-    [(name, _F) for name in (
-        "now", "shadow", "known_until", "until", "parallel", "long_job", "repair_mean",
-    )]
-    + [(name, _I) for name in (
-        "scheduler", "requeue", "offer_first", "reject_after", "allocation", "keep", "planned", "fixed_nodes",
-        "speedup", "n_free", "n_up", "hint", "last_node", "queue_end", "n_waiting", "n_running", "n_repairing",
-        "n_blocks", "next_submit", "next_failure", "n_failures", "head", "extra", "n_log", "n_outages", "n_ignored",
-        "n_repairs",
-        "n_kills", "n_events", "n_passes", "n_starts", "n_left", "n_apart", "cycles", "decision_cycles", "need",
-        "stale", "drop", "free_span",
-    )]
-)  # fmt: skip
+class Job:
+    """A job: what it is, what it has done, where it stands."""
 
-Table = npt.NDArray[np.void]
+    submit: float
+    work: float
+    walltime: float
+    every: float
+    """Seconds of work between two saves."""
+    save: float
+    restore: float
+    saved: float
+    """Work that its last checkpoint has."""
+    wall_left: float
+    start: float
+    first_start: float
+    finish: float
+    estimate: float
+    """When it ends by its walltime."""
+    lost: float
+    overhead: float
+    planned: float
+    """Start that it is planned for; infinite for none."""
+    queued: float
+    waited: float
+    killed_run: float
+    class_key: float
+    time_key: float
+    """Its order in the queue: by class, then time, then number."""
+    nodes: int
+    status: int
+    kills: int
+    backfilled: int
+    late: int
+    waited_repairs: int
+    place: int
+    first: int
+    """First of its nodes; -1 for none."""
+
+
+class Node:
+    """A node: since when it is up, and the Weibull life that allocation takes it to have."""
+
+    up_since: float
+    shape: float
+    scale: float
+    rack: int
+
+
+class Place:
+    """A place in the queue; a job below 0 is ``-1 - job`` and no longer there."""
+
+    class_key: float
+    time_key: float
+    job: int
+
+
+class Least:
+    """Least nodes and walltime of a pair of places, of a pair of pairs, ..."""
+
+    walltime: float
+    nodes: int
+
+
+class Failure:
+    """A node fails and is back after its repair."""
+
+    time: float
+    repair: float
+    node: int
+
+
+class Line:
+    """Something that happened."""
+
+    time: float
+    until: float
+    kind: int
+    job: int
+    node: int
+    value: int
+
+
+class Reserved:
+    """A reservation of nodes."""
+
+    announced: float
+    start: float
+    end: float
+
+
+class State:
+    """Settings, counters, and how much of the tables is in use."""
+
+    now: float
+    drawn_until: float
+    """Up to when the failures are there."""
+    until: float
+    repair_mean: float
+    parallel: float
+    speedup: int
+    head: int
+    """Job that waits first and can start at `shadow` with `extra` nodes left over; -1 where that is not worked out."""
+    shadow: float
+    extra: int
+    scheduler: int
+    fixed_nodes: int
+    allocation: int
+    long_job: float
+    outside: int
+    """Whether the loop stops where the scheduler has to decide."""
+    requeue: int
+    offer_first: int
+    reject_after: int
+    keep: int
+    n_free: int
+    n_up: int
+    lowest: int
+    """No idle node has a lower number."""
+    last_node: int
+    queue_end: int
+    n_waiting: int
+    n_running: int
+    running_end: int
+    next_submit: int
+    next_failure: int
+    phase: int
+    n_killed: int
+    """Jobs killed at this instant, in the first rows of `Engine.killed`."""
+    changed: int
+    """Whether more than an arrival has happened since the last decision."""
+    drop_plans: int
+    need: int
+    n_log: int
+    n_left: int
+    n_failures: int
+    n_ignored: int
+    n_repairs: int
+    n_kills: int
+    n_starts: int
+    n_events: int
+    n_passes: int
+    n_apart: int
+
+
+JOB, NODE, FAILURE, LINE = (record_dtype(fields) for fields in (Job, Node, Failure, Line))
 
 
 class Engine(NamedTuple):
-    """Everything that `relfit.batch.event_loop.advance` works on; times in seconds."""
+    """Everything that `relfit.batch.event_loop.advance` works on."""
 
-    jobs: Table
+    jobs: Records[Job]
     """In order of submission."""
-    nodes: Table
-    free: npt.NDArray[np.uint64]
-    """Bits of the nodes that are up and idle."""
-    spans: IntArray
-    """Nodes of running jobs: the first of some that follow each other, how many, and the job's next span or -1."""
-    queue: Table
-    """Places in order of their keys; a job below 0 is no longer there."""
-    tree: Table
-    """Least nodes and walltimes over pairs, pairs of pairs, ... of places."""
-    heaps: Table
-    """Running jobs by the time they end, nodes by the time they come back."""
-    blocks: IntArray
-    """Running jobs by the end of their walltime; columns: jobs in it, their nodes, (the order of blocks), the jobs."""
-    failures: Table
-    log: Table
-    state: Table
-    """One row: settings, counters, and how much of the other tables is in use."""
-    masks: npt.NDArray[np.uint64]
-    """Nodes planned for each job, where starts are planned."""
-    reservations: Table
-    reserved: npt.NDArray[np.uint64]
+    nodes: Records[Node]
+    owner: IntArray
+    """Job that has each node, `IDLE` or `DOWN`."""
+    following: IntArray
+    """Next node of the same job; -1 after the last."""
+    queue: Records[Place]
+    tree: Records[Least]
+    """The least over all places, over halves, ..., over each place."""
+    running: IntArray
+    """Running jobs, in order of their estimates; -1 where one has ended."""
+    estimates: FloatArray
+    """Of these."""
+    events: EventHeap
+    """Ends of running jobs by job, repairs by the number of jobs and the node."""
+    failures: Records[Failure]
+    killed: IntArray
+    log: Records[Line]
+    state: Records[State]
+    """One row."""
+    plans: npt.NDArray[np.bool_]
+    """Nodes planned for each job, where plans fix nodes."""
+    reservations: Records[Reserved]
+    reserved: npt.NDArray[np.bool_]
     """Nodes of each reservation."""
 
 
-def new_jobs(size: int) -> Table:
-    """A table of jobs without checkpoints that have not been submitted yet."""
-    jobs = np.zeros(size, dtype=JOB)
+def new_jobs(size: int) -> Records[Job]:
+    """Jobs without checkpoints that have not been submitted yet."""
+    jobs = new_records(Job, size)
     for name in ("start", "first_start", "finish"):
         jobs[name] = np.nan
     jobs["every"] = jobs["planned"] = np.inf
-    jobs["place"] = jobs["span"] = -1
+    jobs["place"] = jobs["first"] = -1
     return jobs
 
 
-def words(n_nodes: int) -> int:
-    """Words of 64 bits that the nodes of a machine need."""
-    return (n_nodes + 63) // 64
-
-
-def mask_of(nodes: npt.NDArray[np.intp], n_nodes: int) -> npt.NDArray[np.uint64]:
-    """Bits of some nodes.
-
-    Examples
-    --------
-    >>> mask_of(np.array([0, 1, 64]), 70).tolist()
-    [3, 1]
-    """
-    bits = np.zeros(64 * words(n_nodes), dtype=np.uint8)
-    bits[nodes] = 1
-    return np.packbits(bits, bitorder="little").view(np.dtype("<u8")).astype(np.uint64)
-
-
-def new_engine(jobs: Table, n_nodes: int, *, planned: bool = False) -> Engine:
+def new_engine(jobs: Records[Job], n_nodes: int, *, fixed_plans: bool = False) -> Engine:
     """An engine before its first event, with all nodes idle and room for little; it grows when it asks for more.
 
     Parameters
     ----------
-    jobs : ndarray of JOB
+    jobs : records of Job
         In order of submission.
     n_nodes : int
-    planned : bool
-        Whether starts are planned ahead, which needs room for the plan of every job.
+    fixed_plans : bool
+        Whether plans fix nodes, which needs room for the plan of every job.
     """
-    nodes = np.zeros(n_nodes, dtype=NODE)
+    nodes, state = new_records(Node, n_nodes), new_records(State, 1)
     nodes["shape"], nodes["scale"] = 1.0, np.inf
-    spans = np.zeros((n_nodes + 1, 3), dtype=np.int64)
-    spans[:, 2] = np.append(np.arange(1, n_nodes + 1), -1)
-    blocks = np.zeros((2 * (n_nodes // (BLOCK_SIZE // 2) + 1) + 4, BLOCK_SIZE + 3), dtype=np.int64)
-    blocks[:, 2] = np.arange(len(blocks))
-    state = np.zeros(1, dtype=STATE)
     state["n_free"] = state["n_up"] = n_nodes
-    state["head"] = state["last_node"] = -1
+    state["last_node"] = state["head"] = -1
     state["n_left"] = int(np.count_nonzero(jobs["status"] == SUBMITTED_LATER))
-    state["now"], state["until"], state["known_until"], state["planned"] = -np.inf, np.inf, np.inf, planned
-    queue, tree = _empty_queue(64)
-    size = words(n_nodes)
+    state["now"], state["until"], state["drawn_until"] = -np.inf, np.inf, np.inf
     return Engine(
-        jobs, nodes, mask_of(np.arange(n_nodes), n_nodes), spans, queue, tree,
-        np.zeros((2, n_nodes + 1), dtype=HEAP), blocks,
-        np.zeros(0, dtype=FAILURE), np.zeros(0, dtype=LOG), state,
-        np.zeros((len(jobs) if planned else 0, size), dtype=np.uint64),
-        np.zeros(0, dtype=RESERVATION), np.zeros((0, size), dtype=np.uint64),
+        jobs=jobs, nodes=nodes, owner=np.full(n_nodes, IDLE), following=np.full(n_nodes, NONE),
+        **_empty_queue(64), running=np.zeros(2 * n_nodes + 64, np.int64), estimates=np.zeros(2 * n_nodes + 64),
+        events=empty_heap(len(jobs) + n_nodes, n_nodes), failures=new_records(Failure, 0),
+        killed=np.zeros(n_nodes, np.int64), log=new_records(Line, 0), state=state,
+        plans=np.zeros((len(jobs) if fixed_plans else 0, n_nodes), np.bool_),
+        reservations=new_records(Reserved, 0), reserved=np.zeros((0, n_nodes), np.bool_),
     )  # fmt: skip
 
 
-def _empty_queue(size: int) -> tuple[Table, Table]:
-    queue, tree = np.zeros(size, dtype=QUEUE), np.zeros(2 * size, dtype=TREE)
+def _empty_queue(size: int) -> dict[str, Any]:
+    queue, tree = new_records(Place, size), new_records(Least, 2 * size)
     queue["job"] = -1
     tree["nodes"], tree["walltime"] = NOTHING, np.inf
-    return queue, tree
+    return {"queue": queue, "tree": tree}
 
 
 def grown_queue(engine: Engine) -> Engine:
     """The engine with the queue that it needs, and as much again."""
-    old = engine.queue.size
+    old = len(engine.queue)
     size = old
     while size < 2 * int(engine.state["need"][0]):
         size *= 2
-    queue, tree = _empty_queue(size)
-    queue[:old] = engine.queue
+    tables = _empty_queue(size)
+    tables["queue"][:old] = engine.queue
+    tree = tables["tree"]
     tree[size : size + old] = engine.tree[old:]
     while size > 1:
         for name in ("nodes", "walltime"):
             tree[name][size // 2 : size] = tree[name][size : 2 * size].reshape(-1, 2).min(axis=1)
         size //= 2
-    return engine._replace(queue=queue, tree=tree)
+    return engine._replace(**tables)
 
 
 def grown_log(engine: Engine) -> Engine:
     """The engine with room for the lines that it needs, and as many again as there are."""
     used = int(engine.state["n_log"][0])
-    log = np.zeros(2 * used + 2 * int(engine.state["need"][0]) + 1024, dtype=LOG)
+    log = new_records(Line, 2 * used + 2 * int(engine.state["need"][0]) + 1024)
     log[:used] = engine.log[:used]
     return engine._replace(log=log)

@@ -1,33 +1,31 @@
 """The event loop of the batch simulator, compiled.
 
-At one instant: jobs end, nodes come back, failures strike, killed jobs and then new ones join the queue, and a
-scheduling pass follows.
+At one instant: jobs end, nodes come back, failures strike, killed jobs and then new ones join the queue, and the
+scheduler decides. First come first served and EASY on the first idle nodes decide in the loop; for all other policies
+it stops there and goes on afterwards.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from relfit.batch.compiling import inner, merged, outermost, seldom, sources
-from relfit.batch.cycle_counter import cycles
 from relfit.batch.engine_state import (
-    AS_PLANNED,
-    BY_POLICY,
+    DECIDE,
+    END,
+    EVENTS,
     FINISHED,
-    FIRST_FIT,
     LARGER_LOG,
     LARGER_QUEUE,
     LOG_DOWN,
     MORE_FAILURES,
     NO,
     NONE,
-    ON_FIRST_NODES,
     PAUSED,
+    QUEUE,
     REJECTED,
+    REPAIR,
     SPENT,
     SUBMITTED_LATER,
     Engine,
@@ -35,254 +33,190 @@ from relfit.batch.engine_state import (
     new_jobs,
 )
 from relfit.batch.job_events import finish, join, kill, requeue
-from relfit.batch.node_pool import owner_of, release_node, take_node, write_line
-from relfit.batch.queue_passes import PASSES, PASSES_BY_POLICY, Passes
-from relfit.batch.running_jobs import pop_repair, push_repair
-from relfit.batch.time_slices import PLANNED_PASSES
+from relfit.batch.node_pool import take_down, take_up, write_line
+from relfit.batch.queue_order import schedule
 from relfit.batch.waiting_queue import remove
 from relfit.numeric.compiling_notice import compile_notice
+from relfit.simulation.engine.event_heap import pop, put
+from relfit.simulation.engine.records import compiled, part
 
 __all__ = ["advance", "prepare"]
 
 
-@inner
+@part
 def _next_instant(e: Engine) -> float:
     """When something happens next."""
-    jobs = e.jobs.size
-    while e.state[0].next_submit < jobs and e.jobs[e.state[0].next_submit].status != SUBMITTED_LATER:
-        e.state[0].next_submit += 1
-    now = math.inf
-    if e.state[0].next_submit < jobs:
-        now = e.jobs[e.state[0].next_submit].submit
-    for i in range(e.reservations.size):
-        for time in (e.reservations[i].announced, e.reservations[i].end):
-            if e.state[0].now < time < now:
+    s, now = e.state[0], math.inf
+    while s.next_submit < len(e.jobs) and e.jobs[s.next_submit].status != SUBMITTED_LATER:
+        s.next_submit += 1
+    if s.next_submit < len(e.jobs):
+        now = e.jobs[s.next_submit].submit
+    for row in e.reservations:
+        for time in (row.announced, row.end):
+            if s.now < time < now:
                 now = time
-    if e.state[0].n_running > 0:
-        now = min(now, e.heaps[0, 0].time)
-    if e.state[0].n_repairing > 0:
-        now = min(now, e.heaps[1, 0].time)
-    if e.state[0].next_failure < e.state[0].n_failures:
-        now = min(now, e.failures[e.state[0].next_failure].time)
-    elif now == math.inf and e.state[0].known_until < math.inf:
-        now = np.nextafter(e.state[0].known_until, math.inf)
-    return float(now)
+    if e.events.size[0] > 0:
+        now = min(now, e.events.events[0].time)
+    if s.next_failure < len(e.failures):
+        now = min(now, e.failures[s.next_failure].time)
+    elif now == math.inf and s.drawn_until < math.inf:
+        now = np.nextafter(s.drawn_until, math.inf)
+    return now
 
 
-@seldom
+@part
 def _room(e: Engine, now: float) -> int:
     """Whether what can happen at one instant finds room: ``SPENT`` if so, else what has to grow."""
-    arriving = 0
-    for job in range(e.state[0].next_submit, e.jobs.size):
-        if e.jobs[job].submit > now:
-            break
+    s, arriving, striking = e.state[0], 0, 0
+    while s.next_submit + arriving < len(e.jobs) and e.jobs[s.next_submit + arriving].submit <= now:
         arriving += 1
-    most = e.state[0].n_waiting + e.state[0].n_running + arriving + 1
-    if most > e.queue.size:
-        e.state[0].need = most
+    most = s.n_waiting + s.n_running + arriving + 1
+    if most > len(e.queue):
+        s.need = most
         return LARGER_QUEUE
-    if e.state[0].keep > 0:
-        nodes, striking = e.nodes.size, 0
-        for i in range(e.state[0].next_failure, e.state[0].n_failures):
-            if e.failures[i].time > now:
-                break
+    if s.keep > 0:
+        while s.next_failure + striking < len(e.failures) and e.failures[s.next_failure + striking].time <= now:
             striking += 1
-        lines = 2 * min(most, nodes) + e.state[0].n_running + striking
-        if e.state[0].keep > 1:
-            lines += 2 * nodes
-        if e.state[0].n_log + lines > e.log.size:
-            e.state[0].need = lines
+        lines = 2 * min(most, len(e.nodes)) + s.n_running + striking + 2 * len(e.nodes) * (s.keep - 1)
+        if s.n_log + lines > len(e.log):
+            s.need = lines
             return LARGER_LOG
     return SPENT
 
 
-@seldom
-def _edges(e: Engine, now: float) -> None:
-    """Reservations that come to be known, or are over."""
-    for i in range(e.reservations.size):
-        if e.reservations[i].announced == now:
-            e.state[0].stale = e.state[0].drop = 1
-        elif e.reservations[i].end == now:
-            e.state[0].stale = 1
-
-
-@seldom
+@part
 def _come_back(e: Engine, node: int, now: float) -> None:
     """A node is repaired; jobs that still no set of working nodes can hold may be rejected."""
-    e.nodes[node].down = 0
+    s = e.state[0]
     e.nodes[node].up_since = now
-    e.state[0].n_up += 1
-    e.state[0].n_repairs += 1
-    e.state[0].stale = 1
-    release_node(e, node)
-    if e.state[0].reject_after == 0:
+    take_up(e, node)
+    s.n_repairs += 1
+    s.changed = 1
+    if s.reject_after == 0:
         return
-    for place in range(e.queue.size):
+    for place in range(s.queue_end):
         job = e.queue[place].job
         if job < 0:
             continue
-        if e.jobs[job].nodes <= e.state[0].n_up:
-            e.jobs[job].waited_repairs = 0
-            continue
         e.jobs[job].waited_repairs += 1
-        if e.jobs[job].waited_repairs >= e.state[0].reject_after:
+        if e.jobs[job].nodes <= s.n_up:
+            e.jobs[job].waited_repairs = 0
+        elif e.jobs[job].waited_repairs >= s.reject_after:
             e.jobs[job].status = REJECTED
-            e.state[0].n_left -= 1
+            s.n_left -= 1
             remove(e, place)
 
 
-@seldom
-def _strike(e: Engine, now: float) -> int:
-    """Failures of this instant; those of nodes that are down already are ignored. Returns how many jobs are killed."""
-    killed = 0
-    while e.state[0].next_failure < e.state[0].n_failures and e.failures[e.state[0].next_failure].time <= now:
-        at = e.state[0].next_failure
-        e.state[0].next_failure += 1
-        node, repair = e.failures[at].node, e.failures[at].repair
-        if e.nodes[node].down:
-            e.state[0].n_ignored += 1
+@part
+def _strike(e: Engine, now: float) -> None:
+    """Failures of this instant; those of nodes that are down already are ignored."""
+    s = e.state[0]
+    s.n_killed = 0
+    while s.next_failure < len(e.failures) and e.failures[s.next_failure].time <= now:
+        row = e.failures[s.next_failure]
+        s.next_failure += 1
+        job = e.owner[row.node]
+        if job < NONE:
+            s.n_ignored += 1
             continue
-        e.state[0].stale = e.state[0].drop = 1
-        owner = owner_of(e, node)
-        if owner >= 0:
-            kill(e, owner, now, node)
-            e.nodes[killed].killed = owner
-            killed += 1
-        if e.state[0].keep > 0:
-            write_line(e, LOG_DOWN, now, now + repair, NONE, node, NO)
-        e.state[0].n_outages += 1
-        e.nodes[node].up_since = now
-        if repair > 0.0:
-            take_node(e, node)
-            e.nodes[node].down = 1
-            e.state[0].n_up -= 1
-            push_repair(e, node, now + repair)
-    return killed
+        s.changed = s.drop_plans = 1
+        if job >= 0:
+            kill(e, job, now, row.node)
+            e.killed[s.n_killed] = job
+            s.n_killed += 1
+        if s.keep > 0:
+            write_line(e, LOG_DOWN, now, now + row.repair, NONE, row.node, NO)
+        s.n_failures += 1
+        e.nodes[row.node].up_since = now
+        if row.repair > 0.0:
+            take_down(e, row.node)
+            put(e.events, len(e.jobs) + row.node, now + row.repair, REPAIR)
 
 
-def _instants(passes: Passes) -> Callable[[Engine, float], None]:
-    full_pass, offer = passes
-
-    @merged
-    def instant(e: Engine, now: float) -> None:
-        while e.state[0].n_running > 0 and e.heaps[0, 0].time <= now:
-            finish(e, e.heaps[0, 0].item, now)
-            e.state[0].stale = 1
-        while e.state[0].n_repairing > 0 and e.heaps[1, 0].time <= now:
-            _come_back(e, pop_repair(e), now)
-        killed = _strike(e, now)
-        if killed > 0 and e.state[0].offer_first:
-            full_pass(e, now)
-        for i in range(killed):
-            requeue(e, e.nodes[i].killed, now)
-            e.state[0].stale = 1
-        arrived, place = 0, -1
-        while e.state[0].next_submit < e.jobs.size and e.jobs[e.state[0].next_submit].submit <= now:
-            job = e.state[0].next_submit
-            e.state[0].next_submit += 1
-            if e.jobs[job].status == SUBMITTED_LATER:
-                place = join(e, job, now)
-                arrived += 1
-        if e.reservations.size > 0:
-            _edges(e, now)
-        if e.state[0].stale or arrived > 1:
-            full_pass(e, now)
-        elif arrived == 1:
-            offer(e, place, now)
-
-    return instant
+@part
+def _happen(e: Engine, now: float) -> None:
+    """Jobs end, nodes come back, failures strike."""
+    while e.events.size[0] > 0 and e.events.events[0].time <= now:
+        _, kind, number = pop(e.events)
+        if kind == END:
+            finish(e, number, now)
+        else:
+            _come_back(e, number - len(e.jobs), now)
+    _strike(e, now)
 
 
-def _loop(passes: Passes) -> Callable[[Engine, float, int], int]:
-    instant = _instants(passes)
-
-    @merged
-    def loop(e: Engine, pause: float, budget: int) -> int:
-        begun = cycles()
-        code = SPENT
-        for _ in range(budget):
-            if e.state[0].n_left == 0:
-                code = FINISHED
-                break
-            now = _next_instant(e)
-            if not now < math.inf or now > e.state[0].until:
-                if e.state[0].until < math.inf:
-                    e.state[0].now = e.state[0].until
-                code = FINISHED
-                break
-            if now > e.state[0].known_until:
-                code = MORE_FAILURES
-                break
-            if now > pause:
-                code = PAUSED
-                break
-            code = _room(e, now)
-            if code != SPENT:
-                break
-            e.state[0].now = now
-            e.state[0].n_events += 1
-            instant(e, now)
-        e.state[0].cycles += cycles() - begun
-        return code
-
-    return loop
+@part
+def _queue(e: Engine, now: float) -> bool:
+    """Killed and new jobs join the queue, reservations come to be known or end; whether something is to decide."""
+    s, arrived = e.state[0], False
+    for i in range(s.n_killed):
+        requeue(e, e.killed[i], now)
+        arrived = True
+    while s.next_submit < len(e.jobs) and e.jobs[s.next_submit].submit <= now:
+        job = s.next_submit
+        s.next_submit += 1
+        if e.jobs[job].status == SUBMITTED_LATER:
+            join(e, job, now)
+            arrived = True
+    for row in e.reservations:
+        if now in (row.announced, row.end):
+            s.changed = 1
+            s.drop_plans |= row.announced == now
+    return s.n_waiting > 0 and (arrived or s.changed != 0)
 
 
-_on_first_nodes = _loop(PASSES)
-_by_policy = _loop(PASSES_BY_POLICY)
-_as_planned = _loop(PLANNED_PASSES)
+@part
+def _instant(e: Engine, now: float) -> int:
+    """All that happens at an instant: ``SPENT``, or ``DECIDE`` where a policy outside is to decide first."""
+    s = e.state[0]
+    if s.phase == EVENTS:
+        _happen(e, now)
+        s.phase = QUEUE
+        if s.n_killed > 0 and s.offer_first and s.n_waiting > 0:
+            if s.outside:
+                return DECIDE
+            schedule(e, now)
+    s.phase = EVENTS
+    if _queue(e, now):
+        if s.outside:
+            return DECIDE
+        schedule(e, now)
+    return SPENT
 
 
-def _compiled(check_sum: int) -> tuple[Callable[[Engine, float, int], int], ...]:
-    # numba keeps what it compiled for the values that a function closes over: other sources, another value. Three
-    # functions have a file each: with one, processes that compile different ones at a time could mix them up.
-    @outermost
-    def on_first_nodes(e: Engine, pause: float, budget: int) -> int:
-        return _on_first_nodes(e, pause, budget) if check_sum >= 0 else FINISHED
-
-    @outermost
-    def by_policy(e: Engine, pause: float, budget: int) -> int:
-        return _by_policy(e, pause, budget) if check_sum >= 0 else FINISHED
-
-    @outermost
-    def as_planned(e: Engine, pause: float, budget: int) -> int:
-        return _as_planned(e, pause, budget) if check_sum >= 0 else FINISHED
-
-    return on_first_nodes, by_policy, as_planned
-
-
-_RUNS = _compiled(sources())
-
-
-def _how(engine: Engine) -> int:
-    """How jobs are started."""
-    state = engine.state[0]
-    if state["planned"]:
-        return AS_PLANNED
-    return ON_FIRST_NODES if state["allocation"] == FIRST_FIT else BY_POLICY
-
-
-def prepare(engine: Engine | None = None) -> None:
-    """Compile the simulator, or load what was compiled before; the first time takes some twenty seconds.
-
-    Parameters
-    ----------
-    engine : Engine, optional
-        Whose way of starting jobs is compiled; on the first idle nodes when left out. Allocation by a policy and
-        starts that are planned ahead are compiled when they are first used.
-    """
-    run: Any = _RUNS[ON_FIRST_NODES if engine is None else _how(engine)]
-    with compile_notice(run, "some twenty seconds"):
-        run(new_engine(new_jobs(0), 1), 0.0, 1)
-
-
-def advance(engine: Engine, pause: float, budget: int) -> int:
+@compiled
+def advance(e: Engine, pause: float, budget: int) -> int:
     """Go on until the next instant would be after `pause`, or for `budget` instants.
 
     Returns
     -------
     int
-        ``FINISHED``, ``PAUSED``, ``SPENT`` (the budget), or what the engine needs before it can go on:
-        ``MORE_FAILURES``, ``LARGER_QUEUE`` or ``LARGER_LOG`` (how much is in ``state["need"]``).
+        ``FINISHED``, ``PAUSED``, ``SPENT`` (the budget), ``DECIDE`` (then go on), or what the engine needs before it
+        can go on: ``MORE_FAILURES``, ``LARGER_QUEUE`` or ``LARGER_LOG`` (how much is in ``state["need"]``).
     """
-    return _RUNS[_how(engine)](engine, pause, budget)
+    s, code = e.state[0], SPENT
+    while code == SPENT and budget > 0:
+        budget -= 1
+        now = s.now
+        if s.phase == EVENTS:
+            now = _next_instant(e) if s.n_left > 0 else math.inf
+            if not now < math.inf or now > s.until:
+                s.now = s.until if s.until < math.inf and s.n_left > 0 else s.now
+                return FINISHED
+            if now > s.drawn_until:
+                return MORE_FAILURES
+            if now > pause:
+                return PAUSED
+            code = _room(e, now)
+            if code != SPENT:
+                return code
+            s.now = now
+            s.n_events += 1
+        code = _instant(e, now)
+    return code
+
+
+def prepare() -> None:
+    """Compile the simulator, or load what was compiled before; the first time takes some ten seconds."""
+    with compile_notice(advance, "some ten seconds"):
+        advance(new_engine(new_jobs(0), 1), 0.0, 1)

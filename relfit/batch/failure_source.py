@@ -1,41 +1,39 @@
-"""Where failures come from: a rate of the system, the lives of its nodes, of groups of them, or a list to replay.
-
-Failures do not depend on the jobs, so they are drawn ahead of the simulation, stretch by stretch.
-"""
+"""Where failures come from: a rate of the system, the lives of its nodes, of groups of them, or a list to replay."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from relfit.arguments import durations
 from relfit.arrays import FloatArray, IntArray
-from relfit.batch.engine_state import FAILURE, Table
+from relfit.batch.failure_processes import PartProcess, Process, Replay, failure_table
 from relfit.batch.seconds import HOUR, in_seconds
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, ReadError
 from relfit.failurelog import FailureLog
-from relfit.families import Exponential
+from relfit.families import Exponential, Weibull
 from relfit.families.distribution import Distribution
 from relfit.outages import outages_of, system_outages_of
 from relfit.units import NANOSECONDS_PER_HOUR
 
 __all__ = [
-    "FailureStream",
     "Failures",
     "GroupFailures",
     "NodeFailures",
+    "PartOfFailures",
     "ReplayedFailures",
     "SystemFailures",
+    "group_numbers",
+    "read_failures",
+    "weibull_parameters",
 ]
 
-_PER_STRETCH = 4096.0
-_BLOCK = 1024
-_LONGEST = 100.0 * 8766.0 * HOUR
+Lives = tuple[FloatArray, FloatArray]
+"""Weibull shape and scale (seconds) of each node."""
 
 
 def _life(name: str, value: Any) -> Distribution:
@@ -44,8 +42,50 @@ def _life(name: str, value: Any) -> Distribution:
     return Exponential(1.0 / durations(name, value, zero=False))
 
 
+def weibull_parameters(life: Any, n_nodes: int) -> Lives:
+    """Shape and scale (seconds) of each node, of exponential and Weibull lives.
+
+    Raises
+    ------
+    ArgumentError
+        For another distribution.
+    """
+    own = _life("life", life)
+    if isinstance(own, Weibull):
+        shape, scale = own.shape, own.scale
+    elif isinstance(own, Exponential):
+        shape, scale = np.ones(1), own.mean()
+    else:
+        raise ArgumentError(
+            f"reliability by {type(own).__name__} is not known to the simulator",
+            remedy="give an Exponential or a Weibull, or EstimatedReliability()",
+        )
+    return np.broadcast_to(shape, (n_nodes,)), HOUR * np.broadcast_to(scale, (n_nodes,))
+
+
+class Failures:
+    """A source of failures."""
+
+    @property
+    def mean_repair(self) -> float:
+        """Seconds."""
+        raise NotImplementedError
+
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Any:
+        """What hands out the failures of so many nodes: ``take(until)``, ``state()`` and ``restore(state)``."""
+        raise NotImplementedError
+
+    def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
+        """Failures per second of each node as far as they are known; `steady` ones do not depend on any age."""
+        return np.zeros(n_nodes)
+
+    def lives(self, n_nodes: int) -> Lives | None:
+        """How reliable each node is, of sources of failures of single nodes."""
+        return None
+
+
 @dataclass(frozen=True)
-class _Repaired:
+class _Repaired(Failures):
     """What all drawn failures share.
 
     Parameters
@@ -95,10 +135,14 @@ class SystemFailures(_Repaired):
 
     mtbf: Any
 
-    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> _Process:
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Process:
         """One unit that stands for any node."""
         gap = Exponential(1.0 / durations("mtbf", self.mtbf, zero=False))
-        return _Process(self, gap, np.zeros(1), None, n_nodes, rng, start, waits=False)
+        return Process(self, gap, np.zeros(1), None, n_nodes, rng, start)
+
+    def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
+        """Of each node its share."""
+        return np.full(n_nodes, 1.0 / (n_nodes * in_seconds("mtbf", self.mtbf)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,9 +162,21 @@ class NodeFailures(_Repaired):
     life: Any
     ages: Any = None
 
-    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> _Process:
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Process:
         """One unit per node."""
-        return _Process(self, _life("life", self.life), self.ages, _single(np.arange(n_nodes)), n_nodes, rng, start)
+        members = list(np.arange(n_nodes)[:, None])
+        return Process(self, _life("life", self.life), self.ages, members, n_nodes, rng, start)
+
+    def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
+        """One over the mean life."""
+        life = _life("life", self.life)
+        if steady and not isinstance(life, Exponential):
+            return np.zeros(n_nodes)
+        return np.broadcast_to(1.0 / (HOUR * np.asarray(life.mean())), (n_nodes,))
+
+    def lives(self, n_nodes: int) -> Lives:
+        """Shape and scale of each."""
+        return weibull_parameters(self.life, n_nodes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,15 +199,15 @@ class GroupFailures(_Repaired):
     groups: Any = None
     share: float | None = None
 
-    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> _Process:
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Process:
         """One unit per group."""
         groups = group_numbers(self.groups, n_nodes)
         members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
-        return _Process(self, _life("life", self.life), None, members, n_nodes, rng, start)
+        return Process(self, _life("life", self.life), None, members, n_nodes, rng, start)
 
 
 @dataclass(frozen=True, eq=False)
-class ReplayedFailures:
+class ReplayedFailures(Failures):
     """Failures as they were.
 
     Parameters
@@ -200,17 +256,17 @@ class ReplayedFailures:
         (512, True)
         """
         begun = log.window.start.value
-        nodes, whole = outages_of(log), system_outages_of(log)
+        nodes, system = outages_of(log), system_outages_of(log)
         parts = [
-            (found.start[keep], code[keep], found.end[keep] - found.start[keep])
-            for found, code in ((nodes, nodes.code), (whole, np.full(whole.code.size, -1)))
-            for keep in [found.failures & (found.start >= begun)]
+            (outages.start[own], code[own], outages.end[own] - outages.start[own])
+            for outages, code in ((nodes, nodes.code), (system, np.full(system.code.size, -1)))
+            for own in [outages.failures & (outages.start >= begun)]
         ]
         time, node, length = (np.concatenate(part) for part in zip(*parts, strict=True))
         unit = NANOSECONDS_PER_HOUR / HOUR
         return cls((time - begun) / unit, node, length / unit, nodes.groups)
 
-    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> _Replay:
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Replay:
         """The list, with failures of all nodes as one failure of each."""
         bad = np.flatnonzero((self.node < -1) | (self.node >= n_nodes))
         if bad.size:
@@ -219,7 +275,7 @@ class ReplayedFailures:
         each = np.where(self.node < 0, n_nodes, 1)
         node = np.repeat(self.node, each)
         node[node < 0] = np.tile(np.arange(n_nodes), int((self.node < 0).sum()))
-        return _Replay(_table(np.repeat(self.time, each), node, np.repeat(self.repair, each)))
+        return Replay(failure_table(np.repeat(self.time, each), node, np.repeat(self.repair, each)))
 
     @property
     def mean_repair(self) -> float:
@@ -227,15 +283,75 @@ class ReplayedFailures:
         return float(self.repair.mean()) if self.repair.size else 0.0
 
 
-class Failures(Protocol):
-    """A source of failures."""
+def read_failures(path: str | Path) -> ReplayedFailures:
+    """A list of failures from a CSV file with the columns ``time``, ``node`` and ``repair_seconds``.
+
+    Raises
+    ------
+    ReadError
+        When a column is missing, or a value cannot be what it should.
+    """
+    remedy = "give time,node,repair_seconds"
+    try:
+        table = pd.read_csv(path, skipinitialspace=True)
+    except (OSError, ValueError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "is no CSV table"
+        raise ReadError(f"cannot be read: {why}", path=path, remedy=remedy) from error
+    columns = []
+    for name in ("time", "node", "repair_seconds"):
+        if name not in table.columns:
+            raise ReadError(f"no column {name}", path=path, line=1, remedy=remedy)
+        values = pd.to_numeric(table[name], errors="coerce")
+        wrong = {"time": values.isna(), "node": values != values.round(), "repair_seconds": ~(values >= 0)}[name]
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ReadError(f"{table[name].iloc[row]!r} is no {name}", path=path, line=row + 2, column=name)
+        columns.append(values.to_numpy())
+    return ReplayedFailures(columns[0], columns[1].astype(np.int64), columns[2])
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartOfFailures(Failures):
+    """Failures of a machine as some of its nodes see them, which follow each other.
+
+    Each part of a machine that draws with the same seed sees the same failures, so one of the machine strikes all parts
+    at one instant.
+
+    Parameters
+    ----------
+    machine : Failures
+    n_machine, first : int
+        Nodes of the machine, and which of them is node 0 of the part.
+    seed : int
+    since : float
+        Second from which on failures are drawn.
+    """
+
+    machine: Failures
+    n_machine: int
+    first: int
+    seed: int
+    since: float
+
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> PartProcess:
+        """The failures of the machine, less those of other nodes."""
+        machine = self.machine.process(self.n_machine, np.random.default_rng(self.seed), self.since)
+        return PartProcess(machine, self.first, n_nodes, self.since - start)
 
     @property
     def mean_repair(self) -> float:
         """Seconds."""
+        return self.machine.mean_repair
 
-    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Any:
-        """What hands out the failures of so many nodes."""
+    def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
+        """Those of the machine's nodes."""
+        return self.machine.rates(self.n_machine, steady=steady)[self.first : self.first + n_nodes]
+
+    def lives(self, n_nodes: int) -> Lives | None:
+        """Those of the machine's nodes."""
+        lives = self.machine.lives(self.n_machine)
+        own = slice(self.first, self.first + n_nodes)
+        return None if lives is None else (lives[0][own], lives[1][own])
 
 
 def group_numbers(groups: Any, n_nodes: int) -> IntArray:
@@ -254,166 +370,3 @@ def group_numbers(groups: Any, n_nodes: int) -> IntArray:
     if codes.size != n_nodes:
         raise ArgumentError(f"{codes.size} groups for {n_nodes} nodes", remedy="give the group of every node")
     return codes
-
-
-def _single(units: IntArray) -> list[IntArray]:
-    return [units[i : i + 1] for i in range(units.size)]
-
-
-def _table(time: FloatArray, node: IntArray, repair: FloatArray) -> Table:
-    rows = np.zeros(time.size, dtype=FAILURE)
-    rows["time"], rows["node"], rows["repair"] = time, node, repair
-    return rows
-
-
-class _Replay:
-    """A list that is handed out once."""
-
-    def __init__(self, rows: Table) -> None:
-        self.rows = rows
-        self.rate = 0.0
-        self.up_since: FloatArray | None = None
-
-    def take(self, until: float) -> Table:
-        n = int(np.searchsorted(self.rows["time"], until, side="right"))
-        taken, self.rows = self.rows[:n], self.rows[n:]
-        return taken
-
-    def state(self) -> dict[str, Any]:
-        return {"left": len(self.rows)}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.rows = self.rows[len(self.rows) - state["left"] :]
-
-
-class _Process:
-    """Units that fail one after another, each with the time of its next failure."""
-
-    def __init__(
-        self, kind: _Repaired, life: Distribution, ages: npt.ArrayLike | None, members: list[IntArray] | None,
-        n_nodes: int, rng: np.random.Generator, start: float, waits: bool = True,
-    ) -> None:  # fmt: skip
-        self.kind, self.life, self.members, self.n_nodes, self.rng, self.waits = (
-            kind, life, members, n_nodes, rng, waits,
-        )  # fmt: skip
-        units = 1 if members is None else len(members)
-        if life.batch_shape not in ((), (units,)):
-            raise ArgumentError(
-                f"{life.batch_shape} distributions of lives for {units}", remedy="give one, or one each"
-            )
-        whole = () if life.batch_shape else (units,)
-        age = np.zeros(units)
-        if ages is not None:
-            age = np.broadcast_to(np.asarray(ages, dtype=np.float64), (units,))
-        elif np.all(np.isfinite(life.mean())):
-            age = life.residual_sample(whole or None, rng)
-        hazards = rng.standard_exponential(units)
-        self.next = start + HOUR * np.asarray(life.inverse_conditional_cumulative_hazard(hazards, age))
-        single = members is not None and all(len(m) == 1 for m in members) and units == n_nodes
-        self.up_since: FloatArray | None = -HOUR * age if single else None
-        mean = HOUR * np.broadcast_to(life.mean(), (units,))
-        self.rate = float(np.sum(1.0 / (mean + (kind.mean_repair if waits else 0.0))))
-
-    def take(self, until: float) -> Table:
-        if self.members is None:
-            return self._take_any(until)
-        times, nodes, repairs = [], [], []
-        while True:
-            due = np.flatnonzero(self.next <= until)
-            if not due.size:
-                break
-            time, repair = self.next[due], self.kind.repairs(due.size, self.rng)
-            hazards = self.rng.standard_exponential(self.next.size if self.life.batch_shape else due.size)
-            life = HOUR * np.asarray(self.life.inverse_cumulative_hazard(hazards))
-            self.next[due] = time + (repair if self.waits else 0.0) + (life[due] if self.life.batch_shape else life)
-            struck = [self._struck(self.members[i]) for i in due]
-            sizes = [len(nodes) for nodes in struck]
-            times.append(np.repeat(time, sizes))
-            nodes += struck
-            repairs.append(np.repeat(repair, sizes))
-        if not times:
-            return np.zeros(0, dtype=FAILURE)
-        rows = _table(np.concatenate(times), np.concatenate(nodes), np.concatenate(repairs))
-        return rows[np.argsort(rows["time"], kind="stable")]
-
-    def _struck(self, members: IntArray) -> IntArray:
-        share = getattr(self.kind, "share", None)
-        if share is None:
-            return members
-        return self.rng.choice(members, min(max(round(share * members.size), 2), members.size), replace=False)
-
-    def _take_any(self, until: float) -> Table:
-        """Failures of a stream without memory, each of any node."""
-        times = [self.next[:0]]
-        while self.next[0] <= until:
-            gaps = HOUR * np.asarray(self.life.sample(_BLOCK, self.rng))
-            ahead = self.next[0] + np.concatenate([[0.0], np.cumsum(gaps)])
-            known = int(np.searchsorted(ahead[:-1], until, side="right"))
-            times.append(ahead[:known])
-            self.next = ahead[known : known + 1]
-        time = np.concatenate(times)
-        return _table(time, self.rng.integers(self.n_nodes, size=time.size), self.kind.repairs(time.size, self.rng))
-
-    def state(self) -> dict[str, Any]:
-        return {"next": self.next.tolist(), "rng": self.rng.bit_generator.state}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.next = np.array(state["next"])
-        self.rng.bit_generator.state = state["rng"]
-
-
-class FailureStream:
-    """Failures of several sources in the order of time, handed out stretch by stretch.
-
-    Parameters
-    ----------
-    sources : sequence of Failures
-    n_nodes : int
-    rng : int or numpy.random.Generator
-    start : float
-        Second from which on failures are drawn.
-    begun : sequence of dict
-        ``state()["begun"]`` of the stream that this one goes on from: sources may draw what their nodes are like.
-
-    Examples
-    --------
-    >>> stream = FailureStream([NodeFailures(life="1000h", repair="10h")], 100, 1)
-    >>> rows = stream.take()
-    >>> bool(3500 < len(rows) < 4700), bool((np.diff(rows["time"]) >= 0).all())
-    (True, True)
-    """
-
-    def __init__(
-        self, sources: Sequence[Failures], n_nodes: int, rng: int | np.random.Generator | None, start: float = 0.0,
-        begun: Sequence[dict[str, Any]] = (),
-    ) -> None:  # fmt: skip
-        self.start = start
-        generators = np.random.default_rng(rng).spawn(max(len(sources), 1))
-        for own, state in zip(generators, begun, strict=False):
-            own.bit_generator.state = state
-        self._begun = [own.bit_generator.state for own in generators]
-        self._parts = [source.process(n_nodes, own, start) for source, own in zip(sources, generators, strict=False)]
-        rate = sum(part.rate for part in self._parts)
-        self.stretch = min(_PER_STRETCH / rate, _LONGEST) if rate > 0.0 else np.inf
-        self.until = -np.inf
-
-    @property
-    def up_since(self) -> FloatArray | None:
-        """When each node was last repaired before time 0, in seconds, where the sources know."""
-        return next((self.start + part.up_since for part in self._parts if part.up_since is not None), None)
-
-    def take(self) -> Table:
-        """The failures of the next stretch, up to `until`; of all time where nothing is drawn."""
-        self.until = (self.start if self.until == -np.inf else self.until) + self.stretch
-        rows = np.concatenate([np.zeros(0, dtype=FAILURE), *(part.take(self.until) for part in self._parts)])
-        return rows[np.argsort(rows["time"], kind="stable")]
-
-    def state(self) -> dict[str, Any]:
-        """What `restore` needs, ready for JSON."""
-        return {"until": self.until, "begun": self._begun, "parts": [part.state() for part in self._parts]}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on where a stream of the same sources was."""
-        self.until = state["until"]
-        for part, own in zip(self._parts, state["parts"], strict=True):
-            part.restore(own)

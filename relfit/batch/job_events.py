@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from relfit.batch.compiling import inner, making_arrays, seldom
+from relfit.arrays import IntArray
 from relfit.batch.engine_state import (
     BY_HEAD,
     BY_TAIL,
     DONE,
+    END,
     KILLED,
     LOG_END,
     LOG_START,
-    NO,
     NONE,
     OVER_WALLTIME,
     RUNNING,
@@ -23,155 +21,136 @@ from relfit.batch.engine_state import (
     WAITING,
     Engine,
 )
-from relfit.batch.node_pool import give_back, take_by_policy, take_listed, take_lowest, write_line
-from relfit.batch.optimal_size import moldable_nodes, moldable_time
-from relfit.batch.running_jobs import add_estimate, drop_end, drop_estimate, push_end
+from relfit.batch.node_pool import give_back, log_nodes, take_listed, take_lowest, write_line
+from relfit.batch.optimal_size import moldable_time
+from relfit.batch.running_jobs import add_running, drop_running
 from relfit.batch.waiting_queue import insert, remove
+from relfit.simulation.engine.event_heap import put
+from relfit.simulation.engine.event_heap import remove as take_out
+from relfit.simulation.engine.records import part
 
-__all__ = ["finish", "join", "kill", "requeue", "start", "start_by_policy", "start_moldable", "start_on"]
+__all__ = ["duration", "finish", "join", "kill", "requeue", "start", "start_on"]
 
 
-@inner
+@part
 def _saves(e: Engine, job: int) -> float:
     """Full intervals of work that are still to be saved; none after the last of the work."""
     every, work = e.jobs[job].every, e.jobs[job].work - e.jobs[job].saved
     if not every < math.inf or work < every:
         return 0.0
-    whole = math.floor(work / every)
-    return float(whole - 1.0 if work % every == 0.0 else whole)
+    intervals = math.floor(work / every)
+    return intervals - 1.0 if work % every == 0.0 else intervals
 
 
-@inner
+@part
 def _restore(e: Engine, job: int) -> float:
-    return float(e.jobs[job].restore if e.jobs[job].saved > 0.0 else 0.0)
+    return e.jobs[job].restore if e.jobs[job].saved > 0.0 else 0.0
 
 
-@inner
-def _begin(e: Engine, job: int, now: float, duration: float, backfilled: int) -> None:
-    """The job, whose nodes it has, is out of the queue and runs."""
-    remove(e, e.jobs[job].place)
-    walltime = e.jobs[job].wall_left
-    late = duration > walltime
-    e.jobs[job].late = late
-    e.jobs[job].status = RUNNING
-    e.jobs[job].backfilled = backfilled
-    e.jobs[job].start = now
-    e.jobs[job].waited += now - e.jobs[job].queued
-    if e.jobs[job].kills == 0:
-        e.jobs[job].first_start = now
-    e.jobs[job].finish = now + (walltime if late else duration)
-    e.jobs[job].estimate = now + walltime
-    push_end(e, job)
-    add_estimate(e, job)
+@part
+def duration(e: Engine, job: int) -> float:
+    """Seconds that a job would run from its start to its end."""
+    if e.state[0].speedup > 0:
+        return moldable_time(e, job, e.jobs[job].nodes)
+    return _restore(e, job) + (e.jobs[job].work - e.jobs[job].saved + _saves(e, job) * e.jobs[job].save)
 
 
-@inner
-def _log_start(e: Engine, job: int, now: float, backfilled: int) -> None:
-    e.state[0].n_starts += 1
-    if e.state[0].keep > 0:
-        write_line(e, LOG_START, now, 0.0, job, NONE, backfilled)
+@part
+def _run(e: Engine, job: int, now: float) -> None:
+    """The job, which has its nodes, is out of the queue and runs."""
+    own, s = e.jobs[job], e.state[0]
+    remove(e, own.place)
+    length = duration(e, job)
+    own.late = length > own.wall_left
+    own.status = RUNNING
+    own.start = now
+    own.waited += now - own.queued
+    if own.kills == 0:
+        own.first_start = now
+    own.finish = now + min(length, own.wall_left)
+    own.estimate = now + own.wall_left
+    put(e.events, job, own.finish, END)
+    add_running(e, job)
+    s.n_starts += 1
+    s.head = NONE
+    if s.keep > 0:
+        write_line(e, LOG_START, now, 0.0, job, NONE, own.backfilled)
+        if s.keep > 1:
+            log_nodes(e, job, now)
 
 
-@inner
-def _duration(e: Engine, job: int) -> float:
-    work = e.jobs[job].work - e.jobs[job].saved
-    return float(_restore(e, job) + (work + _saves(e, job) * e.jobs[job].save))
-
-
-@inner
-def start(e: Engine, job: int, now: float, backfilled: int) -> None:
+@part
+def start(e: Engine, job: int, now: float) -> None:
     """Start a waiting job on the first idle nodes; there are enough."""
-    _log_start(e, job, now, backfilled)
     take_lowest(e, job, e.jobs[job].nodes)
-    _begin(e, job, now, _duration(e, job), backfilled)
+    _run(e, job, now)
 
 
-@inner
-def start_by_policy(e: Engine, job: int, now: float, backfilled: int) -> None:
-    """Start a waiting job on idle nodes that the policy chooses; there are enough."""
-    duration = _duration(e, job)
-    _log_start(e, job, now, backfilled)
-    take_by_policy(e, job, e.jobs[job].nodes, now, duration)
-    _begin(e, job, now, duration, backfilled)
-
-
-@inner
-def start_on(e: Engine, job: int, now: float, backfilled: int, nodes: np.ndarray) -> None:
+@part
+def start_on(e: Engine, job: int, now: float, nodes: IntArray) -> None:
     """Start a waiting job on the idle nodes listed."""
-    _log_start(e, job, now, backfilled)
+    e.jobs[job].nodes = nodes.size
     take_listed(e, job, nodes)
-    _begin(e, job, now, _duration(e, job), backfilled)
+    _run(e, job, now)
 
 
-@making_arrays
-def start_moldable(e: Engine, job: int, now: float) -> bool:
-    """Start a job of any size on as many nodes as the policy finds best; False where it has to wait."""
-    chosen = moldable_nodes(e, job, now)
-    if chosen.size == 0:
-        return False
-    e.jobs[job].nodes = chosen.size
-    _log_start(e, job, now, NO)
-    take_listed(e, job, chosen)
-    _begin(e, job, now, moldable_time(e, job, chosen.size), NO)
-    return True
-
-
-@inner
-def _give_back(e: Engine, job: int) -> None:
-    drop_end(e, job)
-    drop_estimate(e, job)
+@part
+def _stop(e: Engine, job: int) -> None:
+    drop_running(e, job)
     give_back(e, job)
+    e.state[0].head = NONE
+    e.state[0].changed = 1
 
 
-@inner
+@part
 def finish(e: Engine, job: int, now: float) -> None:
-    """A job ends, done or at its walltime."""
-    _give_back(e, job)
-    late = e.jobs[job].late != 0
-    e.jobs[job].status = OVER_WALLTIME if late else DONE
+    """A job, whose event is over, ends: done or at its walltime."""
+    _stop(e, job)
+    own = e.jobs[job]
+    own.status = OVER_WALLTIME if own.late else DONE
     e.state[0].n_left -= 1
-    if not late:
-        e.jobs[job].overhead += _restore(e, job) + _saves(e, job) * e.jobs[job].save
+    if not own.late:
+        own.overhead += _restore(e, job) + _saves(e, job) * own.save
     if e.state[0].keep > 0:
-        write_line(e, LOG_END, now, 0.0, job, NONE, TIMED_OUT if late else SUCCEEDED)
+        write_line(e, LOG_END, now, 0.0, job, NONE, TIMED_OUT if own.late else SUCCEEDED)
 
 
-@seldom
+@part
 def kill(e: Engine, job: int, now: float, node: int) -> None:
     """A failure of `node` ends a job; what its last complete checkpoint has is not lost."""
-    _give_back(e, job)
-    elapsed, restore = now - e.jobs[job].start, _restore(e, job)
-    step = e.jobs[job].every + e.jobs[job].save
-    saves = 0.0
+    take_out(e.events, job)
+    _stop(e, job)
+    own = e.jobs[job]
+    elapsed, restore, step, saves = now - own.start, _restore(e, job), own.every + own.save, 0.0
     if step < math.inf and elapsed > restore:
         saves = min(math.floor((elapsed - restore) / step), _saves(e, job))
-    e.jobs[job].lost += elapsed
-    e.jobs[job].killed_run += elapsed
+    own.lost += elapsed
+    own.killed_run += elapsed
     if saves > 0.0:
-        e.jobs[job].lost -= saves * step + restore
-        e.jobs[job].overhead += saves * e.jobs[job].save + restore
-        e.jobs[job].saved += saves * e.jobs[job].every
-        e.jobs[job].wall_left -= saves * step - e.jobs[job].restore
-    e.jobs[job].kills += 1
+        own.lost -= saves * step + restore
+        own.overhead += saves * own.save + restore
+        own.saved += saves * own.every
+        own.wall_left -= saves * step - own.restore
+    own.kills += 1
     e.state[0].n_kills += 1
     if e.state[0].keep > 0:
         write_line(e, LOG_END, now, 0.0, job, node, KILLED)
 
 
-@inner
-def join(e: Engine, job: int, now: float) -> int:
-    """A job joins the queue; returns its place."""
+@part
+def join(e: Engine, job: int, now: float) -> None:
+    """A job joins the queue."""
     e.jobs[job].status = WAITING
     e.jobs[job].queued = now
-    return insert(e, job)
+    insert(e, job)
 
 
-@seldom
-def requeue(e: Engine, job: int, now: float) -> int:
-    """Put a killed job back into the queue; returns its place."""
+@part
+def requeue(e: Engine, job: int, now: float) -> None:
+    """Put a killed job back into the queue."""
     if e.state[0].requeue == BY_HEAD:
         e.jobs[job].class_key = -math.inf
         e.jobs[job].time_key = -now
     elif e.state[0].requeue == BY_TAIL:
         e.jobs[job].time_key = now
-    return join(e, job, now)
+    join(e, job, now)

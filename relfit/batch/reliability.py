@@ -8,18 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arguments import durations
 from relfit.arrays import FloatArray
-from relfit.batch.engine_state import LOG_DOWN, Table
-from relfit.batch.failure_source import NodeFailures
+from relfit.batch.engine_state import LOG_DOWN
 from relfit.batch.seconds import HOUR, in_seconds
 from relfit.errors import ArgumentError
-from relfit.families import Exponential, Weibull
-from relfit.families.distribution import Distribution
 from relfit.fitting import fit
 from relfit.lifedata import LifeData
 
-__all__ = ["EstimatedReliability", "known_parameters"]
+__all__ = ["EstimatedReliability"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +48,7 @@ class EstimatedReliability:
         """Seconds between two estimates."""
         return in_seconds("every", self.every, zero=False)
 
-    def parameters(self, n_nodes: int, log: Table, start: float, now: float) -> tuple[FloatArray, FloatArray]:
+    def parameters(self, n_nodes: int, log: Any, start: float, now: float) -> tuple[FloatArray, FloatArray]:
         """Shape and scale (seconds) of each node at `now`.
 
         Parameters
@@ -91,31 +87,8 @@ class EstimatedReliability:
             scale = np.where(failures > 0, HOUR * lives.total_time / failures, np.inf)
         shape = np.ones(n_nodes)
         if self.family == "weibull" and (failures > 1).any():
-            found = fit(lives, "weibull")["weibull"]
-            good = found.status == "ok"
-            shape[good] = found.parameters["shape"][good]
-            scale[good] = HOUR * found.parameters["scale"][good]
+            fits = fit(lives, "weibull")["weibull"]
+            good = fits.status == "ok"
+            shape[good] = fits.parameters["shape"][good]
+            scale[good] = HOUR * fits.parameters["scale"][good]
         return shape, scale
-
-
-def known_parameters(life: Any, n_nodes: int) -> tuple[FloatArray, FloatArray]:
-    """Shape and scale (seconds) of each node by the distribution that the nodes do follow.
-
-    Raises
-    ------
-    ArgumentError
-        For another distribution than exponential and Weibull ones.
-    """
-    source = life.life if isinstance(life, NodeFailures) else life
-    if not isinstance(source, Distribution):
-        source = Exponential(1.0 / durations("life", source, zero=False))
-    if isinstance(source, Weibull):
-        shape, scale = source.shape, source.scale
-    elif isinstance(source, Exponential):
-        shape, scale = np.ones(1), source.mean()
-    else:
-        raise ArgumentError(
-            f"reliability by {type(source).__name__} is not known to the simulator",
-            remedy="give an Exponential or a Weibull, or EstimatedReliability()",
-        )
-    return np.broadcast_to(shape, (n_nodes,)), HOUR * np.broadcast_to(scale, (n_nodes,))

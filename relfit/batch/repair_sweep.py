@@ -14,6 +14,7 @@ from scipy.optimize import isotonic_regression
 from relfit.arguments import durations, positive, share, whole
 from relfit.arrays import FloatArray
 from relfit.batch._simulate_batch import simulate_batch
+from relfit.batch.batch_settings import Cluster
 from relfit.batch.failure_source import SystemFailures
 from relfit.errors import ArgumentError
 from relfit.numeric.batches import in_threads
@@ -178,7 +179,7 @@ class RepairSweep(Result):
 def sweep_repairs(
     workload: Workload,
     mtbf: Any,
-    n_nodes: int | None = None,
+    cluster: int | Cluster | None = None,
     *,
     rates: Sequence[float] = RATES,
     repairs: Sequence[Any] = REPAIRS,
@@ -197,8 +198,8 @@ def sweep_repairs(
     workload : Workload
     mtbf : float, str or timedelta
         Time between failures of the whole machine at rate 1.
-    n_nodes : int, optional
-        That of the workload when left out.
+    cluster : int or Cluster, optional
+        Nodes of the machine; those of the workload when left out.
     rates : sequence of float
         Failure rates as multiples, rising.
     repairs : sequence of float, str or timedelta
@@ -209,8 +210,8 @@ def sweep_repairs(
         Threads; as many as there are processors when left out. The result does not depend on it.
     rng : int
     **options
-        Of `simulate_batch`, such as ``scheduler``, or ``reject_after_repairs`` where wide jobs hardly ever find enough
-        nodes up at once.
+        Of `simulate_batch`, such as ``scheduler`` (with ``reject_after_repairs`` where wide jobs hardly ever find
+        enough nodes up at once).
 
     Returns
     -------
@@ -241,7 +242,7 @@ def sweep_repairs(
     def wait(cell: tuple[int, int, int]) -> None:
         run, i, j = cell
         failures = SystemFailures(mtbf=base / rate[i], repair=repair[j])
-        result = simulate_batch(workload, n_nodes, failures=failures, rng=int(seeds[run]), **options)
+        result = simulate_batch(workload, cluster, failures=failures, rng=int(seeds[run]), **options)
         waits[cell] = float(result.jobs["waited"].mean()) / 3600.0
 
     in_threads(wait, cells, workers or os.cpu_count() or 1)

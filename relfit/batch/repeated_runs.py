@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from relfit.arguments import share, whole
 from relfit.batch._simulate_batch import simulate_batch
 from relfit.batch.batch_driver import Progress
-from relfit.batch.node_classes import simulate_classes
-from relfit.numeric.batches import in_threads
+from relfit.batch.batch_settings import Cluster, NodeClass, Scheduler
 from relfit.results import Result, json_ready
+from relfit.simulation.engine.replications import replicate, summary
 from relfit.text import count, duration, interval, percent
 from relfit.workloads import Workload
 
@@ -41,12 +40,7 @@ class BatchRuns(Result):
     @cached_property
     def means(self) -> pd.DataFrame:
         """Per measure: ``mean``, ``low`` and ``high`` (Student's interval), ``sd``."""
-        values = self.runs.to_numpy(dtype=np.float64)
-        n = len(values)
-        mean, sd = values.mean(axis=0), values.std(axis=0, ddof=1) if n > 1 else np.full(values.shape[1], np.nan)
-        half = special.stdtrit(max(n - 1, 1), 0.5 + 0.5 * self.level) * sd / np.sqrt(n)
-        table = {"mean": mean, "low": mean - half, "high": mean + half, "sd": sd}
-        return pd.DataFrame(table, index=pd.Index(self.runs.columns, name="measure"))
+        return summary(self.runs, self.level)[["mean", "low", "high", "sd"]].rename_axis("measure")
 
     @property
     def headline(self) -> str:
@@ -71,7 +65,8 @@ class BatchRuns(Result):
 
 def simulate_batches(
     workload: Workload,
-    n_nodes: int | Mapping[str, int] | None = None,
+    cluster: int | Cluster | Sequence[NodeClass] | None = None,
+    scheduler: str | Scheduler = "easy",
     *,
     n_runs: int = 100,
     level: float = 0.95,
@@ -85,8 +80,8 @@ def simulate_batches(
     Parameters
     ----------
     workload : Workload
-    n_nodes : int or mapping of str to int, optional
-        Of the machine, or of each of its classes, as of `simulate_classes`.
+    cluster, scheduler
+        As of `simulate_batch`.
     n_runs : int
     level : float
     rng : int or numpy.random.Generator
@@ -96,7 +91,7 @@ def simulate_batches(
     progress : callable, optional
         Called after each run with a text that says how many there were, and their share of all.
     **settings
-        As of `simulate_batch`, or of `simulate_classes`.
+        As of `simulate_batch`: failures, allocation, ...
 
     Examples
     --------
@@ -110,18 +105,13 @@ def simulate_batches(
     share("level", level, zero=False, one=False)
     generators = np.random.default_rng(rng).spawn(n)
 
-    rows: list[dict[str, float]] = [{}] * n
+    def one(i: int) -> dict[str, float]:
+        run = simulate_batch(workload, cluster, scheduler, rng=generators[i], **settings)
+        return {**run.summary, **{name: run.counts[name] for name in ("failures", "repairs", "kills")}}
 
-    def one(i: int) -> None:
-        own = generators[i]
-        if isinstance(n_nodes, Mapping):
-            run = simulate_classes(workload, n_nodes, rng=own, **settings)
-        else:
-            run = simulate_batch(workload, n_nodes, rng=own, **settings)
-        rows[i] = {**run.summary, **{name: run.counts[name] for name in ("failures", "repairs", "kills")}}
+    def tell(done: int) -> None:
         if progress is not None:
-            done = sum(map(bool, rows))
             progress(f"simulating: {done:,} of {n:,} runs", done / n)
 
-    in_threads(one, range(n), workers or _THREADS)
+    rows = replicate(one, range(n), workers or _THREADS, tell)
     return BatchRuns(pd.DataFrame(rows), float(level))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
 from relfit.arrays import IntArray
 from relfit.batch import engine_state as es
-from relfit.batch.batch_driver import Drive, Progress, Saving, Simulation, drive
+from relfit.batch.batch_driver import Drive, Progress, Simulation, drive
 from relfit.batch.batch_results import STATUS, BatchRun
-from relfit.batch.cycle_counter import COUNTS
+from relfit.batch.batch_settings import Saving
+from relfit.batch.failure_processes import Table
 from relfit.batch.simulation_files import described, write_simulation
 from relfit.writing import check_writable
 
@@ -21,7 +20,7 @@ __all__ = ["go_on"]
 def go_on(simulation: Simulation, saving: Saving | None, progress: Progress | None = None) -> BatchRun:
     """Simulate to the end, or until it is stopped."""
     if saving is not None:
-        check_writable(Path(saving.path))
+        check_writable(saving.path)
         simulation.of = simulation.of if saving.of is None else saving.of
         described(simulation)  # what cannot be written is an error now, not at the end of the time that it may take
         for run in simulation.parts:
@@ -32,12 +31,12 @@ def go_on(simulation: Simulation, saving: Saving | None, progress: Progress | No
 
 
 def _result(run: Drive, complete: bool) -> BatchRun:
-    about, jobs, state = run.about, run.engine.jobs, run.engine.state[0]
+    jobs, state = run.engine.jobs, run.engine.state[0]
     status = np.ascontiguousarray(jobs["status"])
     ended = (status == es.DONE) | (status == es.OVER_WALLTIME)
     started = ended | (status == es.RUNNING)
     columns = {
-        "job_id": about["job_id"],
+        "job_id": run.job_id,
         "submission_time": jobs["submit"],
         "starting_time": np.where(started, jobs["start"], np.nan),
         "finish_time": np.where(ended, jobs["finish"], np.nan),
@@ -49,7 +48,7 @@ def _result(run: Drive, complete: bool) -> BatchRun:
         "backfilled": jobs["backfilled"] != 0,
         "waited": np.where(started, jobs["waited"], np.nan),
         "run_time": jobs["work"],
-        "requested": about["requested"],
+        "requested": run.requested,
         "waste": jobs["lost"],
         "overhead": jobs["overhead"],
         "killed_run_time": jobs["killed_run"],
@@ -57,21 +56,21 @@ def _result(run: Drive, complete: bool) -> BatchRun:
     # one array a column: pandas would copy them all once more into one of each type
     table = pd.DataFrame({name: np.array(column) for name, column in columns.items()}, copy=False)
     counts = {
-        "failures": int(state["n_outages"]), "ignored_failures": int(state["n_ignored"]),
-        "repairs": int(state["n_repairs"]), "kills": int(state["n_kills"]), "starts": int(state["n_starts"]),
-        "events": int(state["n_events"]), "passes": int(state["n_passes"]), "not_adjacent": int(state["n_apart"]),
+        "failures": state.n_failures, "ignored_failures": state.n_ignored, "repairs": state.n_repairs,
+        "kills": state.n_kills, "starts": state.n_starts, "events": state.n_events, "passes": state.n_passes,
+        "not_adjacent": state.n_apart,
     }  # fmt: skip
-    share = state["decision_cycles"] / state["cycles"] if COUNTS and state["cycles"] > 0 else np.nan
+    counts = {name: int(value) for name, value in counts.items()}
     notes = []
     endless = int(np.isinf(jobs["walltime"]).sum())
-    if endless and about["settings"]["scheduler"] != "fcfs":
+    if endless and run.settings["scheduler"] != "fcfs":
         notes.append(f"{endless:,} jobs have no walltime: the scheduler takes them to run indefinitely.")
     if counts["not_adjacent"]:
         notes.append(f"{counts['not_adjacent']:,} starts found no adjacent idle nodes and took others.")
-    log = run.engine.log[: int(state["n_log"])]
+    log = np.asarray(run.engine.log[: int(state.n_log)]).view(np.ndarray)
     return BatchRun(
-        table, len(run.engine.nodes), about["settings"], counts, complete, max(float(state["now"]), run.start),
-        run.seconds, float(share * run.seconds), log, tuple(notes),
+        table, len(run.engine.nodes), run.settings, counts, complete, max(float(state.now), run.start),
+        run.seconds, log, tuple(notes),
     )  # fmt: skip
 
 
@@ -90,13 +89,12 @@ def _joined(runs: list[BatchRun], rows: list[IntArray], sizes: dict[str, int]) -
         all(run.complete for run in runs),
         max(run.now for run in runs),
         sum(run.elapsed_seconds for run in runs),
-        sum(run.decision_seconds for run in runs),
         log[np.argsort(log["time"], kind="stable")],
         tuple(f"{name}: {note}" for name, run in named for note in run.notes),
     )
 
 
-def _renumbered(run: BatchRun, rows: IntArray, first: int) -> es.Table:
+def _renumbered(run: BatchRun, rows: IntArray, first: int) -> Table:
     """The log of a class with the numbers that its jobs and nodes have in the whole."""
     log = run.log.copy()
     has_job, has_node = log["job"] >= 0, log["node"] >= 0

@@ -6,32 +6,41 @@ import json
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile
+from zlib import crc32
 
 import numpy as np
 
 from relfit.batch import engine_state as es
 from relfit.batch.batch_driver import Drive, Simulation
+from relfit.batch.batch_settings import Allocation, Cluster, Part, Reservation, Scheduler, Settings
 from relfit.batch.calibrated_failures import CalibratedFailures
-from relfit.batch.failure_parts import PartOfFailures
-from relfit.batch.failure_source import FailureStream, GroupFailures, NodeFailures, ReplayedFailures, SystemFailures
+from relfit.batch.failure_processes import FailureStream
+from relfit.batch.failure_source import (
+    GroupFailures,
+    NodeFailures,
+    PartOfFailures,
+    ReplayedFailures,
+    SystemFailures,
+)
 from relfit.batch.reliability import EstimatedReliability
 from relfit.calibration import Parameters
 from relfit.errors import ArgumentError, ReadError
 from relfit.families import family_named
 from relfit.families.base import Family
+from relfit.jobs import Amdahl, Checkpoint, Gustafson
+from relfit.simulation.engine.event_heap import EventHeap
 from relfit.writing import complete
 
 __all__ = ["described", "read_simulation", "write_simulation"]
 
-VERSION = 2
-_KINDS: dict[str, Any] = {kind.__name__: kind for kind in (SystemFailures, NodeFailures, GroupFailures)}
+VERSION = 3
 _CLASSES: dict[str, Any] = {
-    **_KINDS,
-    "ReplayedFailures": ReplayedFailures,
-    "PartOfFailures": PartOfFailures,
-    "CalibratedFailures": CalibratedFailures,
-    "EstimatedReliability": EstimatedReliability,
-}
+    kind.__name__: kind
+    for kind in (
+        SystemFailures, NodeFailures, GroupFailures, ReplayedFailures, PartOfFailures, CalibratedFailures,
+        EstimatedReliability, Amdahl, Gustafson, Checkpoint, Cluster, Scheduler, Allocation, Reservation,
+    )
+}  # fmt: skip
 _SCALARS = ("start", "next_estimate", "next_save", "seconds", "starts_seen", "idle_failures")
 
 
@@ -42,8 +51,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Parameters):
         return {"calibrated": value.model_dump(mode="json")}
     if type(value).__name__ in _CLASSES:
-        fields = [name for name in value.__dataclass_fields__ if name != "labels"]
-        return {"class": type(value).__name__, "fields": {name: _plain(getattr(value, name)) for name in fields}}
+        names = type(value).model_fields if isinstance(value, Settings) else value.__dataclass_fields__
+        fields = {name: _plain(getattr(value, name)) for name in names if name != "labels"}
+        return {"class": type(value).__name__, "fields": fields}
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, (list, tuple)):
@@ -58,6 +68,8 @@ def _plain(value: Any) -> Any:
 
 
 def _restored(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_restored(item) for item in value]
     if isinstance(value, dict) and "family" in value:
         parameters = {k: np.asarray(v) for k, v in value.items() if k != "family"}
         return family_named(value["family"])(**parameters)
@@ -69,23 +81,23 @@ def _restored(value: Any) -> Any:
 
 
 def _part(run: Drive) -> dict[str, Any]:
-    about = run.about
     return {
-        "settings": about["settings"],
-        "sources": [_plain(source) for source in about["sources"]],
-        "reliability": None if run.reliability is None else _plain(run.reliability),
+        "setup": {name: _plain(value) for name, value in run.part._asdict().items()},
         "stream": run.stream.state(),
         **{name: getattr(run, name) for name in _SCALARS},
     }
 
 
 def _tables(run: Drive) -> dict[str, Any]:
-    engine, ids = run.engine, np.asarray(run.about["job_id"])
+    """The tables of a run by name, those of its heap of events among them."""
+    engine, ids = run.engine, np.asarray(run.job_id)
     return {
-        **engine._asdict(),
+        **{name: table for name, table in engine._asdict().items() if name != "events"},
+        **engine.events._asdict(),
+        "plans": np.packbits(engine.plans, axis=1),
         "log": engine.log[: int(engine.state["n_log"][0])],
         "job_id": ids if ids.dtype.kind in "iu" else ids.astype(str),
-        "requested": np.asarray(run.about["requested"]),
+        "requested": np.asarray(run.requested),
     }
 
 
@@ -107,6 +119,13 @@ def described(simulation: Simulation) -> dict[str, Any]:
     }
 
 
+def _check_sum(tables: dict[str, Any]) -> int:
+    total = 0
+    for name in sorted(tables):
+        total = crc32(np.ascontiguousarray(tables[name]).tobytes(), total)
+    return total
+
+
 def write_simulation(simulation: Simulation, path: str | Path) -> None:
     """Write a simulation under way to one file.
 
@@ -115,11 +134,11 @@ def write_simulation(simulation: Simulation, path: str | Path) -> None:
     ArgumentError
         When it cannot be written there.
     """
-    description = described(simulation)
     tables = {f"{k}_{name}": table for k, run in enumerate(simulation.parts) for name, table in _tables(run).items()}
     tables |= {f"{k}_rows": rows for k, rows in enumerate(simulation.rows)}
+    tables["description"] = np.frombuffer(json.dumps(described(simulation)).encode(), dtype=np.uint8)
     with complete(Path(path)) as part, part.open("wb") as file:
-        np.savez(file, description=np.frombuffer(json.dumps(description).encode(), dtype=np.uint8), **tables)
+        np.savez(file, check_sum=_check_sum(tables), **tables)
 
 
 def read_simulation(path: str | Path) -> Simulation:
@@ -148,38 +167,46 @@ def _read(path: str | Path) -> Simulation:
     with np.load(path, allow_pickle=False) as file:
         description = json.loads(file["description"].tobytes())
         if description.get("relfit") != "batch simulation":
-            raise KeyError("relfit")
+            raise ValueError("another kind of file")
         if description["version"] != VERSION:
             what = f"was written in version {description['version']} of the format, and this is version {VERSION}"
             raise ReadError(what, path=path, remedy="go on with the relfit that wrote it")
-        parts, classes = description["parts"], description["classes"]
-        names = (*es.Engine._fields, "job_id", "requested", *(("rows",) if classes else ()))
-        tables = [{name: file[f"{k}_{name}"] for name in names} for k in range(len(parts))]
-    expected = es.new_engine(es.new_jobs(1), 1)
-    for own in tables:
-        for name, table in expected._asdict().items():
-            if own[name].dtype != table.dtype:
-                raise ReadError(f"its table {name} is of another version", path=path, remedy="simulate anew")
+        tables = {name: file[name] for name in file.files}
+    if tables.pop("check_sum") != _check_sum(tables):
+        raise ValueError("not what was written")
+    parts, classes = description["parts"], description["classes"]
     return Simulation(
-        [_drive(*part) for part in zip(parts, tables, strict=True)],
+        [_drive(part, {name: tables[f"{k}_{name}"] for name in _NAMES}) for k, part in enumerate(parts)],
         classes,
-        [own["rows"] for own in tables if classes],
+        [tables[f"{k}_rows"] for k in range(len(parts)) if classes],
         [Path(saved) for saved in description["saved"]],
         description.get("of"),
     )
 
 
+_EXPECTED = es.new_engine(es.new_jobs(1), 1)
+_NAMES = (*(name for name in es.Engine._fields if name != "events"), *EventHeap._fields, "job_id", "requested")
+
+
 def _drive(part: dict[str, Any], tables: dict[str, Any]) -> Drive:
-    engine = es.Engine(**{name: tables[name] for name in es.Engine._fields})
-    sources = [_restored(source) for source in part["sources"]]
-    stream = FailureStream(sources, len(engine.nodes), 0, part["start"], part["stream"]["begun"])
+    for name, table in {**_EXPECTED._asdict(), **_EXPECTED.events._asdict()}.items():
+        if name != "plans" and tables[name].dtype.descr != table.dtype.descr:
+            raise ValueError(f"another table {name}")
+    n_nodes = len(tables["nodes"])
+    tables["plans"] = np.unpackbits(tables["plans"], axis=1, count=n_nodes).view(np.bool_)
+    own = {name: t.view(np.recarray) if t.dtype.names else t for name, t in tables.items()}
+    heap = EventHeap(*(own.pop(name) for name in EventHeap._fields))
+    job_id, requested = own.pop("job_id"), own.pop("requested")
+    engine = es.Engine(**own, events=heap)
+    setup = Part(**{name: _restored(value) for name, value in part["setup"].items()})
+    setup = setup._replace(failures=tuple(setup.failures), reservations=tuple(setup.reservations))
+    stream = FailureStream(setup.failures, n_nodes, 0, part["start"], part["stream"]["begun"])
     stream.restore(part["stream"])
-    run = Drive(engine, stream, _restored(part["reliability"]))
+    run = Drive(engine, stream, setup)
+    if isinstance(setup.allocation.judgement, EstimatedReliability):
+        run.reliability = setup.allocation.judgement
     for name in _SCALARS:
         setattr(run, name, part[name])
-    ids = tables["job_id"]
-    job_id = ids if ids.dtype.kind in "iu" else ids.astype(object)
-    run.about = {
-        "job_id": job_id, "requested": tables["requested"], "settings": part["settings"], "sources": sources,
-    }  # fmt: skip
+    run.job_id = job_id if job_id.dtype.kind in "iu" else job_id.astype(object)
+    run.requested = requested
     return run

@@ -25,6 +25,7 @@ from relfit.cli import (
     best_size_command,
     calibrating,
     check,
+    doctor_command,
     fetch_command,
     forecast_command,
     look,
@@ -54,7 +55,7 @@ app = typer.Typer(
     name="relfit",
     cls=Commands,
     help="From the failure logs of computing fleets to fitted lifetimes, reports and plans.",
-    add_completion=False,
+    add_completion=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -90,6 +91,7 @@ app.add_typer(sweeps)
 app.command(epilog=epilog("convert"))(grouped(look.convert))
 app.command(epilog=epilog("data"))(grouped(look.data))
 app.command(epilog=epilog("fetch"))(grouped(fetch_command.fetch))
+app.command(epilog=epilog("doctor"))(grouped(doctor_command.doctor))
 for _plan in (plan_commands.checkpoint, plan_commands.migration, plan_commands.replication, plan_sparing.sparing):
     plans.command(epilog=epilog(f"plan {_plan.__name__}"))(grouped(_plan))
 simulations.command(epilog=epilog("simulate training"))(grouped(simulate_training.training))

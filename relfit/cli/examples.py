@@ -29,6 +29,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "relfit backtest failures.csv --plot backtest.png",
         "relfit backtest failures.csv --parts jobs --size 16 --length 72h",
     ),
+    "doctor": ("relfit doctor",),
     "calibrate": ("relfit calibrate failures.csv -o params.toml",),
     "plan checkpoint": (
         "relfit plan checkpoint params.toml --nodes 1000 --save 5min --restore 10min",
@@ -61,7 +62,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 """Command lines by command; every one is parsed by the tests."""
 
 SECTIONS = {
-    "Look": ("info", "fit", "report", "convert", "data", "fetch"),
+    "Look": ("info", "fit", "report", "convert", "data", "fetch", "doctor"),
     "Check": ("dependence", "trend", "incidents", "regress"),
     "Predict": ("system", "nodes", "forecast", "backtest"),
     "Plan": ("calibrate", "plan"),

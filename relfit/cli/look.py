@@ -19,7 +19,8 @@ from relfit.text import count, duration, p_value
 
 __all__ = ["convert", "data", "fit", "info", "report"]
 
-_ROWS_ON_A_TERMINAL = 24
+_ROWS = 20  # of a table, shown
+_MOST_TESTED = 128  # groups whose p-values are drawn where nobody asks for more
 _MOST_LISTED = 12
 _MOST_JOINED = 200_000  # failures that info joins to incidents
 _LONGEST = 60
@@ -171,14 +172,13 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
         steps.next()
         if fitting.measure == "ttf" and fitting.per in ("node", "all"):
             log.ask()
-        together = fitting.per == "all" and "all" not in log.attributes
-        per = "node" if together else fitting.per
+        per = fitting.per
         if fitting.measure == "ttr":
             times = log.ttr(per, censor=not fitting.no_censor)
         else:
             times = log.ttf(per, censor=not fitting.no_censor, first=reading.first)
         one_each = per == "node" and log.lifetimes is not None and times.sizes.max(initial=0) < 2
-        if together or one_each:  # units that are not repaired have one life each
+        if one_each:  # units that are not repaired have one life each
             times = times.pooled()
         steps.next()
         fits = rf.fit(
@@ -189,7 +189,9 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
             text: fits.interval(name, at=at, kind=fitting.kind, rng=fitting.seed) for text, (name, at) in wanted.items()
         }
         steps.next()
-        rejected = fits.rejected("ks").reset_index()
+        all_tested = json or out is not None or n_resamples != "auto" or len(fits) <= _MOST_TESTED
+        tested = fits if all_tested else fits.take(_spread_over(len(fits)))
+        rejected = tested.rejected("ks").reset_index()
         steps.next()
         main = "weibull" if "weibull" in families else families[0]
         observed = rf.nonparametric.observed_times(times, level)
@@ -216,7 +218,7 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
         [
             chosen.headline,
             *observations.observed_together(times, level),
-            rf.fitting.finding(fits),
+            rf.fitting.finding(fits, tested),
             repr(log),
             repr(times),
             *([f"left out: {left_out}"] if left_out else []),
@@ -225,49 +227,60 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
             *([] if any(fits[family].ok.any() for family in families) else [_NOTHING_FITTED]),
             "",
             *observations.observed_by_group(observed),
-            *_comparison(fits, rejected),
+            *_comparison(fits, rejected, len(tested)),
             *observations.spread(fits, main, observed),
             f"Fits by group (hours, {100 * level:g} % intervals)",
-            *_by_group(fits),
+            *_by_group(fits, all_tested),
         ]
     )
-    for text, found in intervals.items():
-        part = found.head(_ROWS_ON_A_TERMINAL) if output.is_terminal() else found
-        output.print_lines(["", f"{text}: {100 * level:g} % {fitting.kind} intervals", *output.table(part)])
+    for text, limits in intervals.items():
+        lines = ["", f"{text}: {100 * level:g} % {fitting.kind} intervals", *output.table(limits.head(_ROWS))]
+        output.print_lines([*lines, *_more_rows(len(limits), "--json has all of them")])
     if out is not None:
         output.print_lines([f"written to {out}"])
 
 
-def _comparison(fits: rf.Fits, rejected: Any) -> list[str]:
+def _spread_over(groups: int) -> list[int]:
+    """Positions of as many groups as are tested, evenly over all of them."""
+    return [i * groups // _MOST_TESTED for i in range(_MOST_TESTED)]
+
+
+def _more_rows(rows: int, where: str) -> list[str]:
+    return [f"... {rows - _ROWS:,} more rows; {where}"] if rows > _ROWS else []
+
+
+def _comparison(fits: rf.fitting.Fits, rejected: Any, tested: int) -> list[str]:
     """How families compare over several groups."""
     if len(fits) == 1:
         return []
+    of = "" if tested == len(fits) else f" (of {tested} tested)"
     return [
         "Which family fits best (groups)",
         *output.table(fits.compare().reset_index()),
         "",
-        "Groups in which K-S rejects the family at 5 %, one by one and with the false-discovery rate controlled",
+        f"Groups{of} in which K-S rejects the family at 5 %, one by one and with the false-discovery rate controlled",
         *output.table(rejected),
         "",
     ]
 
 
-def _by_group(fits: rf.Fits) -> list[str]:
-    """The fits of each group, as many as a terminal can show."""
-    table = fits.summary().reset_index()
-    shown = table.head(_ROWS_ON_A_TERMINAL) if output.is_terminal() else table
+def _by_group(fits: rf.fitting.Fits, all_tested: bool) -> list[str]:
+    """The fits of the first groups, with p-values of these alone where not all are tested."""
+    groups = fits.groups.to_frame(index=False)
+    part = fits if all_tested else fits.take(range(min(-(-_ROWS // len(fits.families)), len(fits))))
+    table = part.summary().reset_index()
+    shown = table.head(_ROWS)
     keys = list(table.columns[: table.columns.get_loc("status")])
-    keys = [key for key in keys if key == "family" or table[key].nunique() > 1 or len(keys) == 2]
+    several = [True] if groups.shape[1] == 1 else [groups.iloc[:, i].nunique() > 1 for i in range(groups.shape[1])]
+    keys = [key for key, differs in zip(keys, [*several, True], strict=True) if differs]
     own = dict.fromkeys(name for result in fits.results.values() for name in result.parameters)
     rows = shown[list(own)].to_dict("records")
     words = [", ".join(f"{name} {value:.3g}" for name, value in row.items() if value == value) for row in rows]
     p = ["-" if value != value else p_value(value)[1:].replace(" ", "").removeprefix("=") for value in shown["ks_p"]]
     shown = shown.assign(parameters=words, ks_p=p)
-    status = [] if (table["status"] == "ok").all() else ["status"]
+    status = [] if (shown["status"] == "ok").all() else ["status"]
     lines = output.table(shown[[*keys, *status, "failures", "parameters", *_FIGURES]])
-    if len(shown) < len(table):
-        lines.append(f"... {len(table) - len(shown)} more rows; --out fits.csv writes all of them")
-    return lines
+    return [*lines, *_more_rows(len(fits) * len(fits.families), "--out fits.csv writes all of them, with p-values")]
 
 
 def _counted(statuses: Any) -> str:

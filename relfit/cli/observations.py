@@ -36,7 +36,7 @@ def observed_by_group(observed: ObservedTimes) -> list[str]:
     return [f"Observed by group (hours, {100 * observed.level:g} % intervals)", *output.table(shown), ""]
 
 
-def with_observed(fits: rf.Fits, observed: ObservedTimes) -> pd.DataFrame:
+def with_observed(fits: rf.fitting.Fits, observed: ObservedTimes) -> pd.DataFrame:
     """Everything about the fits, and what was observed of each group beside it."""
     table = fits.to_frame()
     for name in ("mean", "mean_low", "mean_high", "median", "median_low", "median_high"):
@@ -44,7 +44,7 @@ def with_observed(fits: rf.Fits, observed: ObservedTimes) -> pd.DataFrame:
     return table
 
 
-def spread(fits: rf.Fits, family: str, observed: ObservedTimes) -> list[str]:
+def spread(fits: rf.fitting.Fits, family: str, observed: ObservedTimes) -> list[str]:
     """How what was observed, and the parameters, differ between groups."""
     if len(fits) == 1:
         return []

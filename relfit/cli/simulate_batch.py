@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -54,10 +53,11 @@ def batch(
         raise ArgumentError("--runs goes with neither --jobs-out, --resume nor --plot", remedy="leave it out")
     with Steps("reading", "simulating") as steps:
         settings = rf.batch.read_batch_config(config)
-        nodes, given = settings.nodes, settings.settings()
+        given = settings.settings()
         if failures is not None:
             given["failures"] = [rf.batch.read_failures(failures)]
-            given["each"] = {name: {**own, "failures": ()} for name, own in given.get("each", {}).items()}
+            if settings.classes:
+                given["cluster"] = [part.model_copy(update={"failures": ()}) for part in given["cluster"]]
         if seed is not None:
             given["rng"] = seed
         if to.plot is not None:
@@ -66,25 +66,21 @@ def batch(
         saving = _saving(given.pop("saving"), resume)
         if saving is not None:
             own = {"--failures": failures, "--workload": workload, "seed": given["rng"], "keep": given["keep"]}
-            saving = replace(saving, of=_simulated(settings, jobs, own))
+            saving = saving.model_copy(update={"of": _simulated(settings, jobs, own)})
         if saving is None or runs is not None:
             default_signals()
-        if not isinstance(nodes, dict):
-            given.pop("each", None)
         steps.next()
         state = saving.newest if saving is not None and resume is not None else None
         if resume is not None and state is None:
             typer.echo(f"relfit: {resume} is not there yet: simulating from the beginning", err=True)
         if state is not None:
-            run = rf.resume_batch(state, saving, steps.say)
+            run = rf.batch.resume_batch(state, saving, steps.say)
         elif runs is not None:
             given.pop("keep")
-            _show_runs(rf.batch.simulate_batches(jobs, nodes, n_runs=runs, progress=steps.say, **given), to)
+            _show_runs(rf.batch.simulate_batches(jobs, n_runs=runs, progress=steps.say, **given), to)
             return
-        elif isinstance(nodes, dict):
-            run = rf.batch.simulate_classes(jobs, nodes, saving=saving, progress=steps.say, **given)
         else:
-            run = rf.simulate_batch(jobs, nodes, saving=saving, progress=steps.say, **given)
+            run = rf.simulate_batch(jobs, saving=saving, progress=steps.say, **given)
     notes = list(jobs.findings[1:])
     if not run.complete and saving is not None:
         options = {
@@ -102,7 +98,7 @@ def _saving(saving: Saving | None, resume: Path | None) -> Saving | None:
     if resume is None:
         return saving
     if saving is not None:
-        return replace(saving, path=resume)
+        return saving.model_copy(update={"path": resume})
     return rf.batch.Saving(path=resume)
 
 

@@ -51,7 +51,7 @@ def training(
     output.check_destination(trace, (".parquet", ".csv"))
     if accuracy is not None and not 0.0 < accuracy < 1.0:
         raise ArgumentError(f"--accuracy is {accuracy:g}", remedy="give a share, as 0.01")
-    params = rf.read_training(config)
+    params = rf.training.read_training(config)
     with Steps("simulating"):
         result = rf.simulate_training(
             params,

@@ -48,7 +48,7 @@ def fit_in_parts(
         raise ArgumentError("--stream takes one period", remedy="leave out --period, or --since and --until")
     assert out is not None
     with Steps("setting nodes apart", "fitting") as steps:
-        result = rf.fit_stored(
+        result = rf.fitting.fit_stored(
             reading.log, out, families, measure=fitting.measure, censor=not fitting.no_censor, first=reading.first,
             since=since, until=until, method=fitting.method, bias_correction=fitting.bias_correction,
             level=fitting.level, progress=steps.say,

@@ -1,4 +1,4 @@
-"""Sample logs that come with relfit: `listing` names them, `load` reads one, `path` tells where its file is.
+"""Sample logs that come with relfit: `listing` names them, `load` reads one, `read` takes their names and files.
 
 `files/` holds what the scripts in the project's `data/` folder write. `fetch` gets public data sets over the network.
 """
@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from relfit.datasets.fetching import fetch, is_fetched, public
 from relfit.errors import ArgumentError
+from relfit.io import read as read_files
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["as_lanl", "fetch", "is_fetched", "listing", "load", "path", "public"]
+__all__ = ["as_lanl", "fetch", "is_fetched", "listing", "load", "path", "public", "read"]
 
 _FILES = Path(__file__).parent / "files"
 
@@ -140,6 +141,16 @@ def as_lanl(name: str = "white") -> pd.DataFrame:
         table[cause] = detail.where(events["cause"].astype(object) == cause.lower(), "")
     table["Same Event"] = "No"
     return table
+
+
+@wraps(read_files)
+def read(path: Any, format: str | None = None, **options: Any) -> FailureLog:  # noqa: D103 - has that of io.read
+    if not isinstance(path, str) or Path(path).exists() or not (path in _SAMPLES or is_fetched(path)):
+        return read_files(path, format, **options)
+    if format is not None or options:
+        name = "format" if format is not None else next(iter(options))
+        raise ArgumentError(f"{name}= does not go with a data set that is named, {path}", remedy="leave it out")
+    return load(path) if path in _SAMPLES else fetch(path)
 
 
 def _sample(name: str) -> _Sample:

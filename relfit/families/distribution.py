@@ -176,6 +176,14 @@ class Distribution(ABC):
         with np.errstate(divide="ignore"):
             return self.inverse_cumulative_hazard(-np.log1p(-p))
 
+    def ppf(self, probability: npt.ArrayLike) -> FloatArray:
+        """`quantile`, by the name that scipy has."""
+        return self.quantile(probability)
+
+    def conditional_sf(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
+        """Probability to live `time` hours more at an `age`: ``sf(time, age)``."""
+        return self.sf(time, age)
+
     def median(self) -> FloatArray:
         """Time by which half have failed."""
         return self.quantile(0.5)

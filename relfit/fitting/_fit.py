@@ -9,7 +9,6 @@ import pandas as pd
 
 from relfit.arrays import Seed
 from relfit.errors import ArgumentError, DataError
-from relfit.failurelog import FailureLog
 from relfit.families import CORE, FAMILIES, family_named
 from relfit.fitting._maximum_likelihood import Known, maximum_likelihood
 from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD
@@ -19,6 +18,7 @@ from relfit.fitting.intervals import level_checked
 from relfit.fitting.methods import method_named
 from relfit.fitting.partitions import fit_partitions, is_dask
 from relfit.lifedata import LifeData
+from relfit.nonparametric.samples import lives_of
 from relfit.numeric.batches import sort_lives
 
 __all__ = ["fit"]
@@ -28,6 +28,9 @@ def fit(
     data: Any,
     families: Sequence[str] | str = CORE,
     *,
+    observed: Any = None,
+    entry: Any = None,
+    by: Any = None,
     method: str = "ml",
     bias_correction: bool = False,
     level: float = 0.95,
@@ -44,11 +47,14 @@ def fit(
 
     Parameters
     ----------
-    data : LifeData, FailureLog, mapping of arrays, array, pandas.DataFrame or dask.dataframe.DataFrame
-        Durations in hours. An array of two dimensions has a group in each row; a log stands for ``log.ttf()``; a
-        table needs `columns`.
+    data : array_like, LifeData, FailureLog, mapping of arrays, pandas.DataFrame or dask.dataframe.DataFrame
+        Durations in hours: a list, an array or a Series, of two dimensions with a group in each row; a log stands for
+        ``log.ttf()``; a table needs `columns`.
     families : str or sequence of str
         Names of families; ``"core"`` for exponential, Weibull, gamma and lognormal, ``"all"`` for every family.
+    observed, entry, by : array_like, shape (n,), optional
+        Of an array: whether each duration ended in a failure (all did when left out), the age at which it came under
+        observation (left truncation), and its group. Of a table the columns that hold these.
     method : {"ml", "moments", "rank_y", "rank_x"}
         Maximum likelihood; matching moments (complete durations); rank regression on probability paper, of the plotting
         position on the duration (``rank_y``) or the duration on the position. All but the first are for core families,
@@ -66,8 +72,8 @@ def fit(
     workers : int, optional
         Threads; does not change the numbers.
     **columns
-        For a table, which columns hold what: ``duration``, ``observed``, ``by``, ``upper``, ``entry``, ``exit``,
-        ``weights``, as for `LifeData.from_frame`; for a Dask table ``partitioned_by_group`` as well.
+        For a table, which columns hold what: ``duration``, ``upper``, ``exit``, ``weights``, as for
+        `LifeData.from_frame`; for a Dask table ``partitioned_by_group`` as well.
 
     Returns
     -------
@@ -85,11 +91,13 @@ def fit(
     Examples
     --------
     >>> import relfit as rf
-    >>> ttf = rf.LifeData.from_groups({"a": [100.0, 900.0, 4000.0, 8760.0]}, {"a": [True, True, True, False]})
-    >>> fits = rf.fit(ttf)
+    >>> fits = rf.fit([100.0, 900.0, 4000.0, 8760.0], observed=[True, True, True, False])
     >>> round(float(fits["weibull"].parameters["shape"][0]), 4)
     0.5661
     """
+    of_rows = {n: v for n, v in (("observed", observed), ("entry", entry), ("by", by)) if v is not None}
+    if is_dask(data) or isinstance(data, pd.DataFrame):
+        columns, of_rows = columns | of_rows, {}
     if is_dask(data):
         return fit_partitions(  # type: ignore[return-value]
             data, _summary, families=families, method=method, bias_correction=bias_correction, level=level, rng=rng,
@@ -99,12 +107,15 @@ def fit(
         data, columns = LifeData.from_frame(data, **columns), {}
     if columns:
         raise ArgumentError(f"{next(iter(columns))}= names a column of a table, and the durations are no table")
-    if isinstance(data, FailureLog):
-        data = data.ttf()
-    elif not isinstance(data, LifeData):
-        data = LifeData.from_groups(data) if isinstance(data, Mapping) else LifeData.from_array(data)
+    if isinstance(data, Mapping):
+        if of_rows:
+            remedy = "LifeData.from_groups(durations, observed) takes a mapping of each"
+            raise ArgumentError(f"{next(iter(of_rows))}= goes with an array, not with a mapping", remedy=remedy)
+        data = LifeData.from_groups(data)
         if not data.durations.size:
-            raise DataError("there are no durations to fit", remedy="give one or more")
+            raise DataError("there are no durations", remedy="give one or more")
+    else:
+        data = lives_of(data, **of_rows)
     names = _names(families)
     level = level_checked(level)
     how, estimator = method_named(method, bias_correction)
@@ -130,6 +141,8 @@ def _summary(table: pd.DataFrame, **options: Any) -> pd.DataFrame:
 def _names(families: Sequence[str] | str) -> list[str]:
     if isinstance(families, str):
         names = {"core": list(CORE), "all": list(FAMILIES)}.get(families.strip().lower(), [families])
+    elif not all(isinstance(name, str) for name in families):
+        raise ArgumentError("families are names", remedy="flags of what was observed go into observed=")
     else:
         names = list(families)
     if not names:

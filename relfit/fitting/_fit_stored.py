@@ -156,7 +156,7 @@ def fit_stored(
     >>> import relfit as rf
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     stored = rf.write(rf.datasets.load("white"), Path(folder, "log"), by="year")
-    ...     fits = rf.fit_stored(stored, Path(folder, "fits.parquet"), ["weibull", "gamma"], workers=1)
+    ...     fits = rf.fitting.fit_stored(stored, Path(folder, "fits.parquet"), ["weibull", "gamma"], workers=1)
     ...     len(pd.read_parquet(fits.path))
     1024
     """

@@ -19,6 +19,7 @@ from relfit.fitting.likelihood import LogLikelihood
 from relfit.lifedata import LifeData
 from relfit.numeric.batches import SortedLives, over_groups, sort_lives
 from relfit.numeric.newton import Maximum, maximise, whitening
+from relfit.numeric.ragged import offsets_of
 
 __all__ = ["Known", "existence", "log_moments", "maximum_likelihood"]
 
@@ -196,7 +197,7 @@ def _search(family: type[Family], lives: LifeData, known: Known, workers: int | 
     if known.moments is None:
         known.moments = log_moments(lives, workers)
     mean, spread = known.moments
-    counts = np.concatenate([[0], np.cumsum(lives.sizes[rows])]).astype(np.int64)
+    counts = offsets_of(lives.sizes[rows])
 
     def work(first: int, last: int) -> None:
         for begin in range(first, last, _GROUPS_AT_ONCE):

@@ -24,6 +24,7 @@ from relfit.fitting._maximum_likelihood import maximum_likelihood
 from relfit.fitting.estimates import Estimates, Estimator
 from relfit.lifedata import LifeData
 from relfit.numeric.compiled import njit
+from relfit.numeric.ragged import offsets_of
 
 __all__ = ["Replicates", "replicate", "spread_out"]
 
@@ -55,7 +56,7 @@ def spread_out(lives: LifeData) -> LifeData:
     return LifeData(
         lives.durations[rows],
         lives.observed[rows],
-        np.concatenate([[0], np.cumsum(sizes)]),
+        offsets_of(sizes),
         lives.groups,
         lives.measure,
         **further,
@@ -105,13 +106,13 @@ def _order(lives: LifeData, n_resamples: int) -> IntArray:
     n = lives.durations.size
     sizes = np.repeat(lives.sizes, n_resamples)
     begin = np.repeat(lives.offsets[:-1], n_resamples) + np.tile(np.arange(n_resamples), lives.n_groups) * n
-    first = np.concatenate([[0], np.cumsum(sizes)])[:-1]
+    first = offsets_of(sizes)[:-1]
     return np.asarray(np.repeat(begin - first, sizes) + np.arange(n * n_resamples))
 
 
 def _stacked(lives: LifeData, durations: FloatArray, observed: npt.NDArray[np.bool_], n_resamples: int) -> LifeData:
     order = _order(lives, n_resamples)
-    offsets = np.concatenate([[0], np.cumsum(np.repeat(lives.sizes, n_resamples))]).astype(np.int64)
+    offsets = offsets_of(np.repeat(lives.sizes, n_resamples))
     return LifeData(
         durations.ravel()[order], observed.ravel()[order], offsets, pd.RangeIndex(offsets.size - 1), lives.measure
     )

@@ -9,6 +9,7 @@ import pandas as pd
 from relfit.errors import ArgumentError, Remedy
 from relfit.families import CompetingRisks
 from relfit.fitting.estimates import FamilyEstimates
+from relfit.fitting.group_curves import GroupCurves
 from relfit.results import Result
 from relfit.units import hours
 
@@ -17,7 +18,7 @@ __all__ = ["CompetingFit", "causes_in_series"]
 _NEVER = 690.0  # log hours of a cause that never struck: longer than any life
 
 
-class CompetingFit(Result):
+class CompetingFit(GroupCurves, Result):
     """Causes of failure that compete in every group.
 
     Attributes

@@ -21,6 +21,7 @@ from relfit.numeric import special
 from relfit.numeric.batches import over_groups
 from relfit.numeric.compiled import njit
 from relfit.numeric.newton import LARGEST_VARIANCE, Maximum
+from relfit.numeric.ragged import offsets_of
 
 __all__ = ["KINDS", "maximise_conditional", "suited"]
 
@@ -92,7 +93,7 @@ def _terms(lives: LifeData, kind: int) -> _Terms:
         time = np.concatenate([values[row] for row, values in zip(rows, times, strict=True)])
         count = np.concatenate([sign * weights[row] for row, sign in zip(rows, signs, strict=True)])
         order = np.lexsort((time, code))
-        return np.concatenate([[0], np.cumsum(np.bincount(code, minlength=n))]), time[order], count[order]
+        return offsets_of(np.bincount(code, minlength=n)), time[order], count[order]
 
     some = (weights > 0.0) & (log > -np.inf)
     # the Weibull's density is its hazard times its reliability; the others' is taken whole

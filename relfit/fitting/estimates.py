@@ -13,6 +13,7 @@ import pandas as pd
 from relfit.arrays import FloatArray, IntArray, Seed
 from relfit.families import Family
 from relfit.fitting import status
+from relfit.fitting.group_curves import GroupCurves
 from relfit.lifedata import LifeData
 from relfit.numeric.batches import SortedLives
 
@@ -64,7 +65,7 @@ Estimator = Callable[[type[Family], LifeData, int | None], Estimates]  # a famil
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FamilyEstimates:
+class FamilyEstimates(GroupCurves):
     """Estimates of one family in every group of a batch; arrays have one entry per group.
 
     Parameters exist only where ``status`` is ``"ok"``; elsewhere they, and all that follows from them, are NaN.
@@ -151,12 +152,6 @@ class FamilyEstimates:
     def distribution(self) -> Family:
         """The fitted distributions, as a batch with NaN where there is none."""
         return self.family.unchecked(*self.parameter_array.T)
-
-    @cached_property
-    def mean(self) -> FloatArray:
-        """Mean in hours under the fitted distribution."""
-        with np.errstate(all="ignore"):
-            return self.distribution.mean()
 
     # --------------------------------------------------------------- criteria
 

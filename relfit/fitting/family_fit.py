@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arguments import durations
 from relfit.arrays import FloatArray, Seed
 from relfit.errors import ArgumentError
 from relfit.fitting.estimates import FamilyEstimates
@@ -28,7 +27,7 @@ __all__ = ["FamilyFit"]
 class FamilyFit(FamilyEstimates, Result):
     """One family fitted to every group of a batch; see `FamilyEstimates` for what it holds.
 
-    Parameters are attributes too, and so is the reliability: ``fits["weibull"].shape``, ``fits["weibull"].sf("24h")``.
+    Parameters are attributes too: ``fits["weibull"].shape``; `GroupCurves` has ``sf``, ``hazard``, ``quantile``, ...
     """
 
     def __getattr__(self, name: str) -> FloatArray:
@@ -37,23 +36,6 @@ class FamilyFit(FamilyEstimates, Result):
             known = "" if family is None else f"; its parameters are {', '.join(family.parameter_names())}"
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{known}")
         return np.asarray(self.parameters[name])
-
-    def sf(self, time: Any, age: Any = None) -> FloatArray:
-        """Reliability of every group, of nodes that are new or of an age.
-
-        Parameters
-        ----------
-        time, age : duration
-            Hours, or text such as "24h".
-
-        Examples
-        --------
-        >>> import relfit as rf
-        >>> fit = rf.fit(rf.LifeData.from_array([[100.0, 900.0, 4000.0, 8760.0]]), "weibull")["weibull"]
-        >>> fit.shape.round(2).tolist(), fit.sf("24h").round(2).tolist(), fit.sf("24h", age="1000h").round(3).tolist()
-        ([0.76], [0.97], [0.992])
-        """
-        return self.distribution.sf(durations("time", time), None if age is None else durations("age", age))
 
     @property
     def headline(self) -> str:
@@ -275,7 +257,7 @@ class FamilyFit(FamilyEstimates, Result):
             low, high = self.parameter_intervals[name]
             values |= {name: value, f"{name}_se": self.standard_errors[name], f"{name}_low": low, f"{name}_high": high}
         values |= {name: getattr(self, name) for name in ("mean", "mean_low", "mean_high")}
-        values["median"] = self.distribution.median()
+        values["median"] = self.median
         values |= {name: getattr(self, name) for name in ("loglik", "aic", "aicc", "bic")}
         tests = self.tests
         for i, test in enumerate(tests.tests):

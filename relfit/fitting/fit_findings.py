@@ -22,12 +22,14 @@ _UNTESTED = {
 }
 
 
-def finding(fits: Fits) -> str:
+def finding(fits: Fits, tested: Fits | None = None) -> str:
     """What was found: of one group its closest family, of many how often each is the closest and is rejected.
 
     Parameters
     ----------
     fits : Fits
+    tested : Fits, optional
+        Some of the groups, where only these are tested; all when left out.
 
     Examples
     --------
@@ -38,7 +40,7 @@ def finding(fits: Fits) -> str:
     ok = [name for name in fits.families if fits[name].ok.any()]
     if not ok:
         return "No family could be fitted: there are too few failures."
-    return _of_one(fits) if len(fits) == 1 else _of_many(fits)
+    return _of_one(fits) if len(fits) == 1 else _of_many(fits, fits if tested is None else tested)
 
 
 def _of_one(fits: Fits) -> str:
@@ -81,14 +83,14 @@ def _p(fit: Any) -> tuple[float, float]:
     return float(tests.p[0, place]), 1.0 / (drawn + 1.0) if tests.source[0, place] == "bootstrap" and drawn else 0.001
 
 
-def _of_many(fits: Fits) -> str:
+def _of_many(fits: Fits, sample: Fits) -> str:
     compared = comparison.comparable(fits.results)
     best = fits.best().dropna()
     if not compared.any() or not len(best):
         return f"None of {len(fits):,} groups has enough failures to compare families."
     first = best.value_counts()
     name = str(first.index[0])
-    tests: Any = fits.rejected("ad", _ALPHA)
+    tests: Any = sample.rejected("ad", _ALPHA)
     rejected = tests.loc[name]
     text = (
         f"Of {len(fits):,} groups {int(compared.sum()):,} have enough failures to compare families: "
@@ -96,6 +98,7 @@ def _of_many(fits: Fits) -> str:
     )
     tested = int(rejected["tested"])
     if tested:
+        text += f" (tested: {len(sample)} of the groups)" if len(sample) < len(fits) else ""
         said = f"{int(rejected['rejected']):,} of {tested:,} groups ({rejected['expected']:.0f} by chance)"
         if special.bdtrc(int(rejected["rejected"]) - 1, tested, _ALPHA) >= _FAR:
             return f"{text}; Anderson-Darling rejects it in {said}."
@@ -108,6 +111,6 @@ def _of_many(fits: Fits) -> str:
                 f"({least['expected']:.0f} by chance)"
             )
     else:
-        whys = [why for source, why in _UNTESTED.items() if (_source(fits[name]) == source).any()]
+        whys = [why for source, why in _UNTESTED.items() if (_source(sample[name]) == source).any()]
         text += "; it is untested" + whys[0] if whys else ""
     return text + "."

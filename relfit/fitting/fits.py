@@ -62,6 +62,11 @@ class Fits(Result):
     def __len__(self) -> int:
         return len(self.groups)
 
+    def take(self, positions: Sequence[int]) -> Fits:
+        """The fits of the groups at these positions; p-values are then drawn for those alone."""
+        results = {name: fit.take(positions) for name, fit in self.results.items()}
+        return Fits(self.lives.take(positions), results, self.level)
+
     @property
     def headline(self) -> str:
         """Families, groups, durations, and how often each family is the best."""

@@ -14,14 +14,14 @@ from relfit.errors import ArgumentError, Remedy
 from relfit.families import Family
 from relfit.units import hours
 
-__all__ = ["QUANTITIES", "Quantity", "quantity_named"]
+__all__ = ["QUANTITIES", "FitQuantity", "quantity_named"]
 
 
 QUANTITIES = ("mean", "median", "quantile", "reliability", "hazard")
 
 
 @dataclass(frozen=True)
-class Quantity:
+class FitQuantity:
     """A function of the fitted distribution, and the scale on which its estimate is close to normal.
 
     ``transformed`` gives the value on that scale (unbounded), ``back`` returns from it, ``rising`` tells whether the
@@ -51,7 +51,7 @@ class Quantity:
         return (first, second) if self.rising else (second, first)
 
 
-def quantity_named(name: str, family: type[Family], at: float | str | None) -> Quantity:
+def quantity_named(name: str, family: type[Family], at: float | str | None) -> FitQuantity:
     """The quantity `name` of `family`.
 
     Parameters
@@ -77,13 +77,13 @@ def quantity_named(name: str, family: type[Family], at: float | str | None) -> Q
             return np.asarray(getattr(distribution, name))
 
         if domain == "positive":
-            return Quantity(name, None, lambda d: np.log(parameter(d)), np.exp, True, (0.0, np.inf))
+            return FitQuantity(name, None, lambda d: np.log(parameter(d)), np.exp, True, (0.0, np.inf))
         if domain == "fraction":
-            return Quantity(name, None, lambda d: special.logit(parameter(d)), special.expit, True, (0.0, 1.0))
-        return Quantity(name, None, parameter, np.asarray, True, (-np.inf, np.inf))
+            return FitQuantity(name, None, lambda d: special.logit(parameter(d)), special.expit, True, (0.0, 1.0))
+        return FitQuantity(name, None, parameter, np.asarray, True, (-np.inf, np.inf))
     if name == "mean":
         _without(name, at)
-        return Quantity(name, None, lambda d: np.log(d.mean()), np.exp, True, (0.0, np.inf))
+        return FitQuantity(name, None, lambda d: np.log(d.mean()), np.exp, True, (0.0, np.inf))
     if name in ("median", "quantile"):
         if name == "median":
             _without(name, at)
@@ -91,7 +91,7 @@ def quantity_named(name: str, family: type[Family], at: float | str | None) -> Q
         if not 0.0 < p < 1.0:
             raise ArgumentError(f"quantile {p:g} is not between 0 and 1", remedy="10 % is 0.1")
         spent = -np.log1p(-p)
-        return Quantity(
+        return FitQuantity(
             name, None if name == "median" else p, lambda d: np.log(d.inverse_cumulative_hazard(spent)), np.exp, True,
             (0.0, np.inf),
         )  # fmt: skip
@@ -104,10 +104,10 @@ def quantity_named(name: str, family: type[Family], at: float | str | None) -> Q
         if not (time > 0.0 and np.isfinite(time)):
             raise ArgumentError(f"{name} at {time:g} hours has no meaning", remedy="give a time above zero")
         if name == "reliability":
-            return Quantity(
+            return FitQuantity(
                 name, time, lambda d: np.log(-d.log_sf(time)), lambda x: np.exp(-np.exp(x)), False, (0.0, 1.0)
             )
-        return Quantity(name, time, lambda d: d.log_hazard(time), np.exp, True, (0.0, np.inf))
+        return FitQuantity(name, time, lambda d: d.log_hazard(time), np.exp, True, (0.0, np.inf))
     near = get_close_matches(str(name), [*QUANTITIES, *names], n=1)
     raise ArgumentError(
         f"no quantity {name!r} of the {family.name} family",

@@ -10,7 +10,7 @@ from relfit.arrays import FloatArray, Seed
 from relfit.errors import ArgumentError, Remedy
 from relfit.fitting.bootstrap import replicate
 from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, FamilyEstimates
-from relfit.fitting.interval_quantities import Quantity, quantity_named
+from relfit.fitting.interval_quantities import FitQuantity, quantity_named
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.profiles import profile_limits
 from relfit.numeric.poisson import exponential_mean_interval
@@ -88,7 +88,7 @@ def interval_of(
 
 
 def exact_limits(
-    fit: FamilyEstimates, quantity: Quantity, level: float, terminated: str | None = None
+    fit: FamilyEstimates, quantity: FitQuantity, level: float, terminated: str | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Chi-square limits; every quantity of the exponential moves one way with the mean."""
     lives = fit.lives
@@ -106,7 +106,7 @@ def exact_limits(
 
 def _percentiles(
     fit: FamilyEstimates,
-    quantity: Quantity,
+    quantity: FitQuantity,
     level: float,
     n_resamples: int,
     rng: Seed,
@@ -129,7 +129,7 @@ def _percentiles(
     return out[0], out[1], count < max(19, 0.5 * n_resamples)
 
 
-def wald_limits(fit: FamilyEstimates, quantity: Quantity, level: float) -> tuple[FloatArray, FloatArray]:
+def wald_limits(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tuple[FloatArray, FloatArray]:
     """Limits by the delta method, normal on the unbounded scale of the quantity."""
     out = np.full((2, fit.lives.n_groups), np.nan)
     rows, free, covariance = fit.free()
@@ -148,7 +148,7 @@ def wald_limits(fit: FamilyEstimates, quantity: Quantity, level: float) -> tuple
     return out[0], out[1]
 
 
-def _profile(fit: FamilyEstimates, quantity: Quantity, level: float) -> tuple[FloatArray, FloatArray]:
+def _profile(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tuple[FloatArray, FloatArray]:
     out = np.full((2, fit.lives.n_groups), np.nan)
     rows, free, covariance = fit.free()
     drop = 0.5 * float(special.ndtri(0.5 + 0.5 * level)) ** 2

@@ -21,13 +21,14 @@ from relfit.fitting import status
 from relfit.fitting._maximum_likelihood import maximum_likelihood
 from relfit.fitting.estimates import jacobian
 from relfit.fitting.fleet import fit_fleet
+from relfit.fitting.group_curves import GroupCurves
 from relfit.lifedata import LifeData
 from relfit.results import Result, json_ready
 
 __all__ = ["PooledFit", "pool"]
 
 
-class PooledFit(Result):
+class PooledFit(GroupCurves, Result):
     """Parameters of every group after pooling, with how far each was drawn towards the fleet.
 
     Attributes
@@ -110,7 +111,7 @@ class PooledFit(Result):
                 f"{name}_own": self.own[:, i], name: value, f"{name}_low": low, f"{name}_high": high,
                 f"{name}_shrinkage": self.shrinkage[:, i],
             }  # fmt: skip
-        columns["mean"] = self.distribution.mean()
+        columns["mean"] = self.mean
         return pd.DataFrame(columns, index=self.groups)
 
     @property

@@ -45,7 +45,7 @@ def system_from_log(
         As for `relfit.fleet_model`.
     families : str or sequence of str, optional
         Fit the times between each node's own failures with these, node by node. When left out, nodes have the fleet's
-        Weibull shape and the rate that is expected of each given what it has been through (`relfit.FleetModel`).
+        Weibull shape and the rate that is expected of each given what it has been through (`relfit.fleet.FleetModel`).
     family, missing
         With `families`: as for `system_from_fits`.
     **options

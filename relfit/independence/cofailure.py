@@ -19,6 +19,7 @@ from relfit.numeric.compiled import njit
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.numeric.ordering import order_in_groups, sorted_within
 from relfit.numeric.poisson import poisson_pmf, poisson_sf
+from relfit.numeric.ragged import offsets_of
 from relfit.results import Result, key_columns
 from relfit.text import duration, number, p_value
 from relfit.units import NANOSECONDS_PER_HOUR, hours
@@ -248,7 +249,7 @@ def _count(
     """Pairs of failures on two nodes of each group, and on any two or one, at most `window` apart."""
     sizes = np.bincount(group, weights=failures.sizes, minlength=n_groups).astype(np.int64)
     close, own = np.zeros(n_groups, dtype=np.int64), np.zeros(failures.sizes.size, dtype=np.int64)
-    for offsets, out in ((np.concatenate([[0], np.cumsum(sizes)]), close), (failures.offsets, own)):
+    for offsets, out in ((offsets_of(sizes), close), (failures.offsets, own)):
         _count_within(sorted_within(times, offsets), offsets, window, out)
     alone = np.zeros(n_groups, dtype=np.int64)
     np.add.at(alone, group, own)
@@ -337,7 +338,7 @@ def _pairs(failures: Failures, group: IntArray, most: int, window: int, width: f
     """Pairs of nodes that failed together, most significant first."""
     of_failure = np.repeat(group, failures.sizes)
     order = order_in_groups(of_failure, failures.times)
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(of_failure))]).astype(np.int64)
+    offsets = offsets_of(np.bincount(of_failure))
     listed = np.empty(most, dtype=np.int64)
     code, together = np.unique(
         listed[: _list_within(failures.times[order], failures.nodes[order], offsets, window, listed)],

@@ -9,6 +9,7 @@ from relfit.arrays import FloatArray, IntArray
 from relfit.independence.series import Failures
 from relfit.lifedata import LifeData
 from relfit.numeric.compiled import njit
+from relfit.numeric.ragged import offsets_of
 from relfit.units import NANOSECONDS_PER_HOUR
 
 __all__ = ["CALENDAR", "PLAIN", "moved", "resampled_p", "shared_alpha", "steady_series"]
@@ -96,5 +97,5 @@ def steady_series(failures: Failures) -> LifeData:
     gap = np.diff(np.interp(failures.times, edges, clock / max(clock[-1], 1e-300) * span), prepend=0.0)
     later = np.ones(gap.size, dtype=np.bool_)
     later[failures.offsets[:-1][failures.sizes > 0]] = False
-    offsets = np.concatenate([[0], np.cumsum(np.maximum(failures.sizes - 1, 0))]).astype(np.int64)
+    offsets = offsets_of(np.maximum(failures.sizes - 1, 0))
     return LifeData(np.maximum(gap[later], 0.0), later[later], offsets, failures.groups)

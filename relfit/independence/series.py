@@ -12,6 +12,7 @@ from relfit.arrays import FloatArray, IntArray
 from relfit.errors import DataError
 from relfit.lifedata import LifeData
 from relfit.numeric.ordering import renumbered
+from relfit.numeric.ragged import Ragged, offsets_of
 from relfit.outages import clock_step, outages_of
 from relfit.units import NANOSECONDS_PER_HOUR
 
@@ -25,7 +26,7 @@ _COARSE = 300_000_000_000  # nanoseconds: a clock that steps by so much hides wh
 
 
 @dataclass(frozen=True, eq=False)
-class Failures:
+class Failures(Ragged):
     """When each node failed; node ``j`` owns ``times[offsets[j]:offsets[j + 1]]``.
 
     Attributes
@@ -58,14 +59,9 @@ class Failures:
     what: str = "failures"
 
     @property
-    def sizes(self) -> IntArray:
-        """Failures of each node, shape (nodes,)."""
-        return np.diff(self.offsets)
-
-    @property
     def nodes(self) -> IntArray:
         """Number of the node of each failure, shape (n,)."""
-        return np.repeat(np.arange(self.sizes.size, dtype=np.int64), self.sizes)
+        return self.group_codes()
 
     @property
     def hours(self) -> FloatArray:
@@ -74,9 +70,7 @@ class Failures:
 
     def take(self, positions: IntArray) -> Failures:
         """The nodes at these positions, in this order."""
-        sizes = self.sizes[positions]
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        rows = np.repeat(self.offsets[positions] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        rows, offsets = self.rows_of(positions), offsets_of(self.sizes[positions])
         entered, left = self.entered[positions], self.left[positions]
         incident = None if self.incident is None else self.incident[rows]
         return Failures(
@@ -102,7 +96,7 @@ class Failures:
         if firsts.size == self.times.size:
             return self
         sizes = np.bincount(self.nodes[firsts], minlength=self.sizes.size)
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        offsets = offsets_of(sizes)
         return replace(self, times=self.times[firsts], offsets=offsets, incident=None, what="incidents")
 
 
@@ -139,7 +133,7 @@ def failures_of(log: FailureLog, incidents: Incidents | None = None) -> Failures
     outages = outages_of(log)
     zero, span = start.as_unit("ns").value, (end - start).as_unit("ns").value
     code = outages.code[outages.failures]
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=outages.n_groups))]).astype(np.int64)
+    offsets = offsets_of(np.bincount(code, minlength=outages.n_groups))
     entered, left = (np.clip(instants - zero, 0, span) for instants in (outages.entered, outages.left))
     times, step = outages.start[outages.failures] - zero, clock_step(log)
     incident = None if incidents is None else incidents.incident[outages.row[outages.failures]]
@@ -162,5 +156,5 @@ def complete_series(series: LifeData) -> LifeData:
         return series
     complete = series.observed
     sizes = np.bincount(series.group_codes()[complete], minlength=series.n_groups)
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    offsets = offsets_of(sizes)
     return LifeData(series.durations[complete], complete[complete], offsets, series.groups, series.measure)

@@ -273,7 +273,7 @@ def _restored(content: Content) -> FailureLog:
     if size > (MAX_SIZE if content.max_size is None else content.max_size):
         raise ReadError(
             "the log is larger than the limit", path=content.path,
-            remedy=Remedy("raise it with max_size, or fit its nodes part by part: rf.fit_stored",
+            remedy=Remedy("raise it with max_size, or fit its nodes part by part: rf.fitting.fit_stored",
                           "raise it with --max-size, or fit its nodes part by part: relfit fit LOG --stream"),
         )  # fmt: skip
     frames = {name: stored.frame(name) for name in ("events", *stored.streams)}

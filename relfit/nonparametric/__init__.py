@@ -1,17 +1,20 @@
-"""Estimates without a family, by group: Kaplan-Meier, Nelson-Aalen, Turnbull, plotting positions, mean and median."""
+"""Estimates without a distribution: Kaplan-Meier, Nelson-Aalen, Turnbull, log-rank test, plotting positions, means."""
 
 from relfit.nonparametric._turnbull import TurnbullEstimate, turnbull
 from relfit.nonparametric.curves import StepCurves
+from relfit.nonparametric.log_rank_test import LogRank, log_rank
 from relfit.nonparametric.observed_means import ObservedTimes, observed_times
 from relfit.nonparametric.ranks import PlottingPositions, median_ranks
 from relfit.nonparametric.survival_estimates import kaplan_meier, nelson_aalen
 
 __all__ = [
+    "LogRank",
     "ObservedTimes",
     "PlottingPositions",
     "StepCurves",
     "TurnbullEstimate",
     "kaplan_meier",
+    "log_rank",
     "median_ranks",
     "nelson_aalen",
     "observed_times",

@@ -16,7 +16,7 @@ from relfit.lifedata import LifeData
 from relfit.nonparametric.curves import Grouped, times_per_group
 from relfit.numeric.batches import over_groups
 from relfit.numeric.compiled import njit
-from relfit.numeric.grouped import cumulative, first_below, places
+from relfit.numeric.ragged import cumulative, first_below, places
 from relfit.text import count
 
 __all__ = ["TurnbullEstimate", "turnbull"]

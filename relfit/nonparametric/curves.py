@@ -10,7 +10,7 @@ import pandas as pd
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
-from relfit.numeric.grouped import first_below, places
+from relfit.numeric.ragged import first_below, places
 from relfit.results import Interval, Result
 from relfit.text import count, interval, number
 
@@ -147,6 +147,38 @@ class StepCurves(Grouped):
         rows = np.repeat(np.arange(self.n_groups), estimate.size // max(self.n_groups, 1))
         return Interval(self.quantity, self.method, self.level, at, estimate, low, high, status, self.groups[rows])
 
+    def sf(self, times: npt.ArrayLike) -> FloatArray:
+        """Reliability at `times`, as `at`; of a cumulative hazard H it is ``exp(-H)``.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> curve = rf.kaplan_meier([1.0, 2.0, 3.0, 9.0])
+        >>> curve.sf([0.5, 2.0]).tolist(), curve.cdf(2.0).tolist(), curve.conditional_sf(1.0, age=2.0).tolist()
+        ([[1.0, 0.5]], [0.5], [0.5])
+        """
+        if self.quantity not in ("survival", "cumulative hazard"):
+            raise ArgumentError(f"a {self.quantity} has no reliability", remedy="use kaplan_meier(data)")
+        values = self.at(times)
+        return values if self.quantity == "survival" else np.exp(-values)
+
+    def cdf(self, times: npt.ArrayLike) -> FloatArray:
+        """Share that has failed by `times`."""
+        return 1.0 - self.sf(times)
+
+    def cumulative_hazard(self, times: npt.ArrayLike) -> FloatArray:
+        """Cumulative hazard at `times`; of a survival function minus its log."""
+        if self.quantity == "cumulative hazard":
+            return self.at(times)
+        with np.errstate(divide="ignore"):
+            return -np.log(self.sf(times))
+
+    def conditional_sf(self, times: npt.ArrayLike, age: float) -> FloatArray:
+        """Probability to live `times` hours more at an `age`; NaN where nobody reached it."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            later, now = self.sf(np.asarray(times, dtype=np.float64) + age), self.sf(age)
+            return np.asarray(later / (now if later.ndim == 1 else now[:, None]))
+
     def quantile(self, probability: float) -> pd.DataFrame:
         """Time by which a share `probability` has failed, with limits from the inverted pointwise limits.
 
@@ -177,6 +209,10 @@ class StepCurves(Grouped):
         if probability == 0.0:
             out[:] = 0.0
         return pd.DataFrame(out, columns=["time", "low", "high"], index=self.groups)
+
+    def ppf(self, probability: float) -> pd.DataFrame:
+        """`quantile`, by the name that scipy has."""
+        return self.quantile(probability)
 
     def median(self) -> pd.DataFrame:
         """Time by which half have failed, with limits; see `quantile`.

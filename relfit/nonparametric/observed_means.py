@@ -10,9 +10,10 @@ import pandas as pd
 from scipy import special
 
 from relfit.arrays import FloatArray, IntArray
-from relfit.nonparametric.survival_estimates import kaplan_meier, lives_of
-from relfit.numeric.grouped import sums
+from relfit.nonparametric.samples import lives_of
+from relfit.nonparametric.survival_estimates import kaplan_meier
 from relfit.numeric.levels import normal_quantile
+from relfit.numeric.ragged import sums
 from relfit.results import Result, key_columns
 from relfit.text import count, interval, number
 
@@ -109,7 +110,7 @@ def observed_times(data: Any, level: float = 0.95, observed: npt.ArrayLike | Non
     """
     normal_quantile(level)  # rejects a level outside 0..1
     lives = lives_of(data, observed)
-    median = kaplan_meier(lives, level).median().to_numpy(dtype=np.float64, copy=True)
+    median = kaplan_meier(lives, level=level).median().to_numpy(dtype=np.float64, copy=True)
     median[lives.from_age_known().n_lives == 0] = np.nan
     weights = np.ones(lives.durations.size) if lives.weights is None else lives.weights.astype(np.float64)
     hours = lives.durations if lives.entry is None else lives.durations - lives.entry

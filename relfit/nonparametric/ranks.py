@@ -12,8 +12,8 @@ from relfit.arrays import FloatArray
 from relfit.errors import DataError
 from relfit.lifedata import LifeData
 from relfit.nonparametric.curves import Grouped
-from relfit.numeric.grouped import cumulative
 from relfit.numeric.levels import normal_quantile
+from relfit.numeric.ragged import cumulative
 from relfit.text import count
 
 __all__ = ["PlottingPositions", "median_ranks"]

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import DataError
 from relfit.lifedata import LifeData
 from relfit.nonparametric.curves import StepCurves
-from relfit.numeric.grouped import cumulative
+from relfit.nonparametric.samples import lives_of
 from relfit.numeric.levels import normal_quantile
+from relfit.numeric.ragged import cumulative
 
 __all__ = ["hazard_limits", "kaplan_meier", "nelson_aalen"]
 
@@ -21,23 +23,14 @@ __all__ = ["hazard_limits", "kaplan_meier", "nelson_aalen"]
 _LARGE = 100.0  # from here on Euler and Maclaurin's sum of 1/k has all digits
 
 
-def lives_of(data: Any, observed: Any = None) -> LifeData:
-    """Durations in any form: as they are, of a log, or an array with what was observed.
-
-    Examples
-    --------
-    >>> lives_of([5.0, 6.0], [True, False])
-    LifeData: 2 lives in 1 group (1 observed, 1 censored, 0 of length zero), measure life
-    """
-    if isinstance(data, LifeData):
-        return data
-    if hasattr(data, "ttf"):
-        lives: LifeData = data.ttf()
-        return lives
-    return LifeData.from_array(data, observed)
-
-
-def kaplan_meier(data: Any, level: float = 0.95, observed: Any = None) -> StepCurves:
+def kaplan_meier(
+    data: Any,
+    observed: npt.ArrayLike | None = None,
+    *,
+    entry: npt.ArrayLike | None = None,
+    by: npt.ArrayLike | None = None,
+    level: float = 0.95,
+) -> StepCurves:
     """Product-limit estimate of the survival function of every group (Kaplan and Meier 1958).
 
     Right censoring, delayed entry (left truncation) and weights are accounted for. A duration censored at the time of a
@@ -45,14 +38,18 @@ def kaplan_meier(data: Any, level: float = 0.95, observed: Any = None) -> StepCu
 
     Parameters
     ----------
-    data : LifeData, FailureLog or array_like
-        Without intervals and without right truncation; of a log its times to failure; durations in hours.
+    data : array_like of float, shape (n,), LifeData or FailureLog
+        Hours, without intervals and without right truncation; of a log its times to failure. Of two dimensions each row
+        is a group.
+    observed : array_like of bool, shape (n,), optional
+        Whether each ended in a failure; all of them when left out.
+    entry : array_like of float, shape (n,), optional
+        Age at which each came under observation (left truncation).
+    by : array_like, shape (n,), optional
+        The group of each duration.
     level : float
         Level of the pointwise limits, which are normal on the scale of the log of the cumulative hazard, with
         Greenwood's variance; between 0 and 1.
-
-    observed : array_like of bool, optional
-        With an array of durations: whether each ended in a failure, all of them when left out.
 
     Returns
     -------
@@ -77,7 +74,7 @@ def kaplan_meier(data: Any, level: float = 0.95, observed: Any = None) -> StepCu
     ([0.0541, 0.0541, 0.0], [0.9452, 0.9452, 0.9452])
     """
     z = normal_quantile(level)
-    data = lives_of(data, observed)
+    data = lives_of(data, observed, entry, by)
     sets = _risk_sets(data, "Kaplan-Meier")
     at_risk, failed = sets.at_risk.astype(np.float64), sets.events.astype(np.float64)
     alive = at_risk - failed
@@ -106,13 +103,20 @@ def kaplan_meier(data: Any, level: float = 0.95, observed: Any = None) -> StepCu
     )  # fmt: skip
 
 
-def nelson_aalen(data: Any, level: float = 0.95, observed: Any = None) -> StepCurves:
+def nelson_aalen(
+    data: Any,
+    observed: npt.ArrayLike | None = None,
+    *,
+    entry: npt.ArrayLike | None = None,
+    by: npt.ArrayLike | None = None,
+    level: float = 0.95,
+) -> StepCurves:
     """Cumulative hazard of every group (Nelson 1972, Aalen 1978), with delayed entry and weights.
 
     Parameters
     ----------
-    data : LifeData, FailureLog or array_like
-        Without intervals and without right truncation; of a log its times to failure; durations in hours.
+    data, observed, entry, by
+        As for `kaplan_meier`.
     level : float
         Level of the pointwise limits, which are normal on the log scale; between 0 and 1.
 
@@ -140,7 +144,7 @@ def nelson_aalen(data: Any, level: float = 0.95, observed: Any = None) -> StepCu
     [0.25, 1.0833, 2.0833]
     """
     z = normal_quantile(level)
-    data = lives_of(data, observed)
+    data = lives_of(data, observed, entry, by)
     sets = _risk_sets(data, "Nelson-Aalen")
     steps, squares = _harmonic(sets.at_risk.astype(np.float64), sets.events.astype(np.float64))
     hazard, error = cumulative(steps, sets.codes), np.sqrt(cumulative(squares, sets.codes))

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.numeric.compiled import njit
+from relfit.numeric.ragged import Ragged
 
 __all__ = ["SortedLives", "in_threads", "over_groups", "processors", "sort_lives"]
 
@@ -104,7 +105,7 @@ def processors() -> int:
 
 
 @dataclass(frozen=True)
-class SortedLives:
+class SortedLives(Ragged):
     """Lives in rising order within each group, failures before censored lives of the same length.
 
     ``log`` holds natural logarithms of the durations in hours (minus infinity for zero).
@@ -114,11 +115,6 @@ class SortedLives:
     log: npt.NDArray[np.float64]
     observed: npt.NDArray[np.bool_]
     offsets: npt.NDArray[np.int64]
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return int(self.offsets.size - 1)
 
 
 def sort_lives(

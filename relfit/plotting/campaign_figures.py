@@ -47,8 +47,7 @@ def response_curve(
     if result.runs.empty:
         return style.empty(ax, "nothing is computed yet")
     label = result.experiments[0] if experiment is None else experiment
-    cells = result.where(experiment=label).dropna(axis=1, how="all")
-    name = parameter or next(str(each) for each in cells if each != "experiment")
+    name = parameter or result.varied(label)[0]
     table = result.curve(name, output, relative=relative, experiment=label)
     others = [each for each in table if each not in (name, "mean", "low", "high")]
     groups = list(table.groupby(others, sort=False, dropna=False)) if others else [((), table)]

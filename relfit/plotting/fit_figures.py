@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.arrays import FloatArray
-from relfit.fitting import Fits
+from relfit.fitting import FamilyFit, Fits
+from relfit.nonparametric import kaplan_meier
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 
@@ -20,6 +21,7 @@ __all__ = ["distributions", "probability_plot"]
 
 DRAWN_STEPS = 400
 DRAWN_POINTS = 160
+MOST_GROUPS = 60
 
 
 @plot.register(Fits)
@@ -29,7 +31,7 @@ def distributions(fits: Fits, group: Any = None, ax: Axes | None = None) -> Axes
     Parameters
     ----------
     group : label, optional
-        Of the group; the first when left out.
+        Of the group; when left out, of several groups the fitted curves of the best family of each.
 
     Returns
     -------
@@ -42,6 +44,8 @@ def distributions(fits: Fits, group: Any = None, ax: Axes | None = None) -> Axes
         When there is no such group.
     """
     ax = style.axes(ax)
+    if group is None and len(fits.groups) > 1:
+        return _every_group(fits, ax)
     position, name = _position(fits, group)
     if position is None:
         return style.empty(ax, "No group of lives to show")
@@ -77,6 +81,40 @@ def distributions(fits: Fits, group: Any = None, ax: Axes | None = None) -> Axes
     style.finish(ax, message, f"{measure} (hours)", y)
     style.legend_below(ax, 2)
     return ax
+
+
+def _every_group(fits: Fits, ax: Axes) -> Axes:
+    """The fitted distribution function of each group, as many as can be seen, in the mark of its best family."""
+    best = fits.best()
+    rows = np.flatnonzero(best.notna().to_numpy())
+    if not rows.size:
+        return style.empty(ax, "No group has enough failures for a fit")
+    rows = rows[np.unique(np.linspace(0, rows.size - 1, min(rows.size, MOST_GROUPS)).astype(int))]
+    ends = fits.lives.durations[fits.lives.durations > 0.0]
+    grid = np.geomspace(ends.min() * 0.5, ends.max() * 1.6, 160)
+    for family in fits.families:
+        mark, mine = style.family_mark(family), rows[best.iloc[rows].to_numpy() == family]
+        for nth, values in enumerate(fits[family].take(mine.tolist()).cdf(grid) if mine.size else ()):
+            ax.plot(grid, values, color=mark.colour, linestyle=mark.line, linewidth=1.0, alpha=0.5,
+                    label=f"{family} ({(best == family).sum():,})" if nth == 0 else None)  # fmt: skip
+    times, survival = kaplan_meier(fits.lives.pooled()).group(0)
+    thin = _thinned(times, DRAWN_STEPS)
+    ax.step(times[thin], 1.0 - survival[thin], where="post", color=style.INK, linewidth=2.2, label="all together")
+    ax.set_xscale("log")
+    style.decades(ax.xaxis, grid[0], grid[-1])
+    ax.set_xlim(grid[0], grid[-1])
+    ax.set_ylim(0, 1.02)
+    shown = f" ({rows.size} of {len(fits.groups):,} shown)" if rows.size < len(fits.groups) else ""
+    message = f"{_measure(fits)} of {len(fits.groups):,} groups, best distribution of each{shown}"
+    style.finish(ax, message, f"{_measure(fits)} (hours)", "fraction failed" if _ttf(fits) else "fraction repaired")
+    style.legend_below(ax, 2)
+    return ax
+
+
+@plot.register(FamilyFit)
+def _one_family(fit: FamilyFit, group: Any = None, ax: Axes | None = None) -> Axes:
+    """`distributions` of one family."""
+    return distributions(Fits(fit.lives, {fit.name: fit}, fit.level), group, ax)
 
 
 def probability_plot(fits: Fits, group: Any = None, ax: Axes | None = None, *, family: str = "weibull") -> Axes:
@@ -140,19 +178,10 @@ def probability_plot(fits: Fits, group: Any = None, ax: Axes | None = None, *, f
 
 
 def _position(fits: Fits, group: Any) -> tuple[int | None, str]:
-    from relfit.errors import ArgumentError
-
     if len(fits.groups) == 0:
         return None, ""
-    if group is None:
-        return 0, _group_words(fits, fits.groups[0])
-    try:
-        position = fits.groups.get_loc(group)
-    except (KeyError, TypeError):
-        position = None
-    if not isinstance(position, (int, np.integer)):
-        raise ArgumentError(f"no group {group!r} among the {len(fits.groups)} fitted ones")
-    return int(position), _group_words(fits, group)
+    position = 0 if group is None else style.group_position(fits.groups, group)
+    return position, _group_words(fits, fits.groups[position])
 
 
 def _group_words(fits: Fits, label: Any) -> str:
@@ -164,8 +193,6 @@ def _group_words(fits: Fits, label: Any) -> str:
 
 def _empirical(fits: Fits, position: int) -> tuple[FloatArray, FloatArray]:
     """Times above zero at which lives ended, and the fraction ended by then (Kaplan-Meier)."""
-    from relfit.nonparametric import kaplan_meier
-
     times, survival = kaplan_meier(fits.lives.take([position])).group(0)
     times, failed = np.asarray(times, dtype=np.float64), 1.0 - np.asarray(survival, dtype=np.float64)
     steps = np.diff(failed, prepend=0.0) > 0.0

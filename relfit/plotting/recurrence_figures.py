@@ -11,7 +11,7 @@ from relfit.nonparametric.curves import StepCurves
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.recurrence import AvailabilityOverTime, MeanCumulative, ProcessComparison, ProcessFit, TrendTests
-from relfit.text import percent
+from relfit.text import count, percent
 from relfit.units import HOURS_PER_YEAR
 
 if TYPE_CHECKING:
@@ -37,14 +37,24 @@ _PROCESSES = {
 
 
 @plot.register(StepCurves)
-def step_curves(curves: StepCurves, ax: Axes | None = None) -> Axes:
-    """A survival, cumulative hazard or mean cumulative function with its limits; of the six largest groups."""
+def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: Any = None) -> Axes:
+    """A survival, cumulative hazard or mean cumulative function with its limits.
+
+    Parameters
+    ----------
+    group : label, optional
+        Of the group; the six largest when left out.
+    """
     ax = style.axes(ax)
     if not curves.times.size:
         return style.empty(ax, "Nothing failed, so there is no curve to show")
     steps = np.diff(curves.offsets)
     order = np.lexsort((-steps, -curves.sizes))
+    if group is not None:
+        order = np.array([style.group_position(curves.groups, group)])
     order = order[steps[order] > 0][:_MOST_CURVES]
+    if not order.size:
+        return style.empty(ax, f"Nothing failed in {group}")
     several = len(order) > 1
     survival = curves.quantity == "survival"
     until = curves.until if isinstance(curves, MeanCumulative) else curves.last_times()
@@ -71,7 +81,10 @@ def step_curves(curves: StepCurves, ax: Axes | None = None) -> Axes:
         x = "duration (years)"
         _years(ax, end)
     message = style.headline(curves)
-    if (steps > 0).sum() > len(order):
+    if group is not None:
+        failures = count(curves.events[curves.part(int(order[0]))].sum(), "failure")
+        message = f"{curves.method}: {curves.quantity} of {style.group_name(curves.groups[order[0]])}, {failures}"
+    elif (steps > 0).sum() > len(order):
         message += f" ({int((steps > 0).sum()) - len(order)} more groups not shown)"
     return style.finish(ax, message, x, y, True, loc="lower left" if survival else "upper left")
 
@@ -153,8 +166,8 @@ def trends(result: TrendTests, ax: Axes | None = None, *, alpha: float = 0.05) -
     ax.barh(place, rising, 0.6, left=falling, color=style.VERMILION, label="rising")
     ax.axvline(100.0 * alpha, color=style.ORANGE, linewidth=1.6, label=f"by chance {percent(alpha)}")
     top = max(float((rising + falling).max()), 100.0 * alpha)
-    for y, total, count, n in zip(place, rising + falling, adjusted, tested, strict=True):
-        ax.text(total + 0.015 * top, y, f"{count:,} of {n:,} adjusted", va="center", fontsize=8.5, color=style.INK)
+    for y, total, rejected, n in zip(place, rising + falling, adjusted, tested, strict=True):
+        ax.text(total + 0.015 * top, y, f"{rejected:,} of {n:,} adjusted", va="center", fontsize=8.5, color=style.INK)
     ax.set_xlim(0, top * 1.55)
     ax.set_yticks(place, names)
     ax.set_ylim(-0.7, len(names) + 0.1)

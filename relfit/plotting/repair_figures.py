@@ -39,7 +39,7 @@ def repair_times(result: RepairKinds, ax: Axes | None = None, *, group: Any = No
     ax = style.axes(ax)
     lives = result.lives
     if lives is None:
-        raise ArgumentError("this result does not hold its repairs", remedy="make it with rf.repair_kinds")
+        raise ArgumentError("this result does not hold its repairs", remedy="make it with rf.screening.repair_kinds")
     rows = result.best()
     if not len(rows) or not rows["repairs"].sum():
         return style.empty(ax, "No repair was observed to its end, so there are no repair times to show")

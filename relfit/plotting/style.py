@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.arrays import FloatArray
+from relfit.errors import ArgumentError
 from relfit.results import Result
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ __all__ = [
     "family_mark",
     "finish",
     "group_name",
+    "group_position",
     "headline",
     "legend_below",
     "look",
@@ -113,6 +115,23 @@ def look() -> Iterator[None]:
 
     with mpl.rc_context(LOOK):
         yield
+
+
+def group_position(groups: pd.Index, group: Any) -> int:
+    """Number of the group with this label, or with this last key of its label, such as a node.
+
+    Raises
+    ------
+    ArgumentError
+        For a group that is not there, or a key that several have.
+    """
+    labels = groups.tolist()
+    hits = [i for i, label in enumerate(labels) if label == group]
+    hits = hits or [i for i, label in enumerate(labels) if isinstance(label, tuple) and label[-1] == group]
+    if len(hits) != 1:
+        problem = f"{group!r} names {len(hits)} groups" if hits else f"no group {group!r}"
+        raise ArgumentError(f"{problem} among the {len(labels)}", remedy=f"there is {', '.join(map(str, labels[:6]))}")
+    return hits[0]
 
 
 def group_name(label: Any) -> str:

@@ -16,9 +16,9 @@ from scipy import special
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
-from relfit.numeric.grouped import per_group
 from relfit.numeric.levels import normal_quantile
 from relfit.numeric.ordering import alike
+from relfit.numeric.ragged import per_group
 from relfit.outages import Outages, node_values, outages_of, system_outages_of
 from relfit.recurrence.availability_results import Availability, AvailabilityOverTime
 from relfit.screening.tallies import calendar_bins

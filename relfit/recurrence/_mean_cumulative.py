@@ -16,6 +16,7 @@ from relfit.numeric.batches import over_groups
 from relfit.numeric.compiled import njit
 from relfit.numeric.levels import normal_quantile
 from relfit.numeric.ordering import order_in_groups
+from relfit.numeric.ragged import offsets_of
 from relfit.recurrence.histories import EventHistories, grouping, label_text, unit_of
 from relfit.text import number, percent
 
@@ -103,7 +104,7 @@ def mean_cumulative(
     normal_quantile(level)  # refuses what is no level
     codes, groups = grouping(histories, by)
     size = len(groups)
-    history = histories.codes()
+    history = histories.group_codes()
     owner = codes[history]
     rows = np.lexsort((histories.times, owner))
     times, owner, history = histories.times[rows], owner[rows], history[rows]
@@ -113,7 +114,7 @@ def mean_cumulative(
     offsets = np.searchsorted(owner[starts], np.arange(size + 1)).astype(np.int64)
     events = np.append(starts, times.size).astype(np.int64)
     sizes = np.bincount(codes, minlength=size).astype(np.int64)
-    systems = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    systems = offsets_of(sizes)
     watched = np.stack([histories.begin, histories.end])
     order = np.stack([np.lexsort((ends, codes)) for ends in watched])
     out = np.zeros((3, starts.size))

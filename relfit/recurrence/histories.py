@@ -12,6 +12,7 @@ import pandas as pd
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
+from relfit.numeric.ragged import Ragged, offsets_of
 from relfit.outages import outages_of, watched_of
 from relfit.results import Result, key_columns
 from relfit.text import count as counted
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["EventHistories", "grouping", "histories_of_incidents", "histories_of_log", "label_text", "unit_of"]
 
 
-class EventHistories(Result):
+class EventHistories(Result, Ragged):
     """Events of many repairable systems; history ``j`` owns ``times[offsets[j]:offsets[j + 1]]``.
 
     Parameters
@@ -82,7 +83,7 @@ class EventHistories(Result):
             raise DataError("times of events and ends of observation must be finite numbers of hours")
         if np.any(self.begin < 0.0) or np.any(self.end < self.begin):
             raise DataError("observation must begin at zero or more hours and end no earlier than it began")
-        code = self.codes()
+        code = self.group_codes()
         if np.any((self.times < self.begin[code]) | (self.times > self.end[code])):
             raise DataError(
                 "an event lies outside the time of observation of its history",
@@ -126,7 +127,7 @@ class EventHistories(Result):
         """
         parts = [np.sort(np.asarray(part, dtype=np.float64).ravel()) for part in times]
         count = len(parts)
-        offsets = np.concatenate([[0], np.cumsum([part.size for part in parts])]).astype(np.int64)
+        offsets = offsets_of([part.size for part in parts])
         if end is None:
             if any(part.size == 0 for part in parts):
                 raise DataError("a history without events needs an end of observation", remedy="give end")
@@ -181,22 +182,13 @@ class EventHistories(Result):
         return len(self.groups)
 
     @property
-    def sizes(self) -> IntArray:
-        """Events of each history, shape (histories,)."""
-        return np.diff(self.offsets)
-
-    @property
     def length(self) -> FloatArray:
         """Hours for which each history was watched, shape (histories,)."""
         return self.end - self.begin
 
-    def codes(self) -> IntArray:
-        """Number of the history of each event, shape (n,)."""
-        return np.repeat(np.arange(len(self.groups), dtype=np.int64), np.diff(self.offsets))
-
     def since_begin(self) -> FloatArray:
         """Hours from the beginning of observation to each event, shape (n,)."""
-        return self.times - self.begin[self.codes()]
+        return self.times - self.begin[self.group_codes()]
 
     def gaps(self) -> FloatArray:
         """Hours from the event before, or from the beginning of observation, to each event, shape (n,)."""
@@ -223,12 +215,10 @@ class EventHistories(Result):
         at = np.asarray(list(positions), dtype=np.int64)
         if at.size and (at.min() < 0 or at.max() >= self.n_histories):
             raise ArgumentError(f"positions of histories must lie in 0..{self.n_histories - 1}")
-        sizes = self.sizes[at]
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        rows = np.repeat(self.offsets[at] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        rows = self.rows_of(at)
         return EventHistories(
             self.times[rows],
-            offsets,
+            offsets_of(self.sizes[at]),
             self.groups[at],
             self.begin[at],
             self.end[at],
@@ -247,7 +237,7 @@ class EventHistories(Result):
         out = np.ones(groups)
         if self.incident is None or not self.times.size:
             return out
-        records, group = np.bincount(self.incident), codes[self.codes()]
+        records, group = np.bincount(self.incident), codes[self.group_codes()]
         several = (records > 1)[self.incident]  # each of the others is an incident of its own
         pair, size = np.unique(group[several] * records.size + self.incident[several], return_counts=True)
         events = np.bincount(group, minlength=groups).astype(np.float64)
@@ -324,7 +314,7 @@ def histories_of_log(log: FailureLog, per: str = "node", incidents: Incidents | 
         reasons["failures of an incident that is counted already"] = int(again.sum())
     return EventHistories(
         (outages.start - entered[code])[real] / NANOSECONDS_PER_HOUR,
-        np.concatenate([[0], np.cumsum(outages.count(real))]).astype(np.int64),
+        offsets_of(outages.count(real)),
         outages.groups,
         np.zeros(outages.n_groups),
         (left - entered) / NANOSECONDS_PER_HOUR,

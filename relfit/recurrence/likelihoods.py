@@ -11,14 +11,14 @@ import numpy as np
 from scipy import special
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
-from relfit.numeric.grouped import per_group, sums
+from relfit.numeric.ragged import Ragged, offsets_of, per_group, sums
 from relfit.recurrence.histories import EventHistories
 
 __all__ = ["Copies", "LogLinear", "PowerLaw", "Renewal", "differs"]
 
 
 @dataclass(frozen=True)
-class Copies:
+class Copies(Ragged):
     """Histories sorted by group, with the times of each group in units of its latest end.
 
     ``histories`` are in the order of groups; group ``j`` owns those at ``offsets[j]:offsets[j + 1]``.
@@ -30,25 +30,14 @@ class Copies:
     @classmethod
     def of(cls, histories: EventHistories, codes: IntArray, groups: int) -> Copies:
         """Sort by group number."""
-        count = np.bincount(codes, minlength=groups)
         order = np.argsort(codes, kind="stable")
         ordered = histories if np.all(order[1:] > order[:-1]) else histories.take(order)
-        return cls(ordered, np.concatenate([[0], np.cumsum(count)]).astype(np.int64))
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return int(self.offsets.size - 1)
-
-    @property
-    def codes(self) -> IntArray:
-        """Group of each history."""
-        return np.repeat(np.arange(self.n_groups), np.diff(self.offsets))
+        return cls(ordered, offsets_of(np.bincount(codes, minlength=groups)))
 
     @property
     def event_codes(self) -> IntArray:
         """Group of each event."""
-        return np.repeat(self.codes, self.histories.sizes)
+        return np.repeat(self.group_codes(), self.histories.sizes)
 
     @property
     def events(self) -> IntArray:
@@ -59,7 +48,7 @@ class Copies:
     def latest(self) -> FloatArray:
         """Latest end of observation of each group, one hour where there is none."""
         out = np.zeros(self.n_groups)
-        np.maximum.at(out, self.codes, self.histories.end)
+        np.maximum.at(out, self.group_codes(), self.histories.end)
         return np.where(out > 0.0, out, 1.0)
 
     def per_group(self, values: FloatArray) -> FloatArray:
@@ -68,10 +57,7 @@ class Copies:
 
     def take(self, positions: IntArray) -> Copies:
         """Some of the groups."""
-        count = np.diff(self.offsets)[positions]
-        after = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
-        rows = np.repeat(self.offsets[positions] - after[:-1], count) + np.arange(after[-1])
-        return Copies(self.histories.take(rows), after)
+        return Copies(self.histories.take(self.rows_of(positions)), offsets_of(self.sizes[positions]))
 
 
 class _Poisson:
@@ -79,7 +65,7 @@ class _Poisson:
 
     def __init__(self, copies: Copies) -> None:
         self.copies, self.latest, self.events = copies, copies.latest, copies.events.astype(np.float64)
-        self._codes = copies.codes
+        self._codes = copies.group_codes()
         ends = copies.histories.begin, copies.histories.end
         self._begin, self._end = (values / self.latest[self._codes] for values in ends)
         with np.errstate(divide="ignore"):
@@ -191,7 +177,7 @@ class Renewal:
 
     def __init__(self, copies: Copies) -> None:
         self.copies, histories, size = copies, copies.histories, copies.n_groups
-        gaps, codes, of_event = histories.gaps(), copies.codes, copies.event_codes
+        gaps, codes, of_event = histories.gaps(), copies.group_codes(), copies.event_codes
         vague = histories.left_open & (histories.opening == 0)
         has = histories.sizes > 0
         regular = np.ones(gaps.size, dtype=np.bool_)
@@ -203,7 +189,7 @@ class Renewal:
         with np.errstate(divide="ignore"):
             log = np.log(gaps)
         # logs of gaps and of tails with the group of each, by group, and where each group begins
-        ends = np.concatenate([[0], np.cumsum(per_group(tails, codes, size))]).astype(np.int64)
+        ends = offsets_of(per_group(tails, codes, size))
         self.times = (log, of_event, histories.offsets[copies.offsets]), (np.log(tail[tails]), codes[tails], ends)
         self.count, self.open = (per_group(some, of_event, size) for some in (regular, ~regular))
         self.sum_log = np.bincount(of_event[regular], log[regular], minlength=size)
@@ -232,7 +218,7 @@ class Renewal:
 
     def first_guess(self) -> FloatArray:
         """The exponential."""
-        hours = np.bincount(self.copies.codes, self.copies.histories.length, minlength=self.n_groups)
+        hours = np.bincount(self.copies.group_codes(), self.copies.histories.length, minlength=self.n_groups)
         with np.errstate(all="ignore"):
             log = np.log(hours / np.maximum(self.copies.events, 1))
         return np.stack([np.zeros_like(log), log], axis=1)

@@ -16,10 +16,10 @@ from scipy import special
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
-from relfit.numeric.grouped import per_group
 from relfit.numeric.levels import normal_quantile
 from relfit.numeric.newton import Maximum, maximise
 from relfit.numeric.poisson import poisson_interval
+from relfit.numeric.ragged import per_group
 from relfit.recurrence.histories import EventHistories, grouping, label_text
 from relfit.recurrence.likelihoods import Copies, LogLinear, PowerLaw, Renewal, differs
 from relfit.results import Interval, Result, key_columns
@@ -278,7 +278,7 @@ class _Fitted:
 
 def _constant(copies: Copies, model: str, level: float) -> _Fitted:
     n = copies.events.astype(np.float64)
-    hours = per_group(copies.histories.length, copies.codes, copies.n_groups)
+    hours = per_group(copies.histories.length, copies.group_codes(), copies.n_groups)
     low, high = poisson_interval(copies.events, level)
     watched = hours > 0.0
     with np.errstate(all="ignore"):
@@ -330,9 +330,9 @@ def _poisson(copies: Copies, model: str, level: float) -> _Fitted:
 def _alike(copies: Copies) -> tuple[BoolArray, FloatArray]:
     """Groups whose shape has an exact chi-square distribution, and its degrees of freedom."""
     histories, size = copies.histories, np.diff(copies.offsets)
-    complete = (histories.begin == 0.0) & (histories.end == copies.latest[copies.codes])
+    complete = (histories.begin == 0.0) & (histories.end == copies.latest[copies.group_codes()])
     cut = (histories.sizes > 0) & (histories.last_event() == histories.end)
-    whole_count, last = (per_group(values, copies.codes, copies.n_groups) for values in (complete, cut))
+    whole_count, last = (per_group(values, copies.group_codes(), copies.n_groups) for values in (complete, cut))
     exact = (whole_count == size) & ((last == 0) | (size == 1))
     return exact, 2.0 * np.maximum(copies.events - (last > 0), 1)
 

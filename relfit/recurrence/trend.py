@@ -264,7 +264,7 @@ def trend_tests(
     adjusted = np.stack([adjusted_p(p[:, i]) for i in range(len(tests))], axis=1)
     return TrendTests(
         groups, tuple(tests), statistic, p, adjusted, direction, status, 2 * counted.events, copies, counted.events,
-        np.bincount(codes, gaps.size, minlength=size).astype(np.int64),
+        np.bincount(codes, gaps.sizes, minlength=size).astype(np.int64),
         np.bincount(codes, counted.cut, minlength=size).astype(np.int64), laplace(counted, copies == 1)[0],
         *lasting(counted),
     )  # fmt: skip

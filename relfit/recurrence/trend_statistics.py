@@ -16,7 +16,7 @@ from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.independence.rank_nulls import inversions
 from relfit.numeric.batches import over_groups
 from relfit.numeric.compiled import njit
-from relfit.numeric.grouped import per_group
+from relfit.numeric.ragged import Ragged, offsets_of, per_group
 from relfit.recurrence.histories import EventHistories
 
 __all__ = ["LASTING_PARTS", "CountedEvents", "Gaps", "handbook", "laplace", "lasting", "lewis_robinson", "mann"]
@@ -49,7 +49,7 @@ class CountedEvents:
         """From histories in groups."""
         has, last = histories.sizes > 0, histories.last_event()
         cut = has & (last == histories.end)
-        history = histories.codes()
+        history = histories.group_codes()
         length = histories.length[history]
         counted = length > 0.0
         counted[histories.offsets[1:][cut] - 1] = False
@@ -135,7 +135,7 @@ def lasting(counted: CountedEvents) -> tuple[FloatArray, FloatArray, FloatArray]
 
 
 @dataclass(frozen=True)
-class Gaps:
+class Gaps(Ragged):
     """Complete gaps of each history."""
 
     gaps: FloatArray
@@ -150,22 +150,12 @@ class Gaps:
         complete = np.ones(gaps.size, dtype=np.bool_)
         vague = (histories.sizes > 0) & histories.left_open & (histories.opening == 0)
         complete[histories.offsets[:-1][vague]] = False
-        offsets = np.concatenate([[0], np.cumsum(histories.sizes - vague)]).astype(np.int64)
+        offsets = offsets_of(histories.sizes - vague)
         return cls(gaps[complete], offsets, codes, size)
-
-    @property
-    def size(self) -> IntArray:
-        """Gaps of each history."""
-        return np.diff(self.offsets)
-
-    @property
-    def history(self) -> IntArray:
-        """History of each gap."""
-        return np.repeat(np.arange(self.codes.size), self.size)
 
     def over(self, values: FloatArray) -> FloatArray:
         """Sum over the gaps of each history."""
-        return per_group(values, self.history, self.codes.size)
+        return per_group(values, self.group_codes(), self.codes.size)
 
     def pooled(self, values: FloatArray) -> FloatArray:
         """Sum over the histories of each group."""
@@ -174,9 +164,9 @@ class Gaps:
     def status(self, spread: BoolArray, alone: BoolArray) -> npt.NDArray[np.object_]:
         """Why a group has no test; `spread` tells which histories have gaps that differ."""
         out = np.full(self.groups, "ok", dtype=object)
-        out[self.pooled(((self.size >= 2) & spread).astype(np.float64)) == 0] = "constant"
+        out[self.pooled(((self.sizes >= 2) & spread).astype(np.float64)) == 0] = "constant"
         most = np.zeros(self.groups, dtype=np.int64)
-        np.maximum.at(most, self.codes, self.size)
+        np.maximum.at(most, self.codes, self.sizes)
         out[most < np.where(alone, 3, 2)] = "too_few"
         # all gaps after the first zero, and the first one not counted or the only one
         out[(most >= 2) & (self.pooled(self.over(self.gaps)) == 0.0)] = "one_instant"
@@ -185,7 +175,7 @@ class Gaps:
 
 def lewis_robinson(gaps: Gaps, alone: BoolArray) -> _Outcome:
     """The test of Lewis and Robinson."""
-    m, history = gaps.size.astype(np.float64), gaps.history
+    m, history = gaps.sizes.astype(np.float64), gaps.group_codes()
     mean = (gaps.over(gaps.gaps) / np.maximum(m, 1.0))[history]
     away = np.divide(gaps.gaps, mean, out=np.zeros_like(gaps.gaps), where=mean > 0.0) - 1.0
     from_middle = np.arange(gaps.gaps.size) - gaps.offsets[:-1][history] - 0.5 * (m[history] - 1.0)
@@ -226,7 +216,7 @@ def mann(gaps: Gaps, alone: BoolArray) -> _Outcome:
     """Mann's test."""
     rising, tied, ties = (np.zeros(gaps.codes.size) for _ in range(3))
     over_groups(gaps.offsets, lambda a, b: _inversions(gaps.gaps, gaps.offsets, rising, tied, ties, a, b))
-    m = gaps.size.astype(np.float64)
+    m = gaps.sizes.astype(np.float64)
     variance = (m * (m - 1.0) * (2.0 * m + 5.0) - tied) / 18.0
     status = gaps.status(variance > 0.0, alone)
     ok = status == "ok"

@@ -70,14 +70,13 @@ def _sections(result: CampaignResults) -> Iterator[dict[str, Any]]:
         else:
             yield _section("What matters", "", shown, {"Ranges": ranges.reset_index()})
     for label in [] if result.experiments[:2] == ["A", "B"] else result.experiments[:_MOST]:
-        cells = result.where(experiment=label).dropna(axis=1, how="all")
-        names = [str(name) for name in cells if name != "experiment"]
+        cells, names = result.where(experiment=label), result.varied(label)
         shown = [
             picture.of(title, draw.response_curve, result, experiment=label, relative=relative)
             for title, relative in (("Curve", False), ("Over its first value", True))
         ]
         if len(names) > 1 and min(cells[name].nunique() for name in names[:2]) > 1:
-            shown.append(picture.of("Map", draw.campaign_map, result, experiment=label))
+            shown.append(picture.of("Map", draw.campaign_map, result, column=names[0], row=names[1], experiment=label))
         table = result.of(experiment=label).drop(columns="experiment")
         yield _section(label or "All cells", "", shown, {"Cells": table})
 

@@ -20,8 +20,8 @@ from relfit.errors import ArgumentError
 from relfit.fitting import fit
 from relfit.fitting.condensing import condensed
 from relfit.lifedata import LifeData
-from relfit.numeric.grouped import sums
 from relfit.numeric.newton import derivatives, maximise
+from relfit.numeric.ragged import sums
 from relfit.results import Result, key_columns
 from relfit.tables import made_once
 from relfit.text import duration, percent

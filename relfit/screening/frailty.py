@@ -22,6 +22,7 @@ from relfit.numeric.counting import sum_within
 from relfit.numeric.levels import normal_quantile
 from relfit.numeric.newton import Maximum, maximise
 from relfit.numeric.ordering import alike
+from relfit.numeric.ragged import offsets_of, rows_of
 from relfit.screening.equal_nodes import equal_nodes_p
 from relfit.screening.frailty_results import RenewalModels
 
@@ -193,11 +194,10 @@ class _Lives:
 
     def _of(self, nodes: IntArray) -> _Lives:
         """Some of the nodes."""
-        sizes = np.diff(self.offsets)[nodes]
-        ends = np.cumsum(sizes)
-        rows = np.arange(ends[-1] if ends.size else 0) + np.repeat(self.offsets[nodes] - (ends - sizes), sizes)
+        rows = rows_of(self.offsets, nodes)
         return replace(
-            self, time=self.time[rows], entry=self.entry[rows], offsets=np.append(0, ends), code=self.code[nodes],
+            self, time=self.time[rows], entry=self.entry[rows], offsets=offsets_of(np.diff(self.offsets)[nodes]),
+            code=self.code[nodes],
             failed=self.failed[nodes], under_way=self.under_way[nodes], log=self.log[nodes], never=self.never[nodes],
             hours=self.hours[nodes],
         )  # fmt: skip

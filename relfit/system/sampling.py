@@ -13,6 +13,7 @@ import pandas as pd
 
 from relfit.arrays import Durations, FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError
+from relfit.numeric.ragged import Ragged, offsets_of
 from relfit.results import Result
 from relfit.system.checked_nodes import Component, duration_array
 from relfit.system.first_k import CELLS, FailureRule
@@ -68,7 +69,7 @@ def _times(
 # ------------------------------------------------------------------- sequences
 
 
-class Sequences(Result):
+class Sequences(Result, Ragged):
     """Failures of a system in order of time, one sequence after the other.
 
     Attributes
@@ -97,12 +98,12 @@ class Sequences(Result):
     @property
     def n_sequences(self) -> int:
         """Number of sequences."""
-        return int(self.offsets.size - 1)
+        return self.n_groups
 
     @property
     def counts(self) -> IntArray:
         """Failures in each sequence."""
-        return np.diff(self.offsets)
+        return self.sizes
 
     def __len__(self) -> int:
         return int(self.times.size)
@@ -125,7 +126,7 @@ class Sequences(Result):
         """One row per failure: sequence, time in hours, node, its position, and the hours that it had worked."""
         return pd.DataFrame(
             {
-                "sequence": np.repeat(np.arange(self.n_sequences), self.counts),
+                "sequence": self.group_codes(),
                 "time": self.times,
                 "node": self.names[self.nodes],
                 "position": self.nodes,
@@ -166,7 +167,7 @@ def sequences(
         rows, *rest = renewals.until(end) if failures is None else renewals.first(failures)
         parts.append((rows + first, *rest))  # type: ignore[arg-type]
     rows, times, nodes, worked = (np.concatenate(p) for p in zip(*parts, strict=True))
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=size))]).astype(np.int64)
+    offsets = offsets_of(np.bincount(rows, minlength=size))
     return Sequences(times, nodes, worked, offsets, names, end)
 
 

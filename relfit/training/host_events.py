@@ -6,7 +6,7 @@ import math
 
 from relfit.arrays import IntArray
 from relfit.simulation.engine.random_streams import below
-from relfit.simulation.engine.records import compiled, entry, inlined, merged
+from relfit.simulation.engine.records import entry, inlined, merged, part
 from relfit.training import cluster_state as at
 from relfit.training.cluster_lists import ask, n_active, standbys_of, take_first
 from relfit.training.cluster_state import ClusterState, JobRecord
@@ -16,7 +16,7 @@ from relfit.training.server_moves import active_server, join, leave, log_change,
 __all__ = ["acquire", "candidates", "enter", "look_for_hosts", "recover", "release", "stop_run", "take_in_order"]
 
 
-@compiled
+@part
 def enter(state: ClusterState, job: JobRecord, phase: int, until: float) -> None:
     """Begin another phase of a job; the time since the last one began goes to its account (running has its own)."""
     now = state.cluster.now
@@ -33,7 +33,7 @@ def recover(state: ClusterState, job: JobRecord) -> None:
     enter(state, job, at.RECOVERING, state.cluster.now + state.options.recovery_time)
 
 
-@compiled
+@part
 def release(state: ClusterState, job: JobRecord) -> None:
     """Let all servers of a job go idle."""
     while n_active(state, job) > 0:
@@ -43,14 +43,14 @@ def release(state: ClusterState, job: JobRecord) -> None:
     _release_standbys(state, job)
 
 
-@compiled
+@part
 def _release_standbys(state: ClusterState, job: JobRecord) -> None:
     standbys = standbys_of(state, job)
     while standbys.length > 0:
         set_state(state, take_first(state, standbys), at.IDLE)
 
 
-@compiled
+@part
 def look_for_hosts(state: ClusterState, job: JobRecord) -> None:
     """Begin host selection over all idle servers of the working pool and the job's own."""
     if state.options.return_borrowed == at.AT_SELECTION:
@@ -86,7 +86,7 @@ def _has(state: ClusterState, job: JobRecord) -> int:
     return n_active(state, job) + standbys_of(state, job).length
 
 
-@compiled
+@part
 def acquire(state: ClusterState, job: JobRecord) -> None:
     """Go on looking: preempt a spare server, go on with fewer, take from jobs of lower priority, or stall."""
     cluster, held = state.cluster, state.cluster.held
@@ -140,7 +140,7 @@ def _take_from_lower(state: ClusterState, job: JobRecord) -> bool:
     return False
 
 
-@compiled
+@part
 def _choose(state: ClusterState, job: JobRecord) -> None:
     if state.options.random_hosts:
         _settle(state, job, _take_at_random(state, job, _list_candidates(state, job)))
@@ -148,7 +148,7 @@ def _choose(state: ClusterState, job: JobRecord) -> None:
         ask(state, at.HOSTS, 0, job.number)
 
 
-@compiled
+@part
 def _list_candidates(state: ClusterState, job: JobRecord) -> int:
     """Write the idle servers into the list of choice; borrowed ones that are not needed may go back; how many."""
     state.cluster.quiet = True
@@ -208,7 +208,7 @@ def _swap(choice: IntArray, i: int, k: int) -> None:
     choice[i], choice[k] = choice[k], choice[i]
 
 
-@compiled
+@part
 def _settle(state: ClusterState, job: JobRecord, first: int) -> None:
     """Begin the time of a selection; idle servers from `first` on in the list of choice stand by."""
     for i in range(first, first + min(job.standbys, state.cluster.held[at.IDLE])):
@@ -238,7 +238,7 @@ def take_in_order(state: ClusterState, job: JobRecord) -> None:
     _settle(state, job, first)
 
 
-@compiled
+@part
 def stop_run(state: ClusterState, job: JobRecord) -> float:
     """End a stretch of running now: what it computed, what of that is lost, what was saved; minutes that it lasted.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
-from relfit.simulation.engine.records import compiled, entry, inlined
+from relfit.simulation.engine.records import entry, inlined, part
 from relfit.simulation.engine.time_tables import hazard_at
 from relfit.training import cluster_state as at
 from relfit.training.cluster_state import ClusterState, ServerRecord
@@ -140,7 +140,7 @@ RetirementRule = Callable[[Server, float], bool]
 """A repaired server and the minute in, whether it is retired out."""
 
 
-@compiled
+@part
 def retires(state: ClusterState, server: ServerRecord) -> bool:
     """Whether the built-in rule retires a repaired server."""
     if state.options.retirement == at.THRESHOLD:

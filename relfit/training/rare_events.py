@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from relfit.simulation.engine.event_heap import put
 from relfit.simulation.engine.random_streams import below, exponential
-from relfit.simulation.engine.records import compiled, entry, merged
+from relfit.simulation.engine.records import entry, merged, part
 from relfit.training import cluster_state as at
 from relfit.training.cluster_lists import add_last, events_of, n_active, rack_is_down, standbys_of, take_first
 from relfit.training.cluster_state import ClusterState, JobRecord
@@ -37,20 +37,20 @@ def rare_event(state: ClusterState) -> None:
         _corruption_is_found(state, state.jobs[number])
 
 
-@compiled
+@part
 def _plan(state: ClusterState, kind: int, time: float) -> None:
     """Plan an event of no server or rack: their kinds have numbers after those of the racks."""
     put(events_of(state), len(state.servers) + state.options.n_racks + kind, time, kind)
 
 
-@compiled
+@part
 def _plan_rack_failure(state: ClusterState) -> None:
     if state.options.rack_failure_rate > 0.0:
         wait = exponential(state.cluster.streams, at.RACKS) / (state.options.rack_failure_rate * state.options.n_racks)
         _plan(state, at.RACK_FAILS, state.cluster.now + wait)
 
 
-@compiled
+@part
 def _plan_cluster_failure(state: ClusterState) -> None:
     if state.options.cluster_failure_rate > 0.0:
         wait = exponential(state.cluster.streams, at.CLUSTER) / state.options.cluster_failure_rate

@@ -6,7 +6,7 @@ import math
 
 from relfit.simulation.engine.event_heap import put
 from relfit.simulation.engine.random_streams import exponential, uniform
-from relfit.simulation.engine.records import compiled, entry, merged
+from relfit.simulation.engine.records import entry, merged, part
 from relfit.simulation.engine.time_tables import time_at
 from relfit.training import cluster_state as at
 from relfit.training.cluster_lists import add_last, ask, events_of, rack_is_down, standbys_of, take_first
@@ -19,7 +19,7 @@ __all__ = ["auto_ends", "finish_repair", "give_back", "manual_ends", "shift_end"
 _DAY = 1440.0
 
 
-@compiled
+@part
 def submit(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
     """Send a server that left a job to repair."""
     server.home = job.number
@@ -33,7 +33,7 @@ def submit(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
         _begin_auto(state, server)
 
 
-@compiled
+@part
 def _begin_auto(state: ClusterState, server: ServerRecord) -> None:
     state.cluster.auto_busy += 1
     options, hazard = state.options, exponential(state.cluster.streams, at.AUTO_TIME)
@@ -42,7 +42,7 @@ def _begin_auto(state: ClusterState, server: ServerRecord) -> None:
     put(events_of(state), server.number, state.cluster.now + time, at.AUTO_END)
 
 
-@compiled
+@part
 def _begin_manual(state: ClusterState, server: ServerRecord) -> None:
     state.cluster.manual_busy += 1
     options, hazard = state.options, exponential(state.cluster.streams, at.MANUAL_TIME)
@@ -101,7 +101,7 @@ def manual_ends(state: ClusterState, server: ServerRecord) -> None:
     _repaired(state, server, uniform(state.cluster.streams, at.OUTCOME) >= state.options.manual_repair_fail_prob)
 
 
-@compiled
+@part
 def _repaired(state: ClusterState, server: ServerRecord, success: bool) -> None:
     """What a repair mends, and whether the server is retired after it."""
     job = state.jobs[server.home]
@@ -120,7 +120,7 @@ def _repaired(state: ClusterState, server: ServerRecord, success: bool) -> None:
         finish_repair(state, server, retires(state, server))
 
 
-@compiled
+@part
 def finish_repair(state: ClusterState, server: ServerRecord, retire: bool) -> None:
     """Retire a repaired server, or give it back."""
     if not retire:
@@ -134,7 +134,7 @@ def finish_repair(state: ClusterState, server: ServerRecord, retire: bool) -> No
     wake(state)
 
 
-@compiled
+@part
 def give_back(state: ClusterState, server: ServerRecord) -> None:
     """A server is available: as a standby where one is missing, else idle in the working pool or back with the spares.
 
@@ -166,7 +166,7 @@ def _refill_standbys(state: ClusterState, server: ServerRecord) -> bool:
     return False
 
 
-@compiled
+@part
 def to_spares(state: ClusterState, server: ServerRecord) -> None:
     """Put a server into the spare pool."""
     if server.lent == at.BORROWED:
@@ -176,7 +176,7 @@ def to_spares(state: ClusterState, server: ServerRecord) -> None:
     set_state(state, server, at.SPARE)
 
 
-@compiled
+@part
 def wake(state: ClusterState) -> None:
     """Let stalled jobs look again."""
     state.cluster.repaired_since = True

@@ -10,7 +10,7 @@ import numpy as np
 
 from relfit.arrays import FloatArray
 from relfit.calibration import FittedFamily
-from relfit.errors import DataError
+from relfit.errors import ArgumentError, DataError
 from relfit.families.distribution import Distribution
 from relfit.families.lognormal import Lognormal
 from relfit.families.weibull import Weibull
@@ -240,6 +240,10 @@ def _select(state: ClusterState, policy: HostSelection) -> None:
     columns = {name: servers[name].copy() for name in ("rack", "failures", "age", "score")}
     view = Servers(**columns, borrowed=servers["lent"] == at.BORROWED, idle=servers["state"] == at.IDLE)
     keys = np.asarray(policy(view, float(state.cluster.now)), dtype=np.float64)
+    if keys.shape != view.idle.shape:
+        raise ArgumentError(
+            f"the host selection gives keys of shape {keys.shape}", remedy=f"give {len(servers)}, one per server"
+        )
     able[:] = able[np.argsort(keys[able], kind="stable")]
     take_in_order(state, job)
 

@@ -11,7 +11,7 @@ import math
 
 from relfit.simulation.engine.event_heap import EventHeap, put, remove
 from relfit.simulation.engine.random_streams import below, exponential, uniform
-from relfit.simulation.engine.records import compiled, inlined
+from relfit.simulation.engine.records import inlined, part
 from relfit.simulation.engine.time_tables import time_at
 from relfit.training import cluster_state as at
 from relfit.training.cluster_lists import add_last, roster_of, standbys_of
@@ -23,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@compiled
+@part
 def log_change(state: ClusterState, server: int, job: int, before: int, after: int) -> None:
     """Write a change into the trace."""
     change = state.trace[state.cluster.changes]
@@ -43,7 +43,7 @@ def set_state(state: ClusterState, server: ServerRecord, new: int) -> None:
         server.traced = new
 
 
-@compiled
+@part
 def log_changes(state: ClusterState) -> None:
     """Write what changed while the trace was quiet, as servers that a selection released and took again did not."""
     state.cluster.quiet = False
@@ -55,7 +55,7 @@ def log_changes(state: ClusterState) -> None:
                 server.traced = server.state
 
 
-@compiled
+@part
 def draw_life(state: ClusterState, bad: bool) -> float:
     """Minutes of running until a new server fails."""
     options, hazard = state.options, exponential(state.cluster.streams, at.LIFE)
@@ -78,7 +78,7 @@ def _set_place(roster: EventHeap, place: int, number: int) -> None:
     roster.place[number] = place
 
 
-@compiled
+@part
 def join(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
     """Let a server run a job."""
     server.job = job.number
@@ -100,7 +100,7 @@ def join(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
     _set_place(roster, place, server.number)
 
 
-@compiled
+@part
 def leave(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
     """Take an active server off its job; its state stays to be set."""
     credit(state, job, server)
@@ -138,7 +138,7 @@ def credit(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
     server.credited = job.credits
 
 
-@compiled
+@part
 def new_life(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
     """Let an active server that failed and stays begin another life."""
     server.age, server.joined = 0.0, job.clock
@@ -146,7 +146,7 @@ def new_life(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
         put(roster_of(state, job), server.number, job.clock + draw_life(state, server.bad))
 
 
-@compiled
+@part
 def change_class(state: ClusterState, server: ServerRecord, bad: bool) -> None:
     """Make a server bad or good; what remains of its life shrinks or grows by the factor between the classes."""
     if server.bad == bad:
@@ -169,7 +169,7 @@ def change_class(state: ClusterState, server: ServerRecord, bad: bool) -> None:
     _set_place(roster, edge, server.number)
 
 
-@compiled
+@part
 def next_failure(state: ClusterState, job: JobRecord) -> float:
     """Minutes of running until a server of a job fails; `JobRecord.next_failed` is that server."""
     options, streams, roster = state.options, state.cluster.streams, roster_of(state, job)

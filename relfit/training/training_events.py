@@ -9,7 +9,7 @@ import math
 
 from relfit.simulation.engine.event_heap import pop
 from relfit.simulation.engine.random_streams import below, exponential, uniform
-from relfit.simulation.engine.records import compiled, entry, merged
+from relfit.simulation.engine.records import entry, merged, part
 from relfit.simulation.engine.time_tables import hazard_at, time_at
 from relfit.training import cluster_state as at
 from relfit.training.cluster_lists import ask, events_of, n_active, roster_of, standbys_of, take_first
@@ -174,7 +174,7 @@ def _resume(state: ClusterState, job: JobRecord) -> None:
     plan_end(state, job)
 
 
-@compiled
+@part
 def plan_end(state: ClusterState, job: JobRecord) -> None:
     """When, and by what, the stretch of running ends."""
     ran = state.cluster.now - job.began  # above zero where servers changed their class on the way

@@ -10,6 +10,7 @@ import pandas as pd
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import DataError
+from relfit.numeric.ragged import Ragged, offsets_of
 from relfit.results import Result
 from relfit.text import count, number
 from relfit.workloads.generator import Generator, numbered
@@ -24,7 +25,7 @@ _WEEK, _DAY = 168, 24
 
 
 @dataclass(frozen=True)
-class Quantiles:
+class Quantiles(Ragged):
     """A distribution by its quantiles, straight lines between them; several in one table, one after the other."""
 
     values: FloatArray
@@ -42,17 +43,17 @@ class Quantiles:
             position = np.clip(level * ordered.size - 0.5, 0.0, ordered.size - 1.0)
             values.append(np.interp(position, np.arange(ordered.size), ordered))
             levels.append(level)
-        offsets = np.concatenate([[0], np.cumsum([part.size for part in values])]).astype(np.int64)
+        offsets = offsets_of([part.size for part in values])
         return cls(np.concatenate(values), np.concatenate(levels), offsets)
 
     def draw(self, which: IntArray, rng: np.random.Generator) -> FloatArray:
         """One value from the distribution of each number in `which`."""
         result, uniform = np.empty(which.size), rng.random(which.size)
         order = np.argsort(which, kind="stable")
-        bounds = np.searchsorted(which[order], np.arange(self.offsets.size))
-        for k in range(self.offsets.size - 1):  # a class of jobs a turn: some dozens
+        bounds = np.searchsorted(which[order], np.arange(self.n_groups + 1))
+        for k in range(self.n_groups):  # a class of jobs a turn: some dozens
             rows = order[bounds[k] : bounds[k + 1]]
-            part = slice(self.offsets[k], self.offsets[k + 1])
+            part = self.part(k)
             result[rows] = np.interp(uniform[rows], self.levels[part], self.values[part])
         return result
 

@@ -67,7 +67,7 @@ def read(
     table = rows_of(content)
     named = _named(table, columns or {})
     zone, rejections = check_zone(timezone), table.rejections
-    ours = tuple(table.header)[: len(_OURS)] == _OURS  # by `relfit.write_workload`, whose texts are guarded
+    ours = tuple(table.header)[: len(_OURS)] == _OURS  # by `relfit.workloads.write_workload`, whose texts are guarded
 
     def column(what: str) -> npt.NDArray[np.object_] | None:
         if what not in named:

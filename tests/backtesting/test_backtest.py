@@ -51,7 +51,7 @@ def log() -> rf.FailureLog:
 
 
 @pytest.fixture(scope="module")
-def tested(log: rf.FailureLog) -> rf.Backtest:
+def tested(log: rf.FailureLog) -> rf.backtesting.Backtest:
     return rf.backtest(log, sizes=(1, 4), every="60d")
 
 
@@ -90,7 +90,7 @@ def test_a_short_log_is_told_what_to_do(log: rf.FailureLog) -> None:
 # ------------------------------------------------------------------------ leakage
 
 
-def test_nothing_of_the_future_is_known(log: rf.FailureLog, tested: rf.Backtest) -> None:
+def test_nothing_of_the_future_is_known(log: rf.FailureLog, tested: rf.backtesting.Backtest) -> None:
     other = rf.backtest(fleet(1, after=3.0), sizes=(1, 4), every="60d")
     keys = ["part", "of", "name", "horizon", "size", "length", "origin"]
     said = ["predicted", "low", "high", "count_1", "every"]
@@ -113,7 +113,7 @@ def test_nothing_of_the_future_is_known(log: rf.FailureLog, tested: rf.Backtest)
 # ------------------------------------------------------------------------- scores
 
 
-def test_forecasts_are_those_of_forecast(log: rf.FailureLog, tested: rf.Backtest) -> None:
+def test_forecasts_are_those_of_forecast(log: rf.FailureLog, tested: rf.backtesting.Backtest) -> None:
     rows = tested.table[(tested.table["of"] == "all") & (tested.table["horizon"] == 30 * DAY)]
     row = rows.iloc[2]
     ahead = rf.forecast(log.between(None, row["origin"]), "30d", level=0.9).total.iloc[0]
@@ -122,7 +122,7 @@ def test_forecasts_are_those_of_forecast(log: rf.FailureLog, tested: rf.Backtest
     assert row["high"] == pytest.approx(ahead["failures_high"], abs=1.0)
 
 
-def test_scores_by_hand(log: rf.FailureLog, tested: rf.Backtest) -> None:
+def test_scores_by_hand(log: rf.FailureLog, tested: rf.backtesting.Backtest) -> None:
     at = starts(log)
     for row in tested.table[tested.table["of"] == "all"].to_dict("records"):
         now, wide = hours(row["origin"]), row["horizon"]
@@ -145,7 +145,7 @@ def test_scores_by_hand(log: rf.FailureLog, tested: rf.Backtest) -> None:
             assert row[f"crps_{i}"] == pytest.approx(crps, rel=0.03)
 
 
-def test_parts_and_stock_by_hand(log: rf.FailureLog, tested: rf.Backtest) -> None:
+def test_parts_and_stock_by_hand(log: rf.FailureLog, tested: rf.backtesting.Backtest) -> None:
     at, cause = starts(log), log.events["cause"].to_numpy(object)
     rack = log.events["node"].astype(str).str[1:].astype(int).to_numpy() // 10
     for row in tested.table[tested.table["of"].isin(["cause", "rack", "stock"])].to_dict("records"):
@@ -160,7 +160,7 @@ def test_parts_and_stock_by_hand(log: rf.FailureLog, tested: rf.Backtest) -> Non
             assert row["score"] == float(seen > row["predicted"])
 
 
-def test_jobs_by_hand(log: rf.FailureLog, tested: rf.Backtest) -> None:
+def test_jobs_by_hand(log: rf.FailureLog, tested: rf.backtesting.Backtest) -> None:
     """One node for 24 hours: every 20 minutes of the next quarter, and of the 180 days before."""
     begin, end = starts(log), ((log.events["end"] - EPOCH) / pd.Timedelta(hours=1)).to_numpy(dtype=float)
     node = log.events["node"].astype(str).str[1:].astype(int).to_numpy()
@@ -185,7 +185,7 @@ def test_jobs_by_hand(log: rf.FailureLog, tested: rf.Backtest) -> None:
         assert row["count_1"] == pytest.approx(through(max(now - 180 * DAY, 0.0), now - DAY), abs=0.006)
 
 
-def test_ranking_by_hand(log: rf.FailureLog, tested: rf.Backtest) -> None:
+def test_ranking_by_hand(log: rf.FailureLog, tested: rf.backtesting.Backtest) -> None:
     at = starts(log)
     node = log.events["node"].astype(str).str[1:].astype(int).to_numpy()
     rows = tested.table[tested.table["of"].isin(["ranking", "first"])]
@@ -258,7 +258,7 @@ def test_a_wrong_model_is_seen(log: rf.FailureLog, monkeypatch: pytest.MonkeyPat
     assert "intervals held" in wrong.refuted("forecasts")
 
 
-def test_agrees_is_said_only_where_the_bias_is_small(tested: rf.Backtest) -> None:
+def test_agrees_is_said_only_where_the_bias_is_small(tested: rf.backtesting.Backtest) -> None:
     (text,) = tested.sentences("jobs")
     assert "agrees with the log" in text
     jobs = tested.table["part"] == "jobs"
@@ -270,7 +270,7 @@ def test_agrees_is_said_only_where_the_bias_is_small(tested: rf.Backtest) -> Non
     assert replace(tested, table=off).refuted("jobs")
 
 
-def test_summary_by_hand(tested: rf.Backtest) -> None:
+def test_summary_by_hand(tested: rf.backtesting.Backtest) -> None:
     rows = tested.table[(tested.table["of"] == "all") & (tested.table["horizon"] == 30 * DAY)]
     line = tested.of("forecasts").iloc[0]
     assert line["against_1"] == pytest.approx(rows["score"].sum() / rows["score_1"].sum())
@@ -338,7 +338,7 @@ def test_progress_and_fast_jobs(log: rf.FailureLog) -> None:
 # ------------------------------------------------------------------------- figures
 
 
-def test_figures_show_the_numbers_of_the_table(tested: rf.Backtest) -> None:
+def test_figures_show_the_numbers_of_the_table(tested: rf.backtesting.Backtest) -> None:
     ax = rf.plot(tested, Figure().add_subplot())
     rows = tested.table[(tested.table["of"] == "all") & (tested.table["horizon"] == 30 * DAY)]
     drawn = np.concatenate([line.get_ydata() for line in ax.lines[1:]])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.batch import CalibratedFailures, Saving, read_batch_config, simulate_batch, simulate_classes
-from relfit.batch.failure_source import FailureStream
+from relfit.batch import CalibratedFailures, NodeClass, Saving, read_batch_config, simulate_batch
+from relfit.batch.failure_processes import FailureStream
 from relfit.calibration import Parameters
 from relfit.calibration.files import write_parameters
 from relfit.workloads import Workload
@@ -92,12 +92,12 @@ def test_a_run_with_calibrated_failures_goes_on_as_it_was(tmp_path: Path) -> Non
     source = CalibratedFailures(parameters=KNOWN, nodes_per_rack=16)
     path = tmp_path / "state.npz"
     saving = Saving(path=path, every_simulated="500h", keep=1)
-    for simulate, nodes in ((simulate_batch, 256), (simulate_classes, {"a": 150, "b": 106})):
+    for nodes in (256, [NodeClass(name="a", nodes=150), NodeClass(name="b", nodes=106)]):
         given = {"failures": source, "rng": 5, "keep": "nodes"}
-        whole = simulate(jobs, nodes, **given)
-        simulate(jobs, nodes, saving=saving, **given)
+        whole = simulate_batch(jobs, nodes, **given)
+        simulate_batch(jobs, nodes, saving=saving, **given)
         (file,) = tmp_path.glob("state-*.npz")
-        again = rf.resume_batch(file)
+        again = rf.batch.resume_batch(file)
         assert whole.counts["kills"] > 10
         assert again.log.tobytes() == whole.log.tobytes()
         assert again.jobs.equals(whole.jobs)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import relfit as rf
-from relfit.batch import NodeFailures, Saving, SystemFailures, simulate_batches, simulate_classes
+from relfit.batch import NodeClass, NodeFailures, Saving, SystemFailures, simulate_batches
 from relfit.batch import batch_driver as driver
 from relfit.cli.app import main
 from relfit.errors import DataError
@@ -40,7 +40,7 @@ def test_what_cannot_end_is_said_before_it_runs(monkeypatch, failures):
         rf.simulate_batch(jobs_of((1, 10), (32, 214)), failures=failures)
     classes = jobs_of((1, 10), (32, 214), node_class=["cpu", "gpu"])
     with pytest.raises(DataError, match=r"job 2 has 32 nodes"):
-        simulate_classes(classes, {"cpu": 8, "gpu": 56}, failures=failures)
+        rf.simulate_batch(classes, [NodeClass(name="cpu", nodes=8), NodeClass(name="gpu", nodes=56)], failures=failures)
     with pytest.raises(DataError, match=r"hardly ever end"):
         simulate_batches(jobs_of((1, 10), (32, 214)), n_runs=2, failures=failures)
 

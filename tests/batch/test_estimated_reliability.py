@@ -7,13 +7,13 @@ import pytest
 from scipy import optimize
 
 from relfit.batch import EstimatedReliability, ReplayedFailures
-from relfit.batch.engine_state import LOG
+from relfit.batch.engine_state import LINE
 
 HOUR = 3600.0
 HISTORY = ReplayedFailures(
     np.array([30.0, 55.0, 140.0, 200.0, 260.0]) * HOUR, np.array([0, 0, 1, 0, 0]), np.full(5, 2.0) * HOUR
 )
-NONE = np.zeros(0, dtype=LOG)
+NONE = np.zeros(0, dtype=LINE)
 
 
 def test_weibull_of_a_node_with_failures() -> None:
@@ -34,7 +34,7 @@ def test_weibull_of_a_node_with_failures() -> None:
 
 
 def test_exponential_goes_on_with_the_log() -> None:
-    line = np.zeros(1, dtype=LOG)
+    line = np.zeros(1, dtype=LINE)
     line["kind"], line["time"], line["until"], line["node"] = 3, 310 * HOUR, 312 * HOUR, 2
     known = EstimatedReliability(family="exponential", history=HISTORY, since=0.0)
     shape, scale = known.parameters(3, line, 300 * HOUR, 400 * HOUR)

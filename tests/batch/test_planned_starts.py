@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import relfit as rf
-from relfit.batch import Reservation
+from relfit.batch import Reservation, Scheduler
 from relfit.errors import ArgumentError
 from relfit.workloads import Workload
 from tests.batch.random_cases import random_failures, random_workload, slow_jobs
@@ -42,7 +42,7 @@ def run_both(seed):
             zip(failures.time.tolist(), failures.node.tolist(), failures.repair.tolist(), strict=True)
         )
     run = rf.simulate_batch(
-        workload, scheduler=scheduler, fixed_nodes=fixed, failures=failures, keep="nodes",
+        workload, scheduler=Scheduler(name=scheduler, fixed_nodes=fixed), failures=failures, keep="nodes",
         reservations=[Reservation(f"{start}s", f"{end}s", nodes) for start, end, nodes in rows],
     )  # fmt: skip
     slow = SlowPlanner(
@@ -100,7 +100,7 @@ FIRST_FIVE = list(zip(START, [0, 2, 5, 0, 2], LENGTH, WIDTH, strict=True))
     ],
 )
 def test_the_seven_jobs_of_figures_1_and_2(fixed, last_two, makespan):
-    run = rf.simulate_batch(figures_1_and_2(), fixed_nodes=fixed, keep="nodes")
+    run = rf.simulate_batch(figures_1_and_2(), scheduler=Scheduler(fixed_nodes=fixed), keep="nodes")
     expected = [*FIRST_FIVE, *last_two]
     assert run.jobs["starting_time"].tolist() == [start for start, *_ in expected]
     assert run.jobs["backfilled"].tolist() == [False] * 6 + [not fixed]

@@ -89,11 +89,11 @@ def test_figures() -> None:
 
 
 @pytest.fixture(scope="module")
-def jobs() -> rf.Workload:
+def jobs() -> rf.workloads.Workload:
     return rf.workloads.TwoStage(32, load=0.9, widest=8).sample(300, rng=5)
 
 
-def test_cells_are_single_simulations(jobs: rf.Workload) -> None:
+def test_cells_are_single_simulations(jobs: rf.workloads.Workload) -> None:
     sweep = sweep_repairs(jobs, "50h", rates=[1.0, 4.0], repairs=["1min", "2D"], n_runs=3, rng=7)
     for run, seed in enumerate(np.random.SeedSequence(7).generate_state(3)):
         for i, rate in enumerate((1.0, 4.0)):
@@ -105,7 +105,7 @@ def test_cells_are_single_simulations(jobs: rf.Workload) -> None:
     assert np.array_equal(one.waits, sweep.waits)
 
 
-def test_cells_share_their_failures(jobs: rf.Workload) -> None:
+def test_cells_share_their_failures(jobs: rf.workloads.Workload) -> None:
     """Twice the rate: the same nodes, at half the times; twice the repair: the same failures."""
     outages = [
         simulate_batch(jobs, failures=SystemFailures(mtbf=mtbf, repair=repair), rng=5, keep="attempts").outages
@@ -143,7 +143,7 @@ def test_lines_of_the_map_are_named_on_its_scale() -> None:
     assert not ax.texts  # none of them lies on another, or on the lines
 
 
-def test_bad_arguments(jobs: rf.Workload) -> None:
+def test_bad_arguments(jobs: rf.workloads.Workload) -> None:
     for wrong in ({"rates": [2.0, 1.0]}, {"repairs": ["1h", "1h"]}, {"n_runs": 0}, {"rates": []}):
         with pytest.raises(rf.ArgumentError):
             sweep_repairs(jobs, "50h", **wrong)

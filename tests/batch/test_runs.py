@@ -14,11 +14,14 @@ from hypothesis import strategies as st
 
 import relfit as rf
 from relfit.batch import (
+    Allocation,
+    Cluster,
     EstimatedReliability,
     GroupFailures,
     NodeFailures,
     ReplayedFailures,
     Saving,
+    Scheduler,
     SystemFailures,
     simulate_batches,
 )
@@ -93,7 +96,7 @@ def test_a_job_goes_on_from_its_last_complete_checkpoint():
     assert run.jobs["waste"][0] == 80.0 - 70.0
     assert run.jobs["overhead"][0] == 10.0 + 7.0 + 5.0
     best = rf.simulate_batch(
-        Workload([1], [0.0], [2], [1e5], [1e6], 8), checkpoint=Checkpoint(None, "72s", "0s"), system_mtbf="10h"
+        Workload([1], [0.0], [2], [1e5], [1e6], 8), Cluster(mtbf="10h"), checkpoint=Checkpoint(None, "72s", "0s")
     )
     every = np.sqrt(2 * 72 * 36_000 * 8 / 2) - 72
     assert best.jobs["finish_time"][0] == 1e5 + 72 * np.floor(1e5 / every)
@@ -134,8 +137,9 @@ def test_node_time_adds_up(seed, scheduler, policy, requeue):
     workload = random_workload(rng)
     policy = "first_fit" if scheduler == "conservative" else policy
     run = rf.simulate_batch(
-        workload, scheduler=scheduler, failures=random_failures(rng, workload.n_nodes), requeue=requeue,
-        allocation=policy, reliability=Weibull(0.7, 1000.0), racks=3, keep="nodes",
+        workload, Cluster(nodes_per_rack=3), Scheduler(name=scheduler, requeue=requeue),
+        failures=random_failures(rng, workload.n_nodes),
+        allocation=Allocation(policy=policy, reliability=Weibull(0.7, 1000.0)), keep="nodes",
     )  # fmt: skip
     attempts, outages = run.attempts, run.outages
     used = [
@@ -167,8 +171,9 @@ def test_policies_take_the_nodes_that_they_should():
     jobs = Workload([1, 2], [0.0, 1.0], [2, 1], [10.0, 90_000.0], [10.0, 90_000.0], 6)
     nodes = Weibull(np.ones(6), np.array([10.0, 20.0, 90.0, 30.0, 80.0, 70.0]))
 
-    def taken(policy, workload=jobs, **more):
-        run = rf.simulate_batch(workload, allocation=policy, reliability=nodes, keep="nodes", **more)
+    def taken(policy, workload=jobs, racks=None):
+        allocation = Allocation(policy=policy, reliability=nodes)
+        run = rf.simulate_batch(workload, Cluster(racks=racks), allocation=allocation, keep="nodes")
         return run.attempts["spans"].tolist()
 
     assert taken("first_fit") == [((0, 2),), ((2, 1),)]
@@ -186,15 +191,15 @@ def test_ra_opt_takes_as_many_nodes_as_best_size_says():
     work = 3600.0 * 1000.0
     jobs = Workload([1], [0.0], [3], [work], [np.inf], 20)
     for law in (Amdahl(0.895), Gustafson(0.3)):
-        run = rf.simulate_batch(
-            jobs, scheduler="fcfs", allocation="ra_opt", speedup=law, reliability=Weibull(np.ones(20), scales)
-        )
+        policy = Allocation(policy="ra_opt", speedup=law, reliability=Weibull(np.ones(20), scales))
+        run = rf.simulate_batch(jobs, scheduler="fcfs", allocation=policy)
         best = rf.jobs.ra_opt(rf.System(Weibull(np.ones(20), scales)), "1000h", law).best
         assert run.jobs["nodes"][0] == best
         assert run.jobs["finish_time"][0] == pytest.approx(work / float(law.speedup(best)))
     everything = rf.simulate_batch(
-        jobs, scheduler="fcfs", allocation="all", speedup=Amdahl(0.895), failures=ReplayedFailures([1.0], [2], [60.0])
-    )
+        jobs, scheduler="fcfs", allocation=Allocation(policy="all", amdahl=0.895),
+        failures=ReplayedFailures([1.0], [2], [60.0]),
+    )  # fmt: skip
     assert everything.jobs[["nodes", "starting_time"]].iloc[0].tolist() == [20, 61.0]
 
 
@@ -204,13 +209,13 @@ def test_parameters_are_estimated_from_the_failures_so_far():
     history = ReplayedFailures(*np.array(sorted(rows)).T[:2], np.zeros(len(rows)))
     history = ReplayedFailures(history.time, history.node.astype(int), history.repair)
     estimate = EstimatedReliability(family="exponential", history=history, since=0.0)
-    shape, scale = estimate.parameters(3, np.zeros(0, dtype=rf.batch.engine_state.LOG), 3.6e6, 3.6e6)
+    shape, scale = estimate.parameters(3, np.zeros(0, dtype=rf.batch.engine_state.LINE), 3.6e6, 3.6e6)
     assert shape.tolist() == [1.0, 1.0, 1.0]
     assert scale.tolist() == pytest.approx([3.6e6 / 99, 1.8e6, np.inf])
     jobs = poisson_jobs(rng, 500, 1 / 400, 3000.0, 30, 3)
     run = rf.simulate_batch(
-        jobs, failures=NodeFailures(life=Weibull(0.7, 60.0), repair="1h"), allocation="ras",
-        reliability=EstimatedReliability(every="10h"),
+        jobs, failures=NodeFailures(life=Weibull(0.7, 60.0), repair="1h"),
+        allocation=Allocation(policy="ras", estimate="weibull", every="10h"),
     )  # fmt: skip
     assert run.summary["done"] == 500
     assert run.counts["kills"] > 0
@@ -223,7 +228,7 @@ def busy_case():
     jobs = poisson_jobs(np.random.default_rng(1), 3000, 1 / 60, 2000.0, 64, 2)
     return jobs, {
         "failures": [NodeFailures(life=Weibull(0.7, 200.0), repair="5h"), GroupFailures(life="300h", groups=16)],
-        "allocation": "ras", "reliability": EstimatedReliability(every="3h"), "rng": 4, "keep": "nodes",
+        "allocation": Allocation(policy="ras", reliability=EstimatedReliability(every="3h")), "rng": 4, "keep": "nodes",
     }  # fmt: skip
 
 
@@ -243,7 +248,7 @@ def test_a_run_that_was_stopped_again_and_again_is_the_same(tmp_path, monkeypatc
     assert not part.complete
     assert "Stopped" in part.findings[-1]
     while not part.complete:
-        part, times = rf.resume_batch(path, saving), times + 1
+        part, times = rf.batch.resume_batch(path, saving), times + 1
     assert times > 3
     same(whole, part)
 
@@ -254,7 +259,7 @@ def test_files_at_intervals_of_simulated_time(tmp_path):
     whole = rf.simulate_batch(jobs, saving=Saving(path=path, every_simulated="10h", keep=2), **given)
     files = sorted(tmp_path.iterdir())
     assert len(files) == 2
-    same(whole, rf.resume_batch(files[0]))
+    same(whole, rf.batch.resume_batch(files[0]))
 
 
 def test_files_at_intervals_of_real_time_take_a_small_share_of_it(tmp_path, monkeypatch):
@@ -287,12 +292,12 @@ def test_a_file_of_another_version_is_an_error(tmp_path, monkeypatch):
     rf.simulate_batch(jobs, saving=Saving(path=path, time_limit="1us"), **given)
     monkeypatch.undo()
     with pytest.raises(ReadError, match="version 0 of the format"):
-        rf.resume_batch(path)
+        rf.batch.resume_batch(path)
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(ReadError, match="damaged"):
-        rf.resume_batch(path)
+        rf.batch.resume_batch(path)
     with pytest.raises(ReadError, match="cannot be read"):
-        rf.resume_batch(tmp_path / "none.npz")
+        rf.batch.resume_batch(tmp_path / "none.npz")
 
 
 def described_anew(path, change):
@@ -310,9 +315,12 @@ def described_anew(path, change):
         lambda document: document.update(parts=3),
         lambda document: document["parts"].append({}),
         lambda document: document["parts"][0].pop("stream"),
-        lambda document: document["parts"][0].update(sources=[{"class": "Nothing", "fields": {}}]),
-        lambda document: document["parts"][0].update(sources=[{"class": "SystemFailures", "fields": {"mtbf": -1.0}}]),
-        lambda document: document["parts"][0].update(sources=[{"class": "SystemFailures", "fields": []}]),
+        lambda document: document["parts"][0]["setup"].update(failures=[{"class": "Nothing", "fields": {}}]),
+        lambda document: document["parts"][0]["setup"].update(
+            failures=[{"class": "SystemFailures", "fields": {"mtbf": -1.0}}]
+        ),
+        lambda document: document["parts"][0]["setup"].update(failures=[{"class": "SystemFailures", "fields": []}]),
+        lambda document: document["parts"][0]["setup"].update(scheduler="fcfs"),
         lambda document: document["parts"][0]["stream"].update(parts=[{}]),
         lambda document: document.pop("saved"),
     ],
@@ -323,7 +331,19 @@ def test_a_damaged_description_is_an_error(tmp_path, change):
     rf.simulate_batch(jobs, saving=Saving(path=path, time_limit="1us"), **given)
     described_anew(path, change)
     with pytest.raises(ReadError, match="damaged"):
-        rf.resume_batch(path)
+        rf.batch.resume_batch(path)
+
+
+def test_tables_that_were_changed_are_an_error(tmp_path):
+    jobs, given = busy_case()
+    path = tmp_path / "state.npz"
+    rf.simulate_batch(jobs, saving=Saving(path=path, time_limit="1us"), **given)
+    with np.load(path) as file:
+        tables = {name: file[name] for name in file.files}
+    for name, table in (("0_queue", tables["0_queue"][:3]), ("0_owner", tables["0_owner"] + 10**9)):
+        np.savez(path, **{**tables, name: table})
+        with pytest.raises(ReadError, match="damaged"):
+            rf.resume_batch(path)
 
 
 def test_a_small_file_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
@@ -332,7 +352,7 @@ def test_a_small_file_that_would_fill_the_memory_is_refused(tmp_path, monkeypatc
     assert path.stat().st_size < 100_000
     monkeypatch.setattr(np, "load", lambda *_, **__: pytest.fail("it is unpacked"))
     with pytest.raises(ReadError, match="damaged"):
-        rf.resume_batch(path)
+        rf.batch.resume_batch(path)
 
 
 def test_runs_do_not_depend_on_the_number_of_threads():
@@ -353,19 +373,19 @@ def test_bad_input_says_what_and_what_to_do():
     assert run.jobs["status"].tolist() == ["done", "too wide"]
     assert any("wider than the machine" in line for line in run.findings)
     for wrong, message in (
-        ({"scheduler": "sjf"}, "use fcfs, easy"),
+        ({"scheduler": "sjf"}, "it must be 'easy', 'fcfs'"),
         ({"allocation": "ra"}, "EstimatedReliability"),
         ({"allocation": "rack"}, "needs racks"),
         ({"allocation": "all"}, "speedup"),
-        ({"fixed_nodes": True, "allocation": "ra", "reliability": Weibull(1.0, 9.0)}, "first_fit"),
+        ({"scheduler": Scheduler(fixed_nodes=True), "allocation": "ra"}, "first_fit"),
         ({"failures": ReplayedFailures([1.0], [4], [1.0])}, "nodes 0 to 3"),
-        ({"checkpoint": Checkpoint(None, "1s")}, "system_mtbf"),
-        ({"reject_after_repairs": 0}, "whole number from 1"),
+        ({"checkpoint": Checkpoint(None, "1s")}, "Cluster"),
+        ({"cluster": 0}, "1 or more"),
         ({"failures": NodeFailures(life=Weibull(np.ones(3), np.ones(3)))}, "one, or one each"),
     ):
         with pytest.raises(ArgumentError, match=message):
             rf.simulate_batch(jobs, **wrong)
-    with pytest.raises(ArgumentError, match="n_nodes"):
+    with pytest.raises(ArgumentError, match="give cluster"):
         rf.simulate_batch(Workload([1], [0.0], [2], [1.0]))
 
 
@@ -375,4 +395,6 @@ def test_jobs_that_wait_for_ever_are_an_error(monkeypatch):
     failures = NodeFailures(life="1h", repair="10h")
     with pytest.raises(DataError, match="reject_after_repairs"):
         rf.simulate_batch(jobs, failures=failures)
-    assert rf.simulate_batch(jobs, failures=failures, reject_after_repairs=5).summary["rejected"] == 1
+    assert (
+        rf.simulate_batch(jobs, failures=failures, scheduler=Scheduler(reject_after_repairs=5)).summary["rejected"] == 1
+    )

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import relfit as rf
-from relfit.batch import ReplayedFailures
+from relfit.batch import ReplayedFailures, Scheduler
 from relfit.jobs import Checkpoint
 from relfit.workloads import Workload
 from tests.batch.random_cases import random_failures, random_workload, slow_jobs
@@ -59,8 +59,9 @@ def run_both(seed):
             more = {"every": float(rng.integers(3, 12)), "save": float(rng.integers(0, 3)), "restore": 2.0}
     checkpoint = Checkpoint(*(f"{more[name]}s" for name in ("every", "save", "restore"))) if more else None
     run = rf.simulate_batch(
-        workload, scheduler=scheduler, failures=failures, checkpoint=checkpoint, keep="nodes", **settings
-    )
+        workload, scheduler=Scheduler(name=scheduler, **settings), failures=failures, checkpoint=checkpoint,
+        keep="nodes",
+    )  # fmt: skip
     slow = SlowCluster(
         slow_jobs(workload, **more), workload.n_nodes, scheduler, rows,
         settings["requeue"], settings["offer_freed_first"], settings["reject_after_repairs"],
@@ -105,7 +106,7 @@ def test_a_wide_job_is_passed_over_while_nodes_are_down():
     assert run.jobs["starting_time"].tolist() == [0.0, 101.0, 20.0]
     assert run.jobs["backfilled"].tolist() == [False, False, False]
     twice = ReplayedFailures([1.0, 2.0], [3, 2], [100.0, 10.0])
-    rejected = rf.simulate_batch(jobs, failures=twice, reject_after_repairs=1)
+    rejected = rf.simulate_batch(jobs, failures=twice, scheduler=Scheduler(reject_after_repairs=1))
     assert rejected.jobs["status"].tolist() == ["done", "rejected", "done"]
 
 

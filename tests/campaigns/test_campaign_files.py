@@ -103,9 +103,12 @@ def test_experiments_have_labels_of_their_own() -> None:
         rf.campaigns.Campaign(run="m:f", experiments=[{"parameter": "a", "values": [1]}] * 2)
 
 
-def test_the_13_parameters_of_airesim_at_3_pools(root: Path) -> None:
-    campaign = rf.campaigns.read_campaign(root / "data" / "campaigns" / "airesim.toml")
+def test_the_13_parameters_of_airesim_at_3_pools() -> None:
+    campaign, defaults = rf.campaigns.read_campaign("airesim"), rf.TrainingParameters()
     cells = cells_of(campaign)
+    for experiment in campaign.experiments:
+        values = [float(value) for value in experiment.values]
+        assert any(np.isclose(values, float(getattr(defaults, experiment.parameter)), rtol=1e-6))
     assert len({cell.experiment for cell in cells}) == 13
     assert len(cells) == 3 * sum(len(each.values) for each in campaign.experiments)
     assert {cell.settings["working_pool_size"] for cell in cells} == {4128, 4160, 4192}

@@ -103,10 +103,13 @@ def test_a_tornado_has_the_widest_first(tmp_path: Path) -> None:
         {"label": "less", "parameter": "x", "values": [1.0, 2.0]},
         {"label": "more", "parameter": "y", "values": [0.0, 3.0, 9.0]},
     ]
-    result = swept(tmp_path, "noisy", experiments=experiments, replications=3)
+    second = {"second": "scale", "second_values": [0.5, 1.0, 2.0]}
+    result = swept(tmp_path, "noisy", experiments=experiments, replications=3, **second)
     table = rf.campaigns.tornado(result, "value")
     assert table.index.tolist() == ["more", "less"]
     np.testing.assert_allclose(table["range"], [9.0, 1.0])
+    assert result.varied("more") == ["y", "scale"]
+    assert rf.plot(result, experiment="more").get_xlabel() == "y"
     assert table["high_at"].tolist() == [9.0, 2.0]
 
 

@@ -33,7 +33,7 @@ def campaign(run: str, parameters: dict[str, list[Any]], **given: Any) -> Campai
 def test_training_is_that_of_simulate_training() -> None:
     runner = runner_of(campaign("training", {"recovery_time": [10]}, config=TRAINING))
     outputs = two_ways(runner, {"recovery_time": 10, "retirement.max_failures": 2, "retirement.policy": "threshold"})
-    params = rf.TrainingParameters(**TRAINING, recovery_time=10, retirement={"max_failures": 2, "policy": "threshold"})
+    params = rf.training.TrainingParameters(**TRAINING, recovery_time=10, retirement={"max_failures": 2, "policy": "threshold"})
     runs = rf.simulate_training(params, n_replications=5, rng=7).replications
     np.testing.assert_array_equal(outputs["total_training_time"], runs["total_training_time"])
     assert set(outputs) == set(runs) - {"replication", "job"}

@@ -156,5 +156,5 @@ def test_flags_are_no_durations(name: str, flags: list[Any]) -> None:
 
 @pytest.mark.parametrize("nothing", [[], {}, {"a": []}, np.zeros((0, 3))])
 def test_no_durations_are_no_fit(nothing: Any) -> None:
-    with pytest.raises(rf.DataError, match="no durations to fit"):
+    with pytest.raises(rf.DataError, match="no durations"):
         rf.fit(nothing)

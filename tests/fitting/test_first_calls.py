@@ -15,7 +15,7 @@ OBSERVED = [True, True, True, False, True, True]
 
 
 @pytest.fixture(scope="module")
-def fits() -> rf.Fits:
+def fits() -> rf.fitting.Fits:
     return rf.fit(rf.LifeData.from_array(TIMES, OBSERVED))
 
 

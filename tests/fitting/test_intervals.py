@@ -248,7 +248,7 @@ def test_a_bootstrap_that_could_hardly_be_fitted_says_so():
 
 
 @pytest.fixture(scope="module")
-def fits() -> rf.Fits:
+def fits() -> rf.fitting.Fits:
     return rf.fit(samples("weibull", 2, 10, False, seed=1))
 
 

@@ -14,7 +14,7 @@ from relfit.lifedata import LifeData
 
 
 @pytest.fixture(scope="module")
-def fits() -> rf.Fits:
+def fits() -> rf.fitting.Fits:
     rng = np.random.default_rng(1)
     life = rng.weibull(0.8, (40, 25)) * 500
     seen = rng.random((40, 25)) < 0.9

@@ -38,7 +38,7 @@ def shuffled(log: rf.FailureLog, folder: Path) -> None:
         if i == 4:
             again = log.events[file == 2].iloc[:400]
             events = pd.concat([events, again.assign(end=again["end"].where(again.index % 2 == 0))], ignore_index=True)
-        rf.write(replace(log, events=events, source=rf.Source()), folder / f"{i}.parquet")
+        rf.write(replace(log, events=events, source=rf.failurelog.Source()), folder / f"{i}.parquet")
 
 
 def exports_that_overlap(log: rf.FailureLog, folder: Path) -> None:
@@ -72,7 +72,7 @@ def test_equal_to_the_log_in_memory(files: Files, tmp_path: Path) -> None:
     folder = tmp_path / "log"
     folder.mkdir()
     files(rf.datasets.load("white"), folder)
-    fits = rf.fit_stored(folder, tmp_path / "fits.parquet", workers=2)
+    fits = rf.fitting.fit_stored(folder, tmp_path / "fits.parquet", workers=2)
     log = rf.read(folder)
     assert_whole(fits.path, expected_of(log))
     whole = rf.fit(log, n_resamples=0)
@@ -92,7 +92,7 @@ def test_a_period_and_times_to_repair(tmp_path: Path) -> None:
     shuffled(rf.datasets.load("white"), folder)
     span = ("2003-01-01", "2004-01-01")
     options = {"families": ["weibull"], "level": 0.9}
-    fits = rf.fit_stored(
+    fits = rf.fitting.fit_stored(
         folder, tmp_path / "fits.parquet", measure="ttr", since=span[0], until=span[1], workers=1, **options
     )
     assert_whole(fits.path, expected_of(rf.read(folder).between(*span), "ttr", **options))
@@ -103,9 +103,9 @@ def test_nodes_without_a_row_and_rows_of_no_listed_node(tmp_path: Path) -> None:
     log = rf.datasets.load("white")
     events = log.events[log.events["node"].astype(object) != "n007"].reset_index(drop=True)
     people = log.population[log.population["node"].astype(object) != "n008"].reset_index(drop=True)
-    log = replace(log, events=events, population=people, source=rf.Source())
+    log = replace(log, events=events, population=people, source=rf.failurelog.Source())
     rf.write(log, tmp_path / "log.parquet")
-    fits = rf.fit_stored(tmp_path / "log.parquet", tmp_path / "fits.parquet", ["weibull"], workers=1)
+    fits = rf.fitting.fit_stored(tmp_path / "log.parquet", tmp_path / "fits.parquet", ["weibull"], workers=1)
     assert_whole(fits.path, expected_of(log, families=["weibull"]))
     assert fits.groups == 512
 
@@ -122,7 +122,7 @@ def test_asks_how_many_nodes_there_are(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(node_parts, "_ROWS", 40)
     log = seen_only()
     rf.write(log, tmp_path / "log.parquet")
-    fits = rf.fit_stored(tmp_path / "log.parquet", tmp_path / "fits.parquet", ["exponential"], workers=1)
+    fits = rf.fitting.fit_stored(tmp_path / "log.parquet", tmp_path / "fits.parquet", ["exponential"], workers=1)
     assert log.question is not None
     assert fits.notes[0] == log.question
 
@@ -132,7 +132,7 @@ def test_refuses_logs_without_ends(tmp_path: Path) -> None:
     log = replace(log, events=log.events.assign(end=log.events["end"].where(log.events.index % 2 == 1)))
     rf.write(log, tmp_path / "log.parquet")
     with pytest.raises(rf.DataError, match="most records have no end"):
-        rf.fit_stored(tmp_path / "log.parquet", tmp_path / "fits.parquet", ["weibull"], workers=1)
+        rf.fitting.fit_stored(tmp_path / "log.parquet", tmp_path / "fits.parquet", ["weibull"], workers=1)
     assert [file.name for file in tmp_path.iterdir()] == ["log.parquet"]
 
 
@@ -146,10 +146,10 @@ def test_refuses_what_others_wrote_and_what_is_damaged(tmp_path: Path) -> None:
     data[2000:2100] = bytes(100)
     damaged.write_bytes(data)
     with pytest.raises(rf.ReadError, match=r"2003\.parquet.* damaged"):
-        rf.fit_stored(folder, tmp_path / "fits.parquet", ["weibull"], workers=2)
+        rf.fitting.fit_stored(folder, tmp_path / "fits.parquet", ["weibull"], workers=2)
     pd.DataFrame({"node": ["a"], "start": ["2024-01-01"]}).to_parquet(damaged)
     with pytest.raises(rf.ReadError, match=r"2003\.parquet.*relfit convert"):
-        rf.fit_stored(folder, tmp_path / "fits.parquet", ["weibull"], workers=1)
+        rf.fitting.fit_stored(folder, tmp_path / "fits.parquet", ["weibull"], workers=1)
     assert [file.name for file in tmp_path.iterdir()] == ["log"]
 
 

@@ -13,7 +13,7 @@ GROUPS = 4_000
 
 
 @pytest.fixture(scope="module")
-def fits() -> rf.Fits:
+def fits() -> rf.fitting.Fits:
     rng = np.random.default_rng(5)
     sizes = rng.integers(2, 9, GROUPS)
     offsets = np.concatenate([[0], np.cumsum(sizes)])

@@ -21,7 +21,7 @@ def poisson_fleet(nodes: int = 40, hours: float = 20000.0, mean: float = 1000.0)
 
 def test_gaps_are_those_of_the_records_by_hand():
     log = rf.datasets.load("white").between("2003-04-01", "2003-10-01")
-    found = rf.fit_by_size(log, [3], ["given"], ["exponential"], censor=False)
+    found = rf.fleet.fit_by_size(log, [3], ["given"], ["exponential"], censor=False)
     nodes = [f"n{i:03d}" for i in range(3)]
     events = log.events[log.events["node"].astype(str).isin(nodes)].sort_values("start")
     kept, down = [], {}
@@ -36,7 +36,7 @@ def test_gaps_are_those_of_the_records_by_hand():
 
 
 def test_superposed_poisson_processes_are_exponential_with_the_rate_of_all():
-    found = rf.fit_by_size(poisson_fleet(), [2, 8, 40], families=["exponential", "weibull"])
+    found = rf.fleet.fit_by_size(poisson_fleet(), [2, 8, 40], families=["exponential", "weibull"])
     table = found.to_frame()
     for order in ("given", "random"):
         for size in (2, 8, 40):
@@ -51,7 +51,7 @@ def test_superposed_poisson_processes_are_exponential_with_the_rate_of_all():
 
 
 def test_all_nodes_in_any_order_are_one_series():
-    found = rf.fit_by_size(poisson_fleet(12), [12], families=["weibull"])
+    found = rf.fleet.fit_by_size(poisson_fleet(12), [12], families=["weibull"])
     one, other = found.fits["weibull"].parameters["scale"]
     assert one == pytest.approx(other)
 
@@ -59,12 +59,12 @@ def test_all_nodes_in_any_order_are_one_series():
 def test_what_cannot_be():
     log = poisson_fleet(4)
     with pytest.raises(ArgumentError, match="give 1 to 4"):
-        rf.fit_by_size(log, [5])
+        rf.fleet.fit_by_size(log, [5])
     with pytest.raises(ArgumentError, match="no order 'sorted'"):
-        rf.fit_by_size(log, [2], ["sorted"])
+        rf.fleet.fit_by_size(log, [2], ["sorted"])
     lives = make_log(lifetimes=[{"node": "a", "duration": 5.0, "observed": True}], nodes=[{"node": "a"}])
     with pytest.raises(ArgumentError, match="without dates"):
-        rf.fit_by_size(lives)
+        rf.fleet.fit_by_size(lives)
 
 
 def test_nodes_that_only_the_exponential_fits_are_a_column_of_their_own():

@@ -62,7 +62,7 @@ def test_an_incident_of_a_rack_stops_its_nodes_and_is_no_failure_of_theirs():
 
 
 @pytest.fixture(scope="module")
-def sample() -> rf.FleetModel:
+def sample() -> rf.fleet.FleetModel:
     return rf.fleet_model(rf.datasets.load("white"), ("2003-04-01", "2004-10-01"), at="long run")
 
 

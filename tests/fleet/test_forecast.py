@@ -60,7 +60,7 @@ def log() -> rf.FailureLog:
 
 
 @pytest.fixture(scope="module")
-def ahead(log) -> rf.Forecast:
+def ahead(log) -> rf.fleet.Forecast:
     return rf.forecast(log, ["30d", "90d"], level=0.9)
 
 

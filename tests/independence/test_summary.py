@@ -35,7 +35,7 @@ def test_shocks_are_called_dependence():
     rng = np.random.default_rng(2)
     shocks = rng.uniform(0, 8760, 15)
     found = dependence(simulated([np.concatenate([rng.uniform(0, 8760, 10), shocks]) for _ in range(40)]))
-    assert "not k independent" in found.headline
+    assert "fail together more often than chance" in found.headline
     assert found.cofailure.depends
     assert found.dispersion.depends is False  # shocks of 40 nodes come at a steady rate
     assert "the incidents of the system come as at a steady rate" in found.headline

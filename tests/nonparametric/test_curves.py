@@ -162,7 +162,7 @@ def test_what_is_rejected():
         nelson_aalen(LifeData.from_array([1.0], exit=[3.0]))
     good = LifeData.from_array([1.0, 2.0])
     with pytest.raises(ArgumentError, match="level"):
-        kaplan_meier(good, 95)
+        kaplan_meier(good, level=95)
     with pytest.raises(ArgumentError, match="no quantiles"):
         nelson_aalen(good).median()
     curves = kaplan_meier(good)

@@ -16,10 +16,9 @@ from relfit.nonparametric import kaplan_meier, nelson_aalen
 from relfit.results import Result
 
 TABLES = {
-    "ObservedTimes", "RepeatFailures",
-    "Assumptions", "Availability", "BatchRuns", "CheckpointTable", "CompetingFit", "Dependence", "Draws",
-    "EventHistories", "FamilyFit", "FittedWorkload", "FleetModel", "Goodness", "Grouped", "Interval", "LifeData",
-    "Period", "Plan", "PlottingPositions", "PooledFit", "ProcessFit", "Regression", "RenewalModels",
+    "Assumptions", "BatchRuns", "CheckpointTable", "CompetingFit", "Draws", "EventHistories", "FittedWorkload",
+    "Goodness", "Grouped", "LifeData", "LogRank", "Plan", "PlottingPositions", "PooledFit", "ProcessFit",
+    "RenewalModels", "RepeatFailures",
     "Sequences", "SizeFits", "SlurmNodes", "SparesNeeded", "StoredFits", "Throughputs", "TurnbullEstimate", "TwoLevels",
 }  # fmt: skip
 """Results without a figure: a table says it all, or their parts are drawn."""

@@ -32,7 +32,7 @@ def white() -> rf.FailureLog:
 
 
 @pytest.fixture(scope="module")
-def fits(white: rf.FailureLog) -> rf.Fits:
+def fits(white: rf.FailureLog) -> rf.fitting.Fits:
     return rf.fit(white.where(node=["n003", "n391"]).ttf())
 
 
@@ -83,7 +83,7 @@ def test_names_from_the_log_are_taken_literally() -> None:
     drawn(plotting.distributions(fits))
 
 
-def test_fitted_curves_have_one_look_everywhere(fits: rf.Fits) -> None:
+def test_fitted_curves_have_one_look_everywhere(fits: rf.fitting.Fits) -> None:
     ax = plotting.distributions(fits, ("white", "n003"))
     lines = {line.get_label(): line for line in ax.get_lines()}
     for family in fits.families:
@@ -95,7 +95,7 @@ def test_fitted_curves_have_one_look_everywhere(fits: rf.Fits) -> None:
 
 
 @pytest.mark.parametrize("family", ["exponential", "weibull", "gamma", "lognormal"])
-def test_fitted_line_is_straight_on_its_own_paper(fits: rf.Fits, family: str) -> None:
+def test_fitted_line_is_straight_on_its_own_paper(fits: rf.fitting.Fits, family: str) -> None:
     ax = plotting.probability_plot(fits, ("white", "n391"), family=family)
     line = next(line for line in ax.get_lines() if line.get_label() == f"fitted {family}")
     x, y = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
@@ -105,7 +105,7 @@ def test_fitted_line_is_straight_on_its_own_paper(fits: rf.Fits, family: str) ->
     assert abs(np.corrcoef(x[inside], y[inside])[0, 1]) > 0.99999
 
 
-def test_unknown_group_is_answered(fits: rf.Fits) -> None:
+def test_unknown_group_is_answered(fits: rf.fitting.Fits) -> None:
     with pytest.raises(rf.ArgumentError, match="no group"):
         plotting.distributions(fits, ("white", "nowhere"))
 

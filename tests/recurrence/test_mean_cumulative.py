@@ -44,7 +44,7 @@ def test_mean_and_robust_limits_are_those_of_surpyval(seed):
     histories = uneven(np.random.default_rng(seed))
     count = histories.n_histories
     x = np.concatenate([histories.times, histories.end])
-    i = np.concatenate([histories.codes(), np.arange(count)])
+    i = np.concatenate([histories.group_codes(), np.arange(count)])
     c = np.concatenate([np.zeros(histories.times.size), np.ones(count)]).astype(int)
     model = NonParametricCounting.fit(x, i=i, c=c, tl=histories.begin[i])
     curve = mean_cumulative(histories)
@@ -64,7 +64,7 @@ def test_robust_variance_is_the_sum_of_squared_residuals_in_every_group():
     histories = uneven(rng, 30)
     labels = np.arange(30) % 3
     curve = mean_cumulative(histories, labels)
-    code = histories.codes()
+    code = histories.group_codes()
     for group in range(3):
         part = slice(curve.offsets[group], curve.offsets[group + 1])
         residual = np.zeros((30, part.stop - part.start))

@@ -18,7 +18,7 @@ from tests.recurrence.made import CROW_SYSTEMS, HANDBOOK_SYSTEMS, power_law, rac
 def as_surpyval(histories):
     count = histories.n_histories
     x = np.concatenate([histories.times, histories.end])
-    i = np.concatenate([histories.codes(), np.arange(count)])
+    i = np.concatenate([histories.group_codes(), np.arange(count)])
     c = np.concatenate([np.zeros(histories.times.size), np.ones(count)]).astype(int)
     return x, i, c, histories.begin[i]
 
@@ -213,7 +213,7 @@ def test_nodes_that_share_incidents_are_not_so_many_copies():
     np.testing.assert_allclose(fit.aic, 4.0 - 2.0 * alone.loglik / weight)
     one = histories.take([3, 5])
     assert one.incident.tolist() == [
-        *histories.incident[histories.codes() == 3],
-        *histories.incident[histories.codes() == 5],
+        *histories.incident[histories.group_codes() == 3],
+        *histories.incident[histories.group_codes() == 5],
     ]
     assert (fit_process(histories).at_once == 1.0).all()

@@ -38,7 +38,7 @@ def test_nelsons_valve_seats() -> None:
     last = dict(zip(expected.time, expected.MCF, strict=True))
     np.testing.assert_allclose(curve.estimate, [last[time] for time in curve.times], rtol=1e-9)
     x = np.concatenate([histories.times, histories.end])
-    i = np.concatenate([histories.codes(), np.arange(41)])
+    i = np.concatenate([histories.group_codes(), np.arange(41)])
     c = np.concatenate([np.zeros(48), np.ones(41)]).astype(int)
     limits = NonParametricCounting.fit(x, i=i, c=c).mcf_cb(curve.times)
     far = stats.norm.ppf(0.975) * curve.standard_error / curve.estimate  # theirs are normal

@@ -75,7 +75,7 @@ def test_laplace_and_handbook_are_those_of_surpyval_for_one_system_and_many(trun
     histories = EventHistories.from_groups(
         CROW_SYSTEMS[1:] + HANDBOOK_SYSTEMS, None if not truncated else [200, 210, 300]
     )
-    x, i = histories.times, histories.codes()
+    x, i = histories.times, histories.group_codes()
     end = histories.end
     pooled = trend_tests(histories, "all")
     single = trend_tests(histories, "each")

@@ -52,7 +52,7 @@ def families() -> Values:
     return values
 
 
-def _one_fit(fit: rf.FamilyFit) -> Values:
+def _one_fit(fit: rf.fitting.FamilyFit) -> Values:
     """The fit of one family to one group."""
     status = str(fit.status[0])
     if status != "ok":
@@ -65,7 +65,7 @@ def _one_fit(fit: rf.FamilyFit) -> Values:
     }  # fmt: skip
 
 
-def _one_fits(subject: str, fits: rf.Fits) -> Values:
+def _one_fits(subject: str, fits: rf.fitting.Fits) -> Values:
     """The fits of every family to one group."""
     return {
         k: v for family, fit in fits.results.items() for k, v in under(f"{subject}.{family}", _one_fit(fit)).items()
@@ -117,7 +117,7 @@ def fits_large() -> Values:
     return values
 
 
-def _many_fits(fit: rf.FamilyFit) -> Values:
+def _many_fits(fit: rf.fitting.FamilyFit) -> Values:
     """The fits of one family to many groups."""
     values = under("status", counts(fit.status))
     for name, array in fit.parameters.items():

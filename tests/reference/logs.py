@@ -291,7 +291,7 @@ def kinds_of_repair() -> Values:
     values: Values = {}
     for name in ("white", "lanl_18", "lanl_20"):
         for per in ("cause", "system"):
-            table = rf.repair_kinds(log(name), per).table
+            table = rf.screening.repair_kinds(log(name), per).table
             for _, row in table.iterrows():
                 subject = f"{name}.{row[table.columns[0]]}.{row['model']}"
                 # whether the search for a class of two repairs ends or runs away is a matter of rounding

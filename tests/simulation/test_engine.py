@@ -12,6 +12,7 @@ from scipy import stats
 
 from relfit.simulation.engine.event_heap import empty_heap, is_full, larger, pop, put, remove
 from relfit.simulation.engine.random_streams import below, exponential, new_streams, uniform
+from relfit.simulation.engine.records import record_dtype
 from relfit.simulation.engine.replications import half_interval, replicate, summary
 
 
@@ -77,3 +78,11 @@ def test_statistics_over_replications_by_hand() -> None:
     assert table.loc["share", "high"] == 1.0
     assert table.loc["rare", ["mean", "sd"]].tolist() == [3.0, 0.0]
     assert np.isnan(table.loc["rare", ["low", "high"]].to_numpy(dtype=float)).all()
+
+
+def test_fields_that_numpy_would_hide_are_refused() -> None:
+    class Machine:
+        size: int
+
+    with pytest.raises(TypeError, match="Machine: size would hide"):
+        record_dtype(Machine)

@@ -59,7 +59,7 @@ def written(tmp_path: Path, text: str, ending: str = ".toml") -> Path:
 
 def test_the_published_programs_file_is_read_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, PROGRAM, ".yaml")
-    params = rf.read_training(path)
+    params = rf.training.read_training(path)
     assert (params.job_size, params.seed, params.random_failure_rate) == (48, 42, 6.944444e-05)
     command = ["simulate", "training", str(path), "--program-semantics", "--runs", "12", "--seed", "3", "--json"]
     assert main(command) == 0
@@ -75,7 +75,7 @@ def test_the_published_programs_file_is_read_as_it_is(tmp_path: Path, capsys: py
     assert set(outputs["etr"]) >= {"mean", "sd", "low", "high", "p5", "p50", "p95"}
     assert outputs["total_recovery_time"]["mean"] == pytest.approx(20.0 * outputs["total_failures"]["mean"])
     same = written(tmp_path, json.dumps({"job_size": 48, "seed": 42}), ".json")
-    assert rf.read_training(same).seed == 42
+    assert rf.training.read_training(same).seed == 42
 
 
 def test_toml_with_tables(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_toml_with_tables(tmp_path: Path) -> None:
     job_size = 20
     job_length = 1000
     """
-    params = rf.read_training(written(tmp_path, text))
+    params = rf.training.read_training(written(tmp_path, text))
     assert params.job_length == 28_800.0
     assert params.retirement.failure_penalty == 60.0
     assert params.all_jobs[0].name == "first"
@@ -105,7 +105,7 @@ def test_calibrated_parameters(tmp_path: Path) -> None:
         bad_nodes={"fraction": 0.1, "factor": 4},
     )  # fmt: skip
     write_parameters(known, tmp_path / "params.toml")
-    params = rf.read_training(written(tmp_path, 'calibrated = "params.toml"\njob_size = 64'))
+    params = rf.training.read_training(written(tmp_path, 'calibrated = "params.toml"\njob_size = 64'))
     assert 1 / params.random_failure_rate == pytest.approx(2400 * 60 * 1.3)
     assert (params.auto_repair_time, params.manual_repair_time, params.prob_auto_to_manual) == (120, 2880, 0.8)
     assert params.cluster_failure_rate == pytest.approx(1 / 60_000)
@@ -113,8 +113,8 @@ def test_calibrated_parameters(tmp_path: Path) -> None:
     assert (params.job_size, params.ages) == (64, "new")  # two classes of exponential lives have no age
     family = {"family": "weibull", "parameters": {"shape": 0.7, "scale": 2000}}
     write_parameters(Parameters(mtbf="2400h", failure=family), tmp_path / "params.toml")
-    assert rf.read_training(written(tmp_path, 'calibrated = "params.toml"')).ages == "steady"
-    assert rf.read_training(written(tmp_path, 'calibrated = "params.toml"\nages = "new"')).ages == "new"
+    assert rf.training.read_training(written(tmp_path, 'calibrated = "params.toml"')).ages == "steady"
+    assert rf.training.read_training(written(tmp_path, 'calibrated = "params.toml"\nages = "new"')).ages == "new"
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_files_that_cannot_be_read(
 ) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(ReadError, match=message):
-        rf.read_training(tmp_path / name)
+        rf.training.read_training(tmp_path / name)
     assert main(["simulate", "training", str(tmp_path / name)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 

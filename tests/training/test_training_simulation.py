@@ -42,6 +42,25 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+# minutes, failures, manual repairs, host selections and preemptions of the first run, as version 0.3.0 had them
+TRAJECTORIES: dict[tuple[str, bool], tuple[float, ...]] = {
+    ("paper", False): (29769.0, 48, 35, 3, 0), ("at once", True): (29769.0, 48, 36, 3, 0),
+    ("ages", False): (30195.0, 65, 50, 5, 4), ("ages", True): (37569.34585778973, 166, 136, 17, 6),
+    ("redrawn", False): (29123.0, 16, 14, 1, 0), ("diagnosis", True): (29926.0, 56, 30, 2, 0),
+    ("no standbys", False): (29907.0, 48, 34, 49, 0), ("crews", False): (95787.35423870641, 47, 23, 29, 119),
+    ("crews", True): (100793.89015605647, 48, 36, 8, 6), ("checkpoints", False): (34822.13336448638, 55, 39, 3, 0),
+    ("jobs", False): (9206.0, 9, 6, 2, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "program"), TRAJECTORIES)
+def test_a_seed_gives_the_runs_that_it_always_gave(name: str, program: bool) -> None:
+    params = {**SMALL, **VARIANTS[name]}
+    run = rf.simulate_training(params, n_replications=1, rng=2, program_semantics=program).replications.iloc[0]
+    names = ["total_training_time", "total_failures", "manual_repairs", "host_selection_count", "preemption_count"]
+    assert run[names].tolist() == pytest.approx(TRAJECTORIES[name, program], rel=1e-12)
+
+
 @pytest.mark.parametrize("program", [False, True])
 @pytest.mark.parametrize("name", VARIANTS)
 def test_nothing_is_lost_or_doubled(name: str, program: bool) -> None:
@@ -197,6 +216,11 @@ def test_policies_of_the_users_own_do_as_the_built_in_ones() -> None:
     )  # fmt: skip
     assert theirs.replications.equals(ours.replications)
     assert theirs.outputs.loc["servers_retired", "mean"] > 0.0
+
+
+def test_a_policy_gives_a_key_per_server() -> None:
+    with pytest.raises(ArgumentError, match=r"keys of shape \(3,\); give 54, one per server"):
+        rf.simulate_training(SMALL, n_replications=1, host_selection=lambda servers, _: servers.age[:3])
 
 
 def test_a_policy_of_the_users_own_serves_several_jobs() -> None:

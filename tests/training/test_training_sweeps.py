@@ -1,4 +1,4 @@
-"""Sweeps, answers for designers, figures, and the loop from a simulated log back to its parameters."""
+"""Answers for designers, figures, and the loop from a simulated log back to its parameters."""
 
 from __future__ import annotations
 
@@ -6,51 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import relfit as rf
 from relfit import plotting
 from relfit.errors import ArgumentError
-from relfit.training import (
-    OneWay,
-    TwoWay,
-    cheapest_design,
-    failure_log,
-    smallest_pool,
-    sweep_training,
-    table_1,
-    training_parameters,
-)
+from relfit.training import cheapest_design, failure_log, smallest_pool, training_parameters
 
 SMALL: dict[str, Any] = {
     "job_size": 40, "warm_standbys": 2, "working_pool_size": 44, "spare_pool_size": 10, "job_length": "30 days",
     "random_failure_rate": 0.05 / 1440,
 }  # fmt: skip
-
-
-def test_a_sweep_is_simulations_with_the_same_random_numbers(tmp_path: Path) -> None:
-    experiments = [
-        OneWay("recovery_time", [10, 20, 30], "Recovery"),
-        TwoWay("warm_standbys", [1, 2], second_values=[44, 46]),
-    ]
-    sweep = sweep_training(experiments, SMALL, n_replications=5, rng=3)
-    rows = sweep.of("Recovery")
-    for value, mean in zip(rows["value"], rows["mean"], strict=True):
-        alone = rf.simulate_training({**SMALL, "recovery_time": value}, n_replications=5, rng=3)
-        assert alone.outputs.loc["total_training_time", "mean"] == mean
-    assert sweep.of("warm standbys")["second_value"].tolist() == [44, 46, 44, 46]
-    assert sweep.headline.startswith("Recovery moves the training time most")
-    assert [path.name for path in sweep.write(tmp_path / "new")] == ["recovery.csv", "warm_standbys.csv"]
-    assert set(pd.read_csv(tmp_path / "new" / "recovery.csv")["value"]) == {10, 20, 30}
-    with pytest.raises(ArgumentError, match="cannot make the folder"):
-        sweep.write(tmp_path / "new" / "recovery.csv" / "below")
-    for figure in (plotting.plot, plotting.training_tornado, plotting.two_way_map):
-        assert figure(sweep).get_title(loc="left")
-    with pytest.raises(ArgumentError, match="there is no total_training_time of 'x'"):
-        sweep.of("x")
-    with pytest.raises(ArgumentError, match="did you mean recovery_time"):
-        sweep_training([OneWay("recovery_tim", [1])], SMALL)
 
 
 def test_common_random_numbers_make_differences_precise() -> None:
@@ -67,23 +33,13 @@ def test_common_random_numbers_make_differences_precise() -> None:
     assert paired < 0.5 * apart
 
 
-def test_table_1_has_thirteen_parameters_at_three_pools() -> None:
-    experiments = table_1()
-    assert len({experiment.parameter for experiment in experiments}) == 13
-    for experiment in experiments:
-        assert isinstance(experiment, TwoWay)
-        assert experiment.second_values == [4128, 4160, 4192]
-        default = getattr(training_parameters(), experiment.parameter)
-        given = [float(value) for value in list(experiment.values)]
-        assert any(np.isclose(given, float(default), rtol=1e-6))
-
-
 @pytest.mark.verify
-def test_the_papers_second_figure() -> None:
+def test_the_papers_second_figure(tmp_path: Path) -> None:
     """32 extra servers suffice: with them, waiting no longer matters (hours as in the notes on the paper's figure)."""
-    waiting = TwoWay("preemption_wait_time", [10, 20, 30], second_values=[4128, 4160, 4192])
-    table = sweep_training([waiting], n_replications=40, rng=1).of(waiting.label)
-    hours = table.pivot_table(index="second_value", columns="value", values="mean") / 60.0
+    grid = {"preemption_wait_time": [10, 20, 30], "working_pool_size": [4128, 4160, 4192]}
+    campaign = rf.campaigns.Campaign(run="training", parameters=grid, replications=40, seed=1)
+    result = rf.campaigns.sweep(campaign, tmp_path / "store")
+    hours = result.heat_map("working_pool_size", "preemption_wait_time") / 60.0
     assert hours.loc[4128].tolist() == pytest.approx([10_089, 10_330, 10_654], rel=0.006)
     assert np.ptp(hours.loc[4160]) < 30
     assert np.ptp(hours.loc[4192]) < 5

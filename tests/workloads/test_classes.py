@@ -32,12 +32,12 @@ def test_limits_belong_to_the_next_class() -> None:
     assert names.codes.tolist() == [0, 1, 2, 3, 4, 5]
     assert workloads.width_classes([1, 2, 3, 4, 1023, 1024]).codes.tolist() == [0, 1, 1, 2, 9, 10]
     with pytest.raises(rf.ArgumentError, match="weight"):
-        workloads.shares(rf.Workload([1], [0.0], [1], [1.0]), weight="nodes")
-    assert np.isclose(workloads.shares(rf.Workload([1], [0.0], [1], [1.0])).to_numpy().sum(), 1.0)
+        workloads.shares(rf.workloads.Workload([1], [0.0], [1], [1.0]), weight="nodes")
+    assert np.isclose(workloads.shares(rf.workloads.Workload([1], [0.0], [1], [1.0])).to_numpy().sum(), 1.0)
 
 
 def test_figure_of_shares() -> None:
-    jobs = rf.Workload([1, 2, 3, 4], np.arange(4.0), [1, 1, 1, 8], [30.0, 30.0, 7200.0, 7200.0])
+    jobs = rf.workloads.Workload([1, 2, 3, 4], np.arange(4.0), [1, 1, 1, 8], [30.0, 30.0, 7200.0, 7200.0])
     ax = rf.plot(jobs, Figure().add_subplot())
     written = {(text.get_position(), text.get_text()) for text in ax.texts}
     assert written == {((0, 0), "50"), ((0, 2), "25"), ((3, 2), "25")}

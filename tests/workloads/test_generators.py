@@ -161,7 +161,7 @@ def test_both_kinds_of_lublin_feitelson() -> None:
         workloads.LublinFeitelson(128, "some")
 
 
-def weekly_jobs() -> rf.Workload:
+def weekly_jobs() -> rf.workloads.Workload:
     """Jobs of eight weeks, at day and at night, of correlated sizes and walltimes, from a plain simulation."""
     rng = np.random.default_rng(11)
     hours = 8 * 168
@@ -174,7 +174,9 @@ def weekly_jobs() -> rf.Workload:
     requested = rng.choice([1800.0, 7200.0, 43_200.0, 86_400.0], n, p=[0.3, 0.3, 0.3, 0.1])
     requested[nodes == 32] = 86_400.0
     run = requested * np.where(rng.random(n) < 0.2, 1.0, rng.beta(0.6, 1.4, n))
-    return rf.Workload(np.arange(n), submit, nodes, run, requested, 256, origin=pd.Timestamp("2024-01-01", tz="UTC"))
+    return rf.workloads.Workload(
+        np.arange(n), submit, nodes, run, requested, 256, origin=pd.Timestamp("2024-01-01", tz="UTC")
+    )
 
 
 def test_fitted_workload() -> None:
@@ -206,7 +208,9 @@ def test_fitted_workload() -> None:
 def test_fitted_without_walltimes_or_weeks() -> None:
     rng = np.random.default_rng(13)
     submit = np.cumsum(rng.exponential(100.0, 800))
-    jobs = rf.Workload(np.arange(800), submit, rng.integers(1, 9, 800), rng.exponential(500.0, 800), n_nodes=8)
+    jobs = rf.workloads.Workload(
+        np.arange(800), submit, rng.integers(1, 9, 800), rng.exponential(500.0, 800), n_nodes=8
+    )
     fit = workloads.fit_workload(jobs)
     assert fit.rates.size == 1
     drawn = fit.sample(20_000, rng=1)

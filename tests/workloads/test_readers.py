@@ -36,7 +36,7 @@ def written(folder: Path, name: str, text: str) -> Path:
     return path
 
 
-def reasons(jobs: rf.Workload) -> list[list[object]]:
+def reasons(jobs: rf.workloads.Workload) -> list[list[object]]:
     """Line and reason of every rejected row."""
     return jobs.rejected[["line", "reason"]].to_numpy().tolist()
 
@@ -294,11 +294,11 @@ def test_numbers_are_read_to_the_last_digit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["swf", "swf.gz", "json", "json.xz", "csv"])
 def test_written_and_read_again(tmp_path: Path, ending: str) -> None:
-    jobs = rf.Workload(
+    jobs = rf.workloads.Workload(
         [3, 1, 2], [0.0, 60.0, 60.0], [1, 5, 2], [30.0, 45.0, 7.0], [60.0, np.inf, 8.0], 16, user=[4, 5, 4],
         origin=pd.Timestamp("2024-01-01", tz="UTC"),
     )  # fmt: skip
-    back = rf.read_workload(rf.write_workload(jobs, tmp_path / f"jobs.{ending}"), n_nodes=16)
+    back = rf.read_workload(rf.workloads.write_workload(jobs, tmp_path / f"jobs.{ending}"), n_nodes=16)
     for name in ("submit", "nodes", "run_time", "requested"):
         assert np.array_equal(getattr(back, name), getattr(jobs, name)), name
     assert [str(name) for name in back.job_id] == ["3", "1", "2"]
@@ -309,13 +309,13 @@ def test_written_and_read_again(tmp_path: Path, ending: str) -> None:
         last = open_content(tmp_path / f"jobs.{ending}").data.decode().splitlines()[-1]
         assert last == "2 60 -1 7 2 -1 -1 2 8 -1 1 4 -1 -1 -1 -1 -1 -1"
     with pytest.raises(rf.ArgumentError, match="no format of this ending"):
-        rf.write_workload(jobs, tmp_path / "jobs.txt")
+        rf.workloads.write_workload(jobs, tmp_path / "jobs.txt")
 
 
 def test_users_of_hostile_names_steer_nothing_and_are_read_back(tmp_path: Path) -> None:
     users = ["=1+1", "\x1b[31mred", "\u202eabc", "'=1+1", "plain"]
-    jobs = rf.Workload(range(5), np.arange(5.0), [1] * 5, [30.0] * 5, user=users, n_nodes=2)
-    path = rf.write_workload(jobs, tmp_path / "jobs.csv")
+    jobs = rf.workloads.Workload(range(5), np.arange(5.0), [1] * 5, [30.0] * 5, user=users, n_nodes=2)
+    path = rf.workloads.write_workload(jobs, tmp_path / "jobs.csv")
     text = path.read_text(encoding="utf-8")
     assert "\x1b" not in text
     assert "\u202e" not in text

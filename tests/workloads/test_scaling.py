@@ -8,7 +8,7 @@ import pytest
 import relfit as rf
 from relfit import workloads
 
-JOBS = rf.Workload(
+JOBS = rf.workloads.Workload(
     [4, 7, 9], [100.0, 160.0, 400.0], [1, 6, 16], [50.0, 10.0, 30.0], [60.0, np.inf, 20.0], 16,
     user=["a", "b", "a"], priority=[1.0, 2.0, 3.0],
 )  # fmt: skip
@@ -37,7 +37,7 @@ def test_copies() -> None:
     assert three.priority.tolist() == [JOBS.priority[row[2]] for row in expected]
     assert three.node_seconds.sum() == pytest.approx(3 * JOBS.node_seconds.sum())
     assert sorted(three.job_id.tolist()) == [4, 7, 9, 13, 16, 18, 22, 25, 27]
-    named = workloads.copies(rf.Workload(["x", "y"], [0.0, 5.0], [1, 1], [1.0, 1.0]), 2)
+    named = workloads.copies(rf.workloads.Workload(["x", "y"], [0.0, 5.0], [1, 1], [1.0, 1.0]), 2)
     assert named.job_id.tolist() == ["x", "x.2", "y", "y.2"]
     assert np.array_equal(workloads.copies(JOBS, 1).submit, JOBS.submit)
     with pytest.raises(rf.ArgumentError, match="times"):

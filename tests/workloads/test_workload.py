@@ -9,7 +9,7 @@ import relfit as rf
 
 
 def test_offered_load_by_hand() -> None:
-    jobs = rf.Workload(["a", "b"], [100.0, 200.0], [2, 3], [50.0, 40.0], [20.0, np.inf], 8)
+    jobs = rf.workloads.Workload(["a", "b"], [100.0, 200.0], [2, 3], [50.0, 40.0], [20.0, np.inf], 8)
     assert jobs.span == 100.0
     assert jobs.load() == pytest.approx((2 * 20 + 3 * 40) / (8 * 100))  # the first is killed at its walltime
     assert jobs.load(4) == pytest.approx(2 * jobs.load())
@@ -33,14 +33,14 @@ def test_offered_load_by_hand() -> None:
 )
 def test_what_cannot_be_a_workload_is_named(changed: dict[str, object], said: str) -> None:
     columns = {"job_id": [1, 2, 3], "submit": [0.0, 1.0, 2.0], "nodes": [1, 1, 1], "run_time": [1.0, 1.0, 1.0]}
-    rf.Workload(**columns)
+    rf.workloads.Workload(**columns)
     with pytest.raises(rf.DataError, match=said):
-        rf.Workload(**{**columns, **changed})
+        rf.workloads.Workload(**{**columns, **changed})
 
 
 def test_arrays_are_copies_that_nobody_writes_to() -> None:
     submit = np.array([0.0, 1.0])
-    jobs = rf.Workload([1, 2], submit, [1, 1], [1.0, 1.0])
+    jobs = rf.workloads.Workload([1, 2], submit, [1, 1], [1.0, 1.0])
     submit[0] = 0.5
     assert jobs.submit[0] == 0.0
     with pytest.raises(ValueError, match="read-only"):

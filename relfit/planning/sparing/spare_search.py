@@ -16,6 +16,7 @@ from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError, Remedy
 from relfit.numeric.batches import over_groups
 from relfit.numeric.compiled import njit
+from relfit.numeric.ragged import offsets_of
 from relfit.planning.sparing.blocks import SharedRacks
 from relfit.planning.sparing.recovery import Recovery, losses
 
@@ -76,7 +77,7 @@ def best_spare_blocks(
                     period, units, free, placed, first, last)  # fmt: skip
 
         # each case is one "group" of the batch, weighted by the blocks that the search may have to look at
-        over_groups(np.concatenate([[0], np.cumsum(counts)]), work, workers)
+        over_groups(offsets_of(counts), work, workers)
     return free.reshape(shape), placed.reshape(shape)
 
 

@@ -66,7 +66,7 @@ class BatchSystemRuns:
         config = self._config(settings)
         options = {name: value for name, value in config.settings().items() if name not in _LEFT_OUT}
         machine = (config.nodes,) if hasattr(config, "nodes") else ()
-        if machine and not isinstance(machine[0], dict):
+        if not config.classes:
             options.pop("each", None)
         runs = rf.batch.simulate_batches(
             self._workload(config), *machine, n_runs=last - first, rng=stream(seed, first), workers=1, **options

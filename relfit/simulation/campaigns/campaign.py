@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -134,6 +135,7 @@ def read_campaign(path: str | Path) -> Campaign:
     Parameters
     ----------
     path : str or Path
+        ``"airesim"`` is Table 1 of the AIReSim paper: 13 parameters, each at three sizes of the working pool.
 
     Returns
     -------
@@ -145,6 +147,8 @@ def read_campaign(path: str | Path) -> Campaign:
         When it cannot be read, or says something that cannot be: one line with the key.
     """
     place = Path(path)
+    if place == Path("airesim"):
+        place = Path(str(files("relfit.simulation.campaigns") / "files" / "airesim.toml"))
     remedy = 'write run = "training", config = "base.yaml" and [parameters] into a .toml file'
     values = read_settings(place, "toml", "a campaign", remedy)
     try:

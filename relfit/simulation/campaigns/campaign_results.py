@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -59,6 +60,12 @@ class CampaignResults(Result):
 
     _not_in_json: ClassVar[tuple[str, ...]] = ("runs",)
 
+    def _repr_html_(self) -> str:
+        sentences = "".join(f"<p>{escape(text)}</p>" for text in self.findings)
+        return sentences + (self.of() if self.outputs else self.cells).to_html(
+            max_rows=20, float_format="{:.6g}".format
+        )
+
     @property
     def level(self) -> float:
         """Of the intervals."""
@@ -78,6 +85,15 @@ class CampaignResults(Result):
     def experiments(self) -> list[str]:
         """Labels of the experiments, or of the parts of a design, in order; one empty label for a grid."""
         return [str(label) for label in self.cells["experiment"].unique()]
+
+    def varied(self, experiment: str) -> list[str]:
+        """The parameters that an experiment sets, its own before the second."""
+        cells = self.where(experiment=experiment).dropna(axis=1, how="all").drop(columns="experiment")
+        own = {
+            e.get("label") or e["parameter"].replace("_", " "): e["parameter"]
+            for e in self.campaign.get("experiments", [])
+        }
+        return sorted(map(str, cells), key=lambda name: name != own.get(experiment))
 
     def samples(self, output: str | None = None) -> pd.DataFrame:
         """One row per different cell, one column per replication: the values of an output, NaN where there is none.
@@ -129,12 +145,7 @@ class CampaignResults(Result):
         """
         table = self.cells
         if experiment is not None:
-            table = table[table["experiment"] == experiment]
-            if table.empty:
-                raise ArgumentError(
-                    f"there is no experiment {experiment!r}", remedy=f"there is {', '.join(self.experiments)}"
-                )
-            table = table.dropna(axis=1, how="all")
+            table = self.where(experiment=experiment)[["experiment", *self.varied(experiment)]]
         values = statistics(self.samples(output), self.level)
         values.insert(1, "failed", self._n_failed.reindex(values.index, fill_value=0))
         return table.join(values).reset_index(drop=True)
@@ -312,9 +323,7 @@ def _ratios(values: FloatArray, level: float) -> pd.DataFrame:
     return pd.DataFrame({"mean": ratio, "low": ratio - half, "high": ratio + half})
 
 
-def _scattered(
-    keys: pd.Index, rows: pd.DataFrame, values: Any, width: int, empty: Any
-) -> Any:  # fmt: skip
+def _scattered(keys: pd.Index, rows: pd.DataFrame, values: Any, width: int, empty: Any) -> Any:
     """Values of rows by key and replication, shape (keys, width); rows of other keys or later ones are left out."""
     code, replication = keys.get_indexer(pd.Index(rows["cell"])), rows["replication"].to_numpy(dtype=np.int64)
     fits = (code >= 0) & (replication < width)
@@ -351,7 +360,7 @@ def load(folder: str | Path) -> CampaignResults:
     store = CampaignStore(folder)
     document = store.document
     campaign = document["campaign"]
-    table, runs, failed = store.cells(), store.rows("runs"), store.rows("failed")
+    table, runs, failed = pd.read_parquet(store.folder / "cells.parquet"), store.rows("runs"), store.rows("failed")
     own = table[table["belongs"].astype(bool)]
     settings = [json.loads(text) for text in own["settings"]]
     names = list(dict.fromkeys(name for each in settings for name in each))

@@ -170,10 +170,6 @@ class CampaignStore:
         with complete(place) as part:
             table.to_parquet(part, index=False)
 
-    def cells(self) -> pd.DataFrame:
-        """The table of the cells, as written."""
-        return pd.read_parquet(self.folder / "cells.parquet")
-
     # ------------------------------------------------------------------ runs
 
     def write(self, block: Block, keys: Sequence[str]) -> None:

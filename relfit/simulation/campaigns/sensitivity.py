@@ -33,8 +33,7 @@ def tornado(result: CampaignResults, output: str | None = None) -> pd.DataFrame:
     mean, rows = result.samples(output).mean(axis=1), []
     single = [label for label in result.experiments if label and not _drawn(label)]
     for label in single:
-        cells = result.where(experiment=label).dropna(axis=1, how="all")
-        first, *second = [str(name) for name in cells if name != "experiment"]
+        cells, (first, *second) = result.where(experiment=label), result.varied(label)
         for name in second:
             values = list(dict.fromkeys(cells[name]))
             cells = cells[cells[name] == values[len(values) // 2]]

@@ -22,9 +22,9 @@ class TrainingRuns:
     def __init__(self, campaign: Campaign) -> None:
         config = campaign.config
         if isinstance(config, (str, Path)):
-            self.base = rf.read_training(config)
+            self.base = rf.training.read_training(config)
         else:
-            self.base = rf.TrainingParameters(**(config or {}))
+            self.base = rf.training.TrainingParameters(**(config or {}))
 
     def identity(self) -> Any:
         """The parameters that are not varied."""

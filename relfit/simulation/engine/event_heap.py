@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from relfit.arrays import IntArray
-from relfit.simulation.engine.records import Records, compiled, entry, inlined, new_records
+from relfit.simulation.engine.records import Records, entry, inlined, new_records, part
 
 __all__ = ["Event", "EventHeap", "empty_heap", "is_full", "larger", "pop", "put", "remove"]
 
@@ -80,7 +80,7 @@ def _set(heap: EventHeap, place: int, time: float, kind: int, number: int) -> No
     heap.place[number] = place
 
 
-@compiled
+@part
 def _settle(heap: EventHeap, place: int, time: float, kind: int, number: int) -> None:
     """Put an event where it belongs, from a free place on: above that place, else at it or below."""
     events, size = heap.events, heap.size[0]

@@ -2,42 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Protocol, TypeVar, cast, get_type_hints, overload
 
-import numba
 import numpy as np
 
 from relfit.numeric.compiled import njit
 
-__all__ = ["Records", "compiled", "entry", "inlined", "merged", "new_records", "record_dtype"]
+__all__ = [
+    "Records", "compiled", "entry", "inlined", "making_arrays", "merged", "new_records", "part", "record_dtype",
+]  # fmt: skip
 
 Record = TypeVar("Record")
-Function = TypeVar("Function")
+
+compiled = njit(nogil=True, error_model="numpy")
+"""Compile a function that Python may call, and keep it on disk."""
 
 entry = njit(nogil=True, error_model="numpy", _nrt=False)
-"""Compile a function that Python calls, and keep it on disk."""
+"""`compiled`, for a function that makes no arrays: those that it hands on are not counted as used, which takes time."""
 
-_jit: Any = numba.njit  # whose type does not name all that it takes
-_part = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_inner: Any = {"cache": False, "nogil": True, "error_model": "numpy"}
+_inner |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
+part = njit(**_inner, _nrt=False)
+"""`entry`, for a function that only compiled code may call; one that returns arrays is for entries and parts alone."""
 
-def compiled(function: Function) -> Function:
-    """Compile a function that compiled code alone calls; from Python it must not be called.
+inlined = njit(**_inner, _nrt=False, forceinline=True)
+"""`part`, copied to where it is called: a short one that nearly every event needs."""
 
-    It makes no arrays, so that those that it works on are not counted as used.
-    """
-    return cast("Function", _jit(**_part)(function))
+merged = njit(**_inner, _nrt=False, inline="always")
+"""`part` of the one function that calls it, with which it is compiled."""
 
-
-def inlined(function: Function) -> Function:
-    """`compiled`, and copied to where it is called: a short function that nearly every event needs."""
-    return cast("Function", _jit(**_part, forceinline=True)(function))
-
-
-def merged(function: Function) -> Function:
-    """`compiled`, as a part of the one function that calls it, with which it is compiled in half the time."""
-    return cast("Function", _jit(**_part, inline="always")(function))
+making_arrays = njit(**_inner)
+"""Like `part`, for a function that makes arrays."""
 
 
 class Records(Protocol[Record]):
@@ -49,9 +47,10 @@ class Records(Protocol[Record]):
     def __getitem__(self, place: slice) -> Records[Record]: ...
     @overload
     def __getitem__(self, place: str) -> np.ndarray: ...
-    def __setitem__(self, place: str, values: Any) -> None:
-        """Set a field of all records."""
+    def __setitem__(self, place: str | slice, values: Any) -> None:
+        """Set a field of all records, or some records."""
 
+    def __iter__(self) -> Iterator[Record]: ...
     def __len__(self) -> int: ...
     def copy(self) -> Records[Record]:
         """The same records in an array of their own."""

@@ -1,4 +1,7 @@
-"""Sums, products and look-ups within groups of flat arrays; group ``j`` owns ``offsets[j]:offsets[j + 1]``."""
+"""Ragged arrays: the rows of groups in flat arrays; group ``j`` owns ``offsets[j]:offsets[j + 1]``.
+
+`Ragged` is the base of classes that hold such arrays; the functions are sums, products and look-ups within groups.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,67 @@ import pandas as pd
 
 from relfit.arrays import FloatArray, IntArray
 
-__all__ = ["cumulative", "first_below", "per_group", "places", "sums"]
+__all__ = ["Ragged", "cumulative", "first_below", "offsets_of", "per_group", "places", "rows_of", "sums"]
+
+
+class Ragged:
+    """Base of data classes with a field `offsets` and flat arrays of rows.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Times(Ragged):
+    ...     hours: np.ndarray
+    ...     offsets: np.ndarray
+    >>> times = Times(np.array([3.0, 5.0, 2.0]), np.array([0, 2, 2, 3]))
+    >>> times.n_groups, times.sizes.tolist(), times.group_codes().tolist(), times.hours[times.part(0)].tolist()
+    (3, [2, 0, 1], [0, 0, 2], [3.0, 5.0])
+    >>> times.hours[times.rows_of(np.array([2, 0]))].tolist()
+    [2.0, 3.0, 5.0]
+    """
+
+    offsets: IntArray
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return int(self.offsets.size - 1)
+
+    @property
+    def sizes(self) -> IntArray:
+        """Rows of each group, shape (groups,)."""
+        return np.diff(self.offsets)
+
+    def group_codes(self) -> IntArray:
+        """Number of the group of each row, shape (n,)."""
+        return np.repeat(np.arange(self.n_groups, dtype=np.int64), self.sizes)
+
+    def part(self, position: int) -> slice:
+        """Rows of the group at `position`."""
+        return slice(int(self.offsets[position]), int(self.offsets[position + 1]))
+
+    def rows_of(self, positions: IntArray) -> IntArray:
+        """Rows of the groups at these positions, group after group."""
+        return rows_of(self.offsets, positions)
+
+
+def offsets_of(sizes: npt.ArrayLike) -> IntArray:
+    """Where each group of so many rows begins, and the end.
+
+    Examples
+    --------
+    >>> offsets_of([2, 0, 1]).tolist()
+    [0, 2, 2, 3]
+    """
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def rows_of(offsets: IntArray, positions: IntArray) -> IntArray:
+    """Rows of the groups at these positions, group after group."""
+    begins, sizes = offsets[:-1][positions], np.diff(offsets)[positions]
+    ends = np.cumsum(sizes)
+    return np.arange(sizes.sum()) + np.repeat(begins - ends + sizes, sizes)
 
 
 def cumulative(values: FloatArray, codes: IntArray, product: bool = False) -> FloatArray:

@@ -1,0 +1,161 @@
+"""Results that are a few numbers with their intervals, one dot each; results that are drawn by one of their parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.calibration import Parameters
+from relfit.errors import ArgumentError
+from relfit.failurelog import FailureLog
+from relfit.fleet import ChosenPeriod, FleetModel
+from relfit.independence import Dependence
+from relfit.nonparametric import ObservedTimes
+from relfit.plotting import style
+from relfit.plotting._registry import plot
+from relfit.plotting.change_point_figures import change_points
+from relfit.plotting.event_figures import events_over_time
+from relfit.recurrence import Availability
+from relfit.regression import AttributeEffects, Regression
+from relfit.results import Interval
+from relfit.screening import Period
+from relfit.text import percent
+from relfit.units import HOURS_PER_YEAR
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["availability", "dependence", "effects", "fleet", "parameters", "period"]
+
+_MOST = 30  # rows drawn
+_PARTS = ("place", "cofailure", "dispersion", "serial", "correlation", "cycles", "pooled")
+
+
+def _dots(
+    ax: Axes | None, frame: pd.DataFrame, message: str, x: str, *, log: bool = False, none: float | None = None
+) -> Axes:
+    """A row per entry of ``value``, ``low``, ``high``; the first one on top, `none` a line of no effect."""
+    ax = style.axes(ax)
+    shown = frame[np.isfinite(frame["value"].to_numpy(float))].head(_MOST).iloc[::-1]
+    if not len(shown):
+        return style.empty(ax, message)
+    value, low, high = (shown[name].to_numpy(float) for name in ("value", "low", "high"))
+    place = np.arange(value.size)
+    ax.hlines(place, np.where(np.isfinite(low), low, value), np.where(np.isfinite(high), high, value),
+              color=style.SKY, linewidth=3.0)  # fmt: skip
+    ax.plot(value, place, "o", color=style.BLUE, markersize=5)
+    ax.set_yticks(place, [style.plain(style.group_name(label), 28) for label in shown.index])
+    ax.grid(visible=False, axis="y")
+    if log:
+        ax.set_xscale("log")
+    if none is not None:
+        ax.axvline(none, color=style.GREY, linewidth=1.0, linestyle="--")
+    if len(frame) > _MOST:
+        message += f" ({len(frame) - _MOST} more not shown)"
+    return style.finish(ax, message, x, "")
+
+
+def _frame(index: Any, value: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike) -> pd.DataFrame:
+    columns = {name: np.asarray(v, dtype=float) for name, v in (("value", value), ("low", low), ("high", high))}
+    return pd.DataFrame(columns, index=index)
+
+
+@plot.register(Availability)
+def availability(result: Availability, ax: Axes | None = None, *, group: Any = None) -> Axes:
+    """Availability of each group with its interval, lowest first; of one `group` where it is named."""
+    frame = _frame(result.groups, result.operational, result.low, result.high)
+    if group is not None:
+        frame = frame.iloc[[style.group_position(frame.index, group)]]
+    frame = frame.sort_values("value", kind="stable")
+    return _dots(ax, frame, style.headline(result), f"availability ({percent(result.level)} intervals)")
+
+
+@plot.register(FleetModel)
+def fleet(model: FleetModel, ax: Axes | None = None) -> Axes:
+    """Hours between incidents of a node, a rack and a system, with their intervals."""
+    scopes = model.scopes
+    end = "_now" if "mtbf_now" in scopes else ""
+    columns = (scopes[f"mtbf{end}{side}"] for side in ("", "_low", "_high"))
+    when = "now" if end else "in the period"
+    return _dots(ax, _frame(scopes.index, *columns), style.headline(model),
+                 f"hours between incidents of one of them, {when}", log=True)  # fmt: skip
+
+
+@plot.register(Parameters)
+def parameters(params: Parameters, ax: Axes | None = None) -> Axes:
+    """Mean times between failures and to repair, with their intervals where these are known."""
+    rows = {}
+    for part, title in ((params.mtbf, "MTBF"), (params.mttr, "MTTR")):
+        for name in type(part).model_fields:
+            quantity = getattr(part, name)
+            if getattr(quantity, "value", None) is not None:
+                ends = (getattr(quantity, end, None) for end in ("low", "high"))
+                rows[f"{title} {name}"] = [quantity.value, *(np.nan if end is None else end for end in ends)]
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high"])
+    message = f"Parameters of {params.name}" if params.name else "Parameters"
+    return _dots(ax, frame, message if rows else "No parameter is known", "hours", log=True)
+
+
+@plot.register(Regression)
+def effects(fit: Regression, ax: Axes | None = None) -> Axes:
+    """The effect of each covariate as a ratio with its interval; one is no effect."""
+    ratio = next(str(name) for name in fit.table.columns if str(name).endswith("_ratio"))
+    columns = (fit.table[f"{ratio}{side}"] for side in ("", "_low", "_high"))
+    return _dots(
+        ax, _frame(fit.table.index, *columns), style.headline(fit), ratio.replace("_", " "), log=True, none=1.0
+    )
+
+
+@plot.register(AttributeEffects)
+def _attributes(result: AttributeEffects, ax: Axes | None = None) -> Axes:
+    """The largest effect of each attribute, as a ratio with its interval."""
+    rows = result.answered
+    index = [f"{row['attribute']} {row['term']}, {row['measure']}" for _, row in rows.iterrows()]
+    return _dots(ax, _frame(index, rows["ratio"], rows["low"], rows["high"]), style.headline(result), "ratio",
+                 log=True, none=1.0)  # fmt: skip
+
+
+@plot.register(ChosenPeriod)
+def period(chosen: ChosenPeriod, ax: Axes | None = None) -> Axes:
+    """The rate over time with the period that is used; events over time where no change was looked for."""
+    if chosen.points is not None:
+        return change_points(chosen.points, ax)
+    return events_over_time(chosen.log, ax)
+
+
+@plot.register(Period)
+def _rate_of_period(result: Period, ax: Axes | None = None) -> Axes:
+    """The failure rate of one period with its interval."""
+    frame = _frame([f"{result.start:%Y-%m-%d} to {result.end:%Y-%m-%d}"], [result.rate], [result.low], [result.high])
+    return _dots(ax, HOURS_PER_YEAR * frame, style.headline(result), f"failures per {result.per}")
+
+
+@plot.register(Interval)
+def _interval(result: Interval, ax: Axes | None = None) -> Axes:
+    """A quantity of each group with its interval."""
+    values = (np.ravel(v) for v in (result.estimate, result.low, result.high))
+    return _dots(ax, _frame(result.labels, *values), style.headline(result), result.quantity)
+
+
+@plot.register(ObservedTimes)
+def _observed(result: ObservedTimes, ax: Axes | None = None) -> Axes:
+    """The mean of the times of each group as observed, with its interval."""
+    frame = _frame(result.groups, result.mean, result.mean_low, result.mean_high)
+    return _dots(ax, frame.sort_values("value", kind="stable"), style.headline(result), "mean (hours)", log=True)
+
+
+@plot.register(Dependence)
+def dependence(result: Dependence, ax: Axes | None = None, *, part: str | None = None) -> Axes:
+    """The figure of one `part`: failures of a rack together, of a system, ...; the first with an answer if left out."""
+    answered = [name for name in _PARTS if getattr(result, name) is not None]
+    if part is not None and part not in answered:
+        raise ArgumentError(f"there is no answer to {part!r}", remedy=f"there is {', '.join(answered) or 'none'}")
+    if not answered:
+        return style.empty(style.axes(ax), style.headline(result))
+    return plot(getattr(result, part or answered[0]), ax=ax)
+
+
+plot.register(FailureLog)(events_over_time)
