@@ -1,375 +1,521 @@
-"""Compiled simulation of one cluster with spares, event by event; arrays in, arrays out.
+"""Compiled simulation of one cluster with spares, event by event.
 
-Components are trays, racks (or, when racks fail block by block, a copy of the rack for every block) and block repairs.
-An indexed heap holds the next event of each. Checkpoints are no events: what a span of running is worth follows from
-how long it lasted.
+Components are trays, racks (or, when racks fail block by block, a copy of the rack for every block) and block repairs;
+each has its next event on the heap. Checkpoints are no events: what a span of running is worth follows from how long
+it lasted. Times are hours.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from relfit.numeric.compiled import njit
+from relfit.arrays import FloatArray, IntArray
+from relfit.simulation.engine.event_heap import EventHeap, empty_heap, put, remove
+from relfit.simulation.engine.records import Records, compiled, new_records
+from relfit.simulation.engine.time_tables import LOW, STEP
 
-__all__ = ["ACCOUNTS", "simulate"]
+__all__ = ["ACCOUNTS", "Setup", "simulate"]
 
-# where the running time of the job goes, and counts, in the order of the output of `simulate`
-ACCOUNTS = (
-    "useful", "reduced", "saves", "rework", "detection", "restart", "blocked", "hits", "stops", "blockings", "events",
-)  # fmt: skip
-(
-    _USEFUL, _REDUCED, _SAVES, _REWORK, _DETECTION, _RESTART, _BLOCKED, _HITS, _STOPS, _BLOCKINGS, _EVENTS,
-) = range(11)  # fmt: skip
 _RUNNING, _RECOVERING, _STUCK = 0, 1, 2
 
 
-@njit(cache=True, nogil=True)
-def _sift_down(heap: np.ndarray, place: np.ndarray, key: np.ndarray, at: int) -> None:
-    size = heap.size
-    item = heap[at]
-    value = key[item]
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and key[heap[child + 1]] < key[heap[child]]:
-            child += 1
-        if key[heap[child]] >= value:
-            break
-        heap[at] = heap[child]
-        place[heap[at]] = at
-        at = child
-    heap[at] = item
-    place[item] = at
+class Accounts:
+    """Where the running time of the job goes, and counts."""
+
+    useful: float
+    reduced: float
+    saves: float
+    rework: float
+    detection: float
+    restart: float
+    blocked: float
+    hits: float
+    stops: float
+    blockings: float
+    events: float
 
 
-@njit(cache=True, nogil=True)
-def _set(heap: np.ndarray, place: np.ndarray, key: np.ndarray, item: int, value: float) -> None:
-    """Give a component another time of its next event."""
-    key[item] = value
-    at = place[item]
-    while at > 0:
-        parent = (at - 1) >> 1
-        if key[heap[parent]] <= value:
-            break
-        heap[at] = heap[parent]
-        place[heap[at]] = at
-        at = parent
-    heap[at] = item
-    _sift_down(heap, place, key, at)
+ACCOUNTS = tuple(Accounts.__annotations__)
 
 
-@njit(cache=True, nogil=True)
-def _draw(rng: Any, tables: np.ndarray, table: int, low: float, step: float) -> float:
+class JobState:
+    """The job that runs on the cluster."""
+
+    now: float
+    warmed: int
+    mode: int
+    ready: float
+    """When a recovery is over."""
+    begun: float
+    elapsed: float
+    """Since the last checkpoint."""
+    pending: float
+    """Work that is not saved."""
+    missing: int
+    """Blocks for want of spares."""
+    away: int
+    """Units being brought back."""
+    head: int
+    """The first of these in `Plant.ring`."""
+    hit: int
+    """Whether this event struck a unit at work."""
+
+
+class Setup(NamedTuple):
+    """What is simulated."""
+
+    zones: int
+    blocks: int
+    size: int
+    rack_trays: int
+    spare_trays: int
+    spare_blocks: int
+    tables: FloatArray
+    tray_time: int
+    rack_time: int
+    """Below 0: racks do not fail."""
+    tray_first: int
+    rack_first: int
+    repair_kinds: IntArray
+    repair_shares: FloatArray
+    rack_kinds: IntArray
+    rack_shares: FloatArray
+    whole_block: bool
+    """One repair restores all trays of a block (the paper's chain); else every tray is repaired by itself."""
+    own_racks: bool
+    """Every block has a rack of its own (blocks fail independently); else racks take all their blocks."""
+    repeat: bool
+    """A failure during recovery starts it again."""
+    period: float
+    save: float
+    detection: float
+    restart: float
+    limit: int
+    unit: int
+    exchange: float
+
+
+class Plant(NamedTuple):
+    """Trays, racks and blocks, and the job on them."""
+
+    events: EventHeap
+    failed: npt.NDArray[np.bool_]
+    """Trays."""
+    n_failed: IntArray
+    """Trays of each block."""
+    up: npt.NDArray[np.bool_]
+    rack_up: npt.NDArray[np.bool_]
+    outage: FloatArray
+    """Hours without power of what a tray hangs on: its block, or its rack."""
+    reckoned: FloatArray
+    """How many of these each tray has reckoned with."""
+    used: npt.NDArray[np.bool_]
+    idle: IntArray
+    n_idle: IntArray
+    where: IntArray
+    short: IntArray
+    n_down: IntArray
+    since: FloatArray
+    ring: FloatArray
+    job: Records[JobState]
+    account: Records[Accounts]
+    down_hours: FloatArray
+
+
+def _plant(rng: Any, s: Setup, down_hours: FloatArray) -> Plant:
+    """A cluster at time 0, its devices at random ages."""
+    n_blocks, n_racks = s.zones * s.blocks, _racks(s)
+    n_trays = n_blocks * s.size
+    events = empty_heap(n_trays + n_racks + (n_blocks if s.whole_block else 0))
+    _begin(rng, s, events, n_trays, n_racks)
+    used = np.tile(np.arange(s.blocks) < s.blocks - s.spare_blocks, s.zones)
+    idle, where = np.zeros(n_blocks, np.int64), np.full(n_blocks, -1)
+    for zone in range(s.zones):
+        spares = np.arange((zone + 1) * s.blocks - s.spare_blocks, (zone + 1) * s.blocks)
+        idle[zone * s.blocks : zone * s.blocks + s.spare_blocks] = spares
+        where[spares] = np.arange(s.spare_blocks)
+    job, zones = new_records(JobState, 1), np.zeros(s.zones, np.int64)
+    job["ready"] = np.inf
+    return Plant(
+        events, np.zeros(n_trays, np.bool_), np.zeros(n_blocks, np.int64), np.ones(n_blocks, np.bool_),
+        np.ones(max(n_racks, 1), np.bool_), np.zeros(n_blocks if s.whole_block else max(n_racks, 1)),
+        np.zeros(n_trays), used, idle, np.full(s.zones, s.spare_blocks), where, zones, zones.copy(),
+        np.zeros(s.zones), np.zeros(s.limit // s.unit + 2), job, new_records(Accounts, 1), down_hours,
+    )  # fmt: skip
+
+
+@compiled
+def _per_rack(s: Setup) -> int:
+    """Blocks of a rack."""
+    return 1 if s.own_racks else s.rack_trays // s.size
+
+
+@compiled
+def _racks(s: Setup) -> int:
+    return s.zones * s.blocks // _per_rack(s) if s.rack_time >= 0 else 0
+
+
+@compiled
+def _begin(rng: Any, s: Setup, events: EventHeap, n_trays: int, n_racks: int) -> None:
+    """The first failure of each device."""
+    for i in range(n_trays):
+        put(events, i, _draw(rng, s.tables, s.tray_first), 0)
+    for i in range(n_racks):
+        put(events, n_trays + i, _draw(rng, s.tables, s.rack_first), 0)
+
+
+@compiled
+def _draw(rng: Any, tables: FloatArray, table: int) -> float:
     """A random time: logarithm of time by logarithm of the cumulative hazard, interpolated."""
-    spot = (math.log(rng.standard_exponential()) - low) / step
+    spot = (math.log(rng.standard_exponential()) - LOW) / STEP
     last = tables.shape[1] - 2
     i = min(max(int(spot), 0), last) if spot > 0.0 else 0
     begin, end = tables[table, i], tables[table, i + 1]
     return math.exp(begin + (spot - i) * (end - begin))
 
 
-@njit(cache=True, nogil=True)
-def _draw_repair(rng: Any, tables: np.ndarray, kinds: np.ndarray, shares: np.ndarray, low: float, step: float) -> float:
+@compiled
+def _draw_repair(rng: Any, tables: FloatArray, kinds: IntArray, shares: FloatArray) -> float:
     """A repair time of one of several kinds, by their cumulative shares."""
     if kinds.size == 1:
-        return _draw(rng, tables, kinds[0], low, step)
+        return _draw(rng, tables, kinds[0])
     u = rng.random()
     i = 0
     while i < kinds.size - 1 and u >= shares[i]:
         i += 1
-    return _draw(rng, tables, kinds[i], low, step)
+    return _draw(rng, tables, kinds[i])
 
 
-@njit(cache=True, nogil=True)
-def _block_down(
-    block: int, zone: int, blocks: int, used: np.ndarray, idle: np.ndarray, n_idle: np.ndarray, where: np.ndarray
-) -> int:
+@compiled
+def _time_of(p: Plant, number: int) -> float:
+    """When the next event of a component is."""
+    place = p.events.place[number]
+    return p.events.events[place].time if place >= 0 else math.inf
+
+
+@compiled
+def _block_down(s: Setup, p: Plant, block: int) -> int:
     """Take a block out; returns 1 when the job misses it and no spare stands in."""
-    if not used[block]:
-        n_idle[zone] -= 1
-        last = idle[zone * blocks + n_idle[zone]]
-        idle[zone * blocks + where[block]] = last
-        where[last] = where[block]
-        where[block] = -1
+    zone = block // s.blocks
+    if not p.used[block]:
+        p.n_idle[zone] -= 1
+        last = p.idle[zone * s.blocks + p.n_idle[zone]]
+        p.idle[zone * s.blocks + p.where[block]] = last
+        p.where[last] = p.where[block]
+        p.where[block] = -1
         return 0
-    used[block] = False
-    if n_idle[zone] == 0:
+    p.used[block] = False
+    if p.n_idle[zone] == 0:
         return 1
-    n_idle[zone] -= 1
-    spare = idle[zone * blocks + n_idle[zone]]
-    where[spare] = -1
-    used[spare] = True
+    p.n_idle[zone] -= 1
+    spare = p.idle[zone * s.blocks + p.n_idle[zone]]
+    p.where[spare] = -1
+    p.used[spare] = True
     return 0
 
 
-@njit(cache=True, nogil=True)
-def _block_up(
-    block: int, zone: int, blocks: int, short: np.ndarray, used: np.ndarray, idle: np.ndarray, n_idle: np.ndarray,
-    where: np.ndarray,
-) -> int:  # fmt: skip
+@compiled
+def _block_up(s: Setup, p: Plant, block: int) -> int:
     """Bring a block back; returns 1 when the job had missed one."""
-    if short[zone] > 0:
-        used[block] = True
+    zone = block // s.blocks
+    if p.short[zone] > 0:
+        p.used[block] = True
         return 1
-    idle[zone * blocks + n_idle[zone]] = block
-    where[block] = n_idle[zone]
-    n_idle[zone] += 1
+    p.idle[zone * s.blocks + p.n_idle[zone]] = block
+    p.where[block] = p.n_idle[zone]
+    p.n_idle[zone] += 1
     return 0
 
 
-@njit(cache=True, nogil=True)
-def _book_recovery(account: np.ndarray, spent: float, detection: float) -> None:
-    account[_DETECTION] += min(spent, detection)
-    account[_RESTART] += max(spent - detection, 0.0)
+@compiled
+def _change(s: Setup, p: Plant, first: int, last: int, comes_up: bool) -> None:
+    """Blocks ``first..last-1`` go down or come up."""
+    job = p.job[0]
+    for block in range(first, last):
+        if p.up[block] == comes_up or (comes_up and p.n_failed[block] > s.spare_trays):
+            continue
+        zone = block // s.blocks
+        if job.warmed:
+            p.down_hours[p.n_down[zone]] += job.now - p.since[zone]
+        p.since[zone] = job.now
+        p.up[block] = comes_up
+        if comes_up:
+            p.n_down[zone] -= 1
+            lost = -_block_up(s, p, block)
+        else:
+            p.n_down[zone] += 1
+            job.hit = job.hit or p.used[block]
+            lost = _block_down(s, p, block)
+        p.short[zone] += lost
+        job.missing += lost
 
 
-@njit(cache=True, nogil=True)
-def simulate(
-    rng: Any,
-    zones: int, blocks: int, size: int, rack_trays: int, spare_trays: int, spare_blocks: int,
-    tables: np.ndarray, low: float, step: float, tray_time: int, rack_time: int, tray_first: int, rack_first: int,
-    repair_kinds: np.ndarray, repair_shares: np.ndarray, rack_kinds: np.ndarray, rack_shares: np.ndarray,
-    whole_block: bool, own_racks: bool, repeat: bool,
-    period: float, save: float, detection: float, restart: float, limit: int, unit: int, exchange: float,
-    warm: float, end: float, out: np.ndarray, down_hours: np.ndarray,
-) -> None:  # fmt: skip
-    """Run one cluster from 0 to `end` hours and book what happens from `warm` on into `out` (see `ACCOUNTS`).
+@compiled
+def _tray_fails(rng: Any, s: Setup, p: Plant, tray: int, domain: int) -> None:
+    job, block, now = p.job[0], tray // s.size, p.job[0].now
+    running = s.size - p.n_failed[block]
+    at_work = s.size - s.spare_trays
+    if p.used[block] and (at_work >= running or rng.random() * running < at_work):
+        job.hit = 1
+    p.failed[tray] = True
+    p.n_failed[block] += 1
+    if s.whole_block:
+        remove(p.events, tray)
+        if p.n_failed[block] == 1 or p.n_failed[block] > s.spare_trays:
+            time = _draw_repair(rng, s.tables, s.repair_kinds, s.repair_shares)
+            put(p.events, p.failed.size + _racks(s) + block, now + time, 0)
+            if p.n_failed[block] > s.spare_trays:
+                p.outage[domain] += time
+                _change(s, p, block, block + 1, False)
+        return
+    put(p.events, tray, now + _draw_repair(rng, s.tables, s.repair_kinds, s.repair_shares), 0)
+    if p.n_failed[block] == s.spare_trays + 1 and p.up[block]:
+        _change(s, p, block, block + 1, False)
 
-    `whole_block`: one repair restores all trays of a block (the paper's chain); else every tray is repaired by itself.
-    `own_racks`: every block has a rack of its own (blocks fail independently); else racks take all their blocks.
-    `repeat`: a failure during recovery starts it again. `rack_time` below 0: racks do not fail.
-    `down_hours[n]`: hours in which n blocks of a zone were down, over all zones.
-    """
-    n_blocks = zones * blocks
-    n_trays = n_blocks * size
-    per_rack = 1 if own_racks else rack_trays // size  # blocks a rack
-    n_racks = n_blocks // per_rack if rack_time >= 0 else 0
-    repairs_at = n_trays + n_racks
-    count = repairs_at + (n_blocks if whole_block else 0)
-    working = blocks - spare_blocks
-    job = float(working * zones)
 
-    key = np.full(count, np.inf)
-    for i in range(n_trays):
-        key[i] = _draw(rng, tables, tray_first, low, step)
-    for i in range(n_racks):
-        key[n_trays + i] = _draw(rng, tables, rack_first, low, step)
-    heap = np.arange(count)
-    place = np.arange(count)
-    for at in range(count // 2 - 1, -1, -1):
-        _sift_down(heap, place, key, at)
+@compiled
+def _tray_event(rng: Any, s: Setup, p: Plant, tray: int) -> None:
+    """A tray fails, or is repaired by itself."""
+    now, block, n_racks = p.job[0].now, tray // s.size, _racks(s)
+    rack = block // _per_rack(s) if n_racks > 0 else 0
+    domain = block if s.whole_block else rack
+    if not p.failed[tray]:
+        if p.reckoned[tray] < p.outage[domain]:  # it did not age while the power was off
+            put(p.events, tray, now + p.outage[domain] - p.reckoned[tray], 0)
+            p.reckoned[tray] = p.outage[domain]
+            return
+        _tray_fails(rng, s, p, tray, domain)
+        return
+    p.failed[tray] = False
+    p.n_failed[block] -= 1
+    p.reckoned[tray] = p.outage[domain]
+    next_time = _draw(rng, s.tables, s.tray_time)
+    powered = n_racks == 0 or p.rack_up[rack]
+    if not powered:
+        # the outage that is going on was booked whole when it began; its rest still counts
+        next_time += max(_time_of(p, p.failed.size + rack) - now, 0.0)
+    put(p.events, tray, now + next_time, 0)
+    if p.n_failed[block] == s.spare_trays and powered:
+        _change(s, p, block, block + 1, True)
 
-    failed = np.zeros(n_trays, np.bool_)
-    n_failed = np.zeros(n_blocks, np.int64)
-    up = np.ones(n_blocks, np.bool_)
-    rack_up = np.ones(max(n_racks, 1), np.bool_)
-    # hours without power of what a tray hangs on (its block, or its rack), and how many it has reckoned with
-    outage = np.zeros(n_blocks if whole_block else max(n_racks, 1))
-    reckoned = np.zeros(n_trays)
-    used = np.zeros(n_blocks, np.bool_)
-    idle = np.zeros(n_blocks, np.int64)
-    n_idle = np.zeros(zones, np.int64)
-    where = np.full(n_blocks, -1)
-    short = np.zeros(zones, np.int64)
-    n_down = np.zeros(zones, np.int64)
-    since = np.zeros(zones)
-    for zone in range(zones):
-        for i in range(blocks):
-            block = zone * blocks + i
-            if i < working:
-                used[block] = True
-            else:
-                idle[zone * blocks + n_idle[zone]] = block
-                where[block] = n_idle[zone]
-                n_idle[zone] += 1
 
-    cycle = period + save
-    downtime = detection + restart
-    mode, ready, begun = _RUNNING, np.inf, 0.0
-    elapsed, pending = 0.0, 0.0  # since the last checkpoint; work that is not saved
-    missing, away = 0, 0  # blocks for want of spares, units being brought back
-    ring = np.zeros(limit // unit + 2)
-    head = 0
-    account = np.zeros(11)  # in the order of ACCOUNTS
-    now, warmed = 0.0, False
+@compiled
+def _rack_event(rng: Any, s: Setup, p: Plant, rack: int) -> None:
+    """A rack fails, or is back."""
+    now, n_trays = p.job[0].now, p.failed.size
+    number, repair, per_rack = n_trays + rack, n_trays + _racks(s) + rack, _per_rack(s)
+    if s.whole_block and not p.up[rack]:  # the block is in repair: its rack does not age
+        put(p.events, number, _time_of(p, repair) + _draw(rng, s.tables, s.rack_time), 0)
+        return
+    if not p.rack_up[rack]:
+        p.rack_up[rack] = True
+        put(p.events, number, now + _draw(rng, s.tables, s.rack_time), 0)
+        _change(s, p, rack * per_rack, (rack + 1) * per_rack, True)
+        return
+    time = _draw_repair(rng, s.tables, s.rack_kinds, s.rack_shares)
+    p.outage[rack] += time
+    if s.whole_block:
+        put(p.events, repair, now + time, 0)
+        put(p.events, number, now + time + _draw(rng, s.tables, s.rack_time), 0)
+    else:
+        p.rack_up[rack] = False
+        put(p.events, number, now + time, 0)
+    _change(s, p, rack * per_rack, (rack + 1) * per_rack, False)
 
+
+@compiled
+def _block_event(rng: Any, s: Setup, p: Plant, block: int, number: int) -> None:
+    """A block as a whole is repaired."""
+    remove(p.events, number)
+    p.n_failed[block] = 0
+    for tray in range(block * s.size, (block + 1) * s.size):
+        if p.failed[tray]:
+            p.failed[tray] = False
+            p.reckoned[tray] = p.outage[block]
+            put(p.events, tray, p.job[0].now + _draw(rng, s.tables, s.tray_time), 0)
+    if not p.up[block]:
+        _change(s, p, block, block + 1, True)
+
+
+@compiled
+def _book_recovery(s: Setup, p: Plant) -> None:
+    spent = p.job[0].now - p.job[0].begun
+    p.account[0].detection += min(spent, s.detection)
+    p.account[0].restart += max(spent - s.detection, 0.0)
+
+
+@compiled
+def _book_running(s: Setup, p: Plant, span: float) -> None:
+    """What a span of running is worth: work that is saved, work that is pending, saves."""
+    job, account, cycle = p.job[0], p.account[0], s.period + s.save
+    share = 1.0 - min((job.missing + s.unit * job.away) / _job_size(s), 1.0)
+    if cycle == 0.0:  # saves that cost nothing are made all the time
+        account.reduced += (1.0 - share) * span
+        account.useful += share * span
+        span = 0.0
+    before = min(job.elapsed, s.period)
+    turns = math.floor((job.elapsed + span) / cycle) if 0.0 < cycle < np.inf else 0.0
+    left = job.elapsed + span - turns * cycle if turns > 0.0 else job.elapsed + span
+    after = min(left, s.period)
+    work = (turns * s.period if turns > 0.0 else 0.0) + after - before
+    account.saves += span - work
+    account.reduced += (1.0 - share) * work
+    if turns > 0.0:
+        account.useful += job.pending + share * (turns * s.period - before)
+        job.pending = share * after
+    else:
+        job.pending += share * work
+    job.elapsed = left
+
+
+@compiled
+def _job_size(s: Setup) -> float:
+    """Blocks that the job takes up."""
+    return float((s.blocks - s.spare_blocks) * s.zones)
+
+
+@compiled
+def _lose_pending(p: Plant) -> None:
+    p.account[0].rework += p.job[0].pending
+    p.job[0].pending, p.job[0].away = 0.0, 0
+
+
+@compiled
+def _recover(s: Setup, p: Plant) -> None:
+    job = p.job[0]
+    job.mode, job.begun, job.ready = _RECOVERING, job.now, job.now + (s.detection + s.restart)
+
+
+@compiled
+def _struck(s: Setup, p: Plant) -> None:
+    """A unit at work failed: it is exchanged, or the job goes back to its last checkpoint."""
+    job, account = p.job[0], p.account[0]
+    account.hits += 1
+    if job.mode == _RUNNING:
+        if job.missing + s.unit * (job.away + 1) > s.limit:
+            _lose_pending(p)
+            account.stops += 1
+            _recover(s, p)
+        else:
+            p.ring[(job.head + job.away) % p.ring.size] = job.now + (s.detection + s.restart)
+            job.away += 1
+            again = min(job.pending, 0.5 * s.exchange * s.unit / _job_size(s))
+            job.pending -= again
+            account.rework += again
+    elif job.mode == _RECOVERING and s.repeat:
+        _book_recovery(s, p)
+        _recover(s, p)
+
+
+@compiled
+def _consequences(s: Setup, p: Plant) -> None:
+    """What an event is to the job."""
+    job = p.job[0]
+    if job.hit:
+        _struck(s, p)
+    if job.missing > s.limit and job.mode != _STUCK:
+        if job.mode == _RECOVERING:
+            _book_recovery(s, p)
+        else:
+            _lose_pending(p)
+        p.account[0].blockings += 1
+        job.mode, job.ready = _STUCK, np.inf
+    elif job.missing <= s.limit and job.mode == _STUCK:
+        _recover(s, p)
+
+
+@compiled
+def _stop(s: Setup, p: Plant) -> None:
+    """The end, or the end of what is not counted."""
+    job = p.job[0]
+    if job.mode == _RECOVERING:
+        _book_recovery(s, p)
+    for zone in range(s.zones):
+        if job.warmed:
+            p.down_hours[p.n_down[zone]] += job.now - p.since[zone]
+        p.since[zone] = job.now
+    if job.warmed:
+        p.account[0].useful += job.pending
+
+
+@compiled
+def _job_event(s: Setup, p: Plant) -> None:
+    """A recovery is over, or a unit is back."""
+    job = p.job[0]
+    if job.mode == _RECOVERING:
+        _book_recovery(s, p)
+        job.mode, job.ready, job.elapsed, job.pending = _RUNNING, np.inf, 0.0, 0.0
+    else:
+        job.away -= 1
+        job.head = (job.head + 1) % p.ring.size
+
+
+@compiled
+def _happen(rng: Any, s: Setup, p: Plant) -> None:
+    """The next event of a component."""
+    number, n_trays, n_racks = p.events.events[0].number, p.failed.size, _racks(s)
+    p.account[0].events += 1
+    p.job[0].hit = 0
+    if number < n_trays:
+        _tray_event(rng, s, p, number)
+    elif number < n_trays + n_racks:
+        _rack_event(rng, s, p, number - n_trays)
+    else:
+        _block_event(rng, s, p, number - n_trays - n_racks, number)
+    _consequences(s, p)
+
+
+@compiled
+def _run(rng: Any, s: Setup, p: Plant, stop: float) -> None:
+    """All events up to a time."""
+    job = p.job[0]
     while True:
-        item = heap[0]
-        at_event = key[item]
-        at_job = ready if mode == _RECOVERING else (ring[head] if mode == _RUNNING and away > 0 else np.inf)
-        at_stop = end if warmed else warm
-        then = min(at_event, at_job, at_stop)
-        span = then - now
-        if mode == _RUNNING:
-            share = 1.0 - min((missing + unit * away) / job, 1.0)
-            if cycle == 0.0:  # saves that cost nothing are made all the time
-                account[_REDUCED] += (1.0 - share) * span
-                account[_USEFUL] += share * span
-                span = 0.0
-            before = min(elapsed, period)
-            turns = math.floor((elapsed + span) / cycle) if 0.0 < cycle < np.inf else 0.0
-            left = elapsed + span - turns * cycle if turns > 0.0 else elapsed + span
-            after = min(left, period)
-            work = (turns * period if turns > 0.0 else 0.0) + after - before
-            account[_SAVES] += span - work
-            account[_REDUCED] += (1.0 - share) * work
-            if turns > 0.0:
-                account[_USEFUL] += pending + share * (turns * period - before)
-                pending = share * after
-            else:
-                pending += share * work
-            elapsed = left
-        elif mode == _STUCK:
-            account[_BLOCKED] += span
-        now = then
-        if at_stop <= at_event and at_stop <= at_job:
-            if mode == _RECOVERING:
-                _book_recovery(account, now - begun, detection)
-            for zone in range(zones):
-                if warmed:
-                    down_hours[n_down[zone]] += now - since[zone]
-                since[zone] = now
-            if warmed:
-                account[_USEFUL] += pending
-                break
-            warmed, begun, pending = True, now, 0.0
-            account[:] = 0.0
-            continue
+        at_event, at_job = p.events.events[0].time, np.inf
+        if job.mode == _RECOVERING:
+            at_job = job.ready
+        elif job.mode == _RUNNING and job.away > 0:
+            at_job = p.ring[job.head]
+        then = min(at_event, at_job, stop)
+        if job.mode == _RUNNING:
+            _book_running(s, p, then - job.now)
+        elif job.mode == _STUCK:
+            p.account[0].blocked += then - job.now
+        job.now = then
+        if stop <= at_event and stop <= at_job:
+            _stop(s, p)
+            return
         if at_job <= at_event:
-            if mode == _RECOVERING:
-                _book_recovery(account, now - begun, detection)
-                mode, ready, elapsed, pending = _RUNNING, np.inf, 0.0, 0.0
-            else:
-                away -= 1
-                head = (head + 1) % ring.size
-            continue
+            _job_event(s, p)
+        else:
+            _happen(rng, s, p)
 
-        # --------------------------------------------------- what has happened
-        account[_EVENTS] += 1
-        hit = False
-        first, last, change = 0, 0, 0  # blocks first..last-1 go down (change -1) or come up (+1)
-        if item < n_trays:
-            block = item // size
-            domain = block if whole_block else (block // per_rack if n_racks else 0)
-            if not failed[item]:
-                if reckoned[item] < outage[domain]:  # it did not age while the power was off
-                    later = at_event + outage[domain] - reckoned[item]
-                    reckoned[item] = outage[domain]
-                    _set(heap, place, key, item, later)
-                    continue
-                running = size - n_failed[block]
-                if used[block] and (size - spare_trays >= running or rng.random() * running < size - spare_trays):
-                    hit = True
-                failed[item] = True
-                n_failed[block] += 1
-                if whole_block:
-                    _set(heap, place, key, item, np.inf)
-                    if n_failed[block] == 1 or n_failed[block] > spare_trays:
-                        time = _draw_repair(rng, tables, repair_kinds, repair_shares, low, step)
-                        _set(heap, place, key, repairs_at + block, now + time)
-                        if n_failed[block] > spare_trays:
-                            outage[block] += time
-                            first, last, change = block, block + 1, -1
-                else:
-                    time = _draw_repair(rng, tables, repair_kinds, repair_shares, low, step)
-                    _set(heap, place, key, item, now + time)
-                    if n_failed[block] == spare_trays + 1 and up[block]:
-                        first, last, change = block, block + 1, -1
-            else:  # repaired by itself
-                failed[item] = False
-                n_failed[block] -= 1
-                reckoned[item] = outage[domain]
-                next_time = _draw(rng, tables, tray_time, low, step)
-                powered = n_racks == 0 or rack_up[block // per_rack]
-                if not powered:
-                    # the outage that is going on was booked whole when it began; its rest still counts
-                    next_time += max(key[n_trays + block // per_rack] - now, 0.0)
-                _set(heap, place, key, item, now + next_time)
-                if n_failed[block] == spare_trays and powered:
-                    first, last, change = block, block + 1, 1
-        elif item < repairs_at:
-            rack = item - n_trays
-            if whole_block and not up[rack]:  # the block is in repair: its rack does not age
-                _set(heap, place, key, item, key[repairs_at + rack] + _draw(rng, tables, rack_time, low, step))
-            elif rack_up[rack]:
-                time = _draw_repair(rng, tables, rack_kinds, rack_shares, low, step)
-                if whole_block:
-                    outage[rack] += time
-                    _set(heap, place, key, repairs_at + rack, now + time)
-                    _set(heap, place, key, item, now + time + _draw(rng, tables, rack_time, low, step))
-                else:
-                    rack_up[rack] = False
-                    outage[rack] += time
-                    _set(heap, place, key, item, now + time)
-                first, last, change = rack * per_rack, (rack + 1) * per_rack, -1
-            else:
-                rack_up[rack] = True
-                _set(heap, place, key, item, now + _draw(rng, tables, rack_time, low, step))
-                first, last, change = rack * per_rack, (rack + 1) * per_rack, 1
-        else:  # a block as a whole is repaired
-            block = item - repairs_at
-            _set(heap, place, key, item, np.inf)
-            n_failed[block] = 0
-            for tray in range(block * size, (block + 1) * size):
-                if failed[tray]:
-                    failed[tray] = False
-                    reckoned[tray] = outage[block]
-                    _set(heap, place, key, tray, now + _draw(rng, tables, tray_time, low, step))
-            if not up[block]:
-                first, last, change = block, block + 1, 1
 
-        for block in range(first, last):
-            if up[block] == (change > 0) or (change > 0 and n_failed[block] > spare_trays):
-                continue
-            zone = block // blocks
-            if warmed:
-                down_hours[n_down[zone]] += now - since[zone]
-            since[zone] = now
-            n_down[zone] -= change
-            up[block] = change > 0
-            if change < 0:
-                hit = hit or used[block]
-                lost = _block_down(block, zone, blocks, used, idle, n_idle, where)
-            else:
-                lost = -_block_up(block, zone, blocks, short, used, idle, n_idle, where)
-            short[zone] += lost
-            missing += lost
+def simulate(rng: np.random.Generator, setup: Setup, warm: float, end: float, down_hours: FloatArray) -> list[float]:
+    """Run one cluster from 0 to `end` hours and book what happens from `warm` on.
 
-        # ------------------------------------------------ what it is to the job
-        if hit:
-            account[_HITS] += 1
-            if mode == _RUNNING:
-                if missing + unit * (away + 1) > limit:
-                    account[_REWORK] += pending
-                    pending, away = 0.0, 0
-                    account[_STOPS] += 1
-                    mode, begun, ready = _RECOVERING, now, now + downtime
-                else:
-                    ring[(head + away) % ring.size] = now + downtime
-                    away += 1
-                    again = min(pending, 0.5 * exchange * unit / job)
-                    pending -= again
-                    account[_REWORK] += again
-            elif mode == _RECOVERING and repeat:
-                _book_recovery(account, now - begun, detection)
-                begun, ready = now, now + downtime
-        if missing > limit and mode != _STUCK:
-            if mode == _RECOVERING:
-                _book_recovery(account, now - begun, detection)
-            else:
-                account[_REWORK] += pending
-                pending, away = 0.0, 0
-            account[_BLOCKINGS] += 1
-            mode, ready = _STUCK, np.inf
-        elif missing <= limit and mode == _STUCK:
-            mode, begun, ready = _RECOVERING, now, now + downtime
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    setup : Setup
+    warm, end : float
+    down_hours : ndarray of zeros
+        Becomes, by number, the share of time in which so many blocks of a zone were down.
 
+    Returns
+    -------
+    list of float
+        As `ACCOUNTS`: shares of time, counts per hour, and the number of events.
+    """
+    plant = _plant(rng, setup, down_hours)
+    _run(rng, setup, plant, warm)
+    plant.account[:] = new_records(Accounts, 1)
+    job = plant.job[0]
+    job.warmed, job.begun, job.pending = 1, job.now, 0.0
+    _run(rng, setup, plant, end)
     hours = end - warm
-    for i in range(account.size):
-        out[i] = account[i] if i == _EVENTS else account[i] / hours
-    for n in range(down_hours.size):
-        down_hours[n] /= hours * zones
+    down_hours /= hours * setup.zones
+    return [float(plant.account[name][0]) / (1.0 if name == "events" else hours) for name in ACCOUNTS]

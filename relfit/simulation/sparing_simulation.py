@@ -30,8 +30,8 @@ from relfit.planning.sparing import (
 )
 from relfit.planning.sparing.evaluation import SHARES
 from relfit.results import Result, json_ready
-from relfit.simulation.engine.time_tables import LOW, STEP, remaining_table, time_table
-from relfit.simulation.sparing_events import ACCOUNTS, simulate
+from relfit.simulation.engine.time_tables import remaining_table, time_table
+from relfit.simulation.sparing_events import ACCOUNTS, Setup, simulate
 from relfit.text import percent
 
 __all__ = ["DeviceTimes", "SparingSimulation", "simulate_sparing"]
@@ -361,11 +361,9 @@ def simulate_sparing(
     generators = np.random.default_rng(rng).spawn(n)
     rows, down = np.zeros((n, len(ACCOUNTS))), np.zeros((n, blocks + 1))
 
-    run: Any = simulate
-
     def work(first: int, last: int) -> None:
         for i in range(first, last):
-            run(generators[i], *settings, warm, warm + end, rows[i], down[i])
+            rows[i] = simulate(generators[i], settings, warm, warm + end, down[i])
 
     over_groups(_WEIGHT * np.arange(n + 1), work, workers)
     kept = {
@@ -394,22 +392,27 @@ def _settings(
     whole_block: bool,
     own_racks: bool,
     undisturbed: bool,
-) -> tuple[Any, ...]:
-    """Everything that `simulate` needs but its random stream and the time to run."""
+) -> Setup:
+    """What is simulated."""
     tables = [time_table("tray", times.tray)]
     tables.append(remaining_table(tables[0]))
     if times.rack is not None:
         tables.append(time_table("rack", times.rack))
         tables.append(remaining_table(tables[2]))
-    kinds: list[Any] = []
+    kinds: dict[str, Any] = {}
     for which in _KINDS:
         families = times.kinds(which)
-        kinds += [np.arange(len(tables), len(tables) + len(families)), np.cumsum([part for part, _ in families])]
+        kinds[f"{which}_kinds"] = np.arange(len(tables), len(tables) + len(families))
+        kinds[f"{which}_shares"] = np.cumsum([part for part, _ in families])
         tables += [time_table(which, family) for _, family in families]
     rack, strategy = 2 if times.rack is not None else -1, closed.strategies
-    return (
-        cluster.zones, int(closed.blocks[0]), int(strategy.block_trays[0]), cluster.trays, int(strategy.spare_trays[0]),
-        int(closed.spare_blocks[0]), np.array(tables), LOW, STEP, 0, rack, 1, rack + 1, *kinds, whole_block, own_racks,
-        not undisturbed, min(float(closed.checkpoint_every[0]), _NO_LIMIT), recovery.save, recovery.detection,
-        recovery.restart, recovery.loss_limit, recovery.unit, recovery.exchange,
+    return Setup(
+        zones=cluster.zones, blocks=int(closed.blocks[0]), size=int(strategy.block_trays[0]), rack_trays=cluster.trays,
+        spare_trays=int(strategy.spare_trays[0]), spare_blocks=int(closed.spare_blocks[0]), tables=np.array(tables),
+        tray_time=0, rack_time=rack, tray_first=1, rack_first=rack + 1, whole_block=whole_block, own_racks=own_racks,
+        repeat=not undisturbed, period=min(float(closed.checkpoint_every[0]), _NO_LIMIT), save=recovery.save,
+        detection=recovery.detection, restart=recovery.restart, limit=recovery.loss_limit, unit=recovery.unit,
+        exchange=recovery.exchange,
+        repair_kinds=kinds[f"{_KINDS[0]}_kinds"], repair_shares=kinds[f"{_KINDS[0]}_shares"],
+        rack_kinds=kinds[f"{_KINDS[1]}_kinds"], rack_shares=kinds[f"{_KINDS[1]}_shares"],
     )  # fmt: skip
