@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help report test check verify lint docs notebooks bench papers studies size mutants wheel-check clean
+.PHONY: help report test check coverage verify lint hooks docs notebooks bench papers studies size mutants wheel-check clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,12 @@ test: $(VENV)/.installed-all ## Install what the tests need and run them, but fo
 check: $(VENV)/.installed-all ## Run all tests, the examples in README.md and docs/ and the notebooks, as CI does
 	$(PYTEST) --doctest-glob='*.md' README.md docs notebooks tests relfit
 
+coverage: $(VENV)/.installed-all ## Run the tests of make test and fail below the floor of coverage in pyproject.toml
+	$(BIN)/coverage erase
+	OPENBLAS_NUM_THREADS=1 $(BIN)/coverage run -m pytest -n auto --dist loadfile -m 'not slow and not verify'
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
 verify: $(VENV)/.installed-all ## Run the long simulations that check the statistics
 	$(PYTEST) -m verify
 	$(BIN)/python benchmarks/run.py --verify
@@ -30,6 +36,9 @@ lint: $(VENV)/.installed-all ## Check style, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+hooks: $(VENV)/.installed-all ## Check style, format and types before each commit (pre-commit, in .git/hooks)
+	$(BIN)/pre-commit install
 
 docs: $(VENV)/.installed-all ## Run the examples in README.md and docs/
 	$(PYTEST) --doctest-glob='*.md' README.md docs
@@ -46,7 +55,7 @@ papers: $(VENV)/.installed-all ## Print the papers' tables beside ours, cell by 
 studies: $(VENV)/.installed-all ## Simulate the papers' batch studies, a tenth of their jobs; --full in docs/batch-studies.md
 	$(BIN)/python papers/studies.py
 
-size: ## Count the lines of the package by room
+size: ## Count the lines of relfit by package
 	@$(PYTHON) tools/size.py
 
 mutants: $(VENV)/.installed-all ## Break the code in a random sample of places and count what the tests notice
@@ -56,7 +65,7 @@ wheel-check: ## Build the wheel, install it into an empty environment and run th
 	PYTHON=$(PYTHON) bash tools/wheel_check.sh
 
 clean: ## Remove .venv and everything else that was made
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis $(REPORT)
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* $(REPORT)
 	find relfit tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:

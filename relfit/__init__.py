@@ -48,12 +48,13 @@ if TYPE_CHECKING:
     from relfit.regression import regress
     from relfit.reporting import report
     from relfit.screening import change_points, incidents, outlier_nodes, stable_period
+    from relfit.simulation import campaigns
     from relfit.study import Study
     from relfit.system import System, system_from_fits
     from relfit.training import simulate_training
     from relfit.workloads import read_workload
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _NAMES = {
     "backtesting": "backtest",
@@ -79,13 +80,13 @@ _NAMES = {
 }
 _PACKAGES = (
     "batch",
+    "campaigns",
     "datasets",
     "families",
     "fitting",
     "jobs",
     "planning",
     "plotting",
-    "recurrence",
     "regression",
     "screening",
     "training",
@@ -100,6 +101,7 @@ _OTHERS = (
     "io",
     "nonparametric",
     "prediction",
+    "recurrence",
     "simulation",
     "system",
 )
@@ -129,6 +131,7 @@ __all__ = [
     "backtest",
     "batch",
     "calibrate",
+    "campaigns",
     "change_points",
     "datasets",
     "dependence",
@@ -149,7 +152,6 @@ __all__ = [
     "read",
     "read_parameters",
     "read_workload",
-    "recurrence",
     "regress",
     "regression",
     "report",
@@ -167,7 +169,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES or name in _OTHERS:
-        return import_module(f"relfit.{name}")
+        return import_module("relfit.simulation.campaigns" if name == "campaigns" else f"relfit.{name}")
     for package, names in _MOVED.items():
         if name in names.split():
             raise AttributeError(f"relfit.{name} is relfit.{package}.{name}")

@@ -16,7 +16,8 @@ from relfit.arrays import IntArray
 from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
 from relfit.outages import Outages, outages_of
-from relfit.tables import Tables, group_codes
+from relfit.sealed import seal_arrays
+from relfit.tables import Tables, group_codes, made_once
 from relfit.units import NANOSECONDS_PER_HOUR
 
 __all__ = ["Durations", "Rules", "times_by_cause", "times_to_failure", "times_to_repair"]
@@ -75,7 +76,11 @@ class Durations:
     begun: IntArray
     ended: IntArray
 
+    def __post_init__(self) -> None:
+        seal_arrays(self)
 
+
+@made_once
 def times_to_failure(log: Tables, per: str = "node", rules: Rules | None = None) -> Durations:
     """Times to failure by node, system or a column; `FailureLog.ttf` describes them.
 
@@ -92,6 +97,7 @@ def times_to_failure(log: Tables, per: str = "node", rules: Rules | None = None)
     return _given(log.lifetimes, per, rules)
 
 
+@made_once
 def times_to_repair(log: Tables, per: str = "node", rules: Rules | None = None) -> Durations:
     """Times to repair by node, system or a column; `FailureLog.ttr` describes them."""
     rules = rules or Rules()

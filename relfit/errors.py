@@ -4,7 +4,33 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["ArgumentError", "DataError", "ReadError", "RelfitError"]
+__all__ = ["ArgumentError", "DataError", "ReadError", "RelfitError", "Remedy"]
+
+
+class Remedy(str):
+    """What to do, in Python's words and in those of the command line.
+
+    Parameters
+    ----------
+    text : str
+        With arguments and functions.
+    options : str
+        The same with options and commands.
+
+    Examples
+    --------
+    >>> remedy = Remedy("use missing='pool'", "use --missing pool")
+    >>> remedy.options, RelfitError("no fit", remedy=remedy).in_options()
+    ('use --missing pool', 'no fit; use --missing pool')
+    """
+
+    options: str
+
+    def __new__(cls, text: str, options: str = "") -> Remedy:
+        """A text that carries another."""
+        remedy = super().__new__(cls, text)
+        remedy.options = options
+        return remedy
 
 
 class RelfitError(Exception):
@@ -19,7 +45,7 @@ class RelfitError(Exception):
     line, column : int or str, optional
         The line (counted from 1) and the column (a number or a name) in that file.
     remedy : str, optional
-        What the user can do about it.
+        What the user can do about it; a `Remedy` where the command line says it otherwise.
 
     Examples
     --------
@@ -50,9 +76,16 @@ class RelfitError(Exception):
             )
             if part
         )
-        text = f"{where}: {what}" if where else what
-        between = " " if text.endswith("?") else "; "  # a question is followed by a sentence of its own
-        super().__init__(f"{text}{between}{remedy}" if remedy else text)
+        self._text = f"{where}: {what}" if where else what
+        super().__init__(self._with(remedy))
+
+    def in_options(self) -> str:
+        """The message with what to do in the words of the command line."""
+        return self._with(self.remedy.options if isinstance(self.remedy, Remedy) else self.remedy)
+
+    def _with(self, remedy: str | None) -> str:
+        between = " " if self._text.endswith("?") else "; "  # a question is followed by a sentence of its own
+        return f"{self._text}{between}{remedy}" if remedy else self._text
 
 
 class ReadError(RelfitError):

@@ -15,7 +15,8 @@ from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.numeric.bursts import FEWEST, in_nodes, step_of
 from relfit.numeric.ordering import order_in_groups
-from relfit.tables import POPULATION_COLUMNS, Tables, Window, group_codes, once, pairs
+from relfit.sealed import read_only, seal_arrays
+from relfit.tables import POPULATION_COLUMNS, Tables, Window, group_codes, made_once, pairs
 from relfit.text import duration
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
@@ -51,6 +52,9 @@ class Watched:
     left: IntArray
     entered_known: BoolArray
     left_known: BoolArray
+
+    def __post_init__(self) -> None:
+        seal_arrays(self)
 
     @property
     def n_groups(self) -> int:
@@ -128,6 +132,7 @@ class Outages(Watched):
         return np.searchsorted(self.code, np.arange(self.n_groups + 1)).astype(np.int64)
 
 
+@made_once
 def watched_of(log: Tables, *keys: str) -> Watched:
     """When each node, or each value of some columns of the population, was watched, as far as that is known.
 
@@ -144,26 +149,20 @@ def watched_of(log: Tables, *keys: str) -> Watched:
     >>> float(watched_of(rf.datasets.load("white"), "system").hours[0])
     37272.0
     """
-    return once(log, _watched_of, *(keys or ("system", "node")))
-
-
-def _watched_of(log: Tables, *keys: str) -> Watched:
     people = log.population
     people = people[people["entered"].notna() & people["left"].notna()]
-    (members,), groups = group_codes([people], list(keys))
+    (members,), groups = group_codes([people], list(keys or ("system", "node")))
     return Watched(groups, *_watched(log, people, members, len(groups)))
 
 
+@made_once
 def node_codes(log: Tables) -> tuple[IntArray, IntArray, pd.Index]:
     """Number of the node of every event, -1 for none, and of every row of the population; (system, node) labels."""
-    return once(log, _node_codes)
-
-
-def _node_codes(log: Tables) -> tuple[IntArray, IntArray, pd.Index]:
     (node, listed), nodes = group_codes([log.events, log.population], ["system", "node"])
-    return node, listed, nodes
+    return read_only(node), read_only(listed), nodes
 
 
+@made_once
 def outages_of(log: Tables, per: str = "node", overlaps: str = "merge") -> Outages:
     """The outages of every node, system or value of a column.
 
@@ -192,10 +191,6 @@ def outages_of(log: Tables, per: str = "node", overlaps: str = "merge") -> Outag
     >>> found.n_groups, int(found.failures.sum()), round(float(found.hours.max()))
     (512, 13262, 37272)
     """
-    return once(log, _outages_of, per, overlaps) if per == "node" else _outages_of(log, per, overlaps)
-
-
-def _outages_of(log: Tables, per: str, overlaps: str) -> Outages:
     node, listed, nodes = node_codes(log)
     code, members, groups, notes = _grouped(log, per, node, listed, nodes)
     return _assembled(log, node, code, members, groups, (*notes, *unknown_scope(log)), overlaps)
@@ -213,6 +208,7 @@ def of_whole_system(events: pd.DataFrame) -> BoolArray:
     return np.asarray((scope == "system") | (scope.isna() & events["node"].isna()), dtype=np.bool_)
 
 
+@made_once
 def clock_step(log: Tables) -> int:
     """Nanoseconds that the clock of the log's starts tells apart: those of a day where they are dates.
 
@@ -222,10 +218,6 @@ def clock_step(log: Tables) -> int:
     >>> clock_step(rf.datasets.load("white")) / 6e10  # minutes
     1.0
     """
-    return once(log, _clock_step)
-
-
-def _clock_step(log: Tables) -> int:
     start = log.events.loc[~log.events["start_cut"].to_numpy(dtype=bool), "start"]
     if log.source.timezone != "UTC":
         start = start.dt.tz_convert(log.source.timezone).dt.tz_localize(None).dt.tz_localize("UTC")
@@ -262,10 +254,11 @@ def unknown_scope(log: Tables) -> tuple[str, ...]:
     if not number:
         return ()
     each = "1 record names no node and not" if number == 1 else f"{number:,} records name no node and not"
-    other = "read with nodeless=node or nodeless=ignore (--nodeless node or ignore) if not"
+    other = "read with --nodeless node or ignore if not"
     return (f"{each} its scope: taken as of the whole system; {other}",)
 
 
+@made_once
 def system_outages_of(log: Tables) -> Outages:
     """The outages of whole systems, by system: when all nodes of a system were down together.
 
@@ -292,10 +285,6 @@ def system_outages_of(log: Tables) -> Outages:
     >>> found.groups.tolist(), found.start.size, round(float((found.end - found.start).sum() / 3.6e12))
     (['white'], 1113, 3238)
     """
-    return once(log, _system_outages_of)
-
-
-def _system_outages_of(log: Tables) -> Outages:
     (code, members), groups = group_codes([log.events, log.population], ["system"])
     code = np.where(of_whole_system(log.events), code, -1)
     return _assembled(log, code, code, members, groups, unknown_scope(log), "merge")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from html import escape
 from typing import Any, ClassVar, dataclass_transform
 
@@ -12,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.arrays import FloatArray
+from relfit.sealed import seal_arrays, seal_tables
 
 __all__ = ["Interval", "Result", "json_ready", "key_columns", "records"]
 
@@ -21,15 +23,22 @@ class Result:
     """Base of all results: frozen dataclasses that know their numbers, and nothing of files or figures.
 
     A class on this base is such a dataclass by that alone: it needs no decorator. It states its fields, `headline` (the
-    sentence that report, figure and command quote) and `to_frame`; the rest follows.
+    sentence that report, figure and command quote) and `to_frame`; the rest follows. Its arrays are read only, and its
+    tables are handed out as copies.
     """
 
     _not_in_json: ClassVar[tuple[str, ...]] = ()
     """Names of fields that are too large, or no data, for `to_dict`."""
 
+    _frame: ClassVar[str | tuple[str, ...]] = ""
+    """The field that `to_frame` gives, for results that hold their table, or the fields that are its columns."""
+
     def __init_subclass__(cls, *, kw_only: bool = False, **others: Any) -> None:
         super().__init_subclass__(**others)
         dataclass(frozen=True, eq=False, repr=False, kw_only=kw_only)(cls)
+        seal_tables(cls)
+        if "__init__" in vars(cls):
+            cls.__init__ = _then_sealed(cls.__init__)  # type: ignore[method-assign]
 
     @property
     def headline(self) -> str:
@@ -43,7 +52,12 @@ class Result:
 
     def to_frame(self) -> pd.DataFrame:
         """The numbers as a table."""
-        raise NotImplementedError(f"{type(self).__name__} has no table")
+        if not self._frame:
+            raise NotImplementedError(f"{type(self).__name__} has no table")
+        if isinstance(self._frame, tuple):
+            return pd.DataFrame({name: np.ravel(getattr(self, name)) for name in self._frame})
+        table: pd.DataFrame = getattr(self, self._frame)
+        return table
 
     def to_dict(self) -> dict[str, Any]:
         """The findings and every field by its name, ready for JSON: tables as records, what is not finite as None."""
@@ -59,6 +73,15 @@ class Result:
         table = self.to_frame()
         index = not isinstance(table.index, pd.RangeIndex)
         return sentences + table.to_html(max_rows=20, index=index, float_format="{:.4g}".format, escape=True)
+
+
+def _then_sealed(init: Callable[..., None]) -> Callable[..., None]:
+    @wraps(init)
+    def made(self: Result, *arguments: Any, **named: Any) -> None:
+        init(self, *arguments, **named)
+        seal_arrays(self)
+
+    return made
 
 
 class Interval(Result):

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import relfit as rf
 from relfit.arguments import share
+from relfit.arrays import Seed
 from relfit.backtesting import Backtest, backtest
 from relfit.calibration import Parameters, calibrate
+from relfit.durations import Rules
 from relfit.failurelog import FailureLog
 from relfit.fleet import ChosenPeriod, FleetModel, Forecast, chosen_period, fleet_model, forecast
-from relfit.fleet.now import LONG_RUN, NOW, until_now
+from relfit.fleet.now import LONG_RUN, NOW, checked_at, until_now
 from relfit.independence import Dependence, dependence
+from relfit.recurrence import Availability, AvailabilityOverTime, availability, availability_over_time
 from relfit.screening import (
     Bursts,
     ChangePoints,
     Incidents,
     OutlierNodes,
+    RepairKinds,
     RepeatFailures,
     bursts,
     change_points,
+    incidents,
     outlier_nodes,
+    repair_kinds,
     repeat_failures,
 )
 
@@ -30,25 +35,30 @@ __all__ = ["Study"]
 
 
 class Study:
-    """Everything that is asked of one log, each answer worked out once and kept.
+    """A log with the options that its analyses share: all of them ask the same period, incidents and model.
 
-    Answers are of the fleet as it is now where they say what to expect or to do; the period is what is steady enough to
-    learn from how failures hit and how nodes age.
+    A log never changes and keeps what it was asked (`FailureLog`): each answer is made once, whoever asks, and is
+    frozen. Answers are of the fleet as it is now where they say what to expect or to do; the period is what is steady
+    enough to learn from how failures hit and how nodes age.
 
     Parameters
     ----------
     log : FailureLog
-        With dated events; select one system first for most answers.
+        Select one system first for most answers.
     period : {"stable", "all"} or tuple
         As for `relfit.fleet_model`.
+    at : {"now", "long run"}
+        Of which the model and what follows from it are.
     horizon : duration
         Ahead of the end of the log, that answers of now are for.
+    window : float or duration, optional
+        Within which records are joined to incidents; chosen from the log when left out.
     group : str, optional
         Attribute that says in which rack a node stands.
     first : {"known", "always", "never"}
         The time before a place's first incident.
     level : float
-        Of all limits.
+        Of all intervals.
     rng : int
         Seed of what is drawn.
 
@@ -63,7 +73,7 @@ class Study:
     >>> study = rf.Study(rf.datasets.load("white"))
     >>> study.now[:40]
     'As of 2004-10-01: 39 (34.9-43.1) inciden'
-    >>> study.model is study.model
+    >>> study.model is study.model is rf.fleet_model(study.log)
     True
     """
 
@@ -72,45 +82,69 @@ class Study:
         log: FailureLog,
         period: str | tuple[Any, Any] = "stable",
         *,
+        at: str = NOW,
         horizon: Any = "90d",
+        window: Any = None,
         group: str | None = None,
         first: str = "known",
         level: float = 0.95,
-        rng: int = 0,
+        rng: Seed = 0,
     ) -> None:
-        self.log, self.asked_period, self.horizon = log, period, horizon
-        self.group, self.first, self.rng = group, first, rng
+        Rules(first=first)
+        self.log, self.asked_period, self.at, self.horizon = log, period, checked_at(at), horizon
+        self.window, self.group, self.first, self.rng = window, group, first, rng
         self.level = float(share("level", level, zero=False, one=False))
-        self._forecasts: dict[Any, Forecast] = {}
-        self._backtests: dict[str, Backtest] = {}
 
     def __repr__(self) -> str:
         return f"Study of {self.log!r}"
 
-    @cached_property
+    # ------------------------------------------------------------------ the period
+
+    @property
     def period(self) -> ChosenPeriod:
         """The part of the log that is steady enough to learn from, or that was asked for."""
         return chosen_period(self.log, self.asked_period, self.rng)
 
-    @cached_property
+    @property
     def until_now(self) -> ChosenPeriod:
         """The same, drawn out to the end of the log: what answers of now are of."""
         return until_now(self.log, self.period)
 
-    @cached_property
-    def model(self) -> FleetModel:
-        """The fleet as it is now."""
-        return self._model(NOW)
+    @property
+    def used(self) -> ChosenPeriod:
+        """The one of the two that `at` asks for."""
+        return self.until_now if self.at == NOW else self.period
 
-    @cached_property
+    @property
+    def change_points(self) -> ChangePoints:
+        """The periods of the whole log."""
+        points = self.period.points
+        if points is not None and points.level == self.level:
+            return points
+        return change_points(self.log, level=self.level, rng=self.rng)
+
+    # ------------------------------------------------------------------ the fleet
+
+    @property
+    def incidents(self) -> Incidents:
+        """What the records of the period amount to when those of one incident are joined."""
+        return incidents(self.used.log, self.window, group=self.group, level=self.level)
+
+    @property
+    def model(self) -> FleetModel:
+        """The fleet of the period, as it is now or in the long run."""
+        return self._model(self.at)
+
+    @property
     def long_run(self) -> FleetModel:
         """The fleet as it was in the period."""
         return self._model(LONG_RUN)
 
     def _model(self, at: str) -> FleetModel:
         return fleet_model(
-            self.log, self.period, at=at, horizon=self.horizon, group=self.group, first=self.first, level=self.level
-        )
+            self.log, self.period, at=at, horizon=self.horizon, window=self.window, group=self.group,
+            first=self.first, level=self.level,
+        )  # fmt: skip
 
     @property
     def now(self) -> str:
@@ -118,63 +152,70 @@ class Study:
         return self.model.now_headline
 
     @property
-    def incidents(self) -> Incidents:
-        """What the records amount to when those of one incident are joined."""
-        return self.model.found
+    def availability(self) -> Availability:
+        """Share of the nodes' hours without an outage."""
+        return availability(self.used.log, level=self.level)
 
-    @cached_property
-    def parameters(self) -> Parameters:
-        """What planners need, of now."""
-        return calibrate(self.log, model=self.model, level=self.level, rng=self.rng)
+    @property
+    def availability_over_time(self) -> AvailabilityOverTime:
+        """The same in calendar bins."""
+        return availability_over_time(self.used.log, level=self.level)
 
-    @cached_property
-    def change_points(self) -> ChangePoints:
-        """The periods of the whole log."""
-        points = self.period.points
-        return points if points is not None else change_points(self.log, level=self.level, rng=self.rng)
+    # ------------------------------------------------------------------ questions
 
-    @cached_property
+    @property
     def outlier_nodes(self) -> OutlierNodes:
-        """Nodes with excess failures in the period, until now."""
-        part = self.until_now.log
-        joined = self.model.found if self.group is None else None
-        return outlier_nodes(part, of=joined, level=self.level, rng=self.rng)
+        """Nodes with excess failures."""
+        joined = self.incidents if self.group is None and self.window is None else None
+        return outlier_nodes(self.used.log, of=joined, level=self.level, rng=self.rng)
 
-    @cached_property
+    @property
     def repeat_failures(self) -> RepeatFailures:
         """The same node and cause again, sooner after the repair than equal nodes would, in all of the log."""
-        joined = self.model.found if self.group is None and self.until_now.log is self.log else None
-        return repeat_failures(self.log, of=joined)
+        return repeat_failures(self.log)
 
-    @cached_property
+    @property
+    def repair_kinds(self) -> RepairKinds:
+        """Whether the repairs of a node are of two kinds."""
+        return repair_kinds(self.used.log, level=self.level)
+
+    @property
     def dependence(self) -> Dependence:
         """Whether failures depend on each other."""
-        return dependence(self.until_now.log, incidents=self.model.found, rng=self.rng)
+        return dependence(self.used.log, incidents=self.incidents, rng=self.rng)
 
-    @cached_property
+    @property
     def bursts(self) -> Bursts:
         """Whether incidents come after one another."""
-        return bursts(self.until_now.log, self.model.found, level=self.level, rng=self.rng)
+        return bursts(self.used.log, self.incidents, level=self.level, rng=self.rng)
+
+    # ------------------------------------------------------------------ what comes, and what follows
+
+    def calibrate(self, **options: Any) -> Parameters:
+        """What planners need; options are the parts, families and name of `relfit.calibrate`."""
+        return calibrate(
+            self.log, at=self.at, horizon=self.horizon, period=self.asked_period, window=self.window,
+            group=self.group, first=self.first, level=self.level, rng=self.rng, **options,
+        )  # fmt: skip
+
+    @property
+    def parameters(self) -> Parameters:
+        """What planners need."""
+        return self.calibrate()
 
     def forecast(self, horizons: Any = ("30d", "90d"), **options: Any) -> Forecast:
-        """Failures, repairs and parts to expect; options are those of `relfit.forecast`."""
-        given = isinstance(self.asked_period, tuple)
-        own: dict[str, Any] = {
-            "period": self.asked_period if given else None, "level": self.level, "rng": self.rng, "group": self.group,
-        }  # fmt: skip
-        options = own | options
-        key = repr((horizons, sorted(options.items(), key=lambda item: item[0])))
-        if key not in self._forecasts:
-            self._forecasts[key] = forecast(self.log, horizons, **options)
-        return self._forecasts[key]
+        """Failures, repairs and parts to expect; options are those of `relfit.forecast`.
+
+        Of now they follow all of the log, unless a period was asked for by its ends.
+        """
+        named = self.at == NOW and not isinstance(self.asked_period, tuple)
+        period = None if named else self.asked_period
+        own = {"at": self.at, "period": period, "level": self.level, "rng": self.rng, "group": self.group}
+        return forecast(self.log, horizons, **own | options)
 
     def backtest(self, **options: Any) -> Backtest:
         """How good predictions were on the log's own past; options are those of `relfit.backtest`."""
-        own: dict[str, Any] = {"group": self.group, "rng": self.rng}
-        key = repr(sorted((own | options).items(), key=lambda item: item[0]))
-        if key not in self._backtests:
-            self._backtests[key] = backtest(self.log, **own | options)
-        return self._backtests[key]
+        return backtest(self.log, **{"group": self.group, "rng": self.rng} | options)
 
     def report(self, path: str | Path, **options: Any) -> Path:
         """Write the report; options are those of `relfit.report`."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
+from functools import wraps
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from pandas.api.types import union_categoricals
 from relfit.arrays import IntArray
 from relfit.errors import ArgumentError, DataError
 from relfit.numeric.ordering import natural_order, renumbered
+from relfit.sealed import seal_tables
 from relfit.units import instant
 
 __all__ = [
@@ -28,7 +30,7 @@ __all__ = [
     "Window",
     "first_of_pairs",
     "group_codes",
-    "once",
+    "made_once",
     "pair_codes",
     "pairs",
     "places_of_pairs",
@@ -40,8 +42,8 @@ EVENT_COLUMNS = ("system", "node", "start", "end", "cause", "detail", "scope", "
 POPULATION_COLUMNS = ("system", "node", "entered", "left", "entered_known", "left_known", "declared")
 LIFETIME_COLUMNS = ("system", "node", "duration", "observed", "line")
 REJECTED_COLUMNS = ("file", "line", "column", "reason", "text")
+P = ParamSpec("P")
 T = TypeVar("T")
-_FOUND: WeakKeyDictionary[Tables, dict[Any, Any]] = WeakKeyDictionary()
 _MOST_UNSEEN = 0.05  # of the nodes: more, and rates of one node are not known
 _NOT_AN_ATTRIBUTE = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
 
@@ -85,9 +87,12 @@ class Source:
     rules: tuple[str, ...] = ()
 
 
+@seal_tables
 @dataclass(frozen=True, eq=False)
 class Tables:
     """The events of a fleet, the nodes that were watched, and when.
+
+    Nothing in it changes: a table is handed out as a copy, and what takes a part of a log makes a new one.
 
     Parameters
     ----------
@@ -135,6 +140,9 @@ class Tables:
             missing = [] if frame is None else [c for c in columns if c not in frame.columns]
             if missing:
                 raise DataError(f"{name} of a {type(self).__name__} has no column {missing[0]!r}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_answers"}
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -217,6 +225,44 @@ class Tables:
         return first, last
 
 
+def made_once(function: Callable[P, T]) -> Callable[P, T]:
+    """A function of a log and options that answers once: the log, which never changes, keeps the answer.
+
+    An answer is not kept where it is drawn from a generator, which goes on, or an option cannot be looked up.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> log = rf.datasets.load("white")
+    >>> rf.incidents(log) is rf.incidents(log, level=0.95), rf.incidents(log) is rf.incidents(log, level=0.9)
+    (True, False)
+    """
+    names = signature(function)
+
+    @wraps(function)
+    def answer(*arguments: P.args, **options: P.kwargs) -> T:
+        bound = names.bind(*arguments, **options)
+        bound.apply_defaults()
+        log, *values = (value for name, value in bound.arguments.items() if name != "progress")
+        key = (function, *(tuple(value) if isinstance(value, list) else value for value in values))
+        if not isinstance(log, Tables) or not all(map(_can_be_looked_up, key)):
+            return function(*arguments, **options)
+        answers: dict[Any, T] = vars(log).setdefault("_answers", {})
+        if key not in answers:
+            answers[key] = function(*arguments, **options)
+        return answers[key]
+
+    return answer
+
+
+def _can_be_looked_up(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return not isinstance(value, np.random.Generator)
+
+
 def unseen(once: int, twice: int, named: int, listed: int) -> int:
     """Least number of nodes that are not listed, from those with one record and with two; 0 below 5 % of all.
 
@@ -242,27 +288,9 @@ def question_of(unseen_nodes: int, seen: int) -> str | None:
         return None
     return (
         f"only nodes that failed are known ({seen:,}), and at least {unseen_nodes:,} more are likely, so nothing is "
-        "said of one node: how many are there? Give n_nodes=... or population=... (--column n_nodes=NUMBER, "
-        "--population FILE)"
+        "said of one node: how many are there? Give --column n_nodes=NUMBER or --population FILE (n_nodes or "
+        "population in Python)"
     )
-
-
-def once(log: Tables, find: Callable[..., T], *arguments: Any) -> T:
-    """What a function finds in a log, looked for once: as long as the log is there, so is that.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> log = rf.datasets.load("white")
-    >>> once(log, repr) is once(log, repr)
-    True
-    """
-    known = _FOUND.setdefault(log, {})
-    key = (find, *arguments)
-    if key not in known:
-        known[key] = find(log, *arguments)
-    found: T = known[key]
-    return found
 
 
 def pair_codes(frame: pd.DataFrame) -> IntArray:

@@ -26,13 +26,17 @@ LIMIT = 300.0  # seconds per mutant, at most
 # Times are the processor's, so that a busy machine makes nothing look slow; a mutant that only waits is stopped after
 # as many times its limit by the clock on the wall.
 PATIENCE = 30.0
+COMPILERS = {
+    "njit", "compiled", "entry", "inlined", "inner", "inner_of", "making_arrays", "merged", "outermost", "seldom",
+}  # fmt: skip
+"""Decorators that compile: pyproject.toml leaves the same out of coverage."""
 
 
 @dataclass(frozen=True)
 class Mutant:
     """One changed file: `source` is its whole text, `line` counts from 1, `tests` run whatever the map."""
 
-    room: str
+    package: str
     path: str
     line: int
     operator: str
@@ -120,8 +124,13 @@ def compiled_spans(tree: ast.Module) -> list[tuple[int, int]]:
     return [
         (node.lineno, node.end_lineno or node.lineno)
         for node in functions
-        if any("njit" in ast.unparse(decorator) for decorator in node.decorator_list)
+        if COMPILERS & {_name(decorator) for decorator in node.decorator_list}
     ]
+
+
+def _name(decorator: ast.expr) -> str:
+    """The last name of a decorator: njit of ``@numba.njit(cache=True)``."""
+    return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator).rpartition(".")[2]
 
 
 def importers(path: str) -> list[str]:
@@ -130,17 +139,17 @@ def importers(path: str) -> list[str]:
     while wanted:
         name = wanted.pop().removesuffix(".py").replace("/", ".")
         for other in sorted((ROOT / "relfit").rglob("*.py")):
-            text = other.read_text(encoding="utf-8")
+            tree = ast.parse(other.read_text(encoding="utf-8"))
             relative = other.relative_to(ROOT).as_posix()
             parent, _, leaf = name.rpartition(".")
             imports = any(
                 isinstance(node, ast.ImportFrom)
                 and (node.module == name or (node.module == parent and leaf in [a.name for a in node.names]))
-                for node in ast.walk(ast.parse(text))
+                for node in ast.walk(tree)
             )
             if imports and relative not in found:
                 found.append(relative)
-                wanted += [relative] if "njit" in text else []
+                wanted += [relative] if compiled_spans(tree) else []
     return found
 
 
@@ -154,9 +163,9 @@ def statement_lines(tree: ast.Module, line: int) -> range:
     return min((span for span in spans if line in span), key=len, default=range(line, line + 1))
 
 
-def tests_of(mutant: Mutant, room_map: dict[str, Any], untraced: bool) -> list[str]:
+def tests_of(mutant: Mutant, traces: dict[str, Any], untraced: bool) -> list[str]:
     """The tests that can see a mutant, fastest first, until their times fill the budget."""
-    lines, times = room_map["lines"], room_map["times"]
+    lines, times = traces["lines"], traces["times"]
     traced = lines.get(mutant.path, {})
     contexts = {
         test for line in statement_lines(ast.parse(mutant.source), mutant.line) for test in traced.get(str(line), [])
@@ -253,7 +262,7 @@ def _stamp(path: Path) -> Any:
     return locator.get_source_stamp(SimpleNamespace(_py_file=str(path)))
 
 
-def try_out(mutant: Mutant, copy: Path, room_map: dict[str, Any]) -> dict[str, Any]:
+def try_out(mutant: Mutant, copy: Path, traces: dict[str, Any]) -> dict[str, Any]:
     """Put a mutant into a copy of the repository, run its tests, and put the file and its compiled code back."""
     target = copy / mutant.path
     text, times = target.read_text(encoding="utf-8"), target.stat()
@@ -261,7 +270,7 @@ def try_out(mutant: Mutant, copy: Path, room_map: dict[str, Any]) -> dict[str, A
     inside = any(first <= mutant.line <= last for first, last in spans)
     called = _in_function(text, mutant.line)
     outside = bool(spans) and not inside and called
-    tests = list(mutant.tests) or tests_of(mutant, room_map, inside or not called)
+    tests = list(mutant.tests) or tests_of(mutant, traces, inside or not called)
     begun = time.monotonic()
     row = {**asdict(mutant), "key": mutant.key, "tests": len(tests), "result": "survived"}
     del row["source"]
@@ -271,7 +280,7 @@ def try_out(mutant: Mutant, copy: Path, room_map: dict[str, Any]) -> dict[str, A
         kept = [(p, p.read_bytes()) for f in stale for p in (f.parent / "__pycache__").glob(f"{f.stem}.*.nb[ic]")]
         for file, _ in kept:
             file.unlink()
-        limit = LIMIT if mutant.tests else min(LIMIT, 60.0 + 3.0 * sum(room_map["times"][test] for test in tests))
+        limit = LIMIT if mutant.tests else min(LIMIT, 60.0 + 3.0 * sum(traces["times"][test] for test in tests))
         target.write_text(mutant.source, encoding="utf-8")
         try:
             paths = tests if mutant.tests else list(dict.fromkeys(test.split("::")[0] for test in tests))

@@ -3,9 +3,10 @@
 Run by ``make mutants``. A place is an operator, a comparison, a number, a keyword or a loop that one of cosmic-ray's
 operators can change; places are drawn at random, then one change of each place. Changes that cannot but crash
 (bitwise operators on floats, ``is`` for ``<``) and text (annotations, messages, ``__repr__``) are left out: they would
-raise the share killed and say nothing. Each mutant meets only the tests of its own room that execute its line, by a
-coverage map that is made first; inside compiled functions, which are not traced, those that execute the modules that
-import them. A mutant that runs out of the processor's time counts as killed.
+raise the share killed and say nothing. All packages are drawn from, and the modules that stand beside them (``core``).
+Each mutant meets only the tests of its package (``tests/`` and its name, and those of `ALSO`) that execute its line,
+by a coverage map that is made first; inside compiled functions, which are not traced, those that execute the modules
+that import them. A mutant that runs out of the processor's time counts as killed.
 
 No test can kill some mutants: what they compute is the same. Those of ``mutants_equivalent.toml``, each with its
 reason, are counted apart; two shares are printed, of all mutants and of those that are not listed there.
@@ -33,10 +34,20 @@ from typing import Any
 
 from mutant_runs import ROOT, Mutant, copy_repository, coverage_map, import_libraries, try_out
 
-CORE = ("lifedata", "outages", "durations")
-ROOMS = ("core", "fitting", "goodness", "system", "jobs", "planning", "calibration", "independence")
-ALSO = {"planning": ("simulation", "fleet"), "jobs": ("planning",), "fitting": ("calibration",)}
-"""Other rooms whose tests are of what a room does, too."""
+CORE = tuple(path.name for path in sorted((ROOT / "relfit").glob("*.py")) if not path.name.startswith("__"))
+"""Modules of no package: their tests are in ``tests/core``."""
+PACKAGES = ("core", *sorted(path.parent.name for path in (ROOT / "relfit").glob("*/__init__.py")))
+ALSO = {
+    "core": ("reporting",),
+    "fitting": ("calibration",),
+    "goodness": ("fitting",),
+    "jobs": ("planning",),
+    "numeric": ("fitting", "goodness", "nonparametric"),
+    "parsing": ("io",),
+    "planning": ("simulation", "fleet"),
+    "prediction": ("fleet",),
+}
+"""Other folders of tests that are of what a package does, too."""
 ARITHMETIC = ("Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow")
 BITWISE = ("BitOr", "BitAnd", "BitXor")
 COMPARISONS = ("Eq", "NotEq", "Lt", "LtE", "Gt", "GtE")
@@ -48,17 +59,18 @@ OTHERS = (
 )  # fmt: skip
 
 
-def sources(room: str) -> list[Path]:
-    """Modules of a room that hold code to break."""
-    if room == "core":
-        return [ROOT / "relfit" / f"{name}.py" for name in CORE]
-    return [path for path in sorted((ROOT / "relfit" / room).rglob("*.py")) if path.name != "__init__.py"]
+def sources(package: str) -> list[Path]:
+    """Modules of a package that hold code to break."""
+    if package == "core":
+        return [ROOT / "relfit" / name for name in CORE]
+    return [path for path in sorted((ROOT / "relfit" / package).rglob("*.py")) if path.name != "__init__.py"]
 
 
-def test_paths(room: str) -> list[str]:
-    """What pytest runs for a room: its tests and the examples in its docstrings."""
-    own = [f"relfit/{name}.py" for name in CORE] if room == "core" else [f"relfit/{room}"]
-    return [f"tests/{room}", *own, *(f"tests/{other}" for other in ALSO.get(room, ()))]
+def test_paths(package: str) -> list[str]:
+    """What pytest runs for a package: its tests and the examples in its docstrings."""
+    own = [f"relfit/{name}" for name in CORE] if package == "core" else [f"relfit/{package}"]
+    folders = [f"tests/{name}" for name in (package, *ALSO.get(package, ()))]
+    return [folder for folder in folders if (ROOT / folder).is_dir()] + own
 
 
 # ------------------------------------------------------------------------------------------------ which mutants
@@ -115,15 +127,15 @@ def places(path: Path) -> dict[tuple[int, int], list[tuple[str, int]]]:
     return table
 
 
-def mutants(rooms: list[str], rng: random.Random) -> Iterator[Mutant]:
-    """All places of some rooms in random order, one change of each."""
+def mutants(packages: list[str], rng: random.Random) -> Iterator[Mutant]:
+    """All places of some packages in random order, one change of each."""
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator
 
-    files = [(room, path) for room in rooms for path in sources(room)]
-    everywhere = [(room, path, changes) for room, path in files for changes in places(path).values()]
+    files = [(package, path) for package in packages for path in sources(package)]
+    everywhere = [(package, path, changes) for package, path in files for changes in places(path).values()]
     rng.shuffle(everywhere)
-    for room, path, changes in everywhere:
+    for package, path, changes in everywhere:
         name, number = rng.choice(changes)
         text = path.read_text(encoding="utf-8")
         source = mutate_code(text, get_operator(f"core/{name}")(), number)
@@ -132,18 +144,18 @@ def mutants(rooms: list[str], rng: random.Random) -> Iterator[Mutant]:
         except SyntaxError:
             continue
         if not same:
-            yield _mutant(room, path.relative_to(ROOT).as_posix(), name, text, str(source))
+            yield _mutant(package, path.relative_to(ROOT).as_posix(), name, text, str(source))
 
 
-def _mutant(room: str, path: str, operator: str, text: str, source: str) -> Mutant:
+def _mutant(package: str, path: str, operator: str, text: str, source: str) -> Mutant:
     """The mutant with the first line that differs."""
     old, new = text.splitlines(), source.splitlines()
     at = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), len(new) - 1)
-    return Mutant(room, path, at + 1, operator, old[at].strip(), new[at].strip(), source)
+    return Mutant(package, path, at + 1, operator, old[at].strip(), new[at].strip(), source)
 
 
 def by_hand(path: Path) -> Iterator[Mutant]:
-    """The mutants of a list: tables ``[[mutant]]`` with name, room, file, old and new text, and tests to run.
+    """The mutants of a list: tables ``[[mutant]]`` with name, package, file, old and new text, and tests to run.
 
     Raises
     ------
@@ -154,7 +166,7 @@ def by_hand(path: Path) -> Iterator[Mutant]:
         text = (ROOT / row["file"]).read_text(encoding="utf-8")
         if text.count(row["old"]) != 1:
             sys.exit(f"{row['name']!r}: the old text stands {text.count(row['old'])} times in {row['file']}")
-        mutant = _mutant(row["room"], row["file"], row["name"], text, text.replace(row["old"], row["new"]))
+        mutant = _mutant(row["package"], row["file"], row["name"], text, text.replace(row["old"], row["new"]))
         yield replace(mutant, tests=tuple(row["tests"]))
 
 
@@ -184,24 +196,24 @@ def _work(copy: Path, todo: list[Mutant], taken: Any, done: Any, maps: dict[str,
             number, taken.value = taken.value, taken.value + 1
         if number >= len(todo):
             break
-        done.put(try_out(todo[number], copy, maps.get(todo[number].room, {})))
+        done.put(try_out(todo[number], copy, maps.get(todo[number].package, {})))
     done.put(None)
 
 
 def table(rows: list[dict[str, Any]], only_survivors: bool) -> None:
-    """Print every mutant, then the share killed of each room and of all."""
+    """Print every mutant, then the share killed of each package and of all."""
     for row in sorted(rows, key=lambda row: (row["path"], row["line"])):
         if row["result"] == "survived" or not only_survivors:
             print(f"{row['result']:9} {row['path']}:{row['line']} {row['operator']} ({row['tests']} tests)")
             print(f"          - {row['before']}\n          + {row['after']}")
     heads = ("mutants", "killed", "timeout", "survived", "equivalent", "killed, %", "but equiv., %")
-    print(f"\n{'room':14}" + "".join(f"{head:>{len(head) + 2}}" for head in heads))
-    for room in [*dict.fromkeys(sorted(row["room"] for row in rows)), "all"]:
-        count = Counter(row["result"] for row in rows if room in (row["room"], "all"))
+    print(f"\n{'package':14}" + "".join(f"{head:>{len(head) + 2}}" for head in heads))
+    for package in [*dict.fromkeys(sorted(row["package"] for row in rows)), "all"]:
+        count = Counter(row["result"] for row in rows if package in (row["package"], "all"))
         noticed, same = count["killed"] + count["timeout"], count["equivalent"]
         shares = [f"{100 * noticed / max(total, 1):.1f}" for total in (count.total(), count.total() - same)]
         cells = (count.total(), *(count[name] for name in heads[1:5]), *shares)
-        print(f"{room:14}" + "".join(f"{cell:>{len(head) + 2}}" for cell, head in zip(cells, heads, strict=True)))
+        print(f"{package:14}" + "".join(f"{cell:>{len(head) + 2}}" for cell, head in zip(cells, heads, strict=True)))
 
 
 def main() -> int:
@@ -209,7 +221,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--sample", type=int, default=400, help="mutants (400); a larger sample holds the smaller")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--rooms", nargs="+", default=list(ROOMS), choices=ROOMS)
+    parser.add_argument("--packages", "--rooms", nargs="+", default=list(PACKAGES), choices=PACKAGES, metavar="NAME")
     parser.add_argument("--by-hand", action="store_true", help="run the mutants of mutants_by_hand.toml instead")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=600.0, help="begin no mutant after this many minutes")
@@ -225,7 +237,7 @@ def main() -> int:
     if options.by_hand:
         sample = list(by_hand(Path(__file__).with_name("mutants_by_hand.toml")))
     else:
-        drawn = mutants(options.rooms, random.Random(options.seed))
+        drawn = mutants(options.packages, random.Random(options.seed))
         sample = [mutant for mutant, _ in zip(drawn, range(options.sample), strict=False)]
     known = {row["key"] for row in rows}
     todo = [mutant for mutant in sample if mutant.key not in known]
@@ -234,8 +246,8 @@ def main() -> int:
     private = tempfile.TemporaryDirectory(dir=options.folder)
     copies = [copy_repository(Path(private.name) / "0")]
     maps = {
-        room: coverage_map(copies[0], test_paths(room), options.folder / f"map-{room}.json", not options.keep_map)
-        for room in dict.fromkeys(mutant.room for mutant in todo if not mutant.tests)
+        name: coverage_map(copies[0], test_paths(name), options.folder / f"map-{name}.json", not options.keep_map)
+        for name in dict.fromkeys(mutant.package for mutant in todo if not mutant.tests)
     }
     # the run that made the map has compiled what was not compiled yet
     copies += [copy_repository(Path(private.name) / str(n), copies[0]) for n in range(1, options.workers)]

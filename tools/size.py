@@ -1,4 +1,4 @@
-"""Lines of the package by room: code, docstrings and comments, blank. Run by ``make size``."""
+"""Lines of relfit by package: code, docstrings and comments, blank. Run by ``make size``."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ def row(name: str, counts: Counter[str]) -> str:
 def main(root: Path) -> None:
     """Print the table."""
     package = root / "relfit"
-    rooms: dict[str, Counter[str]] = {}
+    packages: dict[str, Counter[str]] = {}
     longest: list[tuple[int, Path]] = []
     for path in sorted(package.rglob("*.py")):
         parts = path.relative_to(package).parts
-        room = parts[0] if len(parts) > 1 else "(top level)"
-        if room == "planning" and len(parts) > 2:
-            room = f"planning/{parts[1]}"
+        name = parts[0] if len(parts) > 1 else "(top level)"
+        if name == "planning" and len(parts) > 2:
+            name = f"planning/{parts[1]}"
         counts = lines_of(path)
-        rooms.setdefault(room, Counter()).update({**counts, "files": 1})
+        packages.setdefault(name, Counter()).update({**counts, "files": 1})
         longest.append((sum(counts.values()), path.relative_to(root)))
-    print(f"{'room':24}{'files':>7}{'lines':>8}" + "".join(f"{kind:>11}" for kind in KINDS))
+    print(f"{'package':24}{'files':>7}{'lines':>8}" + "".join(f"{kind:>11}" for kind in KINDS))
     total: Counter[str] = Counter()
-    for room, counts in sorted(rooms.items(), key=lambda item: -sum(item[1][k] for k in KINDS)):
+    for name, counts in sorted(packages.items(), key=lambda item: -sum(item[1][k] for k in KINDS)):
         total.update(counts)
-        print(row(room, counts))
+        print(row(name, counts))
     print(row("all", total))
     print("longest: " + ", ".join(f"{path} {lines}" for lines, path in sorted(longest, reverse=True)[:5]))
 

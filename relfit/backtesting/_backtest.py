@@ -24,6 +24,7 @@ from relfit.failurelog import FailureLog
 from relfit.fleet import fleet_model
 from relfit.fleet.job_placement import Nodes
 from relfit.jobs import Checkpoint
+from relfit.tables import made_once
 from relfit.text import count
 from relfit.units import hours as hours_of
 
@@ -38,6 +39,7 @@ Progress = Callable[[str, float], None]
 """Gets what is done just now, and the share that is done."""
 
 
+@made_once
 def backtest(
     log: FailureLog,
     *,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.arrays import FloatArray, IntArray
-from relfit.errors import DataError
+from relfit.errors import DataError, Remedy
 from relfit.failurelog import FailureLog
 from relfit.outages import watched_of
 from relfit.prediction import Steps
@@ -53,7 +53,10 @@ def origins_of(log: FailureLog, horizon: float, every: float | None) -> IntArray
         raise DataError(
             f"{number} origins in {duration(window.hours)} are too few: predictions are made every {step} days, from a "
             "third of the log on",
-            remedy=f"take a log of {int(np.ceil(least))} days or more, or every= of fewer days and shorter horizons",
+            remedy=Remedy(
+                f"take a log of {int(np.ceil(least))} days or more, or every= of fewer days and shorter horizons",
+                f"take a log of {int(np.ceil(least))} days or more, or --every of fewer days and shorter horizons",
+            ),
         )
     return last - step * DAY * np.arange(number - 1, -1, -1)
 

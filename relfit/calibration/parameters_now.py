@@ -51,17 +51,10 @@ def mtbf_now(mtbf: Mtbf, model: FleetModel, level: float) -> Mtbf:
         values[name] = _of_rate(rate, variance, level, before.events, method)
         ratios.append(rate * before.value)
         weights.append(float(model.nodes_hit(model.by_scope[name]).sum()) if name != "node" else before.events)
-    mixtures = [one.ahead(model.lately.horizon) for one in model.lately.series[ANY].values()]
-    expected = sum(mixture.expected for mixture in mixtures)
-    if mtbf.any is None or mtbf.any.value is None or not expected > 0.0:
+    every, variance = model.lately.level()
+    if mtbf.any is None or mtbf.any.value is None or not every > 0.0:
         return mtbf.model_copy(update=values)
-    square = sum(
-        float(mixture.weight @ (mixture.of_level + mixture.mean**2)) - mixture.expected**2 for mixture in mixtures
-    )
-    variance = square / expected**2
-    values["any"] = _of_rate(
-        expected / (model.lately.horizon * len(mixtures)), variance, level, mtbf.any.events, method
-    )
+    values["any"] = _of_rate(every / len(model.lately.series[ANY]), variance, level, mtbf.any.events, method)
     if mtbf.outage is not None and mtbf.outage.value is not None and sum(weights) > 0.0:
         rate = float(np.average(ratios, weights=weights)) / mtbf.outage.value
         values["outage"] = _of_rate(rate, variance, level, mtbf.outage.events, method)
@@ -104,7 +97,7 @@ def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> M
     expected = float(number[number > 0.0].mean())  # on a day with repairs, of which the levels are made
     mixture = mix(levels_of(sums, number, steps.days), sums, number, horizon / steps.width, expected)
     mean = mixture.expected * unit / (expected * horizon / steps.width)
-    spread = float(mixture.weight @ (mixture.of_level + mixture.mean**2)) / mixture.expected**2 - 1.0
+    spread = mixture.variance_of_level / mixture.expected**2
     factor = mean / float(hours[then].mean())
     return mttr.model_copy(update={
         name: _scaled(value, factor, spread) for name, value in mttr

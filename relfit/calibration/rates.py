@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.arrays import FloatArray
+from relfit.calibration.estimated import Estimated
 from relfit.calibration.parameter_values import Duration
 from relfit.calibration.schema import Check, Mtbf
 from relfit.failurelog import FailureLog
@@ -30,12 +31,9 @@ _FEWEST_OF_GROUPS = 30  # incidents of several nodes, from which it is told how 
 
 
 @dataclass
-class Rates:
-    """What was found, what was not and why, and what speaks against a constant rate."""
+class Rates(Estimated):
+    """Mean times between failures, the incidents behind them, and what of racks and fleet these hit."""
 
-    mtbf: Mtbf
-    absent: dict[str, str] = field(default_factory=dict)
-    checks: list[Check] = field(default_factory=list)
     incidents: Incidents | None = None
     racks: int | None = None
     shares: dict[str, Any] = field(default_factory=dict)
@@ -125,9 +123,10 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
         absent["mtbf.any"] = "the log covers no span of time"
     if unseen:
         absent["mtbf.outage"] = str(model.question)
-        return Rates(Mtbf(**rates), absent, checks, model.found, None, {})
+        return Rates({"mtbf": Mtbf(**rates)}, absent, checks, model.found)
     _outage(log, model.found, float(model.by_scope["node"].hours.sum()), span, _spans(log), level, rates, absent)
-    return Rates(Mtbf(**rates), absent, checks, model.found, len(model.places.racks) or None, _shares(model))
+    racks = len(model.places.racks) or None
+    return Rates({"mtbf": Mtbf(**rates)}, absent, checks, model.found, racks, _shares(model))
 
 
 def _of_any_scope(along: float, of_nodes: float, of_all: float) -> float:
@@ -213,8 +212,9 @@ def rates_of_durations(ttf: LifeData, level: float) -> Rates:
     }
     hours = float(ttf.total_time.sum())
     if not hours > 0.0:
-        return Rates(Mtbf(), {"mtbf.node": "no hours are known", **absent})
-    return Rates(Mtbf(node=duration_of_counts(int(ttf.n_failures.sum()), hours, level)), absent)
+        return Rates(absent={"mtbf.node": "no hours are known", **absent})
+    mtbf = Mtbf(node=duration_of_counts(int(ttf.n_failures.sum()), hours, level))
+    return Rates({"mtbf": mtbf}, absent)
 
 
 def _clustered(what: str, name: str, scatter: float, p: float) -> Check:

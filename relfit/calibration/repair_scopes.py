@@ -2,20 +2,74 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
 import numpy as np
 import pandas as pd
 from scipy import special
 
 from relfit.arrays import IntArray
 from relfit.calibration.parameter_values import Duration
-from relfit.calibration.repair_times import mean_of_repairs
+from relfit.calibration.rates import nodeless_outages
+from relfit.calibration.repair_times import kinds_of_repairs, mean_of_repairs, repairs_of_incidents
+from relfit.calibration.schema import Check
+from relfit.durations import Rules, times_to_repair
 from relfit.failurelog import FailureLog
+from relfit.fleet import FleetModel
 from relfit.lifedata import LifeData
 from relfit.numeric.ordering import renumbered
 from relfit.outages import clock_step, timed_repairs
 from relfit.screening import Incidents
 
-__all__ = ["repair_of_an_outage", "repairs_by_scope"]
+__all__ = ["Repairs", "repair_of_an_outage", "repairs_by_scope"]
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """The repairs of a model's period.
+
+    Attributes
+    ----------
+    model : FleetModel
+    outages : LifeData
+        Of every node.
+    incident : ndarray of int, shape (outages,)
+        The incident of each of them, -1 for none.
+    of_incidents : LifeData
+        One repair for each incident and node.
+    """
+
+    model: FleetModel
+    outages: LifeData
+    incident: IntArray
+    of_incidents: LifeData
+
+    NONE: ClassVar[str] = "the log gives times to failure only, and no repairs"
+
+    @classmethod
+    def of(cls, model: FleetModel) -> Repairs:
+        """Those of a model."""
+        repairs = times_to_repair(model.period.log, rules=Rules(zeros="keep"))
+        incident = model.found.incident[repairs.begun]
+        return cls(model, repairs.lives, incident, repairs_of_incidents(repairs.lives, incident))
+
+    def means(self, level: float) -> tuple[dict[str, Duration | None], list[Check]]:
+        """Mean times to repair: of all, by scope, of a node that an incident took down; what is to be known of them."""
+        log, joined = self.model.period.log, self.model.found
+        step = clock_step(log)
+        mean, check = mean_of_repairs(repairs_of_incidents(self.outages, self.incident, step), level)
+        means: dict[str, Duration | None] = {"mean": mean, **repairs_by_scope(log, joined, level)}
+        for name, scope in (("rack_node", joined.group), ("group_node", "group")):
+            of_scope = np.append(joined.table["scope"].to_numpy() == scope, False)[self.incident]
+            mine = np.where(of_scope, self.incident, -1)
+            means[name] = repair_of_an_outage(self.outages, mine, level, step=step)
+        means["outage"] = repair_of_an_outage(self.outages, self.incident, level, nodeless_outages(log), step)
+        return means, [] if check is None else [check]
+
+    def kinds(self, level: float) -> tuple[dict[str, Any], dict[str, str]]:
+        """Those of quick and slow repairs, or why there are none."""
+        return kinds_of_repairs(self.of_incidents, level)
 
 
 def repairs_by_scope(log: FailureLog, found: Incidents, level: float) -> dict[str, Duration]:

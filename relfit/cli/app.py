@@ -35,15 +35,15 @@ from relfit.cli import (
     regress_command,
     simulate_batch,
     simulate_training,
+    sweep_command,
 )
 from relfit.cli.examples import Commands, epilog
 from relfit.cli.options import grouped
-from relfit.cli.remedies import in_options, with_options
-from relfit.errors import ArgumentError, RelfitError
+from relfit.errors import RelfitError
 from relfit.paths import files_meant
 from relfit.writing import sparing
 
-__all__ = ["app", "built", "known_options", "main"]
+__all__ = ["app", "built", "main"]
 
 # typer keeps the base of its usage errors to itself, but hands out a class that derives from it
 _USAGE_ERROR: type[BaseException] = typer.BadParameter.__mro__[1]
@@ -72,6 +72,13 @@ simulations = typer.Typer(
     no_args_is_help=False,
     rich_markup_mode=None,
 )
+sweeps = typer.Typer(
+    name="sweep",
+    cls=sweep_command.CampaignCommands,
+    help="Simulations over values of parameters, on any machines",
+    no_args_is_help=False,
+    rich_markup_mode=None,
+)
 for _command in (
     look.info, look.fit, look.report, check.dependence, check.trend, check.incidents,
     regress_command.regress, predict.system, best_size_command.nodes, forecast_command.forecast,
@@ -80,6 +87,7 @@ for _command in (
     app.command(epilog=epilog(_command.__name__))(grouped(_command))
 app.add_typer(plans)
 app.add_typer(simulations)
+app.add_typer(sweeps)
 app.command(epilog=epilog("convert"))(grouped(look.convert))
 app.command(epilog=epilog("data"))(grouped(look.data))
 app.command(epilog=epilog("fetch"))(grouped(fetch_command.fetch))
@@ -88,6 +96,9 @@ for _plan in (plan_commands.checkpoint, plan_commands.migration, plan_commands.r
     plans.command(epilog=epilog(f"plan {_plan.__name__}"))(grouped(_plan))
 simulations.command(epilog=epilog("simulate training"))(grouped(simulate_training.training))
 simulations.command(epilog=epilog("simulate batch"))(grouped(simulate_batch.batch))
+
+for _sweep in (sweep_command.run, sweep_command.status, sweep_command.report):
+    sweeps.command(epilog=epilog(f"sweep {_sweep.__name__}"))(grouped(_sweep))
 
 
 def _show_version(wanted: bool) -> None:
@@ -125,13 +136,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 when done, 2 after a user's mistake (told in one line on stderr), 75 of a simulation that saved itself before
-        its end, 130 after Ctrl-C.
+        0 when done, 2 after a user's mistake (told in one line on stderr), 75 of a simulation or a sweep that saved
+        itself before its end, 1 of a sweep with runs that failed, 130 after Ctrl-C.
 
     Examples
     --------
     >>> main(["--version"])
-    relfit 0.2.0
+    relfit 0.3.0
     0
     """
     lost = StringIO()
@@ -152,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if lost.getvalue():
             return _complain("standard output is closed, and what was to be printed is lost; write >/dev/null")
     except RelfitError as error:
-        return _complain(_advice(error))
+        return _complain(error.in_options())
     except _USAGE_ERROR as error:
         return _complain(_usage(error))
     except BrokenPipeError:  # whoever read our output has seen enough
@@ -184,7 +195,7 @@ def _interrupted(error: BaseException | None) -> bool:
 
 def _read_by(arguments: Sequence[str]) -> list[Path]:
     """Files that a command is given, those of folders and patterns too, but for those that it writes."""
-    written = ("-o", "--out", "--plot", "--jobs-out", "--trace", "--export", "--resume")
+    written = ("-o", "--out", "--plot", "--jobs-out", "--trace", "--export", "--resume", "--store")
     read: list[Path] = []
     for before, text in zip(["", *arguments], arguments, strict=False):
         if before in written or text.startswith("-"):
@@ -193,34 +204,6 @@ def _read_by(arguments: Sequence[str]) -> list[Path]:
             with suppress(OSError, ValueError):
                 read += [file for file in files_meant(part) if file.is_file()]
     return read
-
-
-def _advice(error: RelfitError) -> str:
-    """What an error says; what a function advises, in options."""
-    text, trace = str(error), error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    inside = trace is not None and Path(trace.tb_frame.f_code.co_filename).parent == Path(__file__).parent
-    if inside:
-        return text
-    known = known_options()
-    what, advice = text, ""
-    if error.remedy is not None:
-        what, advice = text.removesuffix(error.remedy), in_options(error.remedy, known)
-    if isinstance(error, ArgumentError) and error.path is None:
-        what = with_options(what, known)
-    return what + advice
-
-
-def known_options() -> set[str]:
-    """The options of all commands."""
-    found: set[str] = set()
-    left: list[Any] = [built()]
-    while left:
-        command = left.pop()
-        found.update(name for parameter in command.params for name in parameter.opts)
-        left += getattr(command, "commands", {}).values()
-    return found
 
 
 def _usage(error: BaseException) -> str:

@@ -18,7 +18,7 @@ _HORIZONS = ("30d", "90d")
 
 
 def backtest(
-    reading: opt.Reading,
+    reading: opt.PartReading,
     to: opt.Output,
     parts: Annotated[
         list[str] | None, opt.option("NAME", f"{', '.join(_PARTS)}; all four when left out. Repeatable.")
@@ -50,10 +50,10 @@ def backtest(
     for name in parts or ():
         opt.choice("--parts", name, _PARTS)
     with Steps("reading", "predicting the past", "writing") as steps:
-        log = reading.read()
+        used = reading.study(reading.read(), "all").period
         steps.next()
         tested = rf.backtest(
-            log, parts=parts or _PARTS, horizons=horizons, every=step, sizes=size or None,
+            used.log, parts=parts or _PARTS, horizons=horizons, every=step, sizes=size or None,
             lengths=lengths, by=by, group=group, checkpoint=costs,
             service=service, level=level, progress=steps.say, rng=seed,
         )  # fmt: skip
@@ -63,9 +63,9 @@ def backtest(
         ]
         written = output.write_results(to, {"backtest": tested.table, "summary": tested.summary}, "backtest", pictures)
     if to.json:
-        output.print_json(tested.to_dict())
+        output.print_json({"period": used.to_dict(), **tested.to_dict()})
         return
-    output.print_lines([*tested.findings, *written])
+    output.print_lines([used.headline, *tested.findings, *written])
 
 
 def _days(option: str, text: str) -> float:

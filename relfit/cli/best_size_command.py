@@ -186,7 +186,7 @@ def _export_slurm(
     with Steps("reading", "judging nodes", "writing") as steps:
         log = reading.read()
         steps.next()
-        found = rf.fleet.slurm_nodes(log, period=reading.span, first=reading.first, rng=seed)
+        found = rf.fleet.slurm_nodes(log, period=reading.span(), first=reading.first, rng=seed)
         steps.next()
         paths = found.write(to.out)
     if to.json:

@@ -14,7 +14,6 @@ from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.look import Json
 from relfit.cli.progress import Steps
-from relfit.cli.remedies import in_options
 from relfit.errors import ArgumentError
 
 __all__ = ["calibrate"]
@@ -142,15 +141,8 @@ def calibrate(
             log = reading.read()
             steps.next()
             wanted = None if parts is None else [part.strip() for part in parts.split(",") if part.strip()]
-            estimate = rf.calibrate  # a second process is a copy of this one: what both need is there before
-            from relfit.second_process import beside
-
-            with beside(log) as second:
-                parameters = estimate(
-                    log, at=opt.at_of(at), period=reading.span, **({} if wanted is None else {"parts": wanted}),
-                    families=names, window=window, group=rack, first=reading.first, level=level, rng=seed,
-                    second=second,
-                )  # fmt: skip
+            study = reading.study(log, at=opt.at_of(at), window=window, group=rack, level=level, rng=seed)
+            parameters = study.calibrate(families=names, **({} if wanted is None else {"parts": wanted}))
         steps.next()
         if out is not None:
             rf.calibration.write_parameters(parameters, out)
@@ -231,7 +223,7 @@ def _about(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:
         lines += [
             "",
             "Not estimated",
-            *(f"  {', '.join(several)}: {in_options(why)}" for why, several in names.items()),
+            *(f"  {', '.join(several)}: {why}" for why, several in names.items()),
         ]
     if parameters.warnings:
         lines += ["", "What contradicts the assumptions of planners", *(f"  {text}" for text in parameters.warnings)]

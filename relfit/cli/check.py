@@ -17,9 +17,6 @@ from relfit.text import count
 if TYPE_CHECKING:
     import pandas as pd
 
-    from relfit.fleet import ChosenPeriod
-    from relfit.recurrence import Availability, AvailabilityOverTime
-
 __all__ = ["dependence", "incidents", "trend"]
 
 _PERIODS = 12  # shown
@@ -56,11 +53,10 @@ def dependence(
     with Steps("reading", "asking", "writing") as steps:
         whole = reading.read()
         _check_column("--place", place, whole, ("system",))
-        chosen = reading.chosen(whole)
-        log = chosen.log
+        study = reading.study(whole, at="long run", rng=seed)
+        log = study.used.log
         steps.next()
-        joined = rf.incidents(log) if len(log.events) else None
-        result = rf.dependence(log, window=window, place=place, method=correlation, incidents=joined, rng=seed)
+        result = rf.dependence(log, window=window, place=place, method=correlation, rng=seed)
         steps.next()
         answers, questions = Answers(), result.to_frame()
         for key, question, headline in zip(*(questions[name] for name in ("part", "question", "finding")), strict=True):
@@ -74,7 +70,7 @@ def dependence(
                     answer.shown, answer.figures = {}, []
             answers.all.append(answer)
         with answers.asking("bursts", "Along time: bursts") as answer:
-            part = rf.screening.bursts(log, joined, alpha=alpha, rng=seed)
+            part = rf.screening.bursts(log, alpha=alpha, rng=seed)
             answer.text, answer.document = part.headline, part.to_dict
             answer.tables = {"bursts": part.table, "bursts_by_delay": part.by_delay}
             status = "no answer" if part.depends is None else "ok"
@@ -85,7 +81,7 @@ def dependence(
                 answer.figures = [("bursts", partial(rf.plotting.bursts, part))]
         notes = " ".join(f"{note[:1].upper()}{note[1:]}." for note in result.notes)
         answers.all.append(Answer("questions", "Notes", notes, tables={"questions": questions}))
-        answers.show(chosen, to, "questions", result.headline)
+        answers.show(study.used, to, "questions", result.headline)
 
 
 def _check_column(option: str, name: str | None, log: rf.FailureLog, known: tuple[str, ...]) -> None:
@@ -180,30 +176,22 @@ def trend(
         whole = reading.read()
         _check_column("--per", per, whole, ("node", "system", "cause", "scope"))
         steps.next()
-        chosen = reading.chosen(whole)
-        log = chosen.log
-        from relfit.recurrence import availability, availability_over_time
-        from relfit.second_process import beside, later
-
-        find, kinds, answers = rf.outlier_nodes, rf.screening.repair_kinds, Answers()
-        with beside(log) as second:
-            repairs = later(second, kinds, log, level=level)
-            up = later(second, availability, log, level=level), later(second, availability_over_time, log, level=level)
-            joined = rf.incidents(log) if len(log.events) else None
-            outliers = later(second, find, log, of=joined, level=level, rng=seed) if log.question is None else None
-            _change_points(answers, whole, chosen, level)
-            steps.next()
-            _histories(answers, log, joined, per, alpha, level)
-            steps.next()
-            if outliers is not None:
-                _outlier_nodes(answers, outliers)
-                _nodes_now(answers, whole, chosen, level)
-            steps.next()
-            _repair_kinds(answers, repairs, level)
-            if log.question is None:
-                _availability(answers, *up)
+        study = reading.study(whole, at="long run", level=level, rng=seed)
+        log, answers = study.used.log, Answers()
+        joined = study.incidents if len(log.events) else None
+        _change_points(answers, study)
         steps.next()
-        answers.show(chosen, to, "trend_tests", "" if joined is None else _counted(joined))
+        _histories(answers, log, joined, per, alpha, level)
+        steps.next()
+        if log.question is None:
+            _outlier_nodes(answers, study)
+            _nodes_now(answers, reading.study(whole, level=level))
+        steps.next()
+        _repair_kinds(answers, study)
+        if log.question is None:
+            _availability(answers, study)
+        steps.next()
+        answers.show(study.used, to, "trend_tests", "" if joined is None else _counted(joined))
 
 
 def _counted(joined: rf.screening.Incidents) -> str:
@@ -212,17 +200,15 @@ def _counted(joined: rf.screening.Incidents) -> str:
     return f"Counted are incidents ({len(joined):,}, of {began} in the period); of a node, its failures."
 
 
-def _change_points(answers: Answers, log: rf.FailureLog, chosen: ChosenPeriod, level: float) -> None:
+def _change_points(answers: Answers, study: rf.Study) -> None:
     with answers.asking("periods", "Did the failure rate change: all of the log") as answer:
-        result = chosen.points
-        if result is None or result.level != level:  # the same search as for the period used
-            result = rf.change_points(log, level=level)
+        result = study.change_points
         answer.text = result.headline
-        if len(log.systems) > 1:
-            answer.text += f" The {len(log.systems)} systems were taken as one: --where system=NAME takes one."
+        if len(study.log.systems) > 1:
+            answer.text += f" The {len(study.log.systems)} systems were taken as one: --where system=NAME takes one."
         frame = result.to_frame()
         answer.tables, answer.document = {"periods": frame}, result.to_dict
-        used = chosen.log.window
+        used = study.used.log.window
         frame["used"] = (frame["start"] < used.end) & (frame["end"] > used.start)
         short = frame.drop(columns=["start_low", "start_high", "per", "exposure"]).rename(
             columns={"failures": result.of}
@@ -311,9 +297,9 @@ def _trend_shares(result: Any, alpha: float) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def _outlier_nodes(answers: Answers, ask: Callable[[], rf.screening.OutlierNodes]) -> None:
+def _outlier_nodes(answers: Answers, study: rf.Study) -> None:
     with answers.asking("outlier_nodes", "Are there nodes with excess failures") as answer:
-        result = ask()
+        result = study.outlier_nodes
         answer.text, answer.document = f"{result.headline} {result.models.headline}", result.to_dict
         answer.tables = {"outlier_nodes": result.nodes, "classes_of_nodes": result.classes}
         if result.nodes["events"].sum():
@@ -324,15 +310,14 @@ def _outlier_nodes(answers: Answers, ask: Callable[[], rf.screening.OutlierNodes
         answer.figures = [("outlier_nodes", partial(rf.plot, result))]
 
 
-def _nodes_now(answers: Answers, log: rf.FailureLog, chosen: ChosenPeriod, level: float) -> None:
+def _nodes_now(answers: Answers, study: rf.Study) -> None:
     with answers.asking("nodes_now", "Which nodes fail more often now, and again after repairs") as answer:
-        now = rf.fleet_model(log, chosen, level=level).nodes_now()
-        again = rf.screening.repeat_failures(log)
+        now, again = study.model.nodes_now(), study.repeat_failures
         named = now[now["outlier"]]
         which = f"{count(len(named), 'node')} of {len(now):,}" if len(named) else "no node"
         verb = "is" if len(named) <= 1 else "are"
         answer.text = (
-            f"As of {log.window.end:%Y-%m-%d} {which} {verb} known to fail twice as often as the mean. "
+            f"As of {study.log.window.end:%Y-%m-%d} {which} {verb} known to fail twice as often as the mean. "
             + " ".join(again.findings)
         )
         answer.tables = {"nodes_now": now, "repeat_failures": again.repeats, "nodes_with_repeats": again.nodes}
@@ -346,13 +331,13 @@ def _nodes_now(answers: Answers, log: rf.FailureLog, chosen: ChosenPeriod, level
         answer.document = again.to_dict
 
 
-def _repair_kinds(answers: Answers, ask: Callable[[], rf.screening.RepairKinds], level: float) -> None:
+def _repair_kinds(answers: Answers, study: rf.Study) -> None:
     with answers.asking("repair_kinds", "Are repairs of two kinds: quick and slow") as answer:
-        result = ask()
+        result = study.repair_kinds
         if not result.table["repairs"].sum():
             raise DataError("no repair was observed to its end")
         answer.text, answer.document = result.headline, result.to_dict
-        observed = rf.nonparametric.observed_times(result.lives, level).to_frame()
+        observed = rf.nonparametric.observed_times(result.lives, study.level).to_frame()
         answer.tables = {"repair_kinds": result.table, "repairs_observed": observed}
         best = result.best()
         two = best[["share_quick", "mean_quick", "mean_slow", "split"]].where(best["status"] == "ok")
@@ -365,16 +350,14 @@ def _repair_kinds(answers: Answers, ask: Callable[[], rf.screening.RepairKinds],
         ]
 
 
-def _availability(
-    answers: Answers, ask: Callable[[], Availability], ask_over_time: Callable[[], AvailabilityOverTime]
-) -> None:
+def _availability(answers: Answers, study: rf.Study) -> None:
     from relfit.screening.periods import FEWEST
 
     with answers.asking("availability", "How much of the time are nodes up") as answer:
-        whole = ask()
+        whole = study.availability
         if (whole.status == "no_ends").all() or not whole.node_hours.sum():
             raise DataError("no outage has a known end, or nothing was watched")
-        over = ask_over_time()
+        over = study.availability_over_time
         few = int(whole.failures.sum()) < FEWEST  # too few to tell times of the year apart
         answer.text = whole.headline if few else f"{whole.headline} {over.headline}"
         frame = whole.to_frame()
@@ -415,13 +398,13 @@ def incidents(
     output.check_output(to)
     opt.probability("--level", level)
     with Steps("reading", "joining", "writing") as steps:
-        chosen = reading.chosen(reading.read())
+        used = reading.study(reading.read()).period
         steps.next()
-        result = rf.incidents(chosen.log, window, place, level=level)
+        result = rf.incidents(used.log, window, place, level=level)
         steps.next()
         window_of, rates, causes = result.window, result.rates(), _flat(result.causes())
         by_system = result.rates("system")
-        if chosen.log.question is not None:  # how many nodes and racks there are is not known
+        if used.log.question is not None:  # how many nodes and racks there are is not known
             rates, by_system = output.of_systems(rates), output.of_systems(by_system)
         answers = Answers()
         answers.all = [
@@ -445,4 +428,4 @@ def incidents(
             names = ["system", "start", "records", "nodes", "duration", "cause", "scope"]
             short = largest[names].assign(start=largest["start"].dt.strftime("%Y-%m-%d %H:%M"))
             answers.all[-1].shown["largest incidents"] = short
-        answers.show(chosen, to, "incidents", result.headline)
+        answers.show(used, to, "incidents", result.headline)

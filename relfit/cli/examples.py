@@ -44,6 +44,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "plan sparing": (
         "relfit plan sparing params.toml --racks 128 --trays 16 --gpus 8 --save 2s --restart 5min",
     ),
+    "sweep run": (
+        "relfit sweep campaign.toml --store results",
+        "relfit sweep campaign.toml --store results --executor tcp://10.0.0.5:8786",
+    ),
+    "sweep status": ("relfit sweep status results",),
+    "sweep report": ("relfit sweep report results --out campaign.html",),
     "simulate batch": (
         "relfit simulate batch cluster.toml --workload jobs.swf --jobs-out jobs.csv",
         "relfit simulate batch cluster.toml --failures failures.csv --json",
@@ -60,7 +66,7 @@ SECTIONS = {
     "Check": ("dependence", "trend", "incidents", "regress"),
     "Predict": ("system", "nodes", "forecast", "backtest"),
     "Plan": ("calibrate", "plan"),
-    "Simulate": ("simulate",),
+    "Simulate": ("simulate", "sweep"),
 }
 
 

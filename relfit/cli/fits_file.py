@@ -169,7 +169,7 @@ def system_from_file(
         kind[of_group[mine]] = family_code(name)
         estimates[name] = np.full((len(groups), len(FAMILIES[name].parameter_names())), np.nan)
         estimates[name][of_group[mine]] = _parameters(table, name, rows[mine], place)
-    remedy = "use missing='drop' to leave them out, or give the log itself"
+    remedy = "use --missing drop to leave them out, or give the log itself"
     return system_of_estimates(groups, nodes, ages, estimates, kind, missing, remedy)
 
 

@@ -24,12 +24,9 @@ _NAMES = {
 
 
 def forecast(
-    reading: opt.Reading,
+    reading: opt.PartReading,
     to: opt.Output,
     at: opt.At = "now",
-    period: Annotated[
-        str | None, opt.option("stable|all|FROM/TO", "Part of the log that is looked at: all for now, else stable.")
-    ] = None,
     horizon: Annotated[list[str] | None, opt.option("TIME", "How far ahead: 30d and 90d. Repeatable.")] = None,
     by: Annotated[str, opt.option("COLUMN", "Tells kinds of failures apart.")] = "cause",
     group: Annotated[str | None, opt.option("COLUMN", "Says where nodes stand; rack and the like by default.")] = None,
@@ -50,27 +47,17 @@ def forecast(
     with Steps("reading", "forecasting", "writing") as steps:
         log = reading.read()
         steps.next()
-        span = None if period is None else opt.span_of(period)
-        ahead = rf.forecast(
-            log,
-            horizons,
-            at=opt.at_of(at),
-            period=span,
-            by=by,
-            group=group,
-            service=service,
-            level=level,
-            n_draws=draws,
-            rng=seed,
-        )
+        otherwise = "all" if at == "now" else "stable"
+        study = reading.study(log, otherwise, at=opt.at_of(at), group=group, level=level, rng=seed)
+        ahead = study.forecast(horizons, period=study.asked_period, by=by, service=service, n_draws=draws)
         steps.next()
         written = output.write_results(
             to, {"forecast": ahead.table}, "forecast", [("forecast", partial(rf.plot, ahead))]
         )
     if to.json:
-        output.print_json(ahead.to_dict())
+        output.print_json({"period": study.period.to_dict(), **ahead.to_dict()})
         return
-    lines = [*ahead.findings]
+    lines = [study.period.headline, *ahead.findings]
     for title, table, most in (
         ("All together", ahead.total, len(horizons)),
         (f"By {ahead.by}", ahead.by_cause, _CAUSES),

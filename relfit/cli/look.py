@@ -14,7 +14,6 @@ from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.fitting_options import Fitting
 from relfit.cli.progress import Steps
-from relfit.cli.remedies import in_options
 from relfit.errors import ArgumentError, RelfitError
 from relfit.text import count, duration, p_value
 
@@ -63,7 +62,7 @@ def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     ]
     rejections = log.rejections()
     for reason, number, first in rejections.head(_MOST_LISTED).itertuples():
-        lines.append(f"          {number:,} rejected: {in_options(reason)} (first in line {first})")
+        lines.append(f"          {number:,} rejected: {reason} (first in line {first})")
     if len(rejections) > _MOST_LISTED:
         lines.append(f"          and {len(rejections) - _MOST_LISTED} further reasons; see --json")
     lines += [f"          {note}" for note in about["notes"]]
@@ -84,7 +83,7 @@ def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
         f"events    {about['events']:,} ({about['events_without_node']:,} without a node)",
     ]
     if log.question is not None:
-        lines.append(f"question  {in_options(log.question[:1].upper() + log.question[1:])}")
+        lines.append(f"question  {log.question[:1].upper() + log.question[1:]}")
     lines += _first_record(log)
     if about["lifetimes"] is not None:
         lines.append(f"lifetimes {about['lifetimes']:,} given whole")
@@ -168,7 +167,7 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
     from relfit.cli import observations
 
     with Steps("reading", "deriving times", "fitting", "testing", "writing") as steps:
-        chosen = reading.chosen(reading.read())
+        chosen = reading.study(reading.read()).period
         log = chosen.log
         steps.next()
         if fitting.measure == "ttf" and fitting.per in ("node", "all"):
@@ -309,17 +308,12 @@ def report(
         log = reading.read()
         from relfit.fitting.kernels import fit_gamma
         from relfit.numeric.compiled import kept
-        from relfit.second_process import beside
 
         if sys.stderr.isatty() and not kept(fit_gamma):
             print("relfit: compiling, once per installation: some ten seconds", file=sys.stderr)
         steps.next()
-        write = rf.report  # a second process is a copy of this one: what both need is there before
-        with beside(log) as second:
-            path = write(
-                log, out, period=reading.span, first=reading.first, families=names, level=level, title=title,
-                progress=steps.say, second=second,
-            )  # fmt: skip
+        study = reading.study(log, level=level)
+        path = study.report(out, families=names, title=title, progress=steps.say)
     if json:
         output.print_json({"report": str(path), "log": log.info()})
     else:

@@ -7,15 +7,12 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 import relfit as rf
 from relfit.errors import ArgumentError, ReadError
-
-if TYPE_CHECKING:
-    from relfit.fleet import ChosenPeriod
 
 __all__ = [
     "FAMILIES",
@@ -40,7 +37,6 @@ __all__ = [
     "option",
     "pairs",
     "probability",
-    "span_of",
     "without_effect",
 ]
 
@@ -187,14 +183,6 @@ class Reading:
         return rf.datasets.load(self.log)
 
 
-def span_of(period: str) -> str | tuple[str, str]:
-    """What ``--period`` says, as `relfit.fleet_model` takes it."""
-    since, sign, until = (text.strip() for text in period.partition("/"))
-    if sign and since and until:
-        return since, until
-    return choice("--period", period, ("stable", "all", "FROM/TO") if sign else ("stable", "all"))
-
-
 def at_of(at: str) -> str:
     """What ``--at`` says, as `relfit.fleet_model` takes it."""
     return choice("--at", at, ("now", "long-run")).replace("-", " ")
@@ -211,26 +199,26 @@ class PartReading(Reading):
         None
     )
 
-    @property
-    def span(self) -> str | tuple[str, str]:
+    def span(self, otherwise: str = "stable") -> str | tuple[str, str]:
         """What ``--period`` asks for, as `relfit.fleet_model` takes it.
 
         Examples
         --------
-        >>> PeriodReading(log="white").span, PeriodReading(log="white", since="2003").span
+        >>> PeriodReading(log="white").span(), PeriodReading(log="white", since="2003").span()
         ('stable', 'all')
-        >>> PeriodReading(log="white", period="2003-04-01/2004-10-01").span
+        >>> PeriodReading(log="white", period="2003-04-01/2004-10-01").span()
         ('2003-04-01', '2004-10-01')
         """
         if self.period is None:
-            return "all" if self.cut else "stable"
-        return span_of(self.period)
+            return "all" if self.cut else otherwise
+        since, sign, until = (text.strip() for text in self.period.partition("/"))
+        if sign and since and until:
+            return since, until
+        return choice("--period", self.period, ("stable", "all", "FROM/TO") if sign else ("stable", "all"))
 
-    def chosen(self, log: rf.FailureLog) -> ChosenPeriod:
-        """The period of a log that is used."""
-        from relfit.fleet import chosen_period
-
-        return chosen_period(log, self.span)
+    def study(self, log: rf.FailureLog, otherwise: str = "stable", **options: Any) -> rf.Study:
+        """The study of a log: of the period that ``--period`` asks for, else the stable one, or what a command says."""
+        return rf.Study(log, self.span(otherwise), **options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,6 +231,10 @@ class PeriodReading(PartReading):
 
     def __post_init__(self) -> None:
         choice("--first", self.first, ("known", "always", "never"))
+
+    def study(self, log: rf.FailureLog, otherwise: str = "stable", **options: Any) -> rf.Study:
+        """As of `PartReading`, with the times before first failures that are asked for."""
+        return super().study(log, otherwise, first=self.first, **options)
 
 
 @dataclass(frozen=True, kw_only=True)

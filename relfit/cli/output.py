@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relfit.cli.figures import Picture, check_place, write_figures
-from relfit.cli.remedies import in_options, only_options
 from relfit.cli.screen import table, wrapped
 from relfit.errors import ArgumentError, DataError, RelfitError
 from relfit.writing import check_writable, complete, guarded_table
@@ -54,7 +53,7 @@ def is_terminal() -> bool:
 def print_lines(lines: Iterable[str]) -> None:
     """Print lines to stdout, wrapped to the screen; what could steer a terminal is escaped."""
     for line in lines:
-        clean = only_options(line if line.isprintable() else "".join(map(_visible, line)))
+        clean = line if line.isprintable() else "".join(map(_visible, line))
         for part in wrapped(clean.rstrip()):
             sys.stdout.write(part + "\n")
 
@@ -207,7 +206,7 @@ class Answers:
             )
             return
         question = period.log.question
-        asked = [] if question is None else [in_options(question[:1].upper() + question[1:])]
+        asked = [] if question is None else [question[:1].upper() + question[1:]]
         lines = [period.headline, *asked, *([headline] if headline else []), repr(period.log)]
         for answer in self.all:
             if answer.text or answer.problem:

@@ -62,7 +62,7 @@ class Fleet:
         words = self.at is None or self.at in ("now", "long-run", "long run")
         moment = None if words or self.at is None else instant(self.at, log.source.timezone)
         inside = moment is not None and log.window.start < moment < log.window.end
-        chosen = reading.chosen(log.between(None, moment) if inside else log)
+        chosen = reading.study(log.between(None, moment) if inside else log).period
         found = rf.system_from_log(
             log, self.at, nodes=names, period=chosen, first=reading.first, families=families, family=self.family,
             missing=self.missing or "pool",

@@ -40,7 +40,7 @@ def regress(
     of_formula = {"--model": model, "--reference": reference, "--rates": rates}
     opt.without_effect(of_formula, "--formula", formula is not None)
     with Steps("reading", "fitting", "writing") as steps:
-        period = reading.chosen(reading.read())
+        period = reading.study(reading.read()).period
         steps.next()
         if formula is None:
             effects = rf.regression.attribute_effects(period.log, level=level, alpha=alpha)

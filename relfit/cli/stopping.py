@@ -15,14 +15,17 @@ _TEXT = b"relfit: stopped before the simulation went on; nothing is lost: run th
 
 
 def stop_before_start(arguments: Sequence[str]) -> None:
-    """From here on SIGTERM and SIGUSR1 end ``simulate batch`` with `STOPPED`; with ``--resume`` SIGINT does, too.
+    """From here on SIGTERM and SIGUSR1 end ``simulate batch`` and ``sweep`` with `STOPPED`.
+
+    SIGINT does so, too, of a sweep, and with ``--resume``.
 
     Nothing has been simulated yet, and saved states are replaced as a whole: they stay as they are. While the simulator
     runs it handles these signals itself.
     """
-    if list(arguments[:2]) != ["simulate", "batch"]:
+    sweeps = list(arguments[:1]) == ["sweep"] and arguments[1:2] not in (["status"], ["report"])
+    if list(arguments[:2]) != ["simulate", "batch"] and not sweeps:
         return
-    chained = any(text.partition("=")[0] == "--resume" for text in arguments)
+    chained = sweeps or any(text.partition("=")[0] == "--resume" for text in arguments)
     for name in ("SIGTERM", "SIGUSR1", *(["SIGINT"] if chained else [])):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _end)

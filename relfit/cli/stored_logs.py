@@ -38,7 +38,7 @@ def fit_in_parts(
     opt.without_effect({"--stream": True}, "no --interval", fitting.interval is None)
     if fitting.resamples.strip().lower() not in ("auto", "0"):
         raise ArgumentError("--resamples does not go with --stream", remedy="leave it out: none are drawn")
-    span = reading.span
+    span = reading.span()
     if span == "stable":
         raise ArgumentError(
             "--stream looks for no stable period", remedy="add --period all, or --since and --until, or FROM/TO"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,8 +80,11 @@ def path(name: str) -> Path:
     return _FILES / _sample(name).events
 
 
+@cache
 def load(name: str) -> FailureLog:
     """Read a bundled sample, with its list of nodes and the time during which each was watched; errors as for `path`.
+
+    It is read once, and keeps what it is asked: ``dataclasses.replace(log)`` is one that was asked nothing.
 
     Examples
     --------

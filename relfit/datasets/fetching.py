@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from relfit.errors import ArgumentError, ReadError
+from relfit.errors import ArgumentError, ReadError, Remedy
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
@@ -18,6 +18,7 @@ __all__ = ["fetch", "is_fetched", "public"]
 _TIMEOUT = 30.0  # seconds without a byte
 _LONGEST = 86_400.0
 _TRIES = 2
+_ANOTHER_CACHE = Remedy("name another with cache or RELFIT_DATA", "name another with --cache or RELFIT_DATA")
 _GITHUB = "https://raw.githubusercontent.com"
 _ESEUR = f"{_GITHUB}/Derek-Jones/ESEUR-code-data/1a49d102b38680531cb1d79ca131510b11b64e06/"
 _TITAN = f"{_GITHUB}/olcf/TitanGPULife/f3303559ff63d341eb913ac530267b412d30ed7e/"
@@ -169,7 +170,7 @@ def _fetched(pooch: Any, keeper: Any, file: str, base: str, folder: Path, progre
         except (requests.RequestException, ValueError, OSError) as error:
             if isinstance(error, OSError) and not isinstance(error, requests.RequestException):
                 what = f"the cache {folder} cannot be written ({error.strerror or error})"
-                raise ReadError(what, remedy="name another with cache=... or RELFIT_DATA") from None
+                raise ReadError(what, remedy=_ANOTHER_CACHE) from None
             if attempt + 1 < _TRIES:
                 continue
             raise ReadError(f"cannot fetch {base}{file}: {_reason(error)}", remedy=(

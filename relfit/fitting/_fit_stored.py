@@ -20,9 +20,8 @@ from relfit.families import CORE
 from relfit.fitting._fit import fit
 from relfit.io.node_parts import NodeParts, set_apart
 from relfit.numeric.batches import processors
-from relfit.numeric.compiled import awake
+from relfit.numeric.worker_processes import in_processes
 from relfit.results import Result
-from relfit.second_process import spread
 from relfit.tables import question_of, unseen
 from relfit.text import count
 from relfit.writing import complete, workplace
@@ -165,7 +164,6 @@ def fit_stored(
         raise ArgumentError(f"measure={measure!r} is not known", remedy="use ttf or ttr")
     place = Path(out)
     fit([[1.0, 2.0, 4.0]], families, method=method, bias_correction=bias_correction, level=level, workers=1)
-    awake()  # further processes are copies of this one: what all need is there before
     crew = workers or processors()
     options = {"families": families, "method": method, "bias_correction": bias_correction, "level": level}
     times = {"censor": censor, "overlaps": "ends"} | ({"first": first} if measure == "ttf" else {})
@@ -177,7 +175,7 @@ def fit_stored(
         tasks = [(parts, part, (since, until), measure, times, options) for part in range(parts.number)]
         tally = _Tally()
         writer: parquet.ParquetWriter | None = None
-        for done, (table, one) in enumerate(spread(_fitted, tasks, crew)):
+        for done, (table, one) in enumerate(in_processes(_fitted, tasks, crew)):
             tally.add(one)
             if table is not None:
                 if writer is None:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, Remedy
 from relfit.families import CompetingRisks
 from relfit.fitting.estimates import FamilyEstimates
 from relfit.fitting.group_curves import GroupCurves
@@ -101,7 +101,8 @@ def causes_in_series(fit: FamilyEstimates) -> CompetingFit:
     index = fit.groups
     if index.nlevels < 2:
         raise ArgumentError(
-            "these fits are not by group and cause", remedy="fit log.ttf(competing='cause'), or name groups so"
+            "these fits are not by group and cause",
+            remedy=Remedy("fit log.ttf(competing='cause'), or name groups so", "fit with --per cause"),
         )
     outer: pd.Index = index.droplevel([index.nlevels - 1])  # type: ignore[list-item]
     groups = outer.unique()

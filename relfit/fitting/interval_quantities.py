@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, Remedy
 from relfit.families import Family
 from relfit.units import hours
 
@@ -97,7 +97,9 @@ def quantity_named(name: str, family: type[Family], at: float | str | None) -> F
         )  # fmt: skip
     if name in ("reliability", "hazard"):
         if at is None:
-            raise ArgumentError(f"{name} needs a time", remedy="give at=, in hours or as '24h'")
+            raise ArgumentError(
+                f"{name} needs a time", remedy=Remedy("give at=, in hours or as '24h'", "give --at 24h")
+            )
         time = hours(at)
         if not (time > 0.0 and np.isfinite(time)):
             raise ArgumentError(f"{name} at {time:g} hours has no meaning", remedy="give a time above zero")

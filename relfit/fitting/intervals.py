@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy import special
 
 from relfit.arrays import FloatArray, Seed
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, Remedy
 from relfit.fitting.bootstrap import replicate
 from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, FamilyEstimates
 from relfit.fitting.interval_quantities import FitQuantity, quantity_named
@@ -20,6 +20,7 @@ __all__ = ["KINDS", "interval_of", "level_checked"]
 
 _LIVES_AT_ONCE = 50_000  # so that profile limits keep their working arrays small
 
+_PROFILE = Remedy("use kind='profile'", "use --kind profile")
 KINDS = {
     "wald": "normal limits from the observed information, on the scale where the estimate is closest to normal",
     "profile": "values whose profile log-likelihood is within half a chi-square quantile of the maximum",
@@ -60,7 +61,8 @@ def interval_of(
     if terminated not in (None, "time", "failure"):
         raise ArgumentError(f"terminated={terminated!r} is not known", remedy="use 'time' or 'failure'")
     if terminated is not None and kind != "exact":
-        raise ArgumentError("only exact intervals depend on how observation was terminated", remedy="use kind='exact'")
+        what = "only exact intervals depend on how observation was terminated"
+        raise ArgumentError(what, remedy=Remedy("use kind='exact'", "use --kind exact"))
     quantity = quantity_named(name, fit.family, at)
     codes = fit.status.copy()
     if kind == "exact":
@@ -71,7 +73,7 @@ def interval_of(
     elif fit.method != MAXIMUM_LIKELIHOOD:
         raise ArgumentError(
             f"{kind} intervals need maximum likelihood, these fits come from {fit.method}",
-            remedy="use kind='bootstrap'",
+            remedy=Remedy("use kind='bootstrap'", "use --kind bootstrap"),
         )
     else:
         low, high = (wald_limits if kind == "wald" else _profile)(fit, quantity, level)
@@ -91,9 +93,9 @@ def exact_limits(
     """Chi-square limits; every quantity of the exponential moves one way with the mean."""
     lives = fit.lives
     if fit.name != "exponential":
-        raise ArgumentError(f"there is no exact interval for the {fit.name} family", remedy="use kind='profile'")
+        raise ArgumentError(f"there is no exact interval for the {fit.name} family", remedy=_PROFILE)
     if lives.upper is not None or lives.exit is not None:
-        raise ArgumentError("exact intervals need observed or right-censored lives", remedy="use kind='profile'")
+        raise ArgumentError("exact intervals need observed or right-censored lives", remedy=_PROFILE)
     by_clock = lives.n_censored > 0 if terminated is None else np.full(lives.n_groups, terminated == "time")
     total = np.where(fit.ok, lives.total_time, np.nan)
     with np.errstate(all="ignore"):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, Remedy
 from relfit.families import CORE, Family
 from relfit.fitting import status
 from relfit.fitting._maximum_likelihood import maximum_likelihood
@@ -21,6 +21,7 @@ from relfit.lifedata import LifeData
 
 __all__ = ["METHODS", "bias_corrected_shape", "method_named"]
 
+_ML = Remedy("use method='ml'", "use --method ml")
 Codes = npt.NDArray[np.int8]
 
 
@@ -83,7 +84,7 @@ def _estimates(simple: _Simple, name: str, family: type[Family], lives: LifeData
     """Estimates of a method that gives no covariance, with the log-likelihood where they are."""
     if family.name not in CORE or not lives.from_age_known().plain:
         what = f"the {family.name} family" if family.name not in CORE else "intervals, truncation or weights"
-        raise ArgumentError(f"{name} is not there for {what}", remedy="use method='ml'")
+        raise ArgumentError(f"{name} is not there for {what}", remedy=_ML)
     lives = lives.from_age_known()
     found = Estimates.empty(lives.n_groups, len(family.parameter_names()))
     found.parameters[:], found.codes[:] = simple(lives, family.name)
@@ -150,6 +151,6 @@ def method_named(name: str, bias_correction: bool = False) -> tuple[str, Estimat
         )
     if bias_correction:
         if name != "ml":
-            raise ArgumentError("only maximum likelihood is corrected for bias", remedy="use method='ml'")
+            raise ArgumentError("only maximum likelihood is corrected for bias", remedy=_ML)
         return "maximum likelihood, Weibull shape corrected for bias of its mean", _corrected
     return METHODS[name]

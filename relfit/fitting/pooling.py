@@ -15,7 +15,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.arrays import FloatArray, Seed
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, Remedy
 from relfit.families import Family
 from relfit.fitting import status
 from relfit.fitting._maximum_likelihood import maximum_likelihood
@@ -143,7 +143,7 @@ def pool(family: type[Family], lives: LifeData, level: float = 0.95, workers: in
     if fitted.size < 3:
         raise ArgumentError(
             f"{fitted.size} of {lives.n_groups} groups can be fitted on their own; pooling needs three",
-            remedy="fit the pooled lives as one sample: rf.fit(lives.pooled())",
+            remedy=Remedy("fit them as one sample: rf.fit(lives.pooled())", "fit them as one sample: --per all"),
         )
     at_own = family.to_free(own.parameters[fitted])
     mean = np.median(at_own, axis=0)

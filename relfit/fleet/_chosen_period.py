@@ -11,8 +11,8 @@ import pandas as pd
 from relfit.errors import ArgumentError, RelfitError
 from relfit.failurelog import FailureLog
 from relfit.fleet._new_nodes import explained_by_ages
-from relfit.screening import ChangePoints, Incidents, change_points, incidents
-from relfit.tables import Window
+from relfit.screening import ChangePoints, change_points, incidents
+from relfit.tables import Window, made_once
 
 __all__ = ["ChosenPeriod", "chosen_period"]
 
@@ -35,8 +35,6 @@ class ChosenPeriod:
         The search for change points, where there was one.
     problem : str or None
         Why no stable period was looked for or found, so that all of the log is used.
-    joined : Incidents or None
-        Those of the log that was searched, where there was a search.
     before_now : Window, optional
         Of the period that was found, where `log` goes on to the end of all of it.
     """
@@ -45,7 +43,6 @@ class ChosenPeriod:
     name: str
     points: ChangePoints | None = None
     problem: str | None = None
-    joined: Incidents | None = None
     before_now: Window | None = None
 
     @property
@@ -64,7 +61,7 @@ class ChosenPeriod:
     @property
     def headline(self) -> str:
         """Which period it is, and how well its start is known."""
-        window = self.log.window
+        window = self.log.window if self.before_now is None else self.before_now
         if not window.hours >= 0.0:
             return "Period used: all of the log."
         dates = f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}"
@@ -93,6 +90,7 @@ class ChosenPeriod:
         }  # fmt: skip
 
 
+@made_once
 def chosen_period(
     log: FailureLog, period: str | tuple[Any, Any] = "stable", rng: int | np.random.Generator | None = 0
 ) -> ChosenPeriod:
@@ -134,8 +132,7 @@ def chosen_period(
         why = "the log has several systems, whose periods differ; select one"
         return ChosenPeriod(log, "all", problem=why)
     try:
-        joined = incidents(log) if len(log.events) else None
-        points = change_points(log, of="incidents" if joined is None else joined, rng=rng)
+        points = change_points(log, of=incidents(log) if len(log.events) else "incidents", rng=rng)
     except RelfitError as error:
         return ChosenPeriod(log, "all", problem=str(error))
     stable = points.stable_period
@@ -144,9 +141,9 @@ def chosen_period(
             f"the rate changed between {stable.start_low:%Y-%m-%d} and {stable.start_high:%Y-%m-%d}, but when is not "
             "known well"
         )
-        return ChosenPeriod(log, "all", points, why, joined)
-    if joined is not None and len(points) > 1 and explained_by_ages(log, points, joined):
+        return ChosenPeriod(log, "all", points, why)
+    if len(points) > 1 and explained_by_ages(log, points, incidents(log)):
         why = "its nodes were new, and the rate changed as their ages let expect"
-        return ChosenPeriod(log, "all", points, why, joined)
+        return ChosenPeriod(log, "all", points, why)
     part = log if len(points) == 1 else log.between(stable.start, stable.end)
-    return ChosenPeriod(part, stable.name, points, joined=joined)
+    return ChosenPeriod(part, stable.name, points)

@@ -153,7 +153,7 @@ def fit_by_size(
     if log.lifetimes is not None and not len(log.events):
         raise ArgumentError("this log holds lifetimes without dates, and no instants of failure to pool")
     if len(log.systems) != 1:
-        raise ArgumentError(f"the log has {len(log.systems)} systems", remedy="select one: log.where(system=...)")
+        raise ArgumentError(f"the log has {len(log.systems)} systems", remedy="select one system")
     outages = outages_of(log)
     total = outages.n_groups
     wanted = [size for size in _SIZES if size <= total] if sizes is None else whole("sizes", list(sizes)).tolist()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from relfit.arguments import share
 from relfit.durations import Rules
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, Remedy
 from relfit.failurelog import FailureLog
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet._new_nodes import renewals_of
@@ -23,6 +22,7 @@ from relfit.fleet.rates_now import level_rates, node_multiples, of_all, series_o
 from relfit.fleet.scope_rates import rates_of
 from relfit.screening import Incidents, incidents
 from relfit.screening.frailty import renewal_models
+from relfit.tables import made_once
 from relfit.units import hours as hours_of
 
 __all__ = ["FleetModel", "fleet_model"]
@@ -89,23 +89,29 @@ def fleet_model(
     """
     share("level", level, zero=False, one=False)
     Rules(first=first)
+    at = checked_at(at)
     if log.lifetimes is not None and not len(log.events):
         raise ArgumentError(
             "this log holds lifetimes without dates: what failed together, and when, is not known",
-            remedy="fit them: rf.fit(log.ttf())",
+            remedy=Remedy("fit them: rf.fit(log.ttf())", "fit them: relfit fit LOG"),
         )
-    now, hours = checked_at(at) == NOW, hours_of(horizon)
     chosen = period if isinstance(period, ChosenPeriod) else chosen_period(log, period, rng)
-    whole = log if now or not chosen.log.window.end < log.window.end else log.between(None, chosen.log.window.end)
-    whole = chosen.log if chosen.name == "given" else whole
-    chosen = until_now(log, chosen) if now else chosen
+    chosen = until_now(log, chosen) if at == NOW else chosen
+    return _model(log, chosen, at == NOW, hours_of(horizon), window, group, first, level)
 
-    @cache
+
+@made_once
+def _model(
+    log: FailureLog, chosen: ChosenPeriod, now: bool, hours: float, window: Any, group: str | None, first: str,
+    level: float,
+) -> FleetModel:  # fmt: skip
+    """The model of a period: rates of now need all of the log, those of the long run what was known by its end."""
+
     def joined(part: FailureLog) -> Incidents:
-        if part is log and chosen.joined is not None and window is None and group is None:
-            return replace(chosen.joined, level=level)
         return incidents(part, window, group=group, level=level)
 
+    whole = log if now or not chosen.log.window.end < log.window.end else log.between(None, chosen.log.window.end)
+    whole = chosen.log if chosen.name == "given" else whole
     part, found = chosen.log, joined(chosen.log)
     places, scopes = scopes_of(part, found)
     size = len(places.systems)

@@ -19,6 +19,7 @@ from relfit.fleet.spare_parts import needs_part
 from relfit.fleet.system_ahead import Coming, Future, SystemAhead, split, with_repairs
 from relfit.results import Result
 from relfit.screening import incidents
+from relfit.tables import made_once
 from relfit.text import count, duration, number, percent
 from relfit.units import hours as hours_of
 
@@ -33,6 +34,7 @@ _CAUSES = 5  # on a page
 _DAY, _WEEK = 24.0, 168.0  # hours
 
 
+@made_once
 def forecast(
     log: FailureLog,
     horizons: Any = ("30d", "90d"),

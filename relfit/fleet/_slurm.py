@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.errors import ArgumentError, DataError
+from relfit.errors import ArgumentError, DataError, Remedy
 from relfit.failurelog import FailureLog
 from relfit.fleet._fleet_model import fleet_model
 from relfit.results import Result
@@ -82,7 +82,8 @@ def slurm_nodes(
     model = fleet_model(log, period, first=first, rng=rng)
     names = model.places.nodes.get_level_values(-1).astype(str)
     if not names.is_unique:
-        raise ArgumentError("two systems have nodes of one name", remedy="select one: log.where(system=...)")
+        remedy = Remedy("select one: log.where(system=...)", "select one: --where system=NAME")
+        raise ArgumentError("two systems have nodes of one name", remedy=remedy)
     present = model.standing.present
     if not present.any():
         raise DataError("no node was under observation at the end of the period", remedy="choose another period")

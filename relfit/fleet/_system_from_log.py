@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from relfit.errors import ArgumentError, DataError
+from relfit.errors import ArgumentError, DataError, Remedy
 from relfit.failurelog import FailureLog
 from relfit.fitting import fit
 from relfit.fleet._chosen_period import ChosenPeriod
@@ -70,7 +70,10 @@ def system_from_log(
     if log.lifetimes is not None and not len(log.events):
         raise ArgumentError(
             "this log holds whole lifetimes, so the age of a node at an instant is not known",
-            remedy="fit it and give the ages: rf.system_from_fits(rf.fit(log.ttf()), ages=...)",
+            remedy=Remedy(
+                "fit it and give the ages: rf.system_from_fits(rf.fit(log.ttf()), ages=...)",
+                "write its fits (relfit fit LOG --out fits.csv) and give them --age",
+            ),
         )
     words = at is None or (isinstance(at, str) and at.replace("-", " ") in (NOW, LONG_RUN))
     if not words:

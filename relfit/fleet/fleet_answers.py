@@ -360,7 +360,7 @@ class FleetModel(FleetParts, Result):
             return 0
         if system is None or str(system) not in names:
             what = "the log has several systems" if system is None else f"no system {system!r}"
-            raise ArgumentError(what, remedy=f"give system=, one of {', '.join(names[:8])}")
+            raise ArgumentError(what, remedy=f"name one of {', '.join(names[:8])}")
         return names.index(str(system))
 
     def _job(self, code: int, size: int | None, placement: str, nodes: Any, rng: np.random.Generator) -> Job:

@@ -101,6 +101,20 @@ class Nodes:
         until = np.append(self.whole_start, np.inf)[whole] - instants
         return up, age, np.minimum(following, until[:, None])
 
+    def next_of_up(self, instants: FloatArray, horizon: float) -> tuple[IntArray, FloatArray]:
+        """How many nodes are up at each instant, and the hours to their next outages, in their order, then infinity.
+
+        Jobs of several sizes ask for the same instants in turn: the last answer is kept.
+        """
+        last = vars(self).get("_last")
+        if last is None or last[1] != horizon or not np.array_equal(last[0], instants):
+            up, _, following = self.at(instants, horizon)
+            order = np.argsort(~up, axis=1, kind="stable")
+            together = np.take_along_axis(np.where(up, following, np.inf), order, axis=1)
+            last = vars(self)["_last"] = (instants, horizon, (up.sum(axis=1), together))
+        answer: tuple[IntArray, FloatArray] = last[2]
+        return answer
+
     def ranks(self, up: BoolArray, how: str, rng: np.random.Generator) -> FloatArray:
         """In which order jobs take the nodes that are up, shape of `up`; infinite for nodes that are down."""
         if how == "packed":  # consecutive nodes that are up, the first one at random, without going round the end

@@ -14,17 +14,16 @@ from functools import cached_property
 import numpy as np
 from scipy import ndimage, special
 
-from relfit.arrays import BoolArray, FloatArray
+from relfit.arrays import FloatArray, IntArray
 from relfit.failurelog import FailureLog
 from relfit.fleet.job_placement import Nodes, place
-from relfit.fleet.rates_now import ScopeSeries
+from relfit.fleet.rates_now import ScopeSeries, limits_of_multiples
 from relfit.prediction import HALF_LIVES, Levels, Mixture, Steps, levels_of, mix
 from relfit.units import HOURS_PER_WEEK
 
 __all__ = ["ANY", "Lately", "interrupted_shares"]
 
 ANY = "any"  # incidents of all scopes
-_DRAWS = 4000
 _DAYS = 1100  # of the log that are counted, at most
 _CELLS = 3_000_000  # starts times nodes, about
 _A_DAY = 24  # starts, at most
@@ -32,7 +31,6 @@ _FEWEST = 30  # days with jobs, from which shares are counted at all
 _STEADY = len(HALF_LIVES) - 1  # the half-life without end
 _SPREAD = 4  # placements of a spread job at a start
 _LONGEST = 0.9999  # share that a hazard is taken of
-_LEAST = 0.001  # of a rate: lower limits below are nothing
 
 
 def interrupted_shares(
@@ -58,20 +56,15 @@ def interrupted_shares(
                     met = np.where(np.isnan(ends), np.nan, np.asarray(ends) <= length)
                     shares[i, j, part] = met.mean(axis=0)
             continue
-        up, _, following = nodes.at(starts[part], max(lengths))
-        shares[:, :, part] = _of_all_jobs(up, following, sizes, lengths, placement)
+        shares[:, :, part] = _of_all_jobs(*nodes.next_of_up(starts[part], max(lengths)), sizes, lengths, placement)
     return shares
 
 
 def _of_all_jobs(
-    up: BoolArray, following: FloatArray, sizes: tuple[int, ...], lengths: tuple[float, ...], placement: str
+    number: IntArray, together: FloatArray, sizes: tuple[int, ...], lengths: tuple[float, ...], placement: str
 ) -> FloatArray:
-    number = up.sum(axis=1)
-    shares = np.full((len(sizes), len(lengths), up.shape[0]), np.nan)
-    together = np.take_along_axis(
-        np.where(up, following, np.inf), np.argsort(~up, axis=1, kind="stable"), axis=1
-    )  # those that are up first, in their order
-    position = np.arange(up.shape[1])
+    shares = np.full((len(sizes), len(lengths), number.size), np.nan)
+    position = np.arange(together.shape[1])
     for i, size in enumerate(sizes):
         there = number >= size
         for j, length in enumerate(lengths):
@@ -106,14 +99,19 @@ class Lately:
     series: dict[str, dict[int, ScopeSeries]]
     horizon: float
 
+    def level(self) -> tuple[float, float]:
+        """Incidents an hour in all systems, expected over the horizon, and the relative variance of that rate."""
+        mixtures = [one.ahead(self.horizon) for one in self.series[ANY].values()]
+        expected = sum(mixture.expected for mixture in mixtures)
+        variance = sum(mixture.variance_of_level for mixture in mixtures)
+        return expected / self.horizon, variance / expected**2 if expected > 0.0 else 0.0
+
     def a_week(self, level: float) -> tuple[float, float, float]:
         """Incidents a week in all systems over the horizon, and limits of the rate."""
-        rng, weeks = np.random.default_rng(0), self.horizon / HOURS_PER_WEEK
-        mixtures = [one.ahead(self.horizon) for one in self.series[ANY].values()]
-        drawn = np.sum([mixture.draw(_DRAWS, rng)[0] for mixture in mixtures], axis=0)
-        low, high = np.quantile(drawn, [0.5 - level / 2.0, 0.5 + level / 2.0]) / weeks
-        week = sum(mixture.expected for mixture in mixtures) / weeks
-        return week, float(low) if low > _LEAST * week else 0.0, float(high)
+        rate, variance = self.level()
+        low, high = (float(end) for end in limits_of_multiples(np.asarray(variance), level))
+        week = rate * HOURS_PER_WEEK
+        return week, low * week, high * week
 
     @cached_property
     def nodes(self) -> dict[str, Nodes]:
@@ -172,7 +170,8 @@ class Lately:
         spent = -np.log1p(-np.minimum(counted.level[_STEADY], _LONGEST))
         ratio = spent / np.maximum(modelled[_STEADY], 1e-12)  # what fails together meets fewer jobs
         levels = np.concatenate([counted.level, -np.expm1(-modelled * ratio)])
-        every = Levels(levels, np.tile(counted.uncertain, (2, 1)), np.tile(counted.wander, 2))
+        toward = np.concatenate([counted.toward, counted.toward + counted.toward.size])
+        every = Levels(levels, np.tile(counted.uncertain, (2, 1)), np.tile(counted.wander, 2), toward)
         return mix(every, value, number, self.horizon / 24.0, 1.0, shares=True)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
 from relfit.fleet._chosen_period import ChosenPeriod
+from relfit.tables import made_once
 
 __all__ = ["LONG_RUN", "NOW", "checked_at", "until_now"]
 
@@ -32,9 +33,10 @@ def checked_at(at: str) -> str:
     return at
 
 
+@made_once
 def until_now(log: FailureLog, chosen: ChosenPeriod) -> ChosenPeriod:
     """A period of a log, drawn out to its end where something else came after it."""
     if chosen.name == "given" or not chosen.log.window.end < log.window.end:
         return chosen
     part = log.between(chosen.log.window.start, None) if chosen.log.window.start > log.window.start else log
-    return replace(chosen, log=part, joined=chosen.joined if part is log else None, before_now=chosen.log.window)
+    return replace(chosen, log=part, before_now=chosen.log.window)

@@ -151,8 +151,7 @@ def level_rates(
         level = mixture.expected / (horizon * ahead)
         before = every[system] / max(exposure, 1e-300)
         now[system] = rates.rate[system] * level / before
-        square = mixture.weight @ (mixture.of_level + mixture.mean**2)
-        variance[system] = square / mixture.expected**2 - 1.0
+        variance[system] = mixture.variance_of_level / mixture.expected**2
     return LevelRates(**vars(rates), now=now, variance=variance)
 
 

@@ -38,7 +38,8 @@ Future = tuple[Coming, Coming, Coming]
 
 def steady(levels: Levels) -> Levels:
     """The one level that does not move."""
-    return Levels(levels.level[_STEADY], levels.uncertain[_STEADY], levels.wander[_STEADY])
+    rows = np.arange(len(_STEADY))
+    return Levels(levels.level[_STEADY], levels.uncertain[_STEADY], levels.wander[_STEADY], rows, levels.days)
 
 
 def coarse(values: FloatArray, width: float) -> tuple[FloatArray, float]:

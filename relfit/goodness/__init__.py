@@ -1,6 +1,6 @@
 """Goodness of fit: test statistics on cumulative probabilities, and where their p-values come from.
 
-This room works on numbers alone (probabilities of sorted durations under a fitted family), so that `relfit.fitting` can
+It works on numbers alone (probabilities of sorted durations under a fitted family), so that `relfit.fitting` can
 carry its results.
 """
 

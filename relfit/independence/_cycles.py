@@ -79,8 +79,8 @@ class Cycles(Result):
         tested = int((self.status == "ok").sum())
         if not tested:
             return None
-        found = bool(np.any((self.p * tested <= self.alpha) & self._matters))
-        return verdict(found, int(self.counts[0].sum()))
+        significant = bool(np.any((self.p * tested <= self.alpha) & self._matters))
+        return verdict(significant, int(self.counts[0].sum()))
 
     @property
     def p_overall(self) -> float:

@@ -87,26 +87,28 @@ class Dispersion(Result):
         return np.nan if self.too_few.all() else float(np.nanmin(self._p_adjusted))
 
     @property
+    def _chance(self) -> FloatArray:
+        """Mean index by chance at each scale."""
+        return np.ones(self.index.size) if self.expected is None else self.expected
+
+    @property
     def _p_adjusted(self) -> FloatArray:
         return self.p if self.expected is not None else adjusted_p(self.p, "holm")
 
     @property
     def rate_variation(self) -> FloatArray:
         """Coefficient of variation of the rate itself from bin to bin, without what chance adds, shape (m,)."""
-        chance = 1.0 if self.expected is None else self.expected
-        return np.sqrt(np.maximum(self.index - chance, 0.0) / np.where(self.mean > 0.0, self.mean, np.nan))
+        return np.sqrt(np.maximum(self.index - self._chance, 0.0) / np.where(self.mean > 0.0, self.mean, np.nan))
 
     @property
     def _off(self) -> npt.NDArray[np.bool_]:
-        chance = 1.0 if self.expected is None else self.expected
-        matters = (self.rate_variation >= LEAST_RATE_VARIATION) | (self.index <= MOST_EVEN * chance)
+        matters = (self.rate_variation >= LEAST_RATE_VARIATION) | (self.index <= MOST_EVEN * self._chance)
         return np.asarray((self._p_adjusted <= self.alpha) & matters, dtype=np.bool_)
 
     @property
     def clustered(self) -> bool:
         """Whether counts vary more than by chance at some scale."""
-        chance = 1.0 if self.expected is None else self.expected
-        return bool(np.any(self._off & ~self.too_few & (self.index > chance)))
+        return bool(np.any(self._off & ~self.too_few & (self.index > self._chance)))
 
     @property
     def headline(self) -> str:
@@ -115,8 +117,7 @@ class Dispersion(Result):
         if not tested.size:
             return f"There are too few {self.what} to tell whether they cluster in time."
         off = tested[self._off[tested]]
-        chance = np.ones(self.index.size) if self.expected is None else self.expected
-        high, low = off[self.index[off] > chance[off]], off[self.index[off] < chance[off]]
+        high, low = (off[sign * (self.index - self._chance)[off] > 0.0] for sign in (1.0, -1.0))
         if self.depends is None:
             return f"{self.events} {self.what} are too few to tell whether they cluster in time."
         if not off.size:

@@ -5,12 +5,12 @@ Counted are pairs of failures on two nodes of one group (a system, a rack) at mo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray, Seed
+from relfit.arrays import Duration, FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError
 from relfit.independence.resampling import CALENDAR, moved, resampled_p
 from relfit.independence.series import Failures, failures_of
@@ -47,7 +47,7 @@ class Cofailures(Result):
         What nodes of one group have in common.
     table : pandas.DataFrame
         One row per group: ``nodes``, ``failures``, ``together`` (pairs of failures), ``expected`` of independent
-        Poisson processes, ``ratio``, ``p`` (of at least so many together by chance; Poisson, mid-p), ``p_adjusted``
+        Poisson processes, ``ratio``, ``p`` (of at least this many together by chance; Poisson, mid-p), ``p_adjusted``
         and, with random logs, ``expected_shuffled`` and ``p_shuffled``.
     pairs : pandas.DataFrame or None
         One row per pair of nodes that failed together at least once, most significant first, with ``together``,
@@ -77,6 +77,7 @@ class Cofailures(Result):
     alpha: float = ALPHA
 
     _not_in_json = ("pairs",)
+    _frame = "table"
 
     @property
     def p_overall(self) -> float:
@@ -92,10 +93,10 @@ class Cofailures(Result):
         if np.isnan(self.p_overall):
             return None
         expected = self.expected if np.isnan(self.expected_shuffled) else self.expected_shuffled
-        found = self.p_overall <= self.alpha and self.together >= LEAST_TOGETHER * expected
+        together = self.p_overall <= self.alpha and self.together >= LEAST_TOGETHER * expected
         # fewer than three together expected: even twice as many would not be told from chance
         few = self.expected < _FEWEST_EXPECTED
-        return verdict(found, 0 if few else int(self.table["failures"].sum()) if len(self.table) else LEAST_FAILURES)
+        return verdict(together, 0 if few else int(self.table["failures"].sum()) if len(self.table) else LEAST_FAILURES)
 
     @property
     def headline(self) -> str:
@@ -122,10 +123,6 @@ class Cofailures(Result):
             return text + "nodes do not fail together at this scale."
         return text + "a system of these nodes fails in bursts, and multiplying their reliabilities misleads."
 
-    def to_frame(self) -> pd.DataFrame:
-        """`table`."""
-        return self.table
-
 
 def _expected(value: float) -> str:
     """An expected count: whole, or with two digits where it is small."""
@@ -134,7 +131,7 @@ def _expected(value: float) -> str:
 
 def cofailures(
     log: FailureLog,
-    window: Any = "1h",
+    window: Duration = "1h",
     per: str = "system",
     *,
     n_resamples: int = 0,
@@ -248,10 +245,7 @@ def _groups(log: FailureLog, failures: Failures, per: str) -> tuple[IntArray, pd
 def _count(
     failures: Failures, times: IntArray, group: IntArray, n_groups: int, window: int
 ) -> tuple[IntArray, IntArray]:
-    """Pairs of failures on two nodes of each group, and on any two or one, at most `window` apart.
-
-    `times` are those of each node in turn, in any order; nodes stand by their group.
-    """
+    """Pairs of failures on two nodes of each group, and on any two or one, at most `window` apart."""
     sizes = np.bincount(group, weights=failures.sizes, minlength=n_groups).astype(np.int64)
     close, own = np.zeros(n_groups, dtype=np.int64), np.zeros(failures.sizes.size, dtype=np.int64)
     for offsets, out in ((np.concatenate([[0], np.cumsum(sizes)]), close), (failures.offsets, own)):
@@ -279,13 +273,7 @@ def _count_within(times: np.ndarray, offsets: np.ndarray, window: int, out: np.n
 def chance_within(
     entered: FloatArray, left: FloatArray, entered_2: FloatArray, left_2: FloatArray, window: float
 ) -> FloatArray:
-    """Probability that two instants, uniform over two intervals, lie at most `window` apart; hours, arrays broadcast.
-
-    Examples
-    --------
-    >>> chance_within(np.zeros(1), np.ones(1) * 10, np.zeros(1), np.ones(1) * 10, 1.0).round(4).tolist()
-    [0.19]
-    """
+    """Probability that two instants, uniform over two intervals (hours), are at most `window` apart; arrays."""
     a, c = np.asarray(entered, np.float64), np.asarray(entered_2, np.float64)
     tiny = 1.0 / NANOSECONDS_PER_HOUR
     b, d = np.maximum(left, a + tiny), np.maximum(left_2, c + tiny)
@@ -300,10 +288,7 @@ def chance_within(
 
 
 def _expected_within(failures: Failures, group: IntArray, n_groups: int, window: float) -> FloatArray:
-    """Expected pairs of failures on two nodes of each group at most `window` hours apart, shape (n_groups,).
-
-    Nodes watched over the same time are taken together; beyond 400 different times of observation, similar ones are.
-    """
+    """Expected pairs of failures on two nodes of each group `window` hours apart or less; similar times joined."""
     sizes = failures.sizes.astype(np.float64)
     entered, left = failures.entered / NANOSECONDS_PER_HOUR, failures.left / NANOSECONDS_PER_HOUR
     own = np.bincount(group, weights=sizes**2 * chance_within(entered, left, entered, left, window), minlength=n_groups)

@@ -81,6 +81,7 @@ class Correlations(Result):
 
     edges: ClassVar[tuple[float, float, float]] = CORRELATION_CLASSES
     _not_in_json = ("groups", "status", "node", "lengths", "r", "p")
+    _frame = "classes"
 
     @cached_property
     def n_pairs(self) -> int:
@@ -105,12 +106,7 @@ class Correlations(Result):
 
     @cached_property
     def _steps(self) -> FloatArray:
-        """What Benjamini and Hochberg's steps make of each p-value, smallest first.
-
-        The least of them is the least adjusted p-value, and as many pairs are significant as there are up to the last
-        that is small enough: of millions of pairs, sorting alone takes a tenth of the time of adjusting them. Those
-        above one half, whose steps are above it too, are left out.
-        """
+        """What Benjamini and Hochberg's steps make of each p-value up to one half, smallest first."""
         rising = np.sort(self.p[self.p <= 0.5])
         return rising * self.n_pairs / np.arange(1, rising.size + 1)
 
@@ -239,10 +235,6 @@ class Correlations(Result):
         p = p_value(self.mean_r_p, 1.0 / (1.0 + self.n_resamples))
         turned = f"mean r {self.mean_r:+.3f}, {p} against TTFs turned round"
         return f". As a whole the nodes depend on each other ({turned}): a shock they share"
-
-    def to_frame(self) -> pd.DataFrame:
-        """`classes`."""
-        return self.classes
 
     def to_dict(self) -> dict[str, Any]:
         """Totals, classes and histogram, ready for JSON."""

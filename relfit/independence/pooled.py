@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from relfit.arrays import FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError
@@ -59,6 +58,8 @@ class PooledTests(Result):
     what: str = "failures"
     alpha: float = ALPHA
 
+    _frame = ("nodes", "sizes", "zeros", "status", "durbin_watson", "p", "autocorrelation")
+
     @property
     def p_overall(self) -> float:
         """Of the series of the most nodes, by random logs where there are some."""
@@ -99,11 +100,6 @@ class PooledTests(Result):
         )
         share = self.zeros[last] / self.sizes[last]
         return text + (f"; {percent(share)} of its times between {self.what} are zero." if share >= 0.01 else ".")
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per k."""
-        names = ("nodes", "sizes", "zeros", "status", "durbin_watson", "p", "autocorrelation")
-        return pd.DataFrame({name: getattr(self, name) for name in names})
 
 
 def pooled_tests(

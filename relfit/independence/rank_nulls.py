@@ -16,7 +16,7 @@ from scipy import special
 
 from relfit.arrays import FloatArray
 
-__all__ = ["Null", "null_of"]
+__all__ = ["Null", "inversions", "null_of"]
 
 _SPEARMAN_EXACT = 12
 _KENDALL_EXACT = 60
@@ -25,22 +25,12 @@ _EDGE = 1e-9  # coefficients that differ by less are one value of the lattice
 
 @dataclass(frozen=True)
 class Null:
-    """Symmetric distribution of a coefficient under independence: a lattice, or Student's t or a normal behind it.
+    """Symmetric distribution of a coefficient under independence: a lattice, Student's t or a normal behind it."""
 
-    Attributes
-    ----------
-    support, mass : ndarray, optional
-        Values of the lattice, rising, and their probabilities.
-    degrees : float
-        Degrees of freedom of ``r sqrt(degrees / (1 - r**2))``; infinite where r is normal with `deviation`.
-    deviation : float
-        Standard deviation of a normal coefficient.
-    """
-
-    support: FloatArray | None = None
+    support: FloatArray | None = None  # values of the lattice, rising
     mass: FloatArray | None = None
-    degrees: float = np.inf
-    deviation: float = 0.0
+    degrees: float = np.inf  # of freedom of r sqrt(degrees / (1 - r**2)); infinite where r is normal
+    deviation: float = 0.0  # of a normal r
 
     def two_sided(self, r: FloatArray) -> FloatArray:
         """Probability of a coefficient at least as far from 0; NaN where `r` is NaN."""
@@ -65,13 +55,7 @@ class Null:
 
 @lru_cache(maxsize=4096)
 def null_of(method: str, length: int) -> Null:
-    """Distribution of ``spearman``, ``kendall`` or ``pearson`` for two independent series of `length` >= 3 values.
-
-    Examples
-    --------
-    >>> null_of("spearman", 4).two_sided(np.array([1.0, 0.8])).round(4).tolist()
-    [0.0833, 0.3333]
-    """
+    """Distribution of ``spearman``, ``kendall`` or ``pearson`` for two independent series of `length` values."""
     if method == "spearman" and length <= _SPEARMAN_EXACT:
         return Null(*_spearman_lattice(length))
     if method == "kendall":
@@ -103,10 +87,16 @@ def _spearman_lattice(length: int) -> tuple[FloatArray, FloatArray]:
     return r.astype(np.float64), np.asarray(ways[-1][sums] / ways[-1].sum(), dtype=np.float64)
 
 
-def _kendall_lattice(length: int) -> tuple[FloatArray, FloatArray]:
-    """Values and probabilities of Kendall's tau by the number of inversions."""
+@lru_cache(maxsize=64)
+def inversions(length: int) -> FloatArray:
+    """Probabilities of 0, 1, 2, ... inversions in a random order of this many things."""
     mass = np.ones(1)
     for size in range(2, length + 1):
         mass = np.convolve(mass, np.full(size, 1.0 / size))
+    return mass
+
+
+def _kendall_lattice(length: int) -> tuple[FloatArray, FloatArray]:
+    """Values and probabilities of Kendall's tau by the number of inversions, which is symmetric."""
     pairs = length * (length - 1) // 2
-    return 1.0 - 2.0 * np.arange(pairs, -1, -1) / pairs, mass  # which is symmetric
+    return 1.0 - 2.0 * np.arange(pairs, -1, -1) / pairs, inversions(length)

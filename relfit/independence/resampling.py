@@ -51,14 +51,7 @@ def _move(
 
 
 def resampled_p(observed: float, drawn: FloatArray) -> float:
-    """Probability of a value as high as `observed` among random logs; beyond all of them, by their first three moments.
-
-    Examples
-    --------
-    >>> drawn = np.random.default_rng(1).normal(size=199)
-    >>> resampled_p(0.0, drawn) > 0.4, 1e-5 < resampled_p(3.8, drawn) < 1e-3
-    (True, True)
-    """
+    """Probability of a value as high as `observed` among random logs; beyond all, by their first three moments."""
     reached = int(np.sum(drawn >= observed))
     share = (1.0 + reached) / (1.0 + drawn.size)
     away = drawn - drawn.mean()
@@ -72,22 +65,17 @@ def resampled_p(observed: float, drawn: FloatArray) -> float:
 
 
 def shared_alpha(p: FloatArray, alpha: float) -> FloatArray:
-    """What each of several questions is held to so that all together claim something false with probability `alpha`.
+    """What each question is held to so that all together claim something false with probability `alpha` (Holm 1979).
 
-    Holm's steps: the smallest p-value to alpha over their number, the next to alpha over one less, and all after the
-    first that fails to what that one was held to. NaN is no question.
-
-    Examples
-    --------
-    >>> shared_alpha(np.array([0.3, 0.001, np.nan, 0.02]), 0.05).round(4).tolist()
-    [0.05, 0.0167, 0.05, 0.025]
+    The smallest p-value to alpha over their number, the next to alpha over one less, and all after the first that fails
+    to what that one was held to. NaN is no question.
     """
     out = np.full(p.size, alpha)
-    asked = int(np.isfinite(p).sum())
-    for rank, i in enumerate(np.argsort(p)[:asked]):
-        out[i] = alpha / (asked - rank)
+    questions = int(np.isfinite(p).sum())
+    for rank, i in enumerate(np.argsort(p)[:questions]):
+        out[i] = alpha / (questions - rank)
         if p[i] > out[i]:
-            out[np.argsort(p)[rank:asked]] = out[i]
+            out[np.argsort(p)[rank:questions]] = out[i]
             break
     return out
 
@@ -95,8 +83,7 @@ def shared_alpha(p: FloatArray, alpha: float) -> FloatArray:
 def steady_series(failures: Failures) -> LifeData:
     """Times between the failures of each node on a clock on which the fleet's rate is constant over the calendar.
 
-    The time before the first failure is left out: it is not known what of it had passed. The rate is told from all
-    nodes in bins of `CALENDAR` hours or more, with fifty incidents or more.
+    The time before the first failure is left out: it is not known what of it had passed.
     """
     span, events = failures.span / NANOSECONDS_PER_HOUR, failures.once().times
     bins = int(max(min(span // CALENDAR, events.size // _LEAST_IN_BIN), 1))
@@ -107,7 +94,7 @@ def steady_series(failures: Failures) -> LifeData:
     rate = np.where(exposure > 0.0, count / np.where(exposure > 0.0, exposure, 1.0), 0.0)
     clock = np.concatenate([[0.0], np.cumsum(rate * np.diff(edges))])
     gap = np.diff(np.interp(failures.times, edges, clock / max(clock[-1], 1e-300) * span), prepend=0.0)
-    kept = np.ones(gap.size, dtype=np.bool_)
-    kept[failures.offsets[:-1][failures.sizes > 0]] = False
+    later = np.ones(gap.size, dtype=np.bool_)
+    later[failures.offsets[:-1][failures.sizes > 0]] = False
     offsets = np.concatenate([[0], np.cumsum(np.maximum(failures.sizes - 1, 0))]).astype(np.int64)
-    return LifeData(np.maximum(gap[kept], 0.0), kept[kept], offsets, failures.groups)
+    return LifeData(np.maximum(gap[later], 0.0), later[later], offsets, failures.groups)

@@ -61,7 +61,7 @@ class SerialTests(Result):
     n_resamples : int
         Most shuffles of a series; none is drawn beyond 200 values.
     at_once : float
-        Nodes that fail in the incident that a failure is part of, on average: so many tests count as one.
+        Nodes that fail in the incident that a failure is part of, on average: this many tests count as one.
     """
 
     groups: pd.Index
@@ -110,14 +110,14 @@ class SerialTests(Result):
 
     @property
     def _chance(self) -> float:
-        """Probability of at least so many rejections; tests of nodes that fail together are fewer independent ones."""
+        """Probability of this many rejections or more; tests of nodes that fail together are fewer independent ones."""
         tested, rejected, _ = self._counts
         few = rejected / self.at_once
         return 1.0 if few <= 0.0 else float(special.betainc(few, tested / self.at_once - few + 1.0, ALPHA))
 
     @property
     def p_overall(self) -> float:
-        """Of all nodes: twice the smaller of the least adjusted p-value and that of so many rejections."""
+        """Of all nodes: twice the smaller of the least adjusted p-value and that of this many rejections."""
         if not self._counts[0]:
             return np.nan
         able = special.gammaln(self.sizes + 1.0) >= np.log(2.0 / ALPHA)
@@ -134,8 +134,8 @@ class SerialTests(Result):
         tested, rejected, adjusted = self._counts
         if not tested:
             return None
-        found = adjusted > LEAST_SHARE * tested or rejected >= LEAST_REJECTED * tested
-        return verdict(found and self.p_overall <= self.alpha, int(self.sizes.sum()))
+        many = adjusted > LEAST_SHARE * tested or rejected >= LEAST_REJECTED * tested
+        return verdict(many and self.p_overall <= self.alpha, int(self.sizes.sum()))
 
     @property
     def alike(self) -> bool:
@@ -260,10 +260,10 @@ def serial_tests(series: LifeData, *, n_resamples: int = 9999, screen: float = 1
     p[good, 0] = durbin_watson_p(statistic[good], sizes[good], fourth[good])
     if n_resamples:
         seeds = np.random.default_rng(rng).integers(1, 2**62, sizes.size)
-        chosen = good & (sizes <= _LONG) & ((p <= screen).any(axis=1) | (screen == 1.0))
+        shuffled = good & (sizes <= _LONG) & ((p <= screen).any(axis=1) | (screen == 1.0))
         over_groups(
             complete.offsets,
-            lambda a, b: _shuffle(deviation, complete.offsets, lags, seeds, n_resamples, chosen, p, a, b),
+            lambda a, b: _shuffle(deviation, complete.offsets, lags, seeds, n_resamples, shuffled, p, a, b),
         )
     runs, z, runs_p = runs_above_median(complete, good)
     return SerialTests(
@@ -286,67 +286,47 @@ def _deviations(series: LifeData) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
 
 
 @njit(cache=True, nogil=True)
-def _shuffle(
-    deviation: np.ndarray,
-    offsets: np.ndarray,
-    lags: np.ndarray,
-    seeds: np.ndarray,
-    most: int,
-    chosen: np.ndarray,
-    p: np.ndarray,
-    first: int,
-    last: int,
-) -> None:
-    """P-values of Durbin-Watson (two-sided) and of Ljung-Box by shuffling the groups that are chosen.
+def _statistics(e: np.ndarray, lags: int) -> tuple[float, float]:
+    """How far Durbin-Watson's statistic is from 2, and Ljung-Box's, but for what all orders of a series share."""
+    distance, box = 0.0, 0.0
+    for lag in range(1, lags + 1):
+        product = 0.0
+        for i in range(e.size - lag):
+            product += e[i] * e[i + lag]
+        if lag == 1:
+            distance = abs(product + 0.5 * (e[0] * e[0] + e[e.size - 1] * e[e.size - 1]))
+        box += product * product / (e.size - lag)
+    return distance, box
 
-    ``p`` has two columns. A group's shuffles depend on its seed alone.
-    """
+
+@njit(cache=True, nogil=True)
+def _shuffle(
+    deviation: np.ndarray, offsets: np.ndarray, lags: np.ndarray, seeds: np.ndarray, most: int, shuffled: np.ndarray,
+    p: np.ndarray, first: int, last: int,
+) -> None:  # fmt: skip
+    """Columns of `p`: Durbin-Watson (two-sided) and Ljung-Box, by shuffling these groups, each with its own seed."""
     for group in range(first, last):
-        if not chosen[group]:
+        if not shuffled[group]:
             continue
         e = deviation[offsets[group] : offsets[group + 1]].copy()
-        size = e.size
         state = np.uint64(seeds[group]) | np.uint64(1)
-        distance = 0.0
-        box = 0.0
-        reached_distance = 0
-        reached_box = 0
-        p_distance = -1.0
-        p_box = -1.0
-        for draw in range(most + 1):
-            # the first pass is the series as it is
-            if draw > 0:
-                for i in range(size - 1, 0, -1):
-                    state ^= state >> np.uint64(12)
-                    state ^= state << np.uint64(25)
-                    state ^= state >> np.uint64(27)
-                    bits = (state * np.uint64(2685821657736338717)) >> np.uint64(11)
-                    j = int(float(bits) / 9007199254740992.0 * (i + 1))
-                    e[i], e[j] = e[j], e[i]
-            product = 0.0
-            for i in range(size - 1):
-                product += e[i] * e[i + 1]
-            now = abs(product + 0.5 * (e[0] * e[0] + e[size - 1] * e[size - 1]))
-            statistic = 0.0
-            if draw == 0 or p_box < 0.0:
-                statistic = product * product / (size - 1)
-                for lag in range(2, lags[group] + 1):
-                    further = 0.0
-                    for i in range(size - lag):
-                        further += e[i] * e[i + lag]
-                    statistic += further * further / (size - lag)
-            if draw == 0:
-                distance, box = now, statistic
-                continue
-            if p_distance < 0.0:
-                reached_distance += now >= distance - _SLACK
-                if reached_distance == _ENOUGH:
-                    p_distance = _ENOUGH / draw
-            if p_box < 0.0:
-                reached_box += statistic >= box * (1.0 - _SLACK)
-                if reached_box == _ENOUGH:
-                    p_box = _ENOUGH / draw
-            if p_distance >= 0.0 and p_box >= 0.0:
+        distance, box = _statistics(e, lags[group])
+        least = distance - _SLACK, box * (1.0 - _SLACK)
+        reached, drawn = np.zeros(2, np.int64), np.zeros(2, np.int64)
+        for draw in range(1, most + 1):
+            for i in range(e.size - 1, 0, -1):
+                state ^= state >> np.uint64(12)
+                state ^= state << np.uint64(25)
+                state ^= state >> np.uint64(27)
+                bits = (state * np.uint64(2685821657736338717)) >> np.uint64(11)
+                j = int(float(bits) / 9007199254740992.0 * (i + 1))
+                e[i], e[j] = e[j], e[i]
+            now = _statistics(e, lags[group])
+            for k in range(2):
+                if reached[k] < _ENOUGH:
+                    reached[k] += now[k] >= least[k]
+                    drawn[k] = draw
+            if reached.min() == _ENOUGH:
                 break
-        p[group, 0] = p_distance if p_distance >= 0.0 else (reached_distance + 1.0) / (most + 1.0)
-        p[group, 1] = p_box if p_box >= 0.0 else (reached_box + 1.0) / (most + 1.0)
+        for k in range(2):
+            p[group, k] = _ENOUGH / drawn[k] if reached[k] == _ENOUGH else (reached[k] + 1.0) / (most + 1.0)

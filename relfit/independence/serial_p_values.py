@@ -19,8 +19,7 @@ _BLOCK = 4096
 def runs_above_median(series: LifeData, usable: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Runs, their standardised number and two-sided p-value, shape (groups,) each; NaN for series that are not usable.
 
-    Values equal to the median count as above it, as statsmodels has it. A series none of whose values is below its
-    median has one run and a p-value of 1.
+    Values equal to the median count as above it, as statsmodels has it.
     """
     groups, code, sizes = series.n_groups, series.group_codes(), series.sizes
     # halves, so that the median of two huge values does not overflow
@@ -41,13 +40,7 @@ def runs_above_median(series: LifeData, usable: npt.NDArray[np.bool_]) -> tuple[
 
 
 def runs_mid_p(runs: npt.ArrayLike, above: npt.ArrayLike, below: npt.ArrayLike) -> FloatArray:
-    """Two-sided mid-p-values of numbers of runs, given how many values lie above and below; exact.
-
-    Examples
-    --------
-    >>> runs_mid_p([2, 6], [5, 5], [5, 5]).round(4).tolist()
-    [0.0079, 1.0]
-    """
+    """Two-sided mid-p-values of numbers of runs, given how many values lie above and below; exact."""
     r, n1, n2 = (np.asarray(v, np.int64) for v in np.broadcast_arrays(runs, above, below))
     out = np.ones(r.size)
     pairs, place = np.unique(np.stack([n1, n2], axis=1), axis=0, return_inverse=True)
@@ -87,24 +80,11 @@ def _run_probabilities(n1: IntArray, n2: IntArray) -> FloatArray:
 
 
 def durbin_watson_p(statistic: npt.ArrayLike, sizes: npt.ArrayLike, fourth: npt.ArrayLike) -> FloatArray:
-    """Two-sided p-values of Durbin-Watson statistics of series about their means.
+    """Two-sided p-values of Durbin-Watson statistics of series about their means; no normal values are needed.
 
     The distribution over all orders of the values is taken as the symmetric beta between the smallest and the largest
-    statistic possible, with the exact variance. No normal values are needed.
-
-    Parameters
-    ----------
-    statistic : array_like of float, shape (n,)
-        Between 0 and 4.
-    sizes : array_like of int
-        Values in each series, at least 3.
-    fourth : array_like of float
-        Sum of the fourth powers of the deviations from the mean over the square of the sum of their squares.
-
-    Examples
-    --------
-    >>> durbin_watson_p([2.0, 0.6], [12, 12], [0.2, 0.2]).round(4).tolist()
-    [1.0, 0.0031]
+    statistic possible, with the exact variance. `fourth` is the sum of the fourth powers of the deviations from the
+    mean over the square of the sum of their squares.
     """
     d, n = np.broadcast_arrays(np.asarray(statistic, np.float64), np.asarray(sizes, np.int64))
     edge = 2.0 * np.cos(np.pi / n)
@@ -115,15 +95,7 @@ def durbin_watson_p(statistic: npt.ArrayLike, sizes: npt.ArrayLike, fourth: npt.
 
 
 def permutation_variance(sizes: npt.ArrayLike, fourth: npt.ArrayLike) -> FloatArray:
-    """Variance of Durbin-Watson's statistic over all orders of the same values; its mean is 2.
-
-    Parameters as for `durbin_watson_p`.
-
-    Examples
-    --------
-    >>> permutation_variance(10, 0.25).round(4).tolist()
-    0.3222
-    """
+    """Variance of Durbin-Watson's statistic over all orders of the same values; its mean is 2."""
     n, f = np.asarray(sizes, np.float64), np.asarray(fourth, np.float64)
     two = (1.0 - f) / (n * (n - 1.0))  # mean of e1^2 e2^2
     three = (2.0 * f - 1.0) / (n * (n - 1.0) * (n - 2.0))  # of e1 e2^2 e3

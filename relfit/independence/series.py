@@ -98,12 +98,12 @@ class Failures:
         first = np.zeros(int(self.incident.max(initial=-1)) + 2, np.int64)
         backwards = np.arange(self.incident.size)[::-1]
         first[self.incident[backwards] + 1] = backwards
-        kept = np.flatnonzero(first[self.incident + 1] == np.arange(self.incident.size))
-        if kept.size == self.times.size:
+        firsts = np.flatnonzero(first[self.incident + 1] == np.arange(self.incident.size))
+        if firsts.size == self.times.size:
             return self
-        sizes = np.bincount(self.nodes[kept], minlength=self.sizes.size)
+        sizes = np.bincount(self.nodes[firsts], minlength=self.sizes.size)
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return replace(self, times=self.times[kept], offsets=offsets, incident=None, what="incidents")
+        return replace(self, times=self.times[firsts], offsets=offsets, incident=None, what="incidents")
 
 
 def failures_of(log: FailureLog, incidents: Incidents | None = None) -> Failures:
@@ -152,13 +152,7 @@ def failures_of(log: FailureLog, incidents: Incidents | None = None) -> Failures
 
 
 def complete_series(series: LifeData) -> LifeData:
-    """`series` without times that are cut off: neither what follows the last failure nor what precedes the first.
-
-    Raises
-    ------
-    DataError
-        When times are known to lie in intervals only, are truncated or have weights.
-    """
+    """`series` without times that are cut off; a DataError where times are in intervals, truncated or weighted."""
     series = series.from_age_known()
     if not series.plain:
         raise DataError(
@@ -166,7 +160,7 @@ def complete_series(series: LifeData) -> LifeData:
         )
     if series.observed.all():
         return series
-    kept = series.observed
-    sizes = np.bincount(series.group_codes()[kept], minlength=series.n_groups)
+    complete = series.observed
+    sizes = np.bincount(series.group_codes()[complete], minlength=series.n_groups)
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return LifeData(series.durations[kept], kept[kept], offsets, series.groups, series.measure)
+    return LifeData(series.durations[complete], complete[complete], offsets, series.groups, series.measure)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import Seed
+from relfit.arrays import Duration, Seed
 from relfit.errors import RelfitError
 from relfit.independence._cycles import Cycles, cycles
 from relfit.independence._dispersion import Dispersion, dispersion
@@ -24,7 +24,7 @@ from relfit.independence.thresholds import ALPHA, LEAST_FAILURES, held_to
 from relfit.lifedata import LifeData
 from relfit.results import Result
 from relfit.screening import incidents as join_records
-from relfit.second_process import SecondProcess, later
+from relfit.tables import made_once
 from relfit.text import count, percent
 
 if TYPE_CHECKING:
@@ -107,8 +107,7 @@ class Dependence(Result):
         counts = [verdict[name] for name in ("pooled", "dispersion", "cycles")]
         parts = []
         if True in nodes:
-            parts.append("nodes fail together, beyond their own order and the rate over the calendar: a system of k "
-                         "nodes is not k independent ones")  # fmt: skip
+            parts.append("nodes fail together more often than chance: don't multiply single-node reliabilities")
         elif False in nodes:
             parts.append("nodes may be taken as independent of each other")
         if verdict["serial"] is not None:
@@ -133,8 +132,8 @@ class Dependence(Result):
             parts.append(f"the {what} of the system come as at a steady rate")
         if parts:
             text = "; ".join(parts)
-            asked = f" ({count(self.asked, 'question')}, together at {percent(ALPHA)})" if self.asked > 1 else ""
-            return f"{text[0].upper()}{text[1:]}{asked}."
+            note = f" ({count(self.asked, 'question')}, together at {percent(ALPHA)})" if self.asked > 1 else ""
+            return f"{text[0].upper()}{text[1:]}{note}."
         if self._few and self.failures is not None:
             return f"The log has {count(self.failures, 'failure')}, too few to tell whether they depend on each other."
         return "Nothing can be said about dependence in this log."
@@ -153,15 +152,15 @@ class Dependence(Result):
         return pd.DataFrame(rows, columns=["part", "question", "status", "depends", "finding"])
 
 
+@made_once
 def dependence(
     log: FailureLog,
     *,
-    window: Any = "1h",
+    window: Duration = "1h",
     place: str | None = None,
     method: str = "spearman",
     incidents: Incidents | None = None,
     rng: Seed = 0,
-    second: SecondProcess | None = None,
 ) -> Dependence:
     """Whether failures of a log depend on each other, between nodes and along time.
 
@@ -183,8 +182,6 @@ def dependence(
     rng : int or numpy.random.Generator
         For random logs, and for the 4,000 nodes whose pairs are correlated where there are more. The same seed gives
         the same numbers whatever the number of threads.
-    second : relfit.second_process.SecondProcess, optional
-        Looks along time meanwhile; the answers are the same.
 
     Returns
     -------
@@ -233,17 +230,13 @@ def dependence(
     def together(per: str, rng: np.random.Generator) -> Cofailures:
         return cofailures(log, window, per, n_resamples=resamples, rng=rng, failures=instants(once=False))
 
-    serial: Callable[[], SerialTests] = later(second, _serial, series, streams[3])
-    pooled: Callable[[], PooledTests] | None = None
-    if failures is not None:
-        pooled = later(second, pooled_tests, failures.once(), n_resamples=resamples, rng=streams[4])
     column = place if place is not None else next((name for name in _PLACES if name in log.attributes), None)
     parts: dict[str, Any] = {
         "correlation": part("correlation", lambda: _correlation(series, method, streams[0], notes)),
         "cofailure": part("cofailure", lambda: together("system", streams[1])),
         "place": None if column is None else part("place", lambda: together(column, streams[2])),
-        "serial": part("serial", serial),
-        "pooled": part("pooled", instants if pooled is None else pooled),
+        "serial": part("serial", lambda: _serial(series, streams[3])),
+        "pooled": part("pooled", lambda: pooled_tests(instants(), n_resamples=resamples, rng=streams[4])),
         "dispersion": part("dispersion", lambda: dispersion(instants(), n_resamples=resamples, rng=streams[5])),
         "cycles": part("cycles", lambda: cycles(log, instants())),
     }
@@ -251,9 +244,9 @@ def dependence(
         notes.append("more than a million times to failure: only series with p of 0.02 or less were shuffled")
     if parts["serial"] is not None and failures is not None:
         parts["serial"] = replace(parts["serial"], at_once=failures.at_once)
-    p = np.array([np.nan if found is None else found.p_overall for found in parts.values()])
-    for (name, found), alpha in zip(list(parts.items()), shared_alpha(p, ALPHA), strict=True):
-        parts[name] = None if found is None else held_to(float(alpha), found)
+    p = np.array([np.nan if result is None else result.p_overall for result in parts.values()])
+    for (name, result), alpha in zip(list(parts.items()), shared_alpha(p, ALPHA), strict=True):
+        parts[name] = None if result is None else held_to(float(alpha), result)
     return Dependence(
         **parts,
         problems=problems,

@@ -65,6 +65,6 @@ def held_to(alpha: float, part: T) -> T:
     return again
 
 
-def verdict(found: bool, failures: int) -> bool | None:
+def verdict(significant: bool, failures: int) -> bool | None:
     """A finding, or its absence where there were failures enough to find something."""
-    return True if found else None if failures < LEAST_FAILURES else False
+    return True if significant else None if failures < LEAST_FAILURES else False

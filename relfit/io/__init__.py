@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -29,23 +29,21 @@ from relfit.io import (
 )
 from relfit.io.frames import NODELESS, with_nodeless
 from relfit.io.merging import merge
+from relfit.io.reader import Reader
 from relfit.io.relfit_parquet import write
 from relfit.parsing.opening import Content, members, size_in_bytes
 from relfit.paths import files_meant
 
-__all__ = ["FORMATS", "merge", "read", "write"]
+__all__ = ["FORMATS", "READERS", "merge", "read", "write"]
 
-_READERS = (
-    relfit_parquet, lanl, titan, fta, backblaze, blue_gene, sacct, slurm_nodes, slurmctld, loghub, prometheus,
-    machine_events, syslog_lines, table,
+READERS = (
+    relfit_parquet.READER, lanl.READER, titan.READER, fta.READER, backblaze.READER, blue_gene.READER, sacct.READER,
+    slurm_nodes.READER, slurmctld.READER, loghub.READER, prometheus.READER, machine_events.READER, syslog_lines.READER,
+    table.READER,
 )  # fmt: skip
-"""A module per format, in the order in which they are tried: each has ``NAME``, ``recognises`` and ``read``.
+"""A reader per format, in the order in which they are tried."""
 
-Those with ``STREAMS`` take many contents at once, and read them block by block.
-"""
-_RAW_OPTIONS = ("rules", "year", "ends", "time_origin", "outcome")
-
-FORMATS = tuple(reader.NAME for reader in _READERS)
+FORMATS = tuple(reader.name for reader in READERS)
 
 
 def read(
@@ -117,46 +115,34 @@ def read(
     if mapping is not None:
         options["mapping"] = mapping
     if isinstance(path, pd.DataFrame):
-        if format not in (None, table.NAME):
+        if format not in (None, table.READER.name):
             raise ArgumentError(f"a DataFrame is a table, not {format}", remedy="leave out format")
-        return with_nodeless(table.read(path, strict=strict, timezone=timezone, nodeless=nodeless, **options), nodeless)
-    limit = None if max_size is None else size_in_bytes(max_size)
-    contents = [content for place in _places(path, format) for content in members(place, max_size=limit)]
-    named = [option for option in options if option not in (*_RAW_OPTIONS, "duration_unit")]
-    reader = _reader(contents[0], format, bool(named) or ("time_origin" in options and "rules" not in options))
-    known = hasattr(reader, "STREAMS") or (reader is titan and set(options) == {"outcome"})
-    if options and reader is not table and (named or not known):
-        raise ReadError(
-            f"columns and their units can be named for tables only, and this is {reader.NAME}", path=contents[0].path,
-            remedy="leave them out",
-        )  # fmt: skip
-    if hasattr(reader, "STREAMS"):
-        try:
-            return with_nodeless(reader.read(contents, strict=strict, timezone=timezone, **options), nodeless)
-        except TypeError as error:
-            if "unexpected keyword" not in str(error):
-                raise
-            raise ArgumentError(f"{reader.NAME} does not know {', '.join(options)}", remedy="leave it out") from None
-    if reader is table and nodeless is not None:
+        contents, reader = [Content(Path("a DataFrame"), b"")], table.READER
+        contents[0].frame = path
+    else:
+        limit = None if max_size is None else size_in_bytes(max_size)
+        contents = [content for place in _places(path, format) for content in members(place, max_size=limit)]
+        reader = _reader(contents[0], format, options)
+    if nodeless is not None and "nodeless" in reader.options:
         options["nodeless"] = nodeless
-    if len(contents) > 1 and contents[0].member is not None and len({c.place for c in contents}) == 1:
-        names = ", ".join(str(content.member) for content in contents[:4])
-        raise ReadError(
-            f"the zip archive holds {len(contents)} files ({names}{', ...' if len(contents) > 4 else ''})",
-            path=contents[0].place,
-            remedy="unpack it and read the file that is wanted",
-        )
-    logs = [reader.read(content, strict=strict, timezone=timezone, **options) for content in contents]
-    return with_nodeless(logs[0] if len(logs) == 1 else merge(logs), nodeless)
+    return with_nodeless(reader.read(contents, strict=strict, timezone=timezone, **options), nodeless)
 
 
-def _reader(content: Content, format: str | None, named: bool) -> Any:
-    """The reader of a format, found out where it is not given."""
+def _reader(content: Content, format: str | None, options: dict[str, Any]) -> Reader:
+    """The reader of a format, found out where it is not given; an error if it does not take these options."""
     if format is not None:
-        return next(reader for reader in _READERS if format == reader.NAME)
-    # what is named by columns is a table, whatever else it looks like
-    tried: Sequence[Any] = (relfit_parquet, table) if named else _READERS
-    return next(reader for reader in tried if reader.recognises(content))
+        reader = next(reader for reader in READERS if format == reader.name)
+    else:
+        # what is named by columns is a table, whatever else it looks like
+        taking = [each for each in READERS if each is relfit_parquet.READER or set(options) <= set(each.options)]
+        reader = next(each for each in (*taking, *READERS) if each.recognises(content))
+    further = [name for name in options if name not in reader.options]
+    if further and reader is not table.READER:
+        if set(further) & set(table.READER.options):
+            what = f"columns and their units can be named for tables only, and this is {reader.name}"
+            raise ReadError(what, path=content.path, remedy="leave them out")
+        raise ArgumentError(f"{reader.name} does not know {', '.join(further)}", remedy="leave it out")
+    return reader
 
 
 def _places(path: Any, format: str | None) -> list[Path]:
@@ -166,11 +152,11 @@ def _places(path: Any, format: str | None) -> list[Path]:
         if found == [place]:
             return found
         is_folder = place.is_dir()
-        if is_folder and format in (None, fta.NAME):
+        if is_folder and format in (None, fta.READER.name):
             try:
                 return [fta.trace_in(place)]
             except ReadError:
-                if format == fta.NAME:
+                if format == fta.READER.name:
                     raise
         if not found and is_folder:
             raise ReadError("this folder holds no event_trace and no other file", path=place, remedy="name a file")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,10 +17,13 @@ from relfit.errors import ArgumentError
 from relfit.io.raw_lines import check_pattern
 from relfit.parsing.settings import read_settings
 
-__all__ = ["AlertRules", "rules_of"]
+__all__ = ["AlertRules", "Rules", "rules_of"]
+
+Rules = str | Path | dict[str, Any] | None
+"""A TOML file of rules, or its content; a reader's own where there is none."""
 
 _FOLDER = Path(__file__).parent / "rules"
-_SHOWN = 12
+_KINDS = {"node": "failures of a node", "job": "ends of a job only", "nothing": "neither"}
 
 
 class _Rule(BaseModel):
@@ -90,18 +94,19 @@ class AlertRules:
 
     @property
     def told(self) -> tuple[str, ...]:
-        """The rules in words, for the log's provenance."""
-        lines = [f"rules: {self.name}"]
-        if self.severities:
-            lines.append(f"failures by severity: {', '.join(self.severities)}")
-        if self.states:
-            lines.append(f"failures by state: {', '.join(self.states)}")
-        if self.harmless:
-            lines.append(f"not failures: {', '.join(self.harmless)}")
-        lines += [
-            f"{rule.cause}: {rule.pattern}" + ("" if rule.ends == "node" else f" (ends {rule.ends})")
-            + ("" if rule.state == "down" else f" ({rule.state})") for rule in self.rules
-        ]  # fmt: skip
+        """What counts as a failure, in at most ten lines, for the log's provenance."""
+        lines = [f"what counts as a failure: {self.name}"]
+        for what, words in (("failures by severity", self.severities), ("failures by state", self.states),
+                            ("not failures", self.harmless)):  # fmt: skip
+            if words:
+                lines.append(f"{what}: {', '.join(words)}")
+        if self.tags:
+            tags = Counter(self.tags.values())
+            lines.append(f"causes by alert tag: {', '.join(f'{cause} ({n} tags)' for cause, n in tags.items())}")
+        for ends, what in _KINDS.items():
+            causes = dict.fromkeys(rule.cause for rule in self.rules if (rule.state, rule.ends) == ("down", ends))
+            if causes:
+                lines.append(f"{what}: {', '.join(causes)}")
         return tuple(lines)
 
     def first_match(self, messages: pa.Array) -> IntArray:
@@ -135,7 +140,7 @@ def _anywhere(together: pa.Array, pattern: str) -> bool:
     return bool(pc.match_substring_regex(together, pattern=f"(?m:{pattern})")[0].as_py())
 
 
-def rules_of(reader: str, given: str | Path | dict[str, Any] | None = None) -> AlertRules:
+def rules_of(reader: str, given: Rules = None) -> AlertRules:
     """The rules of a reader: its own, or what the user gives, a TOML file or its content.
 
     Raises
@@ -151,11 +156,11 @@ def rules_of(reader: str, given: str | Path | dict[str, Any] | None = None) -> A
     'hardware'
     """
     place = _FOLDER / f"{reader}.toml"
-    name = f"{reader}.toml of relfit"
+    name = f"rules of relfit for {reader}"
     if isinstance(given, dict):
-        document, name = given, "given as a dictionary"
+        document, name = given, "rules of the dictionary"
     else:
-        place, name = (place, name) if given is None else (Path(given), str(given))
+        place, name = (place, name) if given is None else (Path(given), f"rules of {given}")
         document = read_settings(place, "toml", "rules", "see docs/raw-logs.md")
     try:
         known = _Document(**document)

@@ -7,7 +7,6 @@ drive worked, so that it failed at the end of that day. Days without a failure a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 from relfit.arrays import BoolArray
 from relfit.failurelog import FailureLog
 from relfit.io.raw_logs import Found, Records
+from relfit.io.reader import Reader
 from relfit.parsing.delimited import read_delimited
 from relfit.parsing.opening import Content
 from relfit.parsing.rows import TextTable, as_text_array
@@ -24,10 +24,9 @@ from relfit.parsing.stamps import parse_stamps
 from relfit.parsing.text_content import as_text
 from relfit.parsing.times import check_zone
 
-__all__ = ["NAME", "read", "recognises"]
+__all__ = ["READER"]
 
-NAME = "backblaze"
-STREAMS = True
+_NAME = "backblaze"
 _NEEDED = ("date", "serial_number", "failure")
 _PLACE = ("datacenter", "cluster_id", "vault_id", "pod_id", "pod_slot_num")  # in the files of later years
 _ABOUT = ("model", "capacity_bytes", *_PLACE)
@@ -36,18 +35,15 @@ _DAY = 86_400_000_000_000
 _GATHERED = 2_000_000  # rows that are counted together
 
 
-def recognises(content: Content) -> bool:
+def _recognises(content: Content) -> bool:
     """Whether the first line names the day, the drive and whether it failed."""
     names = content.first_line().replace('"', "").split(",")
     return {"date", "serial_number", "model", "failure"} <= {name.strip() for name in names}
 
 
-def read(
-    contents: Sequence[Content], *, strict: bool = False, timezone: str | None = None,
-    rules: str | Path | dict[str, Any] | None = None,
-) -> FailureLog:  # fmt: skip
+def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) -> FailureLog:
     """Read daily rows of drives, a file at a time; days are those of UTC. A row that comes twice counts once."""
-    records = Records(contents, NAME, check_zone(timezone))
+    records = Records(contents, _NAME, check_zone(timezone))
     drives: pa.Table | None = None
     failures: dict[tuple[str, int], int] = {}
     gathered: list[pa.Table] = []
@@ -120,3 +116,6 @@ def _together(parts: Sequence[pa.Table | None]) -> pa.Table:
     )
     renamed = {"first_min": "first", "last_max": "last", **{f"{name}_last": name for name in _ABOUT}}
     return grouped.rename_columns(renamed).select(["serial", "first", "last", *_ABOUT])
+
+
+READER = Reader(_NAME, _recognises, _read)

@@ -3,41 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from relfit.errors import ReadError
 from relfit.failurelog import FailureLog
-from relfit.io.alert_rules import rules_of
+from relfit.io.alert_rules import Rules, rules_of
 from relfit.io.clock_lines import in_order
 from relfit.io.raw_logs import Found, Records
+from relfit.io.reader import Reader
 from relfit.parsing.opening import Content
 from relfit.parsing.rows import as_text_array
 from relfit.parsing.stamps import day_and_month, parse_stamps
 from relfit.parsing.table_rows import rows_of
 from relfit.parsing.times import check_zone
 
-__all__ = ["NAME", "read", "recognises"]
+__all__ = ["READER"]
 
-NAME = "blue_gene"
-STREAMS = True
+_NAME = "blue_gene"
 _NEEDED = ("SEVERITY", "EVENT_TIME", "LOCATION")
 
 
-def recognises(content: Content) -> bool:
+def _recognises(content: Content) -> bool:
     """Whether the first line names severity, time and location as the RAS database does."""
     line = content.first_line().upper()
     return all(name in line for name in (*_NEEDED, "MSG_ID"))
 
 
-def read(
-    contents: Sequence[Content], *, strict: bool = False, timezone: str | None = None,
-    rules: str | Path | dict[str, Any] | None = None,
-) -> FailureLog:  # fmt: skip
+def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read messages of the severities that the rules name; a message with one record number counts once."""
-    known, records = rules_of(NAME, rules), Records(contents, NAME, check_zone(timezone))
+    known, records = rules_of(_NAME, rules), Records(contents, _NAME, check_zone(timezone))
     node, cause, detail, line, start = [], [], [], [], []
     places: set[str] = set()
     edges: list[int] = []
@@ -91,3 +87,6 @@ def read(
     records.notes += [f"{again} messages have the record number of an earlier one; counted once"] if again else []
     found_all = Found(node, np.array(start, dtype=np.int64), cause, np.array(line, dtype=np.int64), detail=detail)
     return found_all.log(records, known, (min(edges), max(edges)) if edges else None, sorted(places), strict)
+
+
+READER = Reader(_NAME, _recognises, _read, ("rules",))

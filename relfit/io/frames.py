@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ __all__ = [
 
 NODELESS = ("system", "node", "ignore")
 """What records may be that name neither a node nor their scope."""
-_PLAIN_NUMBER = r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?"
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
 
 
 def text_column(values: Any) -> pd.Series:
@@ -153,7 +154,7 @@ def with_nodeless(log: FailureLog, nodeless: str | None) -> FailureLog:
         return log
     of = f"{count(number, 'record')} without a node and a scope"
     if nodeless is None:
-        remedy = "read with nodeless=node or nodeless=ignore (--nodeless node or ignore) if they are not"
+        remedy = "read with --nodeless node or ignore if they are not"
         return _noted(log, f"{of}: taken as outages of the whole system; {remedy}")
     if nodeless == "ignore":
         source = replace(log.source, rows_deselected=log.source.rows_deselected + number)
@@ -189,8 +190,13 @@ def seen_population(
     nodes = named.iloc[first]
     attributes = {}
     for name in keep:
-        values = pd.factorize(named[name])[0]
-        if values.size and bool((values == values[first][codes]).all()):
+        column = named[name]
+        text = isinstance(column.dtype, pd.CategoricalDtype)
+        values = column.cat.codes.to_numpy() if text else column.to_numpy()
+        same = values == values[first][codes]
+        if not text:
+            same |= column.isna().to_numpy() & column.isna().to_numpy()[first][codes]
+        if values.size and bool(same.all()):
             attributes[name] = nodes[name].reset_index(drop=True)
     size = len(nodes)
     return population_frame(
@@ -207,7 +213,7 @@ def seen_population(
 
 def attribute_column(values: Any) -> pd.Series:
     """An attribute: numbers where every value is one, else text."""
-    series = values.reset_index(drop=True) if isinstance(values, pd.Series) else pd.Series(values)
+    series = _numbered(values) if isinstance(values, pd.Series) else pd.Series(values)
     if series.dtype.kind in "biufmM":
         return series
     if not isinstance(series.dtype, pd.CategoricalDtype):
@@ -215,10 +221,10 @@ def attribute_column(values: Any) -> pd.Series:
         if filled.map(type).isin((int, float)).all():
             return pd.to_numeric(filled)
         series = text_column(filled.map(str, na_action="ignore"))
-    kinds = series.cat.categories.astype(str)
-    if len(kinds) and bool(kinds.str.fullmatch(_PLAIN_NUMBER).all()):
-        numbers = np.append(as_numbers(list(kinds)), np.nan)[series.cat.codes.to_numpy()]
-        whole = not kinds.str.contains(".", regex=False).any() and bool(np.isfinite(numbers).all())
+    kinds = [str(kind) for kind in series.cat.categories]
+    if kinds and all(map(_PLAIN_NUMBER.fullmatch, kinds)):
+        numbers = np.append(as_numbers(kinds), np.nan)[series.cat.codes.to_numpy()]
+        whole = not any("." in kind for kind in kinds) and bool(np.isfinite(numbers).all())
         return pd.Series(numbers.astype(np.int64) if whole else numbers)
     return text_column(series)
 

@@ -21,6 +21,7 @@ from pyarrow import csv
 from relfit.errors import ReadError
 from relfit.failurelog import FailureLog, Window
 from relfit.io.frames import events_frame, population_frame, source_of
+from relfit.io.reader import Reader, one_by_one
 from relfit.parsing.delimited import read_delimited
 from relfit.parsing.numbers_in_text import as_numbers
 from relfit.parsing.opening import Content, open_content
@@ -29,9 +30,9 @@ from relfit.parsing.text_content import Text, as_text
 from relfit.parsing.times import check_zone, since_1970
 from relfit.text import count
 
-__all__ = ["NAME", "read", "recognises", "trace_in"]
+__all__ = ["READER", "trace_in"]
 
-NAME = "fta"
+_NAME = "fta"
 _TABLES = ("event_trace", "component", "node", "platform")
 _KEYS = ("platform_id", "node_id", "component_id")
 _NEEDED = ("node_id", "platform_id", "node_name", "event_type", "event_start_time", "event_stop_time")
@@ -40,7 +41,7 @@ _RENAMED = {"node_location": "location", "num_procs": "processors", "mem_size": 
 _LARGEST = 8.8e9  # seconds; the year 2248, well within what nanoseconds reach
 
 
-def recognises(content: Content) -> bool:
+def _recognises(content: Content) -> bool:
     """Whether the first line is the header of an event trace."""
     line = content.first_line()
     return line.startswith("#") and "event_start_time" in line and "event_type" in line
@@ -62,7 +63,7 @@ def trace_in(folder: Path) -> Path:
     return trace
 
 
-def read(content: Content, *, strict: bool = False, timezone: str | None = None) -> FailureLog:
+def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog:
     """Read an event trace, with the node, component and platform tables beside it where there are any.
 
     Hours and weekdays are shown in the zone `timezone`, with the nodes' own offset when left out. What is no event
@@ -245,7 +246,7 @@ def _assemble(
     if cut:
         said.append(f"{cut} outages are cut off by the beginning or end of their node's trace")
     rows_read, zone = len(table) + len(rejections.frame()), check_zone(timezone, zone)
-    source = source_of(content, NAME, rows_read, len(table), zone, said)
+    source = source_of(content, _NAME, rows_read, len(table), zone, said)
     return FailureLog(events, population, window, rejections.frame(), source)
 
 
@@ -291,3 +292,6 @@ def _system_names(platform_id: npt.NDArray[np.int64], table: pd.DataFrame | None
         numbers = table["platform_id"]
         known = {int(n): str(name) for n, name in zip(numbers, table["platform_name"], strict=True) if n == n and name}
     return np.array([known.get(int(p), f"platform {int(p)}") for p in platform_id], dtype=object)
+
+
+READER = Reader(_NAME, _recognises, one_by_one(_read))

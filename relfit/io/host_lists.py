@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
+from bisect import bisect_left
+from collections import defaultdict
 
-__all__ = ["hosts"]
+__all__ = ["Hosts", "hosts"]
 
 _MOST = 1_000_000
 _PART = re.compile(r"[^,\[\]]*(?:\[[^\[\]]*\][^,\[\]]*)*")
+_ONE_BRACKET = re.compile(r"([^,\[\]]*)\[([^,\[\]]+)\]([^,\[\]]*)")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
@@ -50,3 +53,51 @@ def _choices(piece: str) -> list[str]:
             return [piece]
         found += [str(number).zfill(len(low)) for number in range(int(low), int(high) + 1)]
     return found
+
+
+class Hosts:
+    """The names in many lists: what long ranges share is written out once.
+
+    Examples
+    --------
+    >>> known = Hosts()
+    >>> known.add("n[1-500]"), known.add("n[250-600]"), known.add("login1"), known.add("None assigned")
+    (None, None, 'login1', '')
+    >>> len(known.names), list(known.names)[-2:]
+    (601, ['n600', 'login1'])
+    """
+
+    def __init__(self) -> None:
+        self.names: dict[str, None] = {}
+        self._runs: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
+
+    def add(self, text: str) -> str | None:
+        """Add the names of a list: the name where it is one, empty where there is none, None of several."""
+        bracket = _ONE_BRACKET.fullmatch(text.strip())
+        matched = bracket and _RANGE.fullmatch(bracket[2].strip())
+        if not bracket or not matched or not matched[2] or not 1 <= int(matched[2]) - int(matched[1]) < _MOST:
+            names = hosts(text)
+            self.names.update(dict.fromkeys(names))
+            return names[0] if len(names) == 1 else None if names else ""
+        width = len(matched[1])
+        for low, high in _added(self._runs[bracket[1], bracket[3], str(width)], int(matched[1]), int(matched[2])):
+            numbers = (str(number).zfill(width) for number in range(low, high + 1))
+            self.names.update(dict.fromkeys(f"{bracket[1]}{number}{bracket[3]}" for number in numbers))
+        return None
+
+
+def _added(runs: list[tuple[int, int]], low: int, high: int) -> list[tuple[int, int]]:
+    """Add a run to runs that are sorted and apart; the parts of it that none of them had."""
+    begin = bisect_left(runs, (low,))
+    begin -= begin > 0 and runs[begin - 1][1] >= low
+    end, at, parts = begin, low, []
+    while end < len(runs) and runs[end][0] <= high:
+        if runs[end][0] > at:
+            parts.append((at, runs[end][0] - 1))
+        at = max(at, runs[end][1] + 1)
+        end += 1
+    if at <= high:
+        parts.append((at, high))
+    first, last = (runs[begin][0], runs[end - 1][1]) if end > begin else (low, high)
+    runs[begin:end] = [(min(low, first), max(high, last))]
+    return parts

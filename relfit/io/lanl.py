@@ -15,6 +15,7 @@ import pandas as pd
 
 from relfit.failurelog import FailureLog, Window
 from relfit.io.frames import events_frame, open_outages, population_frame, source_of
+from relfit.io.reader import Reader, one_by_one
 from relfit.parsing.delimited import read_csv
 from relfit.parsing.numbers_in_text import as_numbers
 from relfit.parsing.opening import Content
@@ -22,10 +23,10 @@ from relfit.parsing.rows import TextTable
 from relfit.parsing.text_content import as_text
 from relfit.parsing.times import UTC, check_zone, clock_times, spans, unsaid
 
-__all__ = ["NAME", "TIMEZONE", "read", "recognises"]
+__all__ = ["READER"]
 
-NAME = "lanl"
-TIMEZONE = "America/Denver"
+_NAME = "lanl"
+_TIMEZONE = "America/Denver"
 _CAUSES = ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software")
 _NEEDED = ("System", "nodes", "nodenum", "node install", "node prod", "node decom", "Prob Started", "Prob Fixed",
            "Down Time", *_CAUSES)  # fmt: skip
@@ -40,12 +41,12 @@ _MOST_NODES = 1e7  # a larger count or number is a damaged cell
 _MOSTLY = 0.9  # share of a system's node numbers that must fit its numbering
 
 
-def recognises(content: Content) -> bool:
+def _recognises(content: Content) -> bool:
     """Whether the first line is this format's header."""
     return all(name in content.first_line() for name in ("Prob Started", "Prob Fixed", "nodenum"))
 
 
-def read(content: Content, *, strict: bool = False, timezone: str | None = None) -> FailureLog:
+def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog:
     """Read the LANL failure CSV.
 
     Rows without a node stay: they count for their system. Exact repetitions of a row, impossible times and repairs
@@ -58,7 +59,7 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
     """
     text = as_text(content)
     table = read_csv(text, _NEEDED, "the LANL failure CSV")
-    zone, rejections = check_zone(timezone, TIMEZONE), table.rejections
+    zone, rejections = check_zone(timezone, _TIMEZONE), table.rejections
     down = as_numbers(table["Down Time"])
     start, end = (clock_times(table[name], "%m/%d/%Y %H:%M") for name in ("Prob Started", "Prob Fixed"))
     start, end, shifted, disagree = spans(start, end, zone, 60.0 * down)
@@ -94,7 +95,7 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
     )
     notes += [f"{number} {what}" for number, what in counts if number]
     notes.append("production and decommissioning dates are known to the month")
-    source = source_of(content, NAME, table.rows_read, int(kept.sum()), zone, notes)
+    source = source_of(content, _NAME, table.rows_read, int(kept.sum()), zone, notes)
     return FailureLog(events, population, Window(first, last), rejections.frame(), source)
 
 
@@ -202,3 +203,6 @@ def _offset(numbers: pd.Series, from_zero: pd.Series) -> int:
     """By how much a system's node numbers exceed those counted from zero; 0 where the latter are no numbers."""
     gaps = (numbers - pd.to_numeric(from_zero, errors="coerce")).replace([np.inf, -np.inf], np.nan).mode()
     return int(gaps.iloc[0]) if len(gaps) and abs(gaps.iloc[0]) < _MOST_NODES else 0
+
+
+READER = Reader(_NAME, _recognises, one_by_one(_read))

@@ -8,44 +8,39 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from relfit.failurelog import FailureLog
-from relfit.io.alert_rules import rules_of
+from relfit.io.alert_rules import Rules, rules_of
 from relfit.io.raw_lines import Block, blocks_of_lines
 from relfit.io.raw_logs import Found, Records
+from relfit.io.reader import Reader
 from relfit.parsing.opening import Content
 from relfit.parsing.times import check_zone
 
-__all__ = ["NAME", "read", "recognises"]
+__all__ = ["READER"]
 
-NAME = "loghub"
-STREAMS = True
+_NAME = "loghub"
 _HEAD = re.compile(r"(\S+) (\d{9,10}) \d{4}\.\d\d\.\d\d (\S+) ")
 _LINE = r"^(?P<tag>\S+) (?P<time>\d{9,10}) \d{4}\.\d\d\.\d\d (?P<node>\S+) (?P<message>.*)$"
 _DRESSED = re.compile(r"^(?:[A-Z]_)?(.*?)\d*$")  # R_GM_PAR1 is GM_PAR
 _SECOND = 1_000_000_000
 
 
-def recognises(content: Content) -> bool:
+def _recognises(content: Content) -> bool:
     """Whether the first line has a tag, a Unix time and a date in a row."""
     return _HEAD.match(content.first_line()) is not None
 
 
-def read(
-    contents: Sequence[Content], *, strict: bool = False, timezone: str | None = None,
-    rules: str | Path | dict[str, Any] | None = None,
-) -> FailureLog:  # fmt: skip
+def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read alerts; times are Unix times, so that no zone and no change of clocks matters.
 
     A line without these parts is refused. The nodes are those of alerts and of the first line of every few hundred.
     """
-    known, records = rules_of(NAME, rules), Records(contents, NAME, check_zone(timezone))
+    known, records = rules_of(_NAME, rules), Records(contents, _NAME, check_zone(timezone))
     parts: list[pa.Table] = []
     nodes: set[str] = set()
     times: list[int] = []
@@ -100,3 +95,6 @@ def _look_at_some(block: Block, nodes: set[str], times: list[int]) -> None:
         if head is not None:
             times.append(int(head[2]) * _SECOND)
             nodes.add(head[3])
+
+
+READER = Reader(_NAME, _recognises, _read, ("rules",))

@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from relfit.failurelog import FailureLog
 from relfit.io.raw_logs import Found, Records
+from relfit.io.reader import Reader
 from relfit.io.up_and_down import outages_between
 from relfit.parsing.numbers_in_text import as_numbers
 from relfit.parsing.opening import Content
@@ -23,10 +22,9 @@ from relfit.parsing.text_content import as_text
 from relfit.parsing.times import check_zone
 from relfit.units import instant
 
-__all__ = ["NAME", "read", "recognises"]
+__all__ = ["READER"]
 
-NAME = "machine_events"
-STREAMS = True
+_NAME = "machine_events"
 _ROW = re.compile(r"^\d+,\d+,[012],[^,]*,[\d.]*,[\d.]*\s*$")
 _NAMES_2019 = ("time", "machine_id", "type")
 _KINDS_2019 = {1: "add", 2: "remove", 3: "update"}
@@ -34,7 +32,7 @@ _KINDS_2011 = {0: "add", 1: "remove", 2: "update"}
 _ORIGIN = "1970-01-01"
 
 
-def recognises(content: Content) -> bool:
+def _recognises(content: Content) -> bool:
     """Whether the first lines are events of machines in either layout."""
     lines = [line for line in content.first_lines(4096)[:-1] if line.strip()][:5]
     if not lines:
@@ -47,12 +45,9 @@ def recognises(content: Content) -> bool:
     return all(_ROW.match(line) for line in lines)
 
 
-def read(
-    contents: Sequence[Content], *, strict: bool = False, timezone: str | None = None,
-    rules: str | Path | dict[str, Any] | None = None, time_origin: str = _ORIGIN,
-) -> FailureLog:  # fmt: skip
+def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, time_origin: str = _ORIGIN) -> FailureLog:
     """Read events; `time_origin` is the instant that time 0 stands for."""
-    records = Records(contents, NAME, check_zone(timezone))
+    records = Records(contents, _NAME, check_zone(timezone))
     begin = instant(time_origin, records.zone).value
     names: list[str] = []
     times: list[float] = []
@@ -127,3 +122,6 @@ def _event(time: str, name: str, kind: str, kinds: dict[int, str], detail: str) 
     if micro != micro or not 0 <= micro < 8.8e15 or number not in kinds:
         return None
     return micro, name, kinds[int(number)], detail
+
+
+READER = Reader(_NAME, _recognises, _read, ("time_origin",))

@@ -23,9 +23,9 @@ from relfit.failurelog import FailureLog
 from relfit.io.frames import text_column
 from relfit.io.merging import joint_window, merge
 from relfit.io.relfit_parquet import damage_named, events_keep_the_rules, opened, population_keeps_the_rules, recognises
+from relfit.numeric.worker_processes import in_processes
 from relfit.parsing.opening import Content, members
 from relfit.paths import files_meant
-from relfit.second_process import spread
 from relfit.tables import EVENT_COLUMNS, POPULATION_COLUMNS, Source, Window
 
 __all__ = ["NodeParts", "set_apart"]
@@ -142,7 +142,7 @@ def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: in
     rows = np.array([count for groups in sizes for count in (0, *groups)])
     share = np.minimum((np.cumsum(rows) - rows) * workers // records, workers - 1)
     tasks = [([units[i] for i in np.flatnonzero(share == each)], folder, number, each) for each in range(workers)]
-    ended = sum(spread(_scatter, tasks, workers))
+    ended = sum(in_processes(_scatter, tasks, workers))
     return NodeParts(
         folder, number, workers, len(contents), records, ended, joint_window(windows),
         zones.pop() if len(zones) == 1 else "UTC",

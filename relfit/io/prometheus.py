@@ -12,7 +12,6 @@ import csv
 import json
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from relfit.errors import ReadError
 from relfit.failurelog import FailureLog
 from relfit.io.clock_lines import in_order
 from relfit.io.raw_logs import Found, Records
+from relfit.io.reader import Reader
 from relfit.io.up_and_down import outages_between, states
 from relfit.parsing.numbers_in_text import as_numbers
 from relfit.parsing.opening import Content
@@ -32,10 +32,9 @@ from relfit.parsing.table_rows import rows_of
 from relfit.parsing.text_content import as_text
 from relfit.parsing.times import check_zone
 
-__all__ = ["NAME", "read", "recognises"]
+__all__ = ["READER"]
 
-NAME = "prometheus"
-STREAMS = True
+_NAME = "prometheus"
 _GAP = 2.5  # usual steps between samples, above which some are missing
 _LARGEST = 8.8e9
 _TIMES = ("timestamp", "time")
@@ -44,7 +43,7 @@ _LABEL = re.compile(r"""\b(?:instance|node|nodename|hostname)="([^"]+)\"""")
 _ADDRESS = re.compile(r"[\w.-]+:\d{1,5}|\[[0-9a-f:.]+\]:\d{1,5}", re.IGNORECASE)
 
 
-def recognises(content: Content) -> bool:
+def _recognises(content: Content) -> bool:
     """Whether this is a matrix of the API, or a CSV of time and value by instance, metric or column.
 
     The columns of a wide one are named by labels (``{instance="n1:9100", job="node"}``) or addresses (``n1:9100``).
@@ -66,12 +65,9 @@ def recognises(content: Content) -> bool:
     return bool(series) and all(_LABELS.fullmatch(name) or _ADDRESS.fullmatch(name) for name in series)
 
 
-def read(
-    contents: Sequence[Content], *, strict: bool = False, timezone: str | None = None,
-    rules: str | Path | dict[str, Any] | None = None,
-) -> FailureLog:  # fmt: skip
+def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) -> FailureLog:
     """Read samples; a value that is neither 0 nor 1 is refused."""
-    records = Records(contents, NAME, check_zone(timezone))
+    records = Records(contents, _NAME, check_zone(timezone))
     parts = [_api(content, records) if content.first_line().lstrip().startswith("{") else _table(content, records)
              for content in contents]  # fmt: skip
     names = np.concatenate([part[0] for part in parts])
@@ -188,3 +184,6 @@ def _checked(
         records.refuse(content.path, int(line[row]), "", "not a time and 0 or 1", f"{names[row]} {value[row]}")
     records.read += names.size
     return names[good], np.round(seconds[good] * 1e3).astype(np.int64) * 1_000_000, value[good], line[good]
+
+
+READER = Reader(_NAME, _recognises, _read)

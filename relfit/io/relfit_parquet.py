@@ -18,17 +18,18 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
-from relfit.errors import ArgumentError, DataError, ReadError
+from relfit.errors import ArgumentError, DataError, ReadError, Remedy
 from relfit.failurelog import FailureLog, Source, Window
+from relfit.io.reader import Reader, one_by_one
 from relfit.parsing.opening import MAX_SIZE, Content
 from relfit.writing import complete, guarded_table
 
 __all__ = [
-    "NAME", "Stored", "damage_named", "events_keep_the_rules", "opened", "population_keeps_the_rules", "read",
+    "READER", "Stored", "damage_named", "events_keep_the_rules", "opened", "population_keeps_the_rules",
     "recognises", "write",
 ]  # fmt: skip
 
-NAME = "relfit"
+_NAME = "relfit"
 _MARK = b"relfit.log"
 _VERSION = 1
 _TABLES = ("population", "rejected", "lifetimes")
@@ -141,7 +142,7 @@ def recognises(content: Content) -> bool:
         return False
 
 
-def read(content: Content, *, strict: bool = False, timezone: str | None = None) -> FailureLog:
+def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog:
     """Read back what `write` wrote; the file knows its rejected rows and its time zone itself.
 
     Raises
@@ -272,7 +273,8 @@ def _restored(content: Content) -> FailureLog:
     if size > (MAX_SIZE if content.max_size is None else content.max_size):
         raise ReadError(
             "the log is larger than the limit", path=content.path,
-            remedy="raise it with max_size=..., or fit its nodes part by part: relfit fit LOG --stream",
+            remedy=Remedy("raise it with max_size, or fit its nodes part by part: rf.fitting.fit_stored",
+                          "raise it with --max-size, or fit its nodes part by part: relfit fit LOG --stream"),
         )  # fmt: skip
     frames = {name: stored.frame(name) for name in ("events", *stored.streams)}
     return FailureLog(
@@ -301,3 +303,6 @@ def _from_stream(data: bytes) -> pd.DataFrame:
     with pa.ipc.open_stream(pa.BufferReader(data)) as reader:
         frame: pd.DataFrame = reader.read_all().to_pandas()
     return frame
+
+
+READER = Reader(_NAME, recognises, one_by_one(_read))

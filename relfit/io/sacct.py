@@ -8,16 +8,15 @@ failure has the scope ``group`` and no node. The other jobs say which nodes were
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from relfit.failurelog import FailureLog
-from relfit.io.alert_rules import rules_of
+from relfit.io.alert_rules import Rules, rules_of
 from relfit.io.clock_lines import in_order
-from relfit.io.host_lists import hosts
+from relfit.io.host_lists import Hosts
 from relfit.io.raw_logs import Found, Records
+from relfit.io.reader import Reader
 from relfit.parsing.delimited import read_delimited
 from relfit.parsing.opening import Content
 from relfit.parsing.rows import as_text_array
@@ -25,27 +24,23 @@ from relfit.parsing.stamps import parse_stamps
 from relfit.parsing.text_content import as_text
 from relfit.parsing.times import check_zone, unsaid
 
-__all__ = ["NAME", "read", "recognises"]
+__all__ = ["READER"]
 
-NAME = "sacct"
-STREAMS = True
+_NAME = "sacct"
 _NEEDED = ("JobID", "State", "End", "NodeList")
 
 
-def recognises(content: Content) -> bool:
+def _recognises(content: Content) -> bool:
     """Whether the first line is a header of sacct with the columns that are needed."""
     names = content.first_line().strip().split("|")
     return all(name in names for name in _NEEDED)
 
 
-def read(
-    contents: Sequence[Content], *, strict: bool = False, timezone: str | None = None,
-    rules: str | Path | dict[str, Any] | None = None,
-) -> FailureLog:  # fmt: skip
+def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read failures of nodes; times are of `timezone`, UTC when left out. Overlapping exports count a run once."""
-    known, records = rules_of(NAME, rules), Records(contents, NAME, check_zone(timezone))
-    failures: dict[tuple[str, int], tuple[list[str], str, int]] = {}
-    everyone: dict[str, None] = {}
+    known, records = rules_of(_NAME, rules), Records(contents, _NAME, check_zone(timezone))
+    failures: dict[tuple[str, int], tuple[str | None, str, int]] = {}
+    everyone, named_hosts = Hosts(), Hosts()
     edges: list[int] = []
     again = steps = 0
     for content in contents:
@@ -55,9 +50,7 @@ def read(
         rejections = table.rejections
         states = np.array([value.split(" ")[0].rstrip("+") for value in table["State"].tolist()], dtype=object)
         failed = np.isin(states, known.states)
-        lists = {value: hosts(value) for value in dict.fromkeys(table["NodeList"].tolist())}
-        for names in lists.values():
-            everyone.update(dict.fromkeys(names))
+        only = {value: everyone.add(value) for value in dict.fromkeys(table["NodeList"].tolist())}
         times = {}
         for name in ("End", "Start"):
             if name not in table.columns:
@@ -72,7 +65,7 @@ def read(
             rejections.reject(~found.good & ~nothing, "not a date or time", name)
         rejections.reject(failed & (times["End"] < 0), "a failure without an end", "End")
         rejections.reject(table["JobID"] == "", "no job", "JobID")
-        kept, jobs = rejections.kept, table["JobID"]
+        kept, jobs, lists = rejections.kept, table["JobID"], table["NodeList"]
         named = table["FailedNode"] if "FailedNode" in table.columns else np.full(jobs.size, "", dtype=object)
         for row in np.flatnonzero(failed & kept).tolist():
             if "." in jobs[row]:
@@ -80,25 +73,29 @@ def read(
                 continue
             key = (str(jobs[row]), int(times["End"][row]))
             again += key in failures
-            nodes = hosts(str(named[row])) or lists[table["NodeList"][row]]
-            failures.setdefault(key, (nodes, str(states[row]).lower().replace("_", " "), int(rejections.lines[row])))
+            node = named_hosts.add(str(named[row]))
+            node = only[lists[row]] or None if node == "" else node
+            failures.setdefault(key, (node, str(states[row]).lower().replace("_", " "), int(rejections.lines[row])))
         records.read += table.rows_read
         records.refuse_all_of(rejections.frame())
     records.funnel += [("records", records.read), ("of failed nodes", len(failures) + steps + again)]
     for number, what in ((steps, "steps of failed jobs say the same again"), (again, "runs are listed twice")):
         records.notes += [f"{number} {what}; counted once"] if number else []
-    alone = [len(nodes) == 1 for nodes, _, _ in failures.values()]
-    unclear = len(alone) - sum(alone)
+    nodes = [node for node, _, _ in failures.values()]
+    unclear = nodes.count(None)
     if unclear:
         records.notes.append(
             f"{unclear} failures hit one of several nodes, unknown which: of scope group; ask sacct for FailedNode"
         )
     found_all = Found(
-        [nodes[0] if single else None for (nodes, _, _), single in zip(failures.values(), alone, strict=True)],
+        nodes,
         np.array([end for _, end in failures], dtype=np.int64),
         [cause for _, cause, _ in failures.values()],
         np.array([line for _, _, line in failures.values()], dtype=np.int64),
-        scope=["node" if single else "group" for single in alone],
+        scope=["group" if node is None else "node" for node in nodes],
         attributes={"job": [job for job, _ in failures]},
     )
-    return found_all.log(records, known, (min(edges), max(edges)) if edges else None, list(everyone), strict)
+    return found_all.log(records, known, (min(edges), max(edges)) if edges else None, list(everyone.names), strict)
+
+
+READER = Reader(_NAME, _recognises, _read, ("rules",))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,19 +17,19 @@ import pyarrow as pa
 
 from relfit.errors import ReadError
 from relfit.failurelog import FailureLog
-from relfit.io.alert_rules import AlertRules, rules_of
+from relfit.io.alert_rules import AlertRules, Rules, rules_of
 from relfit.io.clock_lines import in_order
 from relfit.io.host_lists import hosts
 from relfit.io.raw_logs import Found, Records
+from relfit.io.reader import Reader
 from relfit.parsing.opening import Content
 from relfit.parsing.stamps import parse_stamps
 from relfit.parsing.text_content import as_text
 from relfit.parsing.times import check_zone
 
-__all__ = ["NAME", "read", "recognises"]
+__all__ = ["READER"]
 
-NAME = "slurm_nodes"
-STREAMS = True
+_NAME = "slurm_nodes"
 _NODE = re.compile(r"^\s*NodeName=(?P<name>\S+)")
 _KEY = re.compile(r"(?<!\S)([A-Z][A-Za-z]*)=")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
@@ -45,18 +44,15 @@ _Look = tuple[int, list[dict[str, Any]], bool]
 _TOLD = ("ReasonTime", "LastBusyTime", "SlurmdStartTime", "BootTime")
 
 
-def recognises(content: Content) -> bool:
+def _recognises(content: Content) -> bool:
     """Whether the first lines hold a node of scontrol, or the header of sinfo -R."""
     lines = [line for line in content.first_lines(4096) if line.strip()][:3]
     return any(_NODE.match(line) or _HEADER.match(line) for line in lines)
 
 
-def read(
-    contents: Sequence[Content], *, strict: bool = False, timezone: str | None = None,
-    rules: str | Path | dict[str, Any] | None = None,
-) -> FailureLog:  # fmt: skip
+def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read snapshots, in the order of their times; a line with a date and nothing else says when the next was taken."""
-    known, records = rules_of(NAME, rules), Records(contents, NAME, check_zone(timezone))
+    known, records = rules_of(_NAME, rules), Records(contents, _NAME, check_zone(timezone))
     looks: list[_Look] = []
     for content in contents:
         text = as_text(content)
@@ -242,3 +238,6 @@ def _instant(text: str, zone: str) -> int | None:
     if not found.good[0]:
         return None
     return int(found.clock[0]) if found.absolute[0] else int(in_order(found.clock, zone)[0])
+
+
+READER = Reader(_NAME, _recognises, _read, ("rules",))

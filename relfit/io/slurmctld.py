@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,36 +13,33 @@ import pyarrow.compute as pc
 from relfit.arrays import IntArray
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
-from relfit.io.alert_rules import AlertRules, rules_of
+from relfit.io.alert_rules import AlertRules, Rules, rules_of
 from relfit.io.clock_lines import in_order
 from relfit.io.host_lists import hosts
 from relfit.io.raw_lines import blocks_of_lines
 from relfit.io.raw_logs import Found, Records
+from relfit.io.reader import Reader
 from relfit.io.up_and_down import outages_between
 from relfit.parsing.opening import Content
 from relfit.parsing.stamps import parse_stamps
 from relfit.parsing.times import check_zone
 
-__all__ = ["NAME", "read", "recognises"]
+__all__ = ["READER"]
 
-NAME = "slurmctld"
-STREAMS = True
+_NAME = "slurmctld"
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?\] ")
 _TIME = r"^\[(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?)\]"
 
 
-def recognises(content: Content) -> bool:
+def _recognises(content: Content) -> bool:
     """Whether most of the first lines begin with a time in brackets."""
     lines = [line for line in content.first_lines(8192)[:-1] if line.strip()][:20]
     return bool(lines) and 2 * sum(bool(_STAMP.match(line)) for line in lines) > len(lines)
 
 
-def read(
-    contents: Sequence[Content], *, strict: bool = False, timezone: str | None = None,
-    rules: str | Path | dict[str, Any] | None = None,
-) -> FailureLog:  # fmt: skip
+def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read what the controller says of nodes; times are of `timezone`, UTC when left out."""
-    known, records = rules_of(NAME, rules), Records(contents, NAME, check_zone(timezone))
+    known, records = rules_of(_NAME, rules), Records(contents, _NAME, check_zone(timezone))
     clocks: list[Any] = []
     node: list[str] = []
     message: list[str] = []
@@ -105,3 +101,6 @@ def _lists(rules: AlertRules, lines: pa.Array, kinds: IntArray) -> list[str]:
             lists[at] = pc.fill_null(pc.struct_field(fields, "node"), "").to_numpy(zero_copy_only=False)
     result: list[str] = lists.tolist()
     return result
+
+
+READER = Reader(_NAME, _recognises, _read, ("rules",))

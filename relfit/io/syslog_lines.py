@@ -19,18 +19,18 @@ import pyarrow.compute as pc
 from relfit.arrays import BoolArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
-from relfit.io.alert_rules import AlertRules, rules_of
+from relfit.io.alert_rules import AlertRules, Rules, rules_of
 from relfit.io.clock_lines import Clock, stamps_without_year, turns
 from relfit.io.raw_lines import Block, blocks_of_lines
 from relfit.io.raw_logs import Found, Records
+from relfit.io.reader import Reader
 from relfit.parsing.opening import Content
 from relfit.parsing.stamps import parse_stamps
 from relfit.parsing.times import check_zone, localised, since_1970
 
-__all__ = ["NAME", "read", "recognises"]
+__all__ = ["READER"]
 
-NAME = "syslog"
-STREAMS = True
+_NAME = "syslog"
 _PRIORITY = r"(?:<\d{1,3}>1? ?)?"
 _OLD = re.compile(rf"{_PRIORITY}(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d \S+ ")
 _NEW = re.compile(rf"{_PRIORITY}\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)? \S+ ")
@@ -40,17 +40,22 @@ _SHOWN = 200
 _TOGETHER = 50_000
 
 
-def recognises(content: Content) -> bool:
+def _recognises(content: Content) -> bool:
     """Whether most of the first lines begin with a time and a host."""
     lines = [line for line in content.first_lines(8192)[:-1] if line.strip()][:20]
     hits = sum(bool(_OLD.match(line) or _NEW.match(line)) for line in lines)
     return bool(lines) and 2 * hits > len(lines)
 
 
-def read(
-    contents: Sequence[Content], *, strict: bool = False, timezone: str | None = None,
-    rules: str | Path | dict[str, Any] | None = None, year: int | None = None, ends: str = "node",
-) -> FailureLog:  # fmt: skip
+def _read(
+    contents: Sequence[Content],
+    *,
+    strict: bool,
+    timezone: str | None,
+    rules: Rules = None,
+    year: int | None = None,
+    ends: str = "node",
+) -> FailureLog:
     """Read alerts.
 
     Parameters
@@ -66,7 +71,7 @@ def read(
 
     A line that a rule matches and that has no time is refused.
     """
-    known, records = rules_of(NAME, rules), Records(contents, NAME, check_zone(timezone))
+    known, records = rules_of(_NAME, rules), Records(contents, _NAME, check_zone(timezone))
     if year is not None and not 1970 <= int(year) <= 2200:
         raise ArgumentError(f"year={year} is none", remedy="give the year of the first line")
     if ends not in ("node", "job"):
@@ -195,7 +200,7 @@ class _OldStamps(_Stamps):
             self.records.notes.append(
                 f"{twice} times lie in an hour that comes twice; the order of lines decides, else the first is meant"
             )
-        how = "as given" if year is not None else "from when the file was last changed; year=... (--year) says it"
+        how = "as given" if year is not None else "from when the file was last changed; --year says it"
         self.records.notes.append(f"stamps have no year: the first line is of {first}, {how}")
         return times
 
@@ -229,3 +234,6 @@ class _NewStamps(_Stamps):
 
     def times(self, year: int | None) -> IntArray:
         return np.concatenate(self._times) if self._times else np.empty(0, dtype=np.int64)
+
+
+READER = Reader(_NAME, _recognises, _read, ("rules", "year", "ends"))

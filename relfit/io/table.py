@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.errors import ArgumentError, ReadError
+from relfit.errors import ArgumentError, ReadError, Remedy
 from relfit.failurelog import FailureLog, Window
 from relfit.io.frames import (
     events_frame,
@@ -24,8 +24,9 @@ from relfit.io.frames import (
     source_of,
     text_column,
 )
+from relfit.io.reader import Reader, one_by_one
 from relfit.io.table_columns import Columns
-from relfit.io.table_mapping import COMMON_NAMES, guessed, mapping_of
+from relfit.io.table_mapping import COMMON_NAMES, TableMapping, guessed, mapping_of
 from relfit.io.up_and_down import outages_between, states
 from relfit.parsing.opening import Content, open_content
 from relfit.parsing.table_rows import rows_of, rows_of_frame
@@ -34,9 +35,9 @@ from relfit.tables import POPULATION_COLUMNS, pair_codes, pairs
 from relfit.text import count
 from relfit.units import NANOSECONDS_PER_HOUR, instant, nanoseconds
 
-__all__ = ["NAME", "read", "recognises"]
+__all__ = ["READER"]
 
-NAME = "table"
+_NAME = "table"
 _POPULATION_NAMES = {
     "node": COMMON_NAMES["node"],
     "system": COMMON_NAMES["system"],
@@ -50,66 +51,47 @@ _LONGEST_WINDOW = 290  # years; what nanoseconds reach
 _MOST_CALM = 0.5  # share of rows that are no failure, above which a table is no list of failures
 
 
-def recognises(content: Content) -> bool:
+def _recognises(content: Content) -> bool:
     """Always: what no other format claims is taken for a table."""
     return True
 
 
-def read(
-    content: Content | pd.DataFrame,
+def _read(
+    content: Content,
     *,
-    strict: bool = False,
-    timezone: str | None = None,
+    strict: bool,
+    timezone: str | None,
     nodeless: str | None = None,
     mapping: str | Path | dict[str, Any] | None = None,
     **options: Any,
 ) -> FailureLog:
-    """Read a table.
+    """Read a table; `mapping` is a TOML file or its content, and `options`, the fields of `TableMapping`, go before it.
 
-    Parameters
-    ----------
-    content : Content or DataFrame
-    strict : bool
-        A rejected row is an error.
-    timezone : str, optional
-        As `TableMapping.timezone`.
-    nodeless : str, optional
-        As `relfit.read`; says what a log is that has no column for the node.
-    mapping : str, Path or dict, optional
-        A TOML file or its content; `options` go before it.
-    **options
-        The fields of `TableMapping`.
-
-    Raises
-    ------
-    ReadError
-        When this is no table, a named column is not there, no column names the node of dated events or, when strict,
-        for a rejected row.
-    ArgumentError
-        For an unknown option.
+    `nodeless` says what a log is that has no column for the node. What is no table, or lacks a column that is named or
+    needed, is a `ReadError`.
     """
     folder = Path(mapping).parent if isinstance(mapping, (str, Path)) else Path()
     meaning = mapping_of(mapping, {**options, **({"timezone": timezone} if timezone else {})})
-    if isinstance(content, pd.DataFrame):
-        table = rows_of_frame(content)
-        content = Content(table.rejections.path, b"")
-    else:
-        table = rows_of(content, _SINGLE)
+    table = rows_of(content, _SINGLE)
     columns = Columns.of(table, meaning, check_zone(meaning.timezone))
     if meaning.duration_unit != "hours" and "duration" not in columns:
         raise ReadError(
             f"no column holds durations that could be in {meaning.duration_unit}", path=content.path,
-            remedy="name it with duration=..., or leave out unit=...",
+            remedy=Remedy("name it with duration=..., or leave out duration_unit",
+                          "name it with --column duration=NAME, or leave out --unit"),
         )  # fmt: skip
+    names = ", ".join(table.header)[:300]
     if "start" in columns:
         if not ("node" in columns or "scope" in columns or meaning.node_name is not None or nodeless is not None):
             raise ReadError(
                 "no column names the node, and a fleet taken for one node would be wrong",
                 path=content.path,
                 line=1,
-                remedy=(
-                    "name it with node=... (node=rack+slot for two), or give node_name=... if the "
-                    f"log is of one node; there is {', '.join(table.header)[:300]}"
+                remedy=Remedy(
+                    f"name it with node=... (node=rack+slot for two), or give node_name if the log is of one node; "
+                    f"there is {names}",
+                    "name it with --column node=NAME (--column node=rack+slot for two), or give --column "
+                    f"node_name=NAME if the log is of one node; there is {names}",
                 ),
             )
         if "state" in columns:
@@ -121,7 +103,10 @@ def read(
         "no column says when failures happened or how long lives were",
         path=content.path,
         line=1,
-        remedy=f"name one with start=... or duration=...; there is {', '.join(table.header)[:300]}",
+        remedy=Remedy(
+            f"name one with start=... or duration=...; there is {names}",
+            f"name one with --column start=NAME or --column duration=NAME; there is {names}",
+        ),
     )
 
 
@@ -132,12 +117,15 @@ def _not_of_calm_days(columns: Columns) -> None:
     true, known = columns.flags("observed")
     if known.any() and (known & ~true).sum() > _MOST_CALM * columns.size:
         name = columns.names["observed"]
+        others = "take the rows that are, read daily snapshots of drives with"
         raise ReadError(
             f"column {name!r} says that {int((known & ~true).sum())} of {count(columns.size, 'row')} are no failure",
             path=columns.rejections.path,
             line=1,
-            remedy="take the rows that are, read daily snapshots of drives with format=backblaze, or switch the "
-            "column off with observed=''",
+            remedy=Remedy(
+                f"{others} format=backblaze, or switch the column off with observed=''",
+                f"{others} --format backblaze, or switch the column off with --column observed=",
+            ),
         )
 
 
@@ -254,13 +242,17 @@ def _log(
     last = instant(mapping.window_end, columns.zone) if end_known else latest
     if last < first or (start_known and end_known and first == last):
         raise ArgumentError(
-            f"the window ends at {last} before it starts at {first}", remedy="correct window_start or window_end"
+            f"the window ends at {last} before it starts at {first}",
+            remedy=Remedy("correct window_start or window_end", "correct --observed FROM/TO"),
         )
     if last.year - first.year > _LONGEST_WINDOW:
         raise ReadError(
             f"the log lasts from {first:%Y-%m-%d} to {last:%Y-%m-%d}, longer than {_LONGEST_WINDOW} years",
             path=content.path,
-            remedy="correct the years, or declare a window with window_start=... and window_end=...",
+            remedy=Remedy(
+                "correct the years, or declare a window with window_start and window_end",
+                "correct the years, or declare a window with --observed FROM/TO",
+            ),
         )
     window = Window(first, last, start_known, end_known)
     population = seen_population(seen, first, last, end_known=end_known, keep=list(attributes))
@@ -272,7 +264,7 @@ def _log(
     outside = (events["start"] < window.start) | (events["start"] > window.end)
     said = [said[0], *columns.table.notes, *([order] if order else []), *said[1:]]
     if len(population) == 1 and len(events) > 1 and mapping.node_name is None:
-        said.append("all records are of one node; if they are not, name the column of the node (--column node=...)")
+        said.append("all records are of one node; if they are not, name the column of the node (--column node=NAME)")
     gone = (population["left"] < population["entered"]).to_numpy()
     if gone.any():
         outside |= pairs(events).isin(pairs(population[gone]))
@@ -286,7 +278,7 @@ def _log(
     events, still = open_outages(events, population, window.end)
     said += still
     kept = int(rejections.kept.sum())
-    source = source_of(content, NAME, columns.table.rows_read, kept, columns.zone, said, left_out)
+    source = source_of(content, _NAME, columns.table.rows_read, kept, columns.zone, said, left_out)
     return FailureLog(events, population, window, rejections.frame(), source)
 
 
@@ -298,7 +290,7 @@ def _filled(seen: pd.DataFrame, size: int, columns: Columns) -> pd.DataFrame:
         raise ArgumentError(f"n_nodes={size}: the log names {len(seen)} nodes", remedy="give a larger number")
     systems = seen["system"].astype(object).unique()
     if len(systems) != 1:
-        remedy = "give population=..., a table of the nodes"
+        remedy = Remedy("give population, a table of the nodes", "give --population, a table of the nodes")
         raise ArgumentError(f"n_nodes={size}, and the log names {len(systems)} systems", remedy=remedy)
     added = seen.iloc[np.zeros(size - len(seen), dtype=np.int64)].reset_index(drop=True)
     names = [f"not seen {i + 1}" for i in range(len(added))]
@@ -402,6 +394,9 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
     nothing = pd.Series(pd.NaT, index=range(0), dtype="datetime64[ns, UTC]")
     events = events_frame(system=[], node=[], start=nothing, line=[])
     said = (columns.taken, *columns.table.notes, "the lives carry no dates; the window shown is a placeholder")
-    source = source_of(content, NAME, columns.table.rows_read, int(kept.sum()), columns.zone, said)
+    source = source_of(content, _NAME, columns.table.rows_read, int(kept.sum()), columns.zone, said)
     window = Window(start, population["left"].max())
     return FailureLog(events, population, window, rejections.frame(), source, lifetimes)
+
+
+READER = Reader(_NAME, _recognises, one_by_one(_read), ("mapping", "nodeless", *TableMapping.model_fields))

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from relfit.arrays import BoolArray, FloatArray
-from relfit.errors import ReadError
+from relfit.errors import ReadError, Remedy
 from relfit.io.frames import attribute_column
 from relfit.io.table_mapping import COMMON_NAMES, TableMapping, guessed
 from relfit.io.up_and_down import states
@@ -31,7 +31,9 @@ _LONGEST = 2.5e6  # hours
 _LATEST_DATE = 9_000_000_000  # seconds; the year 2255
 _TIMES = ("start", "end", "entered", "left")
 _SHOWN = 40
-_ORDER = "say it with day_first=true or day_first=false (--column day_first=true)"
+_ORDER = Remedy(
+    "say it with day_first=true or day_first=false", "say it with --column day_first=true or --column day_first=false"
+)
 
 
 @dataclass(frozen=True)
@@ -117,11 +119,11 @@ class Columns:
         if {"duration", "state"} & set(self.names) and "end" in missing:
             missing.remove("end")
         none = f"; none for {', '.join(missing)}" if missing else ""
-        return f"columns: {', '.join(shown)}{none}; change one with node=... (--column node=NAME)"
+        return f"columns: {', '.join(shown)}{none}; change one with --column node=NAME"
 
     def _example(self, name: str) -> str:
         values = self.table.columns[name].slice(0, 1000).drop_null()
-        return str(values[0].as_py())[:_SHOWN] if len(values) else ""
+        return cell_text(values[0])[:_SHOWN] if len(values) else ""
 
     def __contains__(self, field: str) -> bool:
         return field in self.names
@@ -246,17 +248,17 @@ def _state_column(table: TextTable, candidates: Sequence[str], taken: dict[str, 
 
 def _no_time(text: str) -> str:
     number = text.replace(".", "", 1).lstrip("-").isdigit()
-    hint = "; a number is a time with time_format=unix or time_origin=... only" if number else ""
+    hint = "; a number is a time with --column time_format=unix or time_origin only" if number else ""
     parts = text.replace("/", "-").replace(".", "-").split(" ")[0].split("-")
     if len(parts) == 3 and all(part.isdigit() and len(part) <= 2 for part in parts):
-        hint = "; years of two digits need time_format=..., such as %d.%m.%y"
+        hint = "; years of two digits need a time_format, as --column time_format=%d.%m.%y"
     elif text[-1:].isalpha() and text[-3:].isupper() and ":" in text:
-        hint = "; zones by letters are ambiguous: leave them out and give timezone=..."
+        hint = "; zones by letters are ambiguous: leave them out and give --timezone"
     return f"{text[:_SHOWN]!r} is not a date or time{hint}"
 
 
 def _no_length(text: str) -> str:
-    hint = '; with decimal="," it is a number' if "," in text else ""
+    hint = "; with --column decimal=, it is a number" if "," in text else ""
     return f"{text[:_SHOWN]!r} is not a finite duration{hint}" if hint else "not a finite duration"
 
 

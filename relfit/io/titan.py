@@ -14,6 +14,7 @@ import pandas as pd
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog, Window
 from relfit.io.frames import events_frame, lifetimes_frame, population_frame, source_of
+from relfit.io.reader import Reader, one_by_one
 from relfit.parsing.delimited import read_csv
 from relfit.parsing.numbers_in_text import as_numbers
 from relfit.parsing.opening import Content
@@ -21,24 +22,22 @@ from relfit.parsing.rows import TextTable
 from relfit.parsing.text_content import as_text
 from relfit.parsing.times import check_zone, clock_times, spans
 
-__all__ = ["NAME", "TIMEZONE", "read", "recognises"]
+__all__ = ["READER"]
 
-NAME = "titan"
-TIMEZONE = "America/New_York"
+_NAME = "titan"
+_TIMEZONE = "America/New_York"
 _NEEDED = ("SN", "location", "insert", "remove", "duration", "out", "event")
 _PLACE = r"^c(?P<column>\d+)-(?P<row>\d+)c(?P<cage>\d+)s(?P<slot>\d+)n(?P<position>\d+)$"
 _OUTCOMES = {"out_with_event": "taken out after an event", "out_or_event": "taken out, or an event"}
 _SECONDS_PER_HOUR = 3600.0
 
 
-def recognises(content: Content) -> bool:
+def _recognises(content: Content) -> bool:
     """Whether the first line is this format's header."""
     return [name.strip() for name in content.first_line().split(",")] == list(_NEEDED)
 
 
-def read(
-    content: Content, *, strict: bool = False, timezone: str | None = None, outcome: str = "out_with_event"
-) -> FailureLog:
+def _read(content: Content, *, strict: bool, timezone: str | None, outcome: str = "out_with_event") -> FailureLog:
     """Read the Titan GPU lifetimes CSV.
 
     The log holds one life a GPU and its events (``dbe`` double-bit error, ``otb`` off the bus, ``removed`` taken out
@@ -54,7 +53,7 @@ def read(
         raise ArgumentError(f"outcome={outcome!r} is not known", remedy=f"use {' or '.join(_OUTCOMES)}")
     text = as_text(content)
     table = read_csv(text, _NEEDED, "the Titan GPU CSV")
-    zone, rejections = check_zone(timezone, TIMEZONE), table.rejections
+    zone, rejections = check_zone(timezone, _TIMEZONE), table.rejections
     further = table["insert"] == ""
     seconds = as_numbers(table["duration"])
     insert, remove = (clock_times(table[name], "%Y-%m-%d %H:%M:%S") for name in ("insert", "remove"))
@@ -166,6 +165,9 @@ def _assemble(
     unplaced = int(place["column"].isna().sum())
     if unplaced:
         notes.append(f"{unplaced} rows have a location that could not be taken apart")
-    source = source_of(content, NAME, table.rows_read, int(kept.sum()), zone, notes)
+    source = source_of(content, _NAME, table.rows_read, int(kept.sum()), zone, notes)
     window = Window(population["entered"].min(), population["left"].max(), True, True)
     return FailureLog(events, population, window, table.rejections.frame(), source, lifetimes)
+
+
+READER = Reader(_NAME, _recognises, one_by_one(_read), ("outcome",))

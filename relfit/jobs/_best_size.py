@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.arguments import durations, share, whole
-from relfit.arrays import FloatArray, IntArray, Seed
+from relfit.arrays import Durations, FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError
 from relfit.jobs.checkpoint import Checkpoint
 from relfit.jobs.completion import CompletionTime, Job, completion_time, job_of, limits_of_draws
@@ -178,15 +178,15 @@ class BestSize(Result):
 
 def best_size(
     system: System,
-    work: Any = None,
+    work: Durations | Job | None = None,
     speedup: Any = None,
     *,
-    restart: Any = 0.0,
+    restart: Durations = 0.0,
     checkpoint: Checkpoint | None = None,
     k_min: int = 1,
     k_max: int | None = None,
     order: str | npt.ArrayLike = "reliability",
-    horizon: Any = None,
+    horizon: Durations | None = None,
     rule: str = "least",
     convention: str = "exact",
     after_failure: str = "same",
@@ -218,7 +218,7 @@ def best_size(
     convention, after_failure
         As for `completion_time`.
     level : float, optional
-        Of the limits; there are none when left out.
+        Of the confidence intervals; there are none when left out.
     n_draws : int
         Draws of the parameters for them.
     rng : int or Generator, optional
@@ -270,7 +270,7 @@ def best_size(
     return _with_limits(best, judged, float(share("level", level, zero=False, one=False)), n_draws, rng)
 
 
-def ra_opt(system: System, work: Any = None, speedup: Any = None, **settings: Any) -> BestSize:
+def ra_opt(system: System, work: Durations | Job | None = None, speedup: Any = None, **settings: Any) -> BestSize:
     """RA-Opt: the most reliable nodes first, added while the expected completion time does not grow (Figure 6.6).
 
     `best_size` with ``rule="first"``, to which all arguments go. For the algorithm as the paper has it, set
@@ -340,11 +340,11 @@ def _repeated(judged: Judged, system: System, sizes: IntArray) -> BestSize:
 
 def _curve(judged: Judged, system: System, order: IntArray, sizes: IntArray, horizon: float) -> BestSize:
     """Expected completion times on these numbers of the first nodes of one order."""
-    found = judged.expected(system, order, sizes)
-    kept, place = ~np.isnan(found.log_expected), judged.choose(found.log_expected)
+    curve = judged.expected(system, order, sizes)
+    some, place = ~np.isnan(curve.log_expected), judged.choose(curve.log_expected)
     return BestSize(
-        system, judged.job, sizes[kept], found.lengths[kept], found.log_expected[kept], np.exp(-found.hazard)[kept],
-        found.lost[kept], found.every[kept], order, int(np.count_nonzero(kept[:place])), judged.rule,
+        system, judged.job, sizes[some], curve.lengths[some], curve.log_expected[some], np.exp(-curve.hazard)[some],
+        curve.lost[some], curve.every[some], order, int(np.count_nonzero(some[:place])), judged.rule,
         judged.convention, judged.after_failure, horizon,
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.arguments import durations
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import Durations, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.families.distribution import log_one_minus_exp
 from relfit.jobs._time_to_failure import TimeToFailure, time_to_failure
@@ -41,11 +41,11 @@ _MOST_SEGMENTS = 50_000  # beyond, the expected time goes on with its long-run s
 
 def expected_time(
     source: Any,
-    work: Any,
+    work: Durations,
     checkpoint: Checkpoint | None = None,
-    restart: Any = 0.0,
+    restart: Durations = 0.0,
     *,
-    ages: Any = 0.0,
+    ages: Durations = 0.0,
     later: Any = None,
     last_save: bool = False,
 ) -> float:
@@ -122,11 +122,6 @@ def best_checkpoint(
 
     Numbers of segments are doubled and halved from that of an interval of `near` hours, then the gaps beside the best
     are halved until they are a fiftieth of it.
-
-    Raises
-    ------
-    ArgumentError
-        When a save takes no time: then the job saves best as often as it can.
     """
     need_time_to_save(checkpoint)
     logs: dict[int, float] = {}
@@ -170,21 +165,11 @@ def log_expm1(value: npt.ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Attempts:
-    """One attempt of a job on each of several systems.
+    """One attempt of a job on each of several systems, shape (r,)."""
 
-    Attributes
-    ----------
-    lengths : ndarray, shape (r,)
-        Hours without failures.
-    hazard : ndarray, shape (r,)
-        Cumulative hazard over them: an attempt succeeds with probability ``exp(-hazard)``.
-    log_mean : ndarray, shape (r,)
-        Log of the mean time an attempt takes until it succeeds or fails, the integral of the reliability.
-    """
-
-    lengths: FloatArray
-    hazard: FloatArray
-    log_mean: FloatArray
+    lengths: FloatArray  # hours without failures
+    hazard: FloatArray  # cumulative over them: an attempt succeeds with probability exp(-hazard)
+    log_mean: FloatArray  # log of the mean time an attempt takes until it succeeds or fails
 
     @property
     def lost(self) -> FloatArray:
@@ -218,17 +203,7 @@ class Attempts:
 
 
 def attempts(hazards: Hazards, lengths: npt.ArrayLike, tolerance: float = 1e-11, levels: int = 7) -> Attempts:
-    """One attempt of `lengths` hours on each system.
-
-    Parameters
-    ----------
-    hazards : callable
-        Rows of systems (r,) and horizons (r, m) in, cumulative hazards (r, m) out.
-    lengths : array_like, shape (r,)
-        Hours, finite and above zero.
-    tolerance : float
-        Relative, of the mean; steps of the quadrature are halved up to `levels` times until two of them agree.
-    """
+    """One attempt on each system, shape (r,); steps of the quadrature are halved until they agree to `tolerance`."""
     length = np.asarray(lengths, dtype=np.float64)
     rows = np.arange(length.size)
     hazard = hazards(rows, length[:, None])[:, 0]
@@ -294,10 +269,10 @@ def _walk_back(
     after[used - 1] = mean[0] / alive_end[0]
     with np.errstate(over="ignore", invalid="ignore"):
         for k in range(2, used + 1):
-            whole, at = k - 1, used - k
-            most = min(whole, reach)
-            total = mean[whole] + float(lost[1:most] @ after[at + 1 : at + most])
-            after[at] = (total + (alive[whole] - alive_end[whole]) * after[used - 1]) / here
+            segment, at = k - 1, used - k
+            most = min(segment, reach)
+            total = mean[segment] + float(lost[1:most] @ after[at + 1 : at + most])
+            after[at] = (total + (alive[segment] - alive_end[segment]) * after[used - 1]) / here
             if not after[at] < 1e300:
                 return math.inf
         alive, last = first.sf(starts), starts[-1] + end

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.arguments import durations
-from relfit.arrays import FloatArray
+from relfit.arrays import Durations, FloatArray
 from relfit.errors import ArgumentError, DataError
 from relfit.families import Exponential
 from relfit.families.distribution import Distribution
@@ -76,7 +76,7 @@ class TimeToFailure:
     def log_excess(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the share of the area under survival that lies beyond `time`; exact near zero too.
 
-        That is the survival of what is left of a life under way, in the long run.
+        That is the survival of what is left of a life in progress, in the long run.
         """
         end, total = np.asarray(time, dtype=np.float64), self.mean()
         near = self._areas(np.zeros(end.size), end.ravel()).reshape(end.shape) / total
@@ -126,7 +126,7 @@ class TimeToFailure:
         return mean
 
 
-def time_to_failure(source: Any, ages: Any = 0.0, nodes: int = 1) -> TimeToFailure:
+def time_to_failure(source: Any, ages: Durations = 0.0, nodes: int = 1) -> TimeToFailure:
     """The time to the next failure of nodes with ages, or of a system.
 
     Parameters
@@ -179,33 +179,33 @@ def _of_nodes(family: Distribution, ages: FloatArray, nodes: int) -> TimeToFailu
         raise ArgumentError(f"nodes={nodes} but there are {size} ages or distributions", remedy="leave nodes out")
     times = nodes if size == 1 else 1
     past = np.broadcast_to(ages, shape).ravel()
-    whole = family if size == 1 else _flat(family, shape)
+    batch = family if size == 1 else _flat(family, shape)
     first = past[0] if size == 1 else past
-    before = whole.log_sf(first)
+    before = batch.log_sf(first)
 
     def log_sf(time: FloatArray) -> FloatArray:
         x = np.asarray(time, dtype=np.float64)
         with np.errstate(invalid="ignore"):
             if size == 1:
-                return times * (whole.log_sf(first + x) - before).reshape(x.shape)
-            return (whole.log_sf(past + x[..., None]) - before).sum(axis=-1)
+                return times * (batch.log_sf(first + x) - before).reshape(x.shape)
+            return (batch.log_sf(past + x[..., None]) - before).sum(axis=-1)
 
     def hazard(time: FloatArray) -> FloatArray:
         x = np.asarray(time, dtype=np.float64)
         if size == 1:
-            return times * whole.hazard(first + x).reshape(x.shape)
-        return whole.hazard(past + x[..., None]).sum(axis=-1)
+            return times * batch.hazard(first + x).reshape(x.shape)
+        return batch.hazard(past + x[..., None]).sum(axis=-1)
 
     def draw(count: int, rng: np.random.Generator) -> FloatArray:
         if size == 1:
             # the first of n failures has n times the hazard: a drawn hazard is shared among them
             spent = rng.standard_exponential(count) / times
-            return np.asarray(whole.inverse_cumulative_hazard(spent - before) - first).reshape(count)
+            return np.asarray(batch.inverse_cumulative_hazard(spent - before) - first).reshape(count)
         first_failure = np.empty(count)
         chunk = max(1, _CHUNK // size)
         for i in range(0, count, chunk):
             part = min(chunk, count - i)
-            first_failure[i : i + part] = whole.excess_sample(past, part, rng).reshape(part, size).min(axis=1)
+            first_failure[i : i + part] = batch.excess_sample(past, part, rng).reshape(part, size).min(axis=1)
         return first_failure
 
     name = getattr(family, "name", "")

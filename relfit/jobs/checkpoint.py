@@ -17,8 +17,8 @@ import numpy as np
 from scipy import special
 
 from relfit.arguments import cases, durations, share
-from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError
+from relfit.arrays import Durations, FloatArray
+from relfit.errors import ArgumentError, Remedy
 from relfit.units import hours
 
 __all__ = [
@@ -115,7 +115,9 @@ class Checkpoint:
             When how often to save is left out.
         """
         if self.every is None:
-            raise ArgumentError("how often to save is not known", remedy="give Checkpoint(every=...)")
+            raise ArgumentError(
+                "how often to save is not known", remedy=Remedy("give Checkpoint(every=...)", "give --checkpoint-every")
+            )
         return int(_segments(work, self.every))
 
 
@@ -128,12 +130,7 @@ def cost_of_failure(mtbf: Hours, restore: Hours, restart: Hours, exposed: tuple[
 
 
 def slowdown_exponential(
-    mtbf: Hours,
-    every: Hours,
-    save: Hours,
-    restore: Hours,
-    restart: Hours,
-    exposed: tuple[str, ...] = BOTH,
+    mtbf: Hours, every: Hours, save: Hours, restore: Hours, restart: Hours, exposed: tuple[str, ...] = BOTH
 ) -> FloatArray:
     """Expected hours for an hour of work, arrays of one shape; infinite beyond the largest float.
 
@@ -152,7 +149,12 @@ def slowdown_exponential(
 
 
 def best_interval(
-    mtbf: Any, save: Any, restore: Any = 0.0, restart: Any = 0.0, *, exposed: tuple[str, ...] = BOTH
+    mtbf: Durations,
+    save: Durations,
+    restore: Durations = 0.0,
+    restart: Durations = 0.0,
+    *,
+    exposed: tuple[str, ...] = BOTH,
 ) -> FloatArray:
     """Hours of work between two saves that minimise the expected time; exact, by Lambert's W.
 
@@ -211,10 +213,10 @@ def expected_exponential(
     costs = (restore, restart, exposed)
     with np.errstate(invalid="ignore", over="ignore"):
         count = _segments(work, every) - 1.0
-        whole = np.where(count > 0.0, count * every * slowdown_exponential(mtbf, every, save, *costs), 0.0)
+        full = np.where(count > 0.0, count * every * slowdown_exponential(mtbf, every, save, *costs), 0.0)
         rest = np.where(count > 0.0, work - count * every, work)
         last = rest * slowdown_exponential(mtbf, rest, save if last_save else 0.0, *costs)
-        return np.asarray(np.where(rest > 0.0, whole + last, 0.0))
+        return np.asarray(np.where(rest > 0.0, full + last, 0.0))
 
 
 def _segments(work: Hours, every: Hours) -> FloatArray:

@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.arguments import durations, share
-from relfit.arrays import FloatArray, Seed
-from relfit.errors import ArgumentError
+from relfit.arrays import Durations, FloatArray, Seed
+from relfit.errors import ArgumentError, Remedy
 from relfit.fitting import PooledFit
 from relfit.jobs._expected_time import (
     Attempts,
@@ -93,11 +93,13 @@ class Job:
         return law.time(self.work, sizes)
 
 
-def job_of(work: Any, speedup: Any, restart: Any, checkpoint: Checkpoint | None) -> Job:
+def job_of(work: Durations | Job | None, speedup: Any, restart: Durations, checkpoint: Checkpoint | None) -> Job:
     """The job that `work` is already, or that the arguments describe."""
     if isinstance(work, Job):
         if speedup is not None or checkpoint is not None or hours(restart) != 0.0:
-            raise ArgumentError("a job and settings of a job at once", remedy="put them into Job(...)")
+            raise ArgumentError(
+                "a job and settings of a job at once", remedy=Remedy("put them into Job(...)", "leave them out")
+            )
         return work
     return Job(work, speedup, restart, checkpoint)
 
@@ -166,7 +168,7 @@ class CompletionTime(Result):
     def _runs(self) -> FloatArray:
         return np.sort(simulated_times(*self.lives, self.length, self.job.checkpoint, self.job.restart, _RUNS))
 
-    def finish_probability(self, deadline: Any) -> FloatArray:
+    def finish_probability(self, deadline: Durations) -> FloatArray:
         """Probability to be done within `deadline`, hours or durations of any shape.
 
         Restarts from zero by the renewal equation; with checkpoints, the share of 10 000 simulated runs. The
@@ -223,10 +225,10 @@ class CompletionTime(Result):
 
 def completion_time(
     system: System,
-    work: Any = None,
+    work: Durations | Job | None = None,
     speedup: Any = None,
     *,
-    restart: Any = 0.0,
+    restart: Durations = 0.0,
     checkpoint: Checkpoint | None = None,
     size: int | None = None,
     convention: str = "exact",
@@ -260,7 +262,7 @@ def completion_time(
     after_failure : {"same", "as_new"}
         What further attempts meet: the same ages as the first, or all nodes as new.
     level : float, optional
-        Of limits from the uncertainty of the fitted parameters, as 0.95; the system must come from fits.
+        Of intervals from the uncertainty of the fitted parameters, as 0.95; the system must come from fits.
     n_draws : int
         Draws of the parameters for them.
     rng : int or Generator, optional
@@ -328,21 +330,18 @@ def completion_time(
 
 
 def check_names(convention: str, after_failure: str) -> None:
-    """Reject names that are not known, and pairs that do not go together.
-
-    Raises
-    ------
-    ArgumentError
-        For these.
-    """
-    for name, value, known in (
+    """Reject names that are not known, and pairs that do not go together."""
+    for name, value, names in (
         ("convention", convention, CONVENTIONS),
         ("after_failure", after_failure, AFTER_FAILURE),
     ):
-        if value not in known:
-            raise ArgumentError(f"{name}={value!r} is not known", remedy=f"use {' or '.join(map(repr, known))}")
+        if value not in names:
+            raise ArgumentError(f"{name}={value!r} is not known", remedy=f"use {' or '.join(map(repr, names))}")
     if convention == "paper" and after_failure != "same":
-        raise ArgumentError("the paper's convention knows only after_failure='same'", remedy="use convention='exact'")
+        raise ArgumentError(
+            "the paper's convention knows only nodes that go on as they were",
+            remedy=Remedy("use after_failure='same', or convention='exact'", "use --convention exact"),
+        )
 
 
 def expected_paper(

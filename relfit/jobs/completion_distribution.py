@@ -35,18 +35,10 @@ _RARE = 15.0  # cumulative hazard of an attempt beyond which successes come like
 
 @dataclass(frozen=True, eq=False)
 class RestartDistribution:
-    """Distribution of the completion time of a job of `length` hours that begins from zero after every failure.
+    """Distribution of the completion time of a job that begins from zero after every failure; hours."""
 
-    Attributes
-    ----------
-    first, later : TimeToFailure
-        What the first attempt meets, and what all others meet.
-    length, restart : float
-        Hours.
-    """
-
-    first: TimeToFailure
-    later: TimeToFailure
+    first: TimeToFailure  # what the first attempt meets
+    later: TimeToFailure  # and all others
     length: float
     restart: float
 
@@ -126,20 +118,20 @@ class RestartDistribution:
         near, outer, alive = self._masses(self._hazards[1])
         size = int(_REACH * (self._cells + self.restart / self._step)) + 2
         delay = self.restart / self._step
-        whole, part = math.floor(delay), delay - math.floor(delay)
+        cells, part = math.floor(delay), delay - math.floor(delay)
         blend = np.array([1.0 - part, part])
         kernel = np.convolve(near + outer, blend)
         failure = 1.0 - alive[-1]
         source = np.interp(np.arange(size) - delay, np.arange(alive.size), alive - alive[-1], left=failure)
         # of the cell that begins at s nothing has happened by s
-        early = np.convolve(near, blend)[: size - whole]
-        source[whole : whole + early.size] -= failure * early
-        tail = _renewal(source, kernel, whole)
+        early = np.convolve(near, blend)[: size - cells]
+        source[cells : cells + early.size] -= failure * early
+        tail = _renewal(source, kernel, cells)
         near, outer, alive = self._masses(self._hazards[0])
         more = scipy.signal.fftconvolve(tail, near + outer)[:size]
         more[: near.size] -= failure * near
         places = np.minimum(np.arange(size), self._cells)
-        span = self._cells + whole
+        span = self._cells + cells
         last, before = tail[-1], tail[-1 - span]
         decay = math.log(before / last) / span if last > 1e-290 and before > last else 1.0
         return more - failure * (1.0 - alive[places]), failure, decay

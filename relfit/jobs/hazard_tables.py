@@ -29,18 +29,10 @@ _WEIGHTS = np.array([(-1.0) ** i * math.comb(_POINTS - 1, i) for i in range(_POI
 
 @dataclass(frozen=True, eq=False)
 class HazardTable:
-    """Cumulative hazards of K systems, interpolated to some nine digits.
+    """Cumulative hazards of K systems, interpolated to some nine digits."""
 
-    Attributes
-    ----------
-    first : float
-        Log of the first time of the grid.
-    log_hazard : ndarray, shape (K, M)
-        Logs of cumulative hazards on the grid.
-    """
-
-    first: float
-    log_hazard: FloatArray
+    first: float  # log of the first time of the grid
+    log_hazard: FloatArray  # on the grid, (K, M)
 
     def __call__(self, rows: IntArray, time: FloatArray) -> FloatArray:
         """Cumulative hazards (r, m) of the systems `rows` (r,) at times (r, m)."""
@@ -73,10 +65,7 @@ def table_of(hazard: Callable[[FloatArray], FloatArray], shortest: float, longes
 
 
 def table_by_size(system: System, order: IntArray, last: IntArray, shortest: float, longest: float) -> HazardTable:
-    """Of the nodes of an order up to each `last` one, all of them needed, for times between two, in hours.
-
-    A rack comes in with the first of its nodes; common causes are there for all.
-    """
+    """Of the nodes of an order up to each `last` one, all of them needed, for times between two, in hours."""
     first, times = _grid(shortest, longest)
     hazard = system.take(order).quantity_by_size("cumulative_hazard", times)
     with np.errstate(divide="ignore"):

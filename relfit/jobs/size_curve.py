@@ -26,10 +26,7 @@ _MOST_WITH_CHECKPOINTS = 200
 
 @dataclass(frozen=True, eq=False)
 class SizeCurve:
-    """By number of nodes, shape (m,): the fields of `BestSize` that have its names, and the cumulative hazard.
-
-    The log of the expected time is NaN where it was not computed.
-    """
+    """By number of nodes: the fields of `BestSize` that have its names (NaN where not computed), and the hazard."""
 
     lengths: FloatArray
     log_expected: FloatArray
@@ -62,17 +59,9 @@ class Judged:
         return int(looked[np.argmin(values)])
 
     def expected(self, system: System, order: IntArray, sizes: IntArray, every: FloatArray | None = None) -> SizeCurve:
-        """Expected times on the first nodes of an order.
+        """Expected times on the first nodes of an order, for each number of working nodes; spares are the next ones.
 
-        Parameters
-        ----------
-        system : System
-        order : ndarray of int
-            Positions of nodes.
-        sizes : ndarray of int, shape (m,)
-            Numbers of working nodes; the spares that the system tolerates are the next in the order.
-        every : ndarray, shape (m,), optional
-            Hours of work between two saves for each size; else as the job says, or the best.
+        `every` has the hours of work between two saves for each size; else they are as the job says, or the best.
         """
         job, plan = self.job, self.job.checkpoint
         lengths = job.time(sizes)
@@ -112,7 +101,7 @@ class Judged:
         return SizeCurve(once.lengths, log_expected, once.hazard, once.lost if lost is None else lost, every)
 
     def _saves(self, lengths: FloatArray, every: FloatArray | None) -> FloatArray:
-        """At most so many saves in a job, for how far hazards are tabulated."""
+        """At most this many saves in a job, for how far hazards are tabulated."""
         plan = self.job.checkpoint
         assert plan is not None
         return 1.0 + lengths / (np.minimum(plan.save, lengths) if every is None else every)

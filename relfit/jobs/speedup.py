@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.arguments import durations, positive, share
-from relfit.arrays import FloatArray
+from relfit.arrays import Durations, FloatArray
 from relfit.errors import ArgumentError, ReadError
 from relfit.units import hours
 
@@ -35,7 +35,7 @@ class Speedup(ABC):
     def speedup(self, sizes: npt.ArrayLike) -> FloatArray:
         """Speed-up on each number of nodes, shape of `sizes`."""
 
-    def time(self, work: Any, sizes: npt.ArrayLike) -> FloatArray:
+    def time(self, work: Durations | None, sizes: npt.ArrayLike) -> FloatArray:
         """Hours without failures on each number of nodes.
 
         Parameters
@@ -52,7 +52,7 @@ class Speedup(ABC):
         """
         return np.asarray(self.known_work(work) / self.speedup(sizes))
 
-    def known_work(self, work: Any) -> float:
+    def known_work(self, work: Durations | None) -> float:
         """Hours on one node: `work`, or what the table knows; errors as in `time`."""
         if work is not None:
             return float(durations("work", work, zero=False))
@@ -156,7 +156,7 @@ class MeasuredSpeedup(Speedup):
         object.__setattr__(self, "speedups", speedups[order])
 
     @classmethod
-    def of_times(cls, sizes: npt.ArrayLike, times: Any) -> MeasuredSpeedup:
+    def of_times(cls, sizes: npt.ArrayLike, times: Durations) -> MeasuredSpeedup:
         """From times without failures, hours or durations; the work is then known.
 
         Where no time on one node was measured, it is that of the smallest number of nodes times this number.
@@ -233,7 +233,7 @@ def read_speedup(path: str | Path) -> MeasuredSpeedup:
         raise ReadError(what, path=place, remedy="give a heading 'nodes,time' and a line for every size")
     names = [name.lower() for name in rows[0][1]]
     columns = [
-        next((i for i, name in enumerate(names) if name in known), None) for known in (_SIZES, _TIMES | _SPEEDUPS)
+        next((i for i, name in enumerate(names) if name in headings), None) for headings in (_SIZES, _TIMES | _SPEEDUPS)
     ]
     size, value = columns
     if size is None or value is None:

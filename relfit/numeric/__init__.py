@@ -1,1 +1,1 @@
-"""Compiled special functions and the handing out of groups to threads, below every statistical room."""
+"""Compiled special functions and the handing out of groups to threads, below every statistical package."""

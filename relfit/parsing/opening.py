@@ -11,7 +11,7 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -19,9 +19,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from relfit.errors import ArgumentError, ReadError
+from relfit.errors import ArgumentError, ReadError, Remedy
 
-__all__ = ["MAX_SIZE", "Content", "encoding_of", "members", "open_content", "size_in_bytes"]
+__all__ = ["MAX_SIZE", "Content", "encoding_of", "members", "open_content", "refuse_archive", "size_in_bytes"]
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -54,6 +54,11 @@ class Content:
         Name within a zip archive.
     max_size : int, optional
         Bytes that `data` may have; `MAX_SIZE`, and a thousand times the size on disk, when left out.
+
+    Attributes
+    ----------
+    frame : DataFrame or None
+        A table in memory, which has no bytes.
     """
 
     def __init__(
@@ -62,6 +67,7 @@ class Content:
         self.path = path if member is None else path / member
         self.place, self.member, self.max_size = path, member, max_size
         self._data, self._digest = data, ""
+        self.frame: Any = None
         self.compression: str | None = None
         self.head = b"" if data is None else data[:_HEAD]
 
@@ -177,7 +183,9 @@ class Content:
     def _too_large(self, size: int) -> ReadError:
         how = f"expands to more than {size / 1e9:.3g} GB" if self.compression else f"has more than {size / 1e9:.3g} GB"
         return ReadError(
-            f"the content {how}", path=self.path, remedy="raise the limit with max_size=... (--max-size 32GB)"
+            f"the content {how}",
+            path=self.path,
+            remedy=Remedy("raise the limit with max_size", "raise the limit with --max-size 32GB"),
         )
 
     def first_line(self, limit: int = _HEAD) -> str:
@@ -242,15 +250,20 @@ def open_content(path: str | Path) -> Content:
     ...     content.data, content.compression
     (b'node,start', 'gz')
     """
-    found = members(path)
-    if len(found) > 1:
-        names = ", ".join(str(content.member) for content in found[:4])
+    contents = members(path)
+    refuse_archive(contents)
+    return contents[0]
+
+
+def refuse_archive(contents: Sequence[Content]) -> None:
+    """An error where these are several files of one zip archive."""
+    if len(contents) > 1 and contents[0].member is not None and len({content.place for content in contents}) == 1:
+        names = ", ".join(str(content.member) for content in contents[:4])
         raise ReadError(
-            f"the zip archive holds {len(found)} files ({names}{', ...' if len(found) > 4 else ''})",
-            path=path,
+            f"the zip archive holds {len(contents)} files ({names}{', ...' if len(contents) > 4 else ''})",
+            path=contents[0].place,
             remedy="unpack it and read the file that is wanted",
         )
-    return found[0]
 
 
 def members(path: str | Path, *, max_size: int | None = None) -> list[Content]:

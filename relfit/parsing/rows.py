@@ -235,11 +235,11 @@ def category(values: pa.ChunkedArray) -> pd.Series:
     if not pa.types.is_dictionary(array.type):
         array = pc.dictionary_encode(as_text_array(array))
     codes = pc.fill_null(array.indices, -1).to_numpy(zero_copy_only=False)
-    texts = as_text_array(array.dictionary)
-    texts = pc.utf8_trim_whitespace(texts).to_numpy(zero_copy_only=False)
-    kinds = pd.Series(texts, dtype=object)
-    places, known = pd.factorize(kinds.where(kinds.notna() & (kinds != ""), None), sort=True)
-    return in_categories(np.append(places, -1), codes, pd.Index(known, dtype=object))
+    texts = pc.utf8_trim_whitespace(as_text_array(array.dictionary)).to_pylist()
+    kinds = sorted({text for text in texts if text})
+    place = {text: number for number, text in enumerate(kinds)}
+    places = np.array([*(place.get(text, -1) for text in texts), -1], dtype=np.int64)
+    return in_categories(places, codes, pd.Index(kinds, dtype=object))
 
 
 def in_categories(places: IntArray, codes: npt.NDArray[Any], kinds: pd.Index) -> pd.Series:

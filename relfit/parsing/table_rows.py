@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from relfit.errors import ReadError
+from relfit.errors import ReadError, Remedy
 from relfit.parsing.delimited import read_delimited
 from relfit.parsing.opening import MAX_SIZE, Content
 from relfit.parsing.rows import Rejections, TextTable, cell_text
@@ -23,7 +23,6 @@ from relfit.parsing.text_content import Text, as_text
 __all__ = ["rows_of", "rows_of_frame"]
 
 _BYTES_A_ROW = 100
-_PLACE = "a DataFrame"
 
 
 def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
@@ -40,6 +39,8 @@ def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
     ReadError
         When this is no table, it is damaged, or larger than the limit.
     """
+    if content.frame is not None:
+        return rows_of_frame(content.frame, content.path)
     if content.head.startswith(b"PAR1"):
         return _parquet(content)
     text = as_text(content)
@@ -70,11 +71,11 @@ def _check_rows(rows: int, size: int, content: Content) -> None:
         raise ReadError(
             f"the table has {rows:,} rows, too many for the limit of {limit / 1e9:.3g} GB",
             path=content.path,
-            remedy="raise it with max_size=... (--max-size 32GB)",
+            remedy=Remedy("raise it with max_size", "raise it with --max-size 32GB"),
         )
 
 
-def rows_of_frame(frame: pd.DataFrame, path: Path = Path(_PLACE)) -> TextTable:
+def rows_of_frame(frame: pd.DataFrame, path: Path) -> TextTable:
     """The rows of a DataFrame; an index with a name is a column."""
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()

@@ -8,10 +8,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 from relfit.arguments import durations, positive, whole
-from relfit.arrays import FloatArray, Seed
+from relfit.arrays import Durations, FloatArray, Seed
 from relfit.calibration import Parameters, draw_parameters
 from relfit.errors import ArgumentError
 from relfit.text import count, duration
@@ -21,34 +22,20 @@ __all__ = ["JobRate", "rate_of_job", "repairs_in_words", "until_all_are_up", "wa
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """Failures of nodes, racks, groups of nodes or the whole system; numbers, or arrays over draws.
+    """Failures of nodes, racks, groups of nodes or the whole system; numbers, or arrays over draws."""
 
-    Attributes
-    ----------
-    rate, repair : float or ndarray
-        Failures per hour of one of them, and hours until all that one hit is repaired.
-    met : callable
-        How many of their failures, at this rate, a job of so many nodes meets.
-    wide : bool
-        Not of a node or a rack: neither predicted nor borne by a copy.
-    repair_of_one : float or ndarray
-        Hours until one node that a failure hit is repaired.
-    beyond_one : callable
-        How far, from 0 to 1, a job of so many nodes waits for all that was hit rather than for one node.
-    """
+    rate: Any  # failures per hour of one of them
+    repair: Any  # hours until all that one hit is repaired
+    met: Callable[[FloatArray], FloatArray]  # how many of their failures, at this rate, a job of this many nodes meets
+    wide: bool = False  # not of a node or a rack: neither predicted nor borne by a copy
+    repair_of_one: Any = 0.0  # hours until one node that a failure hit is repaired
+    beyond_one: Callable[[FloatArray], FloatArray] = np.ones_like  # 0: it waits for one, 1: for all that was hit
 
-    rate: Any
-    repair: Any
-    met: Callable[[FloatArray], FloatArray]
-    wide: bool = False
-    repair_of_one: Any = 0.0
-    beyond_one: Callable[[FloatArray], FloatArray] = np.ones_like
-
-    def of(self, sizes: Any) -> FloatArray:
-        """Failures per hour that strike jobs on so many nodes, along a last axis."""
+    def of(self, sizes: npt.ArrayLike) -> FloatArray:
+        """Failures per hour that strike jobs on this many nodes, along a last axis."""
         return np.asarray(np.asarray(self.rate)[..., None] * self.met(np.asarray(sizes, dtype=np.float64)))
 
-    def repair_by(self, sizes: Any) -> FloatArray:
+    def repair_by(self, sizes: npt.ArrayLike) -> FloatArray:
         """Hours of a repair of what such jobs lose, along a last axis."""
         one, part = np.asarray(self.repair_of_one)[..., None], self.beyond_one(np.asarray(sizes, dtype=np.float64))
         return np.asarray(one + (np.asarray(self.repair)[..., None] - one) * part)
@@ -56,33 +43,16 @@ class Scope:
 
 @dataclass(frozen=True, eq=False)
 class JobRate:
-    """Failures and repairs of a job.
-
-    Attributes
-    ----------
-    scopes : tuple of Scope
-    nodes : int
-        Nodes of the job.
-    source : str
-        Where the rate comes from.
-    waits : str
-        In a sentence, whether the job waits for repairs.
-    like : str
-        How its nodes fail, after "that fail".
-    longer : callable or None
-        How many times a repair a job of so many nodes waits until all are up, where that was counted: without it,
-        failures come at random while others are repaired.
-    drawn : JobRate or None
-        Draws from the calibrated distribution; None where nothing is known of the uncertainty.
-    """
+    """Failures and repairs of a job."""
 
     scopes: tuple[Scope, ...]
     nodes: int
-    source: str = ""
-    waits: str = ""
-    drawn: JobRate | None = None
-    like: str = ""
+    source: str = ""  # where the rate comes from
+    waits: str = ""  # in a sentence, whether the job waits for repairs
+    drawn: JobRate | None = None  # draws of uncertain parameters
+    like: str = ""  # how its nodes fail, after "that fail"
     longer: Callable[[FloatArray], FloatArray] | None = None
+    """How many times a repair a job of this many nodes waits until all are up, where that was counted."""
 
     @property
     def premise(self) -> str:
@@ -94,23 +64,23 @@ class JobRate:
         """The nodes, and how they fail."""
         return f"{count(self.nodes, 'node')} that fail{'s' if self.nodes == 1 else ''} {self.like}"
 
-    def _total(self, sizes: Any, wide: bool | None = None, repair: bool = False) -> FloatArray:
-        """Failures per hour, or hours of repair per hour, of jobs on so many nodes, along a last axis."""
+    def _total(self, sizes: npt.ArrayLike, wide: bool | None = None, repair: bool = False) -> FloatArray:
+        """Failures per hour, or hours of repair per hour, of jobs on this many nodes, along a last axis."""
         total = np.zeros(np.shape(sizes))
         for scope in self.scopes:
             if wide is None or scope.wide == wide:
                 total = total + scope.of(sizes) * (scope.repair_by(sizes) if repair else 1.0)
         return total
 
-    def mtbf_of(self, sizes: Any) -> Any:
-        """Mean hours between the failures of jobs on so many nodes, along a last axis."""
+    def mtbf_of(self, sizes: npt.ArrayLike) -> Any:
+        """Mean hours between the failures of jobs on this many nodes, along a last axis."""
         return 1.0 / self._total(sizes)
 
-    def own_share(self, sizes: Any) -> Any:
+    def own_share(self, sizes: npt.ArrayLike) -> Any:
         """Share of the failures of such jobs that are of a node or a rack, along a last axis."""
         return self._total(sizes, wide=False) / self._total(sizes)
 
-    def repair_of(self, sizes: Any) -> Any:
+    def repair_of(self, sizes: npt.ArrayLike) -> Any:
         """Mean hours of a repair of what such jobs lose, along a last axis."""
         return self._total(sizes, repair=True) / self._total(sizes)
 
@@ -130,7 +100,7 @@ class JobRate:
         """Failures per hour of groups of nodes and of whole systems that strike the job."""
         return self._total(np.array([self.nodes]), wide=True)[..., 0]
 
-    def wait_of(self, sizes: Any) -> Any:
+    def wait_of(self, sizes: npt.ArrayLike) -> Any:
         """Mean hours until all nodes of such jobs are up again after a failure, along a last axis."""
         if self.longer is None:
             return until_all_are_up(self.mtbf_of(sizes), self.repair_of(sizes))
@@ -154,40 +124,20 @@ class JobRate:
 
 def rate_of_job(
     source: Any,
-    nodes: Any = None,
+    nodes: int | None = None,
     *,
-    repair: Any = None,
-    events: Any = None,
+    repair: Durations | None = None,
+    events: float | None = None,
     n_draws: int = 2000,
     rng: Seed = 0,
 ) -> JobRate:
-    """Failures of a job, and the repairs that it waits for.
+    """Failures of a job of `nodes`, and the repairs that it waits for, by a node's mean time or calibrated parameters.
 
-    Failures of a system hit any job of it. A job takes whole racks, one after the other; an incident of a rack, or of a
+    Failures of a system hit any job of it. A job takes whole racks, in turn; an incident of a rack, or of a
     group of nodes, hits it as far as ``fleet.rack_share`` and ``fleet.group_share`` say (all of them when left out),
     or, of a group, as ``fleet.group_hits`` has counted. It waits until those of its nodes that were hit are back: one
     takes ``mttr.rack_node``, all that an incident hit ``mttr.rack``; between them by how many of them are the job's.
-
-    Parameters
-    ----------
-    source : duration or Parameters
-        Mean time between the failures of one node, or calibrated parameters: ``mtbf.node`` (else ``mtbf.outage``), a
-        node's share of ``mtbf.rack``, ``mtbf.group`` and ``mtbf.system``, each with its ``mttr`` (else ``mttr.mean``).
-    nodes : int, optional
-        Nodes of the job: 1 for a mean time, all of the fleet for parameters that know it.
-    repair : duration, optional
-        Mean time to repair that the job waits for, instead of what the parameters say; 0 where spares take over.
-    events : float, optional
-        Failures behind a mean time: its uncertainty then is that of a count, as in
-        `relfit.calibration.Draws`.
-    n_draws : int
-        Draws of an uncertain rate.
-    rng : int or Generator, optional
-
-    Raises
-    ------
-    ArgumentError
-        When no mean time is known, or values cannot be.
+    `repair` stands in for these times. `events` failures behind a mean time make it as uncertain as a count is.
 
     Examples
     --------
@@ -212,20 +162,15 @@ def rate_of_job(
     basis = f"mean time between failures of a node {float(mtbf):g} h"
     basis += f", from {float(events):g} failures" if events is not None else ""
     like = f"every {duration(float(mtbf))}{' each' if size > 1 else ''}"
-    found = JobRate((Scope(1.0 / float(mtbf), own, _all),), size, basis, drawn=drawn, like=like)
-    return replace(found, waits=wait_for_repair(repair, wait=float(found.wait))[1])
+    rate = JobRate((Scope(1.0 / float(mtbf), own, _all),), size, basis, drawn=drawn, like=like)
+    return replace(rate, waits=wait_for_repair(repair, wait=float(rate.wait))[1])
 
 
-def until_all_are_up(mtbf: Any, repair: Any) -> FloatArray:
+def until_all_are_up(mtbf: Durations, repair: Durations) -> FloatArray:
     """Mean hours from a failure until all nodes of a job are up again.
 
     Nodes go on failing while others are repaired: the busy period of a queue with any number of servers, whatever the
     distribution of repairs (Takacs 1962).
-
-    Parameters
-    ----------
-    mtbf, repair : array_like
-        Mean hours between failures of the job, and of a repair.
 
     Examples
     --------
@@ -238,46 +183,32 @@ def until_all_are_up(mtbf: Any, repair: Any) -> FloatArray:
 
 
 def repairs_in_words(wait: float) -> str:
-    """Whether a job waits for repairs, as part of a sentence.
-
-    Examples
-    --------
-    >>> repairs_in_words(2.5), repairs_in_words(0.0)
-    ('no spares, 2.5 hours of repair waited for', 'no repair waited for')
-    """
+    """Whether a job waits for repairs, as part of a sentence."""
     return f"no spares, {duration(wait)} of repair waited for" if wait > 0.0 else "no repair waited for"
 
 
 def wait_for_repair(
-    repair: Any, known: float | None = None, names: str = "", *, wait: float | None = None
+    repair: Durations | None, mttr: float | None = None, names: str = "", *, wait: float | None = None
 ) -> tuple[float, str]:
-    """Hours that a repair takes, as asked or as known, and in a sentence how long a job waits for it.
-
-    `wait` is the time until all nodes are up, where others fail during a repair.
-
-    Examples
-    --------
-    >>> wait_for_repair(None, 2.5, "mttr.mean")
-    (2.5, 'No spares: after each failure the job waits for the repair, 2.5 hours on average (mttr.mean).')
-    """
-    hours = known if repair is None else float(durations("repair", repair))
+    """Hours that a repair takes, and in a sentence how long a job waits for it: `wait` until all nodes are up."""
+    hours = mttr if repair is None else float(durations("repair", repair))
     if hours is None:
         return 0.0, "Times to repair are not known and left out: the job goes on at once, as with spares."
     if hours == 0.0:
         return 0.0, "Spares take over at once: no repair is waited for."
     basis = f" ({names})" if repair is None else ""
     text = f"No spares: after each failure the job waits for the repair, {duration(hours)} on average{basis}"
-    more = wait is not None and wait > 1.005 * hours
-    return (
-        hours,
-        f"{text}, and for what fails meanwhile: {duration(wait)}." if more and wait is not None else f"{text}.",
-    )
+    if wait is not None and wait > 1.005 * hours:
+        text += f", and for what fails meanwhile: {duration(wait)}"
+    return hours, f"{text}."
 
 
 # ---------------------------------------------------------------------- details
 
 
-def _of_parameters(parameters: Parameters, nodes: Any, repair: Any, n_draws: int, rng: Seed) -> JobRate:
+def _of_parameters(
+    parameters: Parameters, nodes: int | None, repair: Durations | None, n_draws: int, rng: Seed
+) -> JobRate:
     values = parameters.values()
     single = "node" if "mtbf.node" in values else "outage" if "mtbf.outage" in values else None
     fleet = parameters.fleet
@@ -292,7 +223,7 @@ def _of_parameters(parameters: Parameters, nodes: Any, repair: Any, n_draws: int
     wide = [name for name in ("group", "system") if by_scope and f"mtbf.{name}" in values]
     scopes = [single, *(["rack"] if by_scope and "mtbf.rack" in values and per_rack else []), *wide]
     mttr = {name: next((key for key in (f"mttr.{name}", "mttr.mean") if key in values), None) for name in scopes}
-    asked = None if repair is None else float(durations("repair", repair))
+    repair_hours = None if repair is None else float(durations("repair", repair))
     hits = fleet.group_hits
     met: dict[str, Callable[[FloatArray], FloatArray]] = {
         "rack": lambda n: np.maximum(1.0, n / per_rack) * _hit(fleet.rack_share, np.minimum(n, per_rack), per_rack),
@@ -312,26 +243,26 @@ def _of_parameters(parameters: Parameters, nodes: Any, repair: Any, n_draws: int
         return part
 
     def scope_of(of: Any, name: str, key: str | None) -> Scope:
-        repair = asked if asked is not None else 0.0 if key is None else of[key]
-        found = Scope(1.0 / of[f"mtbf.{name}"], repair, met.get(name, _all), name in wide)
-        if asked is None and f"mttr.{name}_node" in of and key == f"mttr.{name}" and all(places[name]):
-            return replace(found, repair_of_one=of[f"mttr.{name}_node"], beyond_one=beyond_one(name))
-        return found
+        repair = repair_hours if repair_hours is not None else 0.0 if key is None else of[key]
+        scope = Scope(1.0 / of[f"mtbf.{name}"], repair, met.get(name, _all), name in wide)
+        if repair_hours is None and f"mttr.{name}_node" in of and key == f"mttr.{name}" and all(places[name]):
+            return replace(scope, repair_of_one=of[f"mttr.{name}_node"], beyond_one=beyond_one(name))
+        return scope
 
     def scoped(of: Any) -> tuple[Scope, ...]:
         return tuple(scope_of(of, name, key) for name, key in mttr.items())
 
     means = JobRate(scoped(values), size)
-    if hits and asked is None and mttr.get("group"):
+    if hits and repair_hours is None and mttr.get("group"):
         means = replace(means, longer=partial(_longer, means, hits))
     drawn = None
-    used = [*(f"mtbf.{name}" for name in scopes), *(key for key in mttr.values() if key and asked is None)]
+    used = [*(f"mtbf.{name}" for name in scopes), *(key for key in mttr.values() if key and repair_hours is None)]
     if any(name not in parameters.unknown_uncertainty for name in used):
         draws = draw_parameters(parameters, int(whole("n_draws", n_draws, 2)), rng)
         drawn = JobRate(scoped(draws), size, longer=means.longer)
     keys = list(dict.fromkeys(key for key in mttr.values() if key))
-    known = float(means.repair) if keys else None
-    waits = wait_for_repair(repair, known, ", ".join(keys), wait=float(means.wait))[1]
+    mean_repair = float(means.repair) if keys else None
+    waits = wait_for_repair(repair, mean_repair, ", ".join(keys), wait=float(means.wait))[1]
     names = ", ".join(f"mtbf.{name}" for name in scopes)
     basis = f"parameters ({names})" + (f" of {parameters.name}" if parameters.name else "")
     named = parameters.name or "the fleet of the parameters"
@@ -346,8 +277,8 @@ def _all(nodes: FloatArray) -> FloatArray:
 
 def _counted(hits: list[tuple[int, float, float]], nodes: FloatArray, column: int) -> FloatArray:
     """Share for jobs of some nodes, between sizes for which it was counted on log scales."""
-    known = np.array([(row[0], row[column]) for row in hits if row[column] > 0.0])
-    return np.asarray(np.exp(np.interp(np.log(nodes), *np.log(known).T)))
+    points = np.array([(row[0], row[column]) for row in hits if row[column] > 0.0])
+    return np.asarray(np.exp(np.interp(np.log(nodes), *np.log(points).T)))
 
 
 def _longer(means: JobRate, hits: list[tuple[int, float, float]], nodes: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +37,7 @@ _MATTERS = {
 class Plan(Result, kw_only=True):
     """Base of plans.
 
-    A plan is a dataclass with fields of its own, a `headline`, and where there is more to say `remarks`. Its table is
-    the field that `_table` names.
+    A plan is a dataclass with fields of its own, a `headline`, where there is more to say `remarks`, and a `_frame`.
 
     Attributes
     ----------
@@ -47,7 +46,7 @@ class Plan(Result, kw_only=True):
     source : str
         Where the failure rate comes from.
     level : float
-        Of all limits.
+        Of all intervals.
     n_draws : int
         Draws of the parameters behind the limits; 0 where nothing is known of their uncertainty.
     assumptions : tuple of str
@@ -62,8 +61,6 @@ class Plan(Result, kw_only=True):
     n_draws: int = 0
     assumptions: tuple[str, ...] = ()
     premise: str = ""
-
-    _table: ClassVar[str] = "alternatives"
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -80,44 +77,16 @@ class Plan(Result, kw_only=True):
         """The table as a screen shows it."""
         return self.to_frame()
 
-    def to_frame(self) -> pd.DataFrame:
-        """The table of alternatives, one row each."""
-        table: pd.DataFrame = getattr(self, self._table)
-        return table
-
 
 def contradictions(source: Any, kind: str) -> tuple[str, ...]:
-    """What a log says against a plan, and what follows: only what matters for a plan of this kind.
-
-    Parameters
-    ----------
-    source : Parameters
-        Anything else says nothing.
-    kind : {"checkpoint", "migration", "replication"}
-
-    Examples
-    --------
-    >>> from relfit.calibration.schema import Check
-    >>> from relfit import Parameters
-    >>> checks = [Check(name="trend", concern=True, finding="The rate rises."), Check(name="dependence.cycles",
-    ...           concern=True, finding="There is a daily cycle.")]
-    >>> contradictions(Parameters(mtbf="2000h", checks=checks), "checkpoint")
-    ('The rate rises. The plan takes the rate as steady: look at the last period alone.',)
-    """
+    """What a log says against a plan, and what follows: only what matters for a plan of this kind."""
     matters = _MATTERS[kind]
     checks = getattr(source, "checks", ())
     return tuple(f"{c.finding} {matters[c.name]}" for c in checks if c.concern and c.name in matters)
 
 
-def limits(drawn: npt.ArrayLike | None, level: float, *, whole: bool = False) -> tuple[float, float]:
-    """Central limits of a quantity over draws of the parameters; NaN without draws.
-
-    Parameters
-    ----------
-    drawn : array_like, shape (n_draws,), or None
-    level : float
-    whole : bool
-        The quantity is a whole number: its limits are values that were drawn.
+def limits(drawn: npt.ArrayLike | None, level: float, *, integer: bool = False) -> tuple[float, float]:
+    """Central limits of a quantity over draws of the parameters; NaN without draws; `integer`: values that were drawn.
 
     Examples
     --------
@@ -127,5 +96,5 @@ def limits(drawn: npt.ArrayLike | None, level: float, *, whole: bool = False) ->
     if drawn is None or np.size(drawn) == 0:
         return float("nan"), float("nan")
     ends = (0.5 - 0.5 * level, 0.5 + 0.5 * level)
-    low, high = np.quantile(np.asarray(drawn), ends, method="inverted_cdf" if whole else "linear")
+    low, high = np.quantile(np.asarray(drawn), ends, method="inverted_cdf" if integer else "linear")
     return float(low), float(high)

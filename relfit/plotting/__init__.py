@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = front(
         "backtest_figures": "backtest",
         "batch_figures": "batch_states gantt",
         "burst_figures": "bursts",
+        "campaign_figures": "campaign_map campaign_tornado costs_of_ownership response_curve sobol_indices",
         "change_point_figures": "change_points",
         "checkpoint_figures": "waste_over_interval",
         "event_figures": "causes events_over_time",

@@ -22,6 +22,7 @@ from relfit.numeric.ordering import alike
 from relfit.outages import Outages, node_values, outages_of, system_outages_of
 from relfit.recurrence.availability_results import Availability, AvailabilityOverTime
 from relfit.screening.tallies import calendar_bins
+from relfit.tables import made_once
 from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ __all__ = ["availability", "availability_over_time"]
 _ENOUGH = 5  # periods of one node from which their spread is taken; with fewer they count as exponential
 
 
+@made_once
 def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -> Availability:
     """Operational availability of every node, system or value of a column of the population.
 
@@ -41,9 +43,9 @@ def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -
     per : str
         ``"node"``, ``"system"`` or a column of the population.
     level : float
-        Level of the limits: from the spread over the nodes of a group (Student's t on the logit of the ratio), or for a
-        group of one node from the spread of its periods up and down, which count as independent; the same of the
-        outages of whole systems, which all nodes share.
+        Level of the confidence intervals: from the spread over the nodes of a group (Student's t on the logit of the
+        ratio), or for a group of one node from the spread of its periods up and down, which count as independent; the
+        same of the outages of whole systems, which all nodes share.
 
     Returns
     -------
@@ -80,12 +82,12 @@ def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -
     def by_node(values: npt.ArrayLike) -> IntArray:
         return per_group(values, down.node, down.entered.size).astype(np.int64)
 
-    own, common, whole = down.lost(down.left)
+    own, common, watched = down.lost(down.left)
     number, begun, unended = down.of_system
-    operational, low, high = _limits(own, common, whole, down, number, level, _spread_of_one(down))
-    node_hours, down_hours = by_group(whole), by_group(own + common)
+    operational, low, high = _limits(own, common, watched, down, number, level, _spread_of_one(down))
+    node_hours, down_hours = by_group(watched), by_group(own + common)
     unknown, outages = by_group(by_node(~down.known) + unended), by_group(by_node(np.ones(down.node.size)) + number)
-    nodes = by_group(np.ones(whole.size)).astype(np.int64)
+    nodes = by_group(np.ones(watched.size)).astype(np.int64)
     status = np.full(size, "ok", dtype=object)
     status[(nodes == 1) & (outages == 1)] = "one_outage"
     status[down_hours == 0.0] = "never_down"
@@ -102,6 +104,7 @@ def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -
     )  # fmt: skip
 
 
+@made_once
 def availability_over_time(
     log: FailureLog, per: str = "system", unit: str | None = None, *, level: float = 0.95
 ) -> AvailabilityOverTime:
@@ -115,7 +118,7 @@ def availability_over_time(
     unit : str, optional
         ``"hour"`` to ``"year"``; by the length of the observation when left out.
     level : float
-        Level of the limits, from the spread over the nodes.
+        Level of the confidence intervals, from the spread over the nodes.
 
     Raises
     ------
@@ -233,8 +236,8 @@ class _DownTimes:
         """Outages of its whole system while each node was watched, those that began then, those of unknown end."""
         outages = self.system.outages
 
-        def among(chosen: BoolArray, since: IntArray) -> IntArray:
-            before = np.concatenate([[0], np.cumsum(chosen)])
+        def among(which: BoolArray, since: IntArray) -> IntArray:
+            before = np.concatenate([[0], np.cumsum(which)])
             last, first = (self.system.place(self.member, at) for at in (self.left, since - 1))
             return np.asarray(before[last] - before[first], dtype=np.int64)
 
@@ -245,7 +248,7 @@ class _DownTimes:
 def _down_times(log: FailureLog, per: str) -> _DownTimes:
     if log.lifetimes is not None and log.events.empty:
         raise DataError("this log holds durations and no outages, so there is no availability")
-    outages, whole = outages_of(log), system_outages_of(log)
+    outages, of_systems = outages_of(log), system_outages_of(log)
     nodes, code = outages.groups, outages.code
     if per == "node":
         group, groups = np.arange(len(nodes)), nodes
@@ -260,17 +263,17 @@ def _down_times(log: FailureLog, per: str) -> _DownTimes:
     entered, left = outages.entered, np.maximum(outages.left, outages.entered)
     start = np.clip(outages.start, entered[code], left[code])
     end = np.clip(outages.end, start, left[code])
-    others = int(np.isin(outages.without_group, whole.without_group).sum())
+    others = int(np.isin(outages.without_group, of_systems.without_group).sum())
     reasons = {
-        "outages of whole systems count for every node that was watched then": whole.code.size,
+        "outages of whole systems count for every node that was watched then": of_systems.code.size,
         "outages of a wider scope than a node name none and are in no group": others,
         f"nodes without a value of {per} are in no group": int((group < 0).sum()),
     }
-    notes = (*(f"{number:,} {reason}" for reason, number in reasons.items() if number), *whole.notes)
-    member = whole.groups.get_indexer(nodes.get_level_values(0)).astype(np.int64)
+    notes = (*(f"{number:,} {reason}" for reason, number in reasons.items() if number), *of_systems.notes)
+    member = of_systems.groups.get_indexer(nodes.get_level_values(0)).astype(np.int64)
     return _DownTimes(
         code, start, end, outages.end_known, outages.failures, entered, left, group.astype(np.int64), groups,
-        _SystemClock(whole), member, notes,
+        _SystemClock(of_systems), member, notes,
     )  # fmt: skip
 
 
@@ -285,21 +288,17 @@ def _spread_of_one(down: _DownTimes) -> FloatArray:
 
 
 def _limits(
-    own: FloatArray, common: FloatArray, whole: FloatArray, down: _DownTimes, number: IntArray, level: float,
+    own: FloatArray, common: FloatArray, watched: FloatArray, down: _DownTimes, number: IntArray, level: float,
     of_one: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
-    """Share of time up of each group and its limits, on the logit scale.
-
-    The time that nodes were down alone scatters as it does over the nodes, or over one node's own periods (`of_one`);
-    the time that they were down together as the `number` of outages of their whole system does.
-    """
+    """Share of time up of each group and its limits, on the logit scale, by scatter over nodes (`of_one`: periods)."""
     size, member = len(down.groups), down.group >= 0
-    code, own, common, whole = down.group[member], own[member], common[member], whole[member]
-    nodes, hours = per_group(whole > 0.0, code, size), per_group(whole, code, size)
+    code, own, common, watched = down.group[member], own[member], common[member], watched[member]
+    nodes, hours = per_group(watched > 0.0, code, size), per_group(watched, code, size)
     with np.errstate(all="ignore"):
         alone, together = (np.where(hours > 0.0, per_group(x, code, size) / hours, np.nan) for x in (own, common))
         share = alone + together
-        away = per_group(np.nan_to_num(own - alone[code] * whole) ** 2, code, size)
+        away = per_group(np.nan_to_num(own - alone[code] * watched) ** 2, code, size)
         variance, free = away * nodes / (nodes - 1.0) / hours**2, nodes - 1.0
         single = nodes == 1
         if of_one is not None:

@@ -1,13 +1,12 @@
-"""The mean cumulative function of groups of repairable systems, with robust limits.
+"""The mean cumulative function of groups of repairable systems, with robust confidence intervals.
 
 Nelson 1988 and 2003, Lawless and Nadeau 1995; Meeker and Escobar 1998, chapter 16.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 from relfit.arrays import FloatArray, IntArray
@@ -66,7 +65,9 @@ class MeanCumulative(StepCurves):
         )
 
 
-def mean_cumulative(histories: EventHistories, by: Any = "all", *, level: float = 0.95) -> MeanCumulative:
+def mean_cumulative(
+    histories: EventHistories, by: str | npt.ArrayLike = "all", *, level: float = 0.95
+) -> MeanCumulative:
     """Mean number of events per system up to each age, for every group of systems.
 
     Parameters
@@ -75,10 +76,10 @@ def mean_cumulative(histories: EventHistories, by: Any = "all", *, level: float 
     by : "all", "each", a key of the histories, or array_like of labels
         Which systems make a group; see `relfit.recurrence.grouping`.
     level : float
-        Level of the pointwise limits, on the log scale by Student's t with the robust variance (Nelson; Lawless and
-        Nadeau) times n/(n - 1) of n systems: it takes the systems as independent and nothing else. Incidents that
-        systems share (``histories.incident``) add the covariance of Poisson incidents. Where all systems had as many
-        events the variance is that of Poisson events.
+        Level of the pointwise confidence intervals, on the log scale by Student's t with the robust variance (Nelson;
+        Lawless and Nadeau) times n/(n - 1) of n systems: it takes the systems as independent and nothing else.
+        Incidents that systems share (``histories.incident``) add the covariance of Poisson incidents. Where all systems
+        had as many events the variance is that of Poisson events.
 
     Returns
     -------
@@ -104,8 +105,8 @@ def mean_cumulative(histories: EventHistories, by: Any = "all", *, level: float 
     size = len(groups)
     history = histories.codes()
     owner = codes[history]
-    order = np.lexsort((histories.times, owner))
-    times, owner, history = histories.times[order], owner[order], history[order]
+    rows = np.lexsort((histories.times, owner))
+    times, owner, history = histories.times[rows], owner[rows], history[rows]
     new = np.ones(times.size, dtype=np.bool_)
     new[1:] = (times[1:] != times[:-1]) | (owner[1:] != owner[:-1])
     starts = np.flatnonzero(new)
@@ -113,25 +114,22 @@ def mean_cumulative(histories: EventHistories, by: Any = "all", *, level: float 
     events = np.append(starts, times.size).astype(np.int64)
     sizes = np.bincount(codes, minlength=size).astype(np.int64)
     systems = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    by_begin, by_end = np.lexsort((histories.begin, codes)), np.lexsort((histories.end, codes))
-    at_risk = np.zeros(starts.size, dtype=np.int64)
-    mean, variance = np.zeros(starts.size), np.zeros(starts.size)
-
-    def work(first: int, last: int) -> None:
-        _steps(
-            offsets, times[starts], events, history, systems, by_begin, by_end, histories.begin, histories.end,
-            at_risk, mean, variance, np.zeros((2, histories.n_histories)), first, last,
-        )  # fmt: skip
-
-    over_groups(offsets, work)
+    watched = np.stack([histories.begin, histories.end])
+    order = np.stack([np.lexsort((ends, codes)) for ends in watched])
+    out = np.zeros((3, starts.size))
+    over_groups(
+        offsets, lambda a, b: _steps(offsets, times[starts], events, history, systems, order, watched, out, a, b)
+    )
+    at_risk, mean, variance = out[0].astype(np.int64), out[1], out[2]
     steps = np.diff(offsets)
     copies = np.repeat(sizes, steps).astype(np.float64)
     if histories.incident is not None:
-        variance += _shared(offsets, owner, histories.incident[order], at_risk, starts) * (copies - 1.0) / copies
+        variance += _shared(offsets, owner, histories.incident[rows], at_risk, starts) * (copies - 1.0) / copies
     alone = copies < 2
     with np.errstate(divide="ignore", invalid="ignore"):
         # residuals about a mean of n copies are too small by (n - 1)/n; where all copies are alike they tell nothing
-        spread = np.where(variance > 1e-9 * mean**2, variance, _poisson(offsets, np.diff(events) / at_risk**2.0))
+        poisson = _summed(offsets, np.diff(events) / at_risk**2.0)  # the variance of Poisson events
+        spread = np.where(variance > 1e-9 * mean**2, variance, poisson)
         error = np.sqrt(spread * copies / (copies - 1.0))
         quantile = np.repeat(special.stdtrit(sizes - 1.0, 0.5 + 0.5 * level), steps)
         low, high = hazard_limits(mean, np.asarray(quantile * error, np.float64))
@@ -157,11 +155,6 @@ def _shared(offsets: IntArray, owner: IntArray, incident: IntArray, at_risk: Int
     return _summed(offsets, 2.0 * pairs / np.maximum(at_risk * (at_risk - 1.0), 1.0))
 
 
-def _poisson(offsets: IntArray, steps: FloatArray) -> FloatArray:
-    """Variance of the mean of Poisson events at every step: the sum of events over squared systems at risk."""
-    return _summed(offsets, steps)
-
-
 def _summed(offsets: IntArray, steps: FloatArray) -> FloatArray:
     """Running sums of the steps of each group."""
     total = np.cumsum(steps)
@@ -175,25 +168,20 @@ def _steps(
     times: np.ndarray,  # of the steps
     events: np.ndarray,  # where the events of each step begin
     event_history: np.ndarray,  # history of each event, sorted by group and time
-    systems: np.ndarray,  # where the histories of each group begin in the two orders below
-    by_begin: np.ndarray,
-    by_end: np.ndarray,
-    begin: np.ndarray,
-    end: np.ndarray,
-    at_risk: np.ndarray,
-    mean: np.ndarray,
-    variance: np.ndarray,
-    scratch: np.ndarray,  # (2, histories): weighted events of each history, and the drift as it came
+    systems: np.ndarray,  # where the histories of each group begin in `order`
+    order: np.ndarray,  # (2, histories): by group and beginning, by group and end
+    watched: np.ndarray,  # (2, histories): beginning and end
+    out: np.ndarray,  # (3, steps): systems at risk, mean, variance
     first: int,
     last: int,
 ) -> None:
     """Mean cumulative function at every step and its robust variance, for the groups first..last.
 
     The residual of a history is its weighted events less what the mean would have given it while it was watched. Sums
-    of the residuals and of their squares over those under observation are carried along, so that the work grows with
-    the events and not with events times histories.
+    of the residuals and of their squares are carried along, so that the work grows with the events.
     """
-    earned, base = scratch[0], scratch[1]
+    by_begin, by_end, begin, end = order[0], order[1], watched[0], watched[1]
+    earned, base = np.zeros(begin.size), np.zeros(begin.size)  # weighted events of each history, the drift as it came
     for group in range(first, last):
         coming, leaving = systems[group], systems[group]
         stop = systems[group + 1]
@@ -225,6 +213,4 @@ def _steps(
                 square += share * (2.0 * residual + share)
                 earned[history] += share
             total += share * count
-            at_risk[step] = risk
-            mean[step] = total
-            variance[step] = max(frozen + square, 0.0)
+            out[0, step], out[1, step], out[2, step] = risk, total, max(frozen + square, 0.0)

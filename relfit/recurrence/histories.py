@@ -335,7 +335,7 @@ def histories_of_log(log: FailureLog, per: str = "node", incidents: Incidents | 
     )
 
 
-def histories_of_incidents(log: FailureLog, found: Incidents) -> EventHistories:
+def histories_of_incidents(log: FailureLog, incidents: Incidents) -> EventHistories:
     """The incidents of every system, on a clock that runs by its node-hours.
 
     What hits a rack is one event, not one of each of its nodes: nodes that fail together are no copies of one another,
@@ -344,7 +344,7 @@ def histories_of_incidents(log: FailureLog, found: Incidents) -> EventHistories:
     Parameters
     ----------
     log : FailureLog
-    found : Incidents
+    incidents : Incidents
         Of `log`, see `relfit.screening.incidents`.
 
     Returns
@@ -359,10 +359,10 @@ def histories_of_incidents(log: FailureLog, found: Incidents) -> EventHistories:
     >>> histories_of_incidents(log, rf.incidents(log)).times.size < histories_of_log(log).times.size
     True
     """
-    watched, of_incident = watched_of(log), found.table["system"].astype(str).to_numpy()
-    of_node, starts = watched.groups.get_level_values(0).astype(str), nanoseconds(found.table["start"])
+    watched, of_incident = watched_of(log), incidents.table["system"].astype(str).to_numpy()
+    of_node, starts = watched.groups.get_level_values(0).astype(str), nanoseconds(incidents.table["start"])
     window = [np.array([at.as_unit("ns").value], dtype=np.int64) for at in (log.window.start, log.window.end)]
-    times, known, opening = [], [], []
+    times, since_start, opening = [], [], []
     end = np.zeros(len(log.systems))
     for i, name in enumerate(log.systems):
         mine = np.asarray(of_node == name)
@@ -370,41 +370,29 @@ def histories_of_incidents(log: FailureLog, found: Incidents) -> EventHistories:
         nodes = replace(watched, entered=entered, left=left)
         end[i] = (left.max() - entered.min()) / NANOSECONDS_PER_HOUR
         hours = nodes.hours_until(starts[of_incident == name]) / max(float(nodes.hours.sum()), 1e-300)
-        known.append(bool(mine.any() and watched.entered_known[mine].all()))
-        inside = (hours > 0.0) | known[-1]
+        since_start.append(bool(mine.any() and watched.entered_known[mine].all()))
+        inside = (hours > 0.0) | since_start[-1]
         times.append(np.clip(hours[inside], 0.0, 1.0) * end[i])
         opening.append(int((~inside).sum()))
     return EventHistories(
         np.concatenate([*times, np.zeros(0)]), np.cumsum([0, *map(len, times)]).astype(np.int64),
-        pd.Index(log.systems, name="system"), np.zeros_like(end), end, ~np.array(known, dtype=np.bool_),
+        pd.Index(log.systems, name="system"), np.zeros_like(end), end, ~np.array(since_start, dtype=np.bool_),
         np.array(opening, dtype=np.int64),
     )  # fmt: skip
 
 
 def label_text(label: Any) -> str:
-    """A group's label in a sentence.
-
-    Examples
-    --------
-    >>> label_text(("18", "0"))
-    '18/0'
-    """
+    """A group's label in a sentence: 18/0 for ``("18", "0")``."""
     return "/".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
 def unit_of(groups: pd.Index) -> str:
-    """What one history is, from the names of its label's levels: ``"node"``, ``"system"``, ``"rack"``.
-
-    Examples
-    --------
-    >>> unit_of(pd.MultiIndex.from_tuples([("18", "0")], names=["system", "node"])), unit_of(pd.RangeIndex(3))
-    ('node', 'system')
-    """
+    """What one history is, from the names of its label's levels: ``"node"``, ``"system"``, ``"rack"``."""
     name = groups.names[-1]
     return "system" if name is None else str(name)
 
 
-def grouping(histories: EventHistories, by: Any) -> tuple[IntArray, pd.Index]:
+def grouping(histories: EventHistories, by: str | npt.ArrayLike) -> tuple[IntArray, pd.Index]:
     """Which histories are copies of one another: a number for each, and the groups' labels.
 
     Parameters

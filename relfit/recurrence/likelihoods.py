@@ -1,21 +1,17 @@
 """Log-likelihoods of point processes for groups of copies, in the free coordinates in which they are maximised.
 
-Windows of observation that are alike within a group are joined, and events enter the Poisson processes through sums
-only, so that an evaluation costs as much as there are different windows.
+Events enter the Poisson processes through sums only, so that an evaluation costs as much as there are histories.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
-from relfit.numeric.batches import over_groups
-from relfit.numeric.compiled import njit
-from relfit.numeric.grouped import per_group
+from relfit.numeric.grouped import per_group, sums
 from relfit.recurrence.histories import EventHistories
 
 __all__ = ["Copies", "LogLinear", "PowerLaw", "Renewal", "differs"]
@@ -72,65 +68,34 @@ class Copies:
 
     def take(self, positions: IntArray) -> Copies:
         """Some of the groups."""
-        rows, offsets = _rows(self.offsets, positions)
-        return Copies(self.histories.take(rows), offsets)
-
-
-def _rows(offsets: IntArray, positions: IntArray) -> tuple[IntArray, IntArray]:
-    """Rows of the groups at these positions, and where each then begins."""
-    count = np.diff(offsets)[positions]
-    after = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
-    return np.repeat(offsets[positions] - after[:-1], count) + np.arange(after[-1]), after
-
-
-@dataclass(frozen=True)
-class _Windows:
-    """Different windows of each group, in units of its latest end, and how many histories have each."""
-
-    offsets: IntArray
-    begin: FloatArray
-    end: FloatArray
-    count: FloatArray
-
-    @classmethod
-    def of(cls, copies: Copies) -> _Windows:
-        codes, unit = copies.codes, copies.latest[copies.codes]
-        begin, end = copies.histories.begin / unit, copies.histories.end / unit
-        order = np.lexsort((end, begin, codes))
-        codes, begin, end = codes[order], begin[order], end[order]
-        new = np.ones(codes.size, dtype=np.bool_)
-        new[1:] = (codes[1:] != codes[:-1]) | (begin[1:] != begin[:-1]) | (end[1:] != end[:-1])
-        starts = np.flatnonzero(new)
-        offsets = np.searchsorted(codes[starts], np.arange(copies.n_groups + 1)).astype(np.int64)
-        return cls(offsets, begin[starts], end[starts], np.diff(np.append(starts, codes.size)).astype(np.float64))
-
-    @property
-    def owner(self) -> IntArray:
-        return np.repeat(np.arange(self.offsets.size - 1), np.diff(self.offsets))
-
-    def take(self, positions: IntArray) -> _Windows:
-        rows, offsets = _rows(self.offsets, positions)
-        return _Windows(offsets, self.begin[rows], self.end[rows], self.count[rows])
+        count = np.diff(self.offsets)[positions]
+        after = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+        rows = np.repeat(self.offsets[positions] - after[:-1], count) + np.arange(after[-1])
+        return Copies(self.histories.take(rows), after)
 
 
 class _Poisson:
-    """A Poisson process whose intensity depends on a mean and one further parameter."""
+    """A Poisson process of a mean and one further parameter, on a clock in units of the latest end."""
 
-    def __init__(self, windows: _Windows, events: FloatArray, total: FloatArray, latest: FloatArray) -> None:
-        self.windows = windows
-        self.events = events
-        self.total = total
-        self.latest = latest
-        self._owner = windows.owner
+    def __init__(self, copies: Copies) -> None:
+        self.copies, self.latest, self.events = copies, copies.latest, copies.events.astype(np.float64)
+        self._codes = copies.codes
+        ends = copies.histories.begin, copies.histories.end
+        self._begin, self._end = (values / self.latest[self._codes] for values in ends)
+        with np.errstate(divide="ignore"):
+            self.total = copies.per_group(self.term(copies.histories.times / self.latest[copies.event_codes]))
 
     @property
     def n_groups(self) -> int:
-        return self.events.size
+        return self.copies.n_groups
 
     def take(self, positions: IntArray) -> _Poisson:
-        return type(self)(
-            self.windows.take(positions), self.events[positions], self.total[positions], self.latest[positions]
-        )
+        return type(self)(self.copies.take(positions))
+
+    @staticmethod
+    def term(time: FloatArray) -> FloatArray:
+        """What of the time of an event enters `linear`."""
+        raise NotImplementedError
 
     @staticmethod
     def integral(second: FloatArray, begin: FloatArray, end: FloatArray) -> FloatArray:
@@ -144,8 +109,8 @@ class _Poisson:
 
     def exposure(self, second: FloatArray) -> FloatArray:
         """Expected events of each group in units of the mean, for `second` of shape (trials, groups)."""
-        part = self.windows.count * self.integral(second[:, self._owner], self.windows.begin, self.windows.end)
-        return np.add.reduceat(part, self.windows.offsets[:-1], axis=1)
+        part = self.integral(second[:, self._codes], self._begin, self._end)
+        return np.add.reduceat(part, self.copies.offsets[:-1], axis=1)
 
     def __call__(self, free: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):
@@ -167,13 +132,10 @@ class _Poisson:
 class PowerLaw(_Poisson):
     """Intensity ``m b s**(b - 1)`` with s the time in units of the latest end; free coordinates ``log m, log b``."""
 
-    @classmethod
-    def of(cls, copies: Copies) -> PowerLaw:
-        """From the histories of each group."""
-        with np.errstate(divide="ignore"):
-            log = np.log(copies.histories.times / copies.latest[copies.event_codes])
-        total = copies.per_group(log)
-        return cls(_Windows.of(copies), copies.events.astype(np.float64), total, copies.latest)
+    @staticmethod
+    def term(time: FloatArray) -> FloatArray:
+        """See the base."""
+        return np.log(time)
 
     @staticmethod
     def integral(second: FloatArray, begin: FloatArray, end: FloatArray) -> FloatArray:
@@ -197,11 +159,10 @@ class PowerLaw(_Poisson):
 class LogLinear(_Poisson):
     """Intensity ``m exp(g (s - 1/2))``; free coordinates ``log m, g``."""
 
-    @classmethod
-    def of(cls, copies: Copies) -> LogLinear:
-        """From the histories of each group."""
-        total = copies.per_group(copies.histories.times / copies.latest[copies.event_codes] - 0.5)
-        return cls(_Windows.of(copies), copies.events.astype(np.float64), total, copies.latest)
+    @staticmethod
+    def term(time: FloatArray) -> FloatArray:
+        """See the base."""
+        return time - 0.5
 
     @staticmethod
     def integral(second: FloatArray, begin: FloatArray, end: FloatArray) -> FloatArray:
@@ -229,27 +190,23 @@ class Renewal:
     """
 
     def __init__(self, copies: Copies) -> None:
-        self.copies = copies
-        histories = copies.histories
-        gaps = histories.gaps()
+        self.copies, histories, size = copies, copies.histories, copies.n_groups
+        gaps, codes, of_event = histories.gaps(), copies.codes, copies.event_codes
         vague = histories.left_open & (histories.opening == 0)
         has = histories.sizes > 0
         regular = np.ones(gaps.size, dtype=np.bool_)
         regular[histories.offsets[:-1][has & vague]] = False
         tail = histories.end - histories.last_event()
-        code = copies.codes
         silent = ~has & vague & (tail > 0.0)
         tails = (has | ~vague) & (tail > 0.0)
-        event_code = copies.event_codes
+        self.silent, self.silent_log = codes[silent], np.log(tail[silent])
         with np.errstate(divide="ignore"):
-            self.log = np.log(gaps)
-            self.tail_log = np.log(np.where(tails, tail, 0.0))
-            self.silent_log = np.log(tail[silent])
-        self.code = code
-        self.silent = code[silent]
-        self.count = np.bincount(event_code[regular], minlength=copies.n_groups).astype(np.float64)
-        self.open = np.bincount(event_code[~regular], minlength=copies.n_groups).astype(np.float64)
-        self.sum_log = np.bincount(event_code[regular], self.log[regular], minlength=copies.n_groups)
+            log = np.log(gaps)
+        # logs of gaps and of tails with the group of each, by group, and where each group begins
+        ends = np.concatenate([[0], np.cumsum(per_group(tails, codes, size))]).astype(np.int64)
+        self.times = (log, of_event, histories.offsets[copies.offsets]), (np.log(tail[tails]), codes[tails], ends)
+        self.count, self.open = (per_group(some, of_event, size) for some in (regular, ~regular))
+        self.sum_log = np.bincount(of_event[regular], log[regular], minlength=size)
 
     @property
     def n_groups(self) -> int:
@@ -263,28 +220,14 @@ class Renewal:
     def __call__(self, free: FloatArray) -> FloatArray:
         """Log-likelihood, shape (trials, groups)."""
         with np.errstate(all="ignore"):
-            shape, log_scale = np.ascontiguousarray(np.exp(free[..., 0])), np.ascontiguousarray(free[..., 1])
-            each = np.empty((free.shape[0], self.code.size))
-            over_groups(
-                self.copies.histories.offsets,
-                lambda a, b: _weibull_hazards(
-                    self.log, self.tail_log, self.copies.histories.offsets, self.code, shape, log_scale, each, a, b
-                ),
-            )
-            hazard = np.stack([np.bincount(self.code, row, minlength=self.n_groups) for row in each])
-            out = np.asarray(
-                self.count * (free[..., 0] - shape * log_scale)
-                + (shape - 1.0) * self.sum_log
-                - hazard
-                - self.open * (log_scale + special.gammaln(1.0 + 1.0 / shape)),
-                dtype=np.float64,
-            )
-            if self.silent.size:
-                for trial in range(free.shape[0]):
-                    k = shape[trial, self.silent]
-                    reached = np.exp(k * (self.silent_log - log_scale[trial, self.silent]))
-                    beyond = np.log(special.gammaincc(1.0 / k, reached))
-                    out[trial] += np.bincount(self.silent, beyond, minlength=self.n_groups)
+            shape, log_scale = np.exp(free[..., 0]), free[..., 1]
+            out = self.count * (free[..., 0] - shape * log_scale) + (shape - 1.0) * self.sum_log
+            out -= self.open * (log_scale + special.gammaln(1.0 + 1.0 / shape))
+            for log, code, offsets in self.times:
+                out -= sums(np.exp(shape[:, code] * (log - log_scale[:, code])), offsets)
+            k = shape[:, self.silent]
+            reached = np.exp(k * (self.silent_log - log_scale[:, self.silent]))
+            np.add.at(out.T, self.silent, np.log(special.gammaincc(1.0 / k, reached)).T)
         return np.where(np.isfinite(out), out, -np.inf)
 
     def first_guess(self) -> FloatArray:
@@ -301,25 +244,3 @@ def differs(copies: Copies) -> BoolArray:
     np.minimum.at(first, copies.event_codes, copies.histories.times)
     np.maximum.at(last, copies.event_codes, copies.histories.times)
     return np.asarray(last > first)
-
-
-@njit(cache=True, nogil=True)
-def _weibull_hazards(
-    log_gaps: np.ndarray,  # of the events
-    log_tails: np.ndarray,  # of the hours after the last event, a history; minus infinity where they do not count
-    offsets: np.ndarray,  # of the events, by history
-    group: np.ndarray,  # of each history
-    shape: np.ndarray,  # (trials, groups)
-    log_scale: np.ndarray,
-    out: np.ndarray,  # (trials, histories)
-    first: int,
-    last: int,
-) -> None:
-    """Sum of the cumulative Weibull hazards of the gaps and the tail, for the histories first..last and every trial."""
-    for trial in range(shape.shape[0]):
-        for history in range(first, last):
-            b, mu = shape[trial, group[history]], log_scale[trial, group[history]]
-            total = math.exp(b * (log_tails[history] - mu))
-            for event in range(offsets[history], offsets[history + 1]):
-                total += math.exp(b * (log_gaps[event] - mu))
-            out[trial, history] = total

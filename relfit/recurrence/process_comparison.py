@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -52,11 +52,11 @@ class ProcessComparison(Result):
     @property
     def headline(self) -> str:
         """What the comparison says for someone who wants to fit."""
-        known = [str(model) for model in self.best if model is not None]
-        if not known:
+        models = [str(model) for model in self.best if model is not None]
+        if not models:
             return "No process could be fitted."
         if len(self.groups) == 1:
-            best = known[0]
+            best = models[0]
             others = [m for i, m in enumerate(self.models) if m != best and self.delta[0, i] < 2.0]
             fine = f"; {', '.join(others)} do about as well" if others else ""
             advice = {
@@ -66,9 +66,9 @@ class ProcessComparison(Result):
             if others and best not in ("hpp", "renewal") and {"hpp", "renewal"} & set(others):
                 advice = "a lifetime distribution of the gaps may still do"
             return f"{_WORDS[best][0].upper()}{_WORDS[best][1:]} describes the failures best{fine}: {advice}."
-        counts = pd.Series(known).value_counts()
+        counts = pd.Series(models).value_counts()
         return (
-            f"Lowest AIC among {len(known)} groups: " + ", ".join(f"{m} in {int(c)}" for m, c in counts.items()) + "."
+            f"Lowest AIC among {len(models)} groups: " + ", ".join(f"{m} in {int(c)}" for m, c in counts.items()) + "."
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -82,13 +82,13 @@ class ProcessComparison(Result):
             frame["aic"], frame["delta"], frame["weight"] = self.aic[:, i], self.delta[:, i], self.weight[:, i]
             frame["best"] = self.best == model
             tables.append(frame)
-        whole = pd.concat(tables)
-        return whole.sort_index(kind="stable").reset_index(drop=True)
+        rows = pd.concat(tables)
+        return rows.sort_index(kind="stable").reset_index(drop=True)
 
 
 def compare_processes(
     histories: EventHistories,
-    by: Any = "each",
+    by: str | npt.ArrayLike = "each",
     models: tuple[str, ...] = ("hpp", "power_law", "log_linear", "renewal"),
     *,
     level: float = 0.95,
@@ -125,12 +125,12 @@ def compare_processes(
     fits = {model: fit_process(histories, model, by, level=level) for model in models}
     groups = fits[models[0]].groups
     aic = np.stack([fits[model].aic for model in models], axis=1)
-    known = np.isfinite(aic)
-    lowest = np.where(known, aic, np.inf).min(axis=1, keepdims=True)
-    delta = np.where(known, aic - np.where(np.isfinite(lowest), lowest, 0.0), np.nan)
-    weight = np.where(known, np.exp(-0.5 * np.nan_to_num(delta)), 0.0)
-    weight = np.where(known, weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300), np.nan)
+    fitted = np.isfinite(aic)
+    lowest = np.where(fitted, aic, np.inf).min(axis=1, keepdims=True)
+    delta = np.where(fitted, aic - np.where(np.isfinite(lowest), lowest, 0.0), np.nan)
+    weight = np.where(fitted, np.exp(-0.5 * np.nan_to_num(delta)), 0.0)
+    weight = np.where(fitted, weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300), np.nan)
     best = np.full(len(groups), None, dtype=object)
-    some = known.any(axis=1)
-    best[some] = np.array(models, dtype=object)[np.where(known, aic, np.inf)[some].argmin(axis=1)]
+    some = fitted.any(axis=1)
+    best[some] = np.array(models, dtype=object)[np.where(fitted, aic, np.inf)[some].argmin(axis=1)]
     return ProcessComparison(groups, tuple(models), fits, aic, delta, weight, best)

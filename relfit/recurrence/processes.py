@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -68,7 +67,7 @@ class ProcessFit(Result):
     level : float
     notes : tuple of str
     at_once : ndarray of float, shape (groups,)
-        Events of the incident that an event is part of, on average: so many weigh as one in limits and AIC.
+        Events of the incident that an event is part of, on average: this many weigh as one in limits and AIC.
     """
 
     model: str
@@ -161,7 +160,7 @@ class ProcessFit(Result):
 
 
 def fit_process(
-    histories: EventHistories, model: str = "power_law", by: Any = "each", *, level: float = 0.95
+    histories: EventHistories, model: str = "power_law", by: str | npt.ArrayLike = "each", *, level: float = 0.95
 ) -> ProcessFit:
     """Fit a process to every group of copies by maximum likelihood.
 
@@ -281,12 +280,12 @@ def _constant(copies: Copies, model: str, level: float) -> _Fitted:
     n = copies.events.astype(np.float64)
     hours = per_group(copies.histories.length, copies.codes, copies.n_groups)
     low, high = poisson_interval(copies.events, level)
-    found = hours > 0.0
+    watched = hours > 0.0
     with np.errstate(all="ignore"):
         rate = n / hours
         columns = [values[:, None] for values in (rate, np.sqrt(n) / hours, low / hours, high / hours)]
         estimates, errors, lows, highs = columns
-        return _Fitted(estimates, errors, lows, highs, n * (np.log(rate) - 1.0), found, ~found)
+        return _Fitted(estimates, errors, lows, highs, n * (np.log(rate) - 1.0), watched, ~watched)
 
 
 def _inverse_information(best: Maximum) -> FloatArray:
@@ -297,7 +296,7 @@ def _inverse_information(best: Maximum) -> FloatArray:
 
 def _poisson(copies: Copies, model: str, level: float) -> _Fitted:
     kind = PowerLaw if model == "power_law" else LogLinear
-    objective = kind.of(copies)
+    objective = kind(copies)
     best = maximise(objective, objective.first_guess())
     covariance = _inverse_information(best)
     unit, second = copies.latest, best.free[:, 1]
@@ -331,9 +330,9 @@ def _poisson(copies: Copies, model: str, level: float) -> _Fitted:
 def _alike(copies: Copies) -> tuple[BoolArray, FloatArray]:
     """Groups whose shape has an exact chi-square distribution, and its degrees of freedom."""
     histories, size = copies.histories, np.diff(copies.offsets)
-    whole = (histories.begin == 0.0) & (histories.end == copies.latest[copies.codes])
+    complete = (histories.begin == 0.0) & (histories.end == copies.latest[copies.codes])
     cut = (histories.sizes > 0) & (histories.last_event() == histories.end)
-    whole_count, last = (per_group(values, copies.codes, copies.n_groups) for values in (whole, cut))
+    whole_count, last = (per_group(values, copies.codes, copies.n_groups) for values in (complete, cut))
     exact = (whole_count == size) & ((last == 0) | (size == 1))
     return exact, 2.0 * np.maximum(copies.events - (last > 0), 1)
 

@@ -194,7 +194,9 @@ class TrendTests(Result):
         return frame
 
 
-def trend_tests(histories: EventHistories, by: Any = "each", *, tests: tuple[str, ...] = TESTS) -> TrendTests:
+def trend_tests(
+    histories: EventHistories, by: str | npt.ArrayLike = "each", *, tests: tuple[str, ...] = TESTS
+) -> TrendTests:
     """Test every system, or every group of systems, for a rate of failures that rises or falls.
 
     Parameters

@@ -7,13 +7,13 @@ the status of every group.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.independence.rank_nulls import inversions
 from relfit.numeric.batches import over_groups
 from relfit.numeric.compiled import njit
 from relfit.numeric.grouped import per_group
@@ -23,8 +23,8 @@ __all__ = ["LASTING_PARTS", "CountedEvents", "Gaps", "handbook", "laplace", "las
 
 _Outcome = tuple[FloatArray, FloatArray, IntArray, npt.NDArray[np.object_]]
 LASTING_PARTS = 12  # of a window, whose counts are held against a straight line
-_EXACT_UNIFORMS = 12  # up to so many events the sum of uniform times has its exact distribution
-_EXACT_PAIRS = 30  # up to so many gaps the number of rising pairs has its exact distribution
+_EXACT_UNIFORMS = 12  # up to this many events the sum of uniform times has its exact distribution
+_EXACT_PAIRS = 30  # up to this many gaps the number of rising pairs has its exact distribution
 
 
 def _standardised(total: FloatArray, variance: FloatArray, ok: BoolArray) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -51,17 +51,17 @@ class CountedEvents:
         cut = has & (last == histories.end)
         history = histories.codes()
         length = histories.length[history]
-        kept = length > 0.0
-        kept[histories.offsets[1:][cut] - 1] = False
+        counted = length > 0.0
+        counted[histories.offsets[1:][cut] - 1] = False
         group = codes[history]
         # all events of the group at one instant, and more than one of them
         first, final = np.full(size, np.inf), np.full(size, -np.inf)
         np.minimum.at(first, group, histories.times)
         np.maximum.at(final, group, histories.times)
         many = np.bincount(codes, histories.sizes, minlength=size) > 1
-        events = np.bincount(group[kept], minlength=size).astype(np.int64)
-        share = histories.since_begin()[kept] / length[kept]
-        return cls(events, group[kept], share, length[kept], cut, many & (first == final))
+        events = np.bincount(group[counted], minlength=size).astype(np.int64)
+        share = histories.since_begin()[counted] / length[counted]
+        return cls(events, group[counted], share, length[counted], cut, many & (first == final))
 
     def total(self, values: FloatArray) -> FloatArray:
         """Sum over the events of each group."""
@@ -112,18 +112,10 @@ def handbook(counted: CountedEvents, alone: BoolArray) -> _Outcome:
 def lasting(counted: CountedEvents) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Whether counts rise or fall from part to part of the window by more than they scatter about a straight line.
 
-    Events in bursts, or in good and bad weeks, come less evenly than those of a Poisson process: the line is held
-    against the scatter of the twelve parts, not against that of Poisson counts. What of it goes on from one part to the
-    next, as a season does, widens its error further, by the autocorrelation of what the line leaves (less its bias).
-
-    Returns
-    -------
-    statistic : ndarray, shape (groups,)
-        Student's t of the slope with ten degrees of freedom, positive where the rate rises.
-    p : ndarray
-        Two-sided. NaN, as the statistic, where there are no two parts with events.
-    dispersion : ndarray
-        Variance over mean of the numbers of events in the parts.
+    Student's t of the slope with ten degrees of freedom, its two-sided p, and variance over mean of the counts. Events
+    in bursts, or in good and bad weeks, come less evenly than those of a Poisson process: the line is held against the
+    scatter of the twelve parts, not against that of Poisson counts. What of it goes on from one part to the next, as a
+    season does, widens its error further, by the autocorrelation of what the line leaves (less its bias).
     """
     size, parts = counted.events.size, LASTING_PARTS
     cell = counted.group * parts + np.minimum((counted.share * parts).astype(np.int64), parts - 1)
@@ -155,11 +147,11 @@ class Gaps:
     def of(cls, histories: EventHistories, codes: IntArray, size: int) -> Gaps:
         """From histories in groups, without the first gaps whose beginning is not known."""
         gaps = histories.gaps()
-        kept = np.ones(gaps.size, dtype=np.bool_)
+        complete = np.ones(gaps.size, dtype=np.bool_)
         vague = (histories.sizes > 0) & histories.left_open & (histories.opening == 0)
-        kept[histories.offsets[:-1][vague]] = False
+        complete[histories.offsets[:-1][vague]] = False
         offsets = np.concatenate([[0], np.cumsum(histories.sizes - vague)]).astype(np.int64)
-        return cls(gaps[kept], offsets, codes, size)
+        return cls(gaps[complete], offsets, codes, size)
 
     @property
     def size(self) -> IntArray:
@@ -215,11 +207,7 @@ def lewis_robinson(gaps: Gaps, alone: BoolArray) -> _Outcome:
 
 
 def _correlation_p(z: FloatArray, m: FloatArray, square: FloatArray, fourth: FloatArray) -> FloatArray:
-    """Two-sided p-value of the correlation of m values with their numbers under exchange of the values.
-
-    The squared correlation is taken as a beta variate with its exact mean and second moment (Pitman 1937), which
-    depend on the kurtosis of the values, given by their sums of squares and of fourth powers about the mean.
-    """
+    """Two-sided p-value of the correlation of m values with their numbers by two moments (Pitman 1937)."""
     numbers, numbers_fourth = m * (m * m - 1.0) / 12.0, m * (m * m - 1.0) * (3.0 * m * m - 7.0) / 240.0
     excess = np.ones_like(m)
     with np.errstate(all="ignore"):
@@ -250,25 +238,9 @@ def mann(gaps: Gaps, alone: BoolArray) -> _Outcome:
         count = gaps.pooled(m)[exact].astype(np.int64)
         # number of falling pairs, from the end that has fewer
         fewer = np.round((count * (count - 1) // 2 - np.abs(total[exact])) / 2.0).astype(np.int64)
-        p[exact] = np.minimum(2.0 * _inversion_table()[count, fewer], 1.0)
+        below = {n: np.cumsum(inversions(n)) for n in np.unique(count).tolist()}
+        p[exact] = [min(2.0 * below[n][k], 1.0) for n, k in zip(count.tolist(), fewer.tolist(), strict=True)]
     return z, p, direction, status
-
-
-@lru_cache(maxsize=1)
-def _inversion_table() -> FloatArray:
-    """Probability of so many inversions or fewer (columns) in a random order of so many things (rows)."""
-    most = _EXACT_PAIRS * (_EXACT_PAIRS - 1) // 2
-    table = np.zeros((_EXACT_PAIRS + 1, most + 1))
-    row = np.zeros(most + 1)
-    row[0] = 1.0
-    table[:2] = 1.0
-    for n in range(2, _EXACT_PAIRS + 1):
-        sums = np.cumsum(row)
-        row = sums.copy()
-        row[n:] -= sums[:-n]
-        row /= n
-        table[n] = np.cumsum(row)
-    return table
 
 
 @njit(cache=True, nogil=True)

@@ -194,7 +194,7 @@ def _reject_without_failure(
         if rows.any() and not failed[rows].any():
             raise ArgumentError(
                 f"no failure among the {rows.sum()} {noun}s with {name}, so its coefficient has no finite estimate",
-                remedy="merge that level with another, or leave it out with log.where",
+                remedy="merge that level with another, or leave its rows out",
             )
 
 

@@ -15,13 +15,12 @@ from relfit.arguments import share
 from relfit.failurelog import FailureLog
 from relfit.families import CORE, family_named
 from relfit.reporting import detail_sections, fleet_sections, lifetime_report
-from relfit.reporting.components import FirstScreen, Picture, Section
+from relfit.reporting.components import FirstScreen, Section
 from relfit.reporting.drawing import drawn
-from relfit.reporting.first_screen import fleet_summary, picture
+from relfit.reporting.first_screen import fleet_summary
 from relfit.reporting.method_notes import methods
 from relfit.reporting.rendering import render, write_whole
-from relfit.reporting.report_data import ReportData, backtested
-from relfit.second_process import SecondProcess, later
+from relfit.reporting.report_data import ReportData
 from relfit.study import Study
 from relfit.text import count
 
@@ -69,7 +68,6 @@ def report(
     level: float = 0.95,
     title: str | None = None,
     progress: Callable[[str, float], None] | None = None,
-    second: SecondProcess | None = None,
 ) -> Path:
     """Write the report of a failure log: one self-contained HTML file, complete or absent.
 
@@ -91,8 +89,6 @@ def report(
         Head of the report.
     progress : callable, optional
         Called before each part of the page with what it is about, and the share of the parts that are done.
-    second : relfit.second_process.SecondProcess, optional
-        Draws the figures and answers some of the questions meanwhile; the page is the same.
 
     Returns
     -------
@@ -115,26 +111,12 @@ def report(
     """
     share("level", level, zero=False, one=False)
     names = tuple(family_named(name).name for name in (families if families is not None else CORE))
-    # what needs no period of the whole log is asked while that is looked for
     study = log if isinstance(log, Study) else Study(log, period, first=first, level=level)
-    log = study.log
-    early = None if second is None else later(second, backtested, Study(log, period, first=first, level=level))
-    data = ReportData(study, names)
-    parts: list[FirstScreen | Section | str] = []
-    pictures: dict[str, Callable[[], Picture]] = {}
-    if second is not None and early is not None:
-        pictures |= {figure.key: later(second, drawn, figure) for figure in picture(data)}
-        data.answer_with(second, early)
-    for part in _parts(data, progress if progress is not None else _silent):
-        parts.append(part)
-        for figure in part.figures if isinstance(part, FirstScreen | Section) else ():
-            if figure.key not in pictures:
-                pictures[figure.key] = later(second, drawn, figure)
+    log, data = study.log, ReportData(study, names)
+    parts = list(_parts(data, progress if progress is not None else _silent))
+    figures = [figure for part in parts if not isinstance(part, str) for figure in part.figures]
     sections = [part for part in parts if isinstance(part, Section)]
     sections += [detail_sections.data(data), methods(data)]
-    for section in sections:  # while the last figures are drawn
-        for table in (*section.tables, *section.details):
-            table.stored  # noqa: B018 - is worked out when first asked for
     missing = [part for part in parts if isinstance(part, str) and part]
     systems, window = log.systems, log.window
     name = f"System {systems[0]}" if len(systems) == 1 else count(len(systems), "system")
@@ -147,6 +129,6 @@ def report(
         sections=sections,
         left_out=f"Left out, since this log has no answer: {'; '.join(missing)}." if missing else "",
         version=__version__,
-        pictures={key: draw() for key, draw in pictures.items()},
+        pictures={figure.key: drawn(figure) for figure in figures},
     )
     return write_whole(Path(path), page)

@@ -47,11 +47,12 @@ def steady(m: ReportData) -> Section | str:
         verdict = f"{finding} ({points.stable_period.rates('incidents')}).{points.evidence}"
     elif m.firm("steady"):
         stable, number = points.stable_period, points.stable
-        change = points.periods[number - 1] if number else points.periods[1]
-        when = "just before" if number else "just after"
+        last = number == len(points.periods) - 1
+        change = points.periods[number - 1] if last else points.periods[-1]
+        when = "before that the rate was" if last else f"since {change.start:%Y-%m-%d} the rate is"
         verdict = (
-            f"No: {when} the period of {stable.start:%Y-%m-%d} to {stable.end:%Y-%m-%d} the rate was "
-            f"{change.times(stable)} its {stable.rates('incidents')}."
+            f"No: from {stable.start:%Y-%m-%d} to {stable.end:%Y-%m-%d} it was {stable.rates('incidents')}; {when} "
+            f"{change.times(stable)}{' that' if stable.rate > 0.0 else ''}."
         )
         if m.chosen.problem is not None:
             verdict += f" All of the log is used: {m.chosen.problem}."

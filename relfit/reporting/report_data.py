@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from scipy import special
 
 from relfit import recurrence, screening
 from relfit.backtesting import Backtest
-from relfit.calibration import Parameters, calibrate
+from relfit.calibration import Parameters
 from relfit.errors import DataError, RelfitError
 from relfit.failurelog import FailureLog
 from relfit.fleet import ChosenPeriod, FleetModel, Forecast
@@ -24,7 +24,6 @@ from relfit.recurrence import Availability, AvailabilityOverTime
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.results import Interval
 from relfit.screening import Bursts, ChangePoints, Incidents, OutlierNodes, RepairKinds, RepeatFailures
-from relfit.second_process import SecondProcess, later
 from relfit.study import Study
 
 __all__ = ["JOB_LENGTHS", "LATELY", "Answer", "ReportData"]
@@ -37,7 +36,6 @@ JOB_LENGTHS = ("6h", "24h", "72h")
 LATELY = 2160.0  # hours
 _FEW = 40  # failures
 _FEWEST_FITTED = 3
-_HERE, _THERE = ("parameters", "forecast"), ("outlier_nodes", "repair_kinds", "interruptions", "repairs")
 
 
 @dataclass(frozen=True)
@@ -47,41 +45,34 @@ class Answer(Generic[T]):
     result: T | None
     problem: str = ""
 
-
-def _ask(work: Callable[[], T]) -> Answer[T]:
-    """What `work` gives, or its complaint about the data."""
-    try:
-        return Answer(work())
-    except RelfitError as error:
-        return Answer(None, str(error).rstrip("."))
-
-
-def _job_size(nodes: int) -> int:
-    """Nodes of the job that the first screen of a fleet of so many speaks of."""
-    return next((size for size in _JOB_SIZES if 2 * size <= nodes), 1)
+    @property
+    def needed(self) -> T:
+        """The result; without one, the reason is that of who needs it."""
+        if self.result is None:
+            raise DataError(self.problem)
+        return self.result
 
 
-def backtested(study: Study) -> Answer[Backtest]:
-    """Forecasts and jobs of the log's own past, without a model of the fleet at every origin."""
+def answered(work: Callable[[Any], T]) -> cached_property[Answer[T]]:
+    """What a method gives, worked out once, or its complaint about the data."""
 
-    def work() -> Backtest:
-        if len(study.log.systems) > 1:
-            raise DataError("several systems; select one")
-        return study.backtest(
-            parts=("forecasts", "jobs"), sizes=_job_size(study.log.n_nodes), level=study.level, fast=True
-        )
+    def answer(data: ReportData) -> Answer[T]:
+        try:
+            return Answer(work(data))
+        except RelfitError as error:
+            return Answer(None, str(error).rstrip("."))
 
-    return _ask(work)
+    answer.__doc__ = work.__doc__
+    return cached_property(answer)
 
 
 @dataclass(frozen=True, eq=False)
 class ReportData:
-    """A log, the period of it that is used, and what was asked of it.
+    """A study, and what sections ask of it.
 
     Parameters
     ----------
     study : Study
-        Of the log.
     families : tuple of str
         To fit.
     """
@@ -103,16 +94,6 @@ class ReportData:
     def chosen(self) -> ChosenPeriod:
         """The period that is learnt from, up to the end of the log."""
         return self.study.until_now
-
-    def answer_with(self, second: SecondProcess, tested: Callable[[], Answer[Backtest]]) -> None:
-        """Answer what takes longest in two processes at once; the second one has been testing for a while."""
-        there = {name: later(second, getattr, replace(self), name) for name in _THERE}
-        for name in _HERE:
-            getattr(self, name)
-        vars(self)["_dependence"] = self._whether_dependent(second)
-        if not self.few:
-            vars(self)["backtest"] = tested()
-        vars(self).update({name: ask() for name, ask in there.items()})
 
     @property
     def part(self) -> FailureLog:
@@ -145,100 +126,85 @@ class ReportData:
 
     # ------------------------------------------------------------------ the fleet
 
-    @cached_property
-    def model(self) -> Answer[FleetModel]:
+    @answered
+    def model(self) -> FleetModel:
         """What the period implies about the fleet."""
-        return _ask(lambda: self.study.model)
+        return self.study.model
 
-    @cached_property
-    def incidents(self) -> Answer[Incidents]:
+    @answered
+    def incidents(self) -> Incidents:
         """What the records amount to when those of one incident are joined."""
-        model = self.model.result
-        return Answer(None, self.model.problem) if model is None else Answer(model.found)
+        return self.model.needed.found
 
-    @cached_property
-    def parameters(self) -> Answer[Parameters]:
+    @answered
+    def parameters(self) -> Parameters:
         """Rates and repairs, those of `relfit calibrate`."""
-        model = self.model.result
-        if model is None:
-            return Answer(None, self.model.problem)
-        return _ask(lambda: calibrate(self.log, model=model, parts=("mtbf", "mttr"), level=self.level))
+        self.model.needed  # noqa: B018 - or why there is none
+        return self.study.calibrate(parts=("mtbf", "mttr"))
 
     @property
     def job_size(self) -> int:
         """Nodes of the job that the first screen speaks of."""
-        return _job_size(self.part.n_nodes)
+        return next((size for size in _JOB_SIZES if 2 * size <= self.part.n_nodes), 1)
 
     @cached_property
     def job(self) -> Interval:
         """Probability that nothing interrupts a job of that size, by length; asked only where there is a model."""
-        assert self.model.result is not None
-        return self.model.result.interval("reliability", list(JOB_LENGTHS), size=self.job_size, placement="packed")
+        return self.model.needed.interval("reliability", list(JOB_LENGTHS), size=self.job_size, placement="packed")
 
-    @cached_property
-    def availability(self) -> Answer[Availability]:
+    @answered
+    def availability(self) -> Availability:
         """Share of the nodes' hours without an outage, lately."""
+        lately = recurrence.availability(self.lately, level=self.level)
+        if not lately.down_hours.sum():
+            raise DataError("no outage of a node with a known end is on record")
+        return lately
 
-        def work() -> Availability:
-            whole = recurrence.availability(self.lately, level=self.level)
-            if not whole.down_hours.sum():
-                raise DataError("no outage of a node with a known end is on record")
-            return whole
-
-        return _ask(work)
-
-    @cached_property
-    def availability_over_time(self) -> Answer[AvailabilityOverTime]:
+    @answered
+    def availability_over_time(self) -> AvailabilityOverTime:
         """The same in calendar bins, of UTC as all of the page."""
-        if self.availability.result is None:
-            return Answer(None, self.availability.problem)
+        self.availability.needed  # noqa: B018 - or why there is none
         part = replace(self.part, source=replace(self.part.source, timezone="UTC"))
-        return _ask(lambda: recurrence.availability_over_time(part, level=self.level))
+        return recurrence.availability_over_time(part, level=self.level)
 
     # ------------------------------------------------------------------ questions
 
-    @cached_property
-    def change_points(self) -> Answer[ChangePoints]:
+    def _one_system(self) -> None:
+        if self.several_systems:
+            raise DataError("several systems; select one")
+
+    @answered
+    def change_points(self) -> ChangePoints:
         """The periods of the whole log; of several systems there are none."""
         if self.chosen.points is not None:
-            return Answer(self.chosen.points)
+            return self.chosen.points
         if self.several_systems:
-            return Answer(None, "the periods of several systems differ")
-        return _ask(lambda: screening.change_points(self.log, level=self.level))
+            raise DataError("the periods of several systems differ")
+        return screening.change_points(self.log, level=self.level)
 
-    @cached_property
-    def outlier_nodes(self) -> Answer[OutlierNodes]:
+    @answered
+    def outlier_nodes(self) -> OutlierNodes:
         """Nodes that fail too often."""
+        nodes = screening.outlier_nodes(self.part, level=self.level, n_resamples=_RANDOM_LOGS)
+        if len(nodes.nodes) < 3 or not (nodes.classes["status"] == "ok").any():
+            raise DataError("too few failures to tell nodes apart")
+        return nodes
 
-        def work() -> OutlierNodes:
-            joined = self.chosen.joined if self.part is self.log else None
-            found = screening.outlier_nodes(self.part, of=joined, level=self.level, n_resamples=_RANDOM_LOGS)
-            if len(found.nodes) < 3 or not (found.classes["status"] == "ok").any():
-                raise DataError("too few failures to tell nodes apart")
-            return found
-
-        return _ask(work)
-
-    @cached_property
-    def nodes_now(self) -> Answer[pd.DataFrame]:
+    @answered
+    def nodes_now(self) -> pd.DataFrame:
         """The nodes that are there, by how often they fail lately."""
-        model = self.model.result
-        return Answer(None, self.model.problem) if model is None else _ask(model.nodes_now)
+        return self.model.needed.nodes_now()
 
-    @cached_property
-    def repeat_failures(self) -> Answer[RepeatFailures]:
+    @answered
+    def repeat_failures(self) -> RepeatFailures:
         """The nodes that failed again soon after a repair."""
-        return _ask(lambda: self.study.repeat_failures)
+        return self.study.repeat_failures
 
-    @cached_property
-    def _dependence(self) -> Answer[Dependence]:
-        return self._whether_dependent()
-
-    def _whether_dependent(self, second: SecondProcess | None = None) -> Answer[Dependence]:
-        if self.several_systems:  # their failures make one series of unlike parts
-            return Answer(None, "several systems; select one")
-        model = self.model.result
-        return _ask(lambda: dependence(self.part, incidents=None if model is None else model.found, second=second))
+    @answered
+    def _dependence(self) -> Dependence:
+        self._one_system()  # failures of several make one series of unlike parts
+        joined = None if self.model.result is None else self.model.result.found
+        return dependence(self.part, incidents=joined)
 
     @cached_property
     def _p_values(self) -> dict[str, float]:
@@ -276,70 +242,56 @@ class ReportData:
         """Whether ``steady``, ``alike`` or ``ageing`` is denied, all questions taken together."""
         return question in self._p_values and self._p_values[question] <= self._alpha[question]
 
-    @cached_property
-    def dependence(self) -> Answer[Dependence]:
+    @answered
+    def dependence(self) -> Dependence:
         """Whether failures depend on each other, as one of the questions of the report."""
-        found = self._dependence.result
-        if found is None:
-            return self._dependence
+        found = self._dependence.needed
         parts = {name: getattr(found, name) for name in _PARTS if getattr(found, name) is not None}
         held = {name: held_to(self._alpha.get(name, ALPHA), part) for name, part in parts.items()}
-        return Answer(replace(found, **held, asked=self.asked))
+        return replace(found, **held, asked=self.asked)
 
-    @cached_property
-    def backtest(self) -> Answer[Backtest]:
-        """How forecasts, and jobs of the size of the first screen, did on the log's own past."""
-        return Answer(None, "too few failures") if self.few else backtested(self.study)
+    @answered
+    def backtest(self) -> Backtest:
+        """How forecasts, and jobs of the size of the first screen, did on the log's own past, without its models."""
+        if self.few:
+            raise DataError("too few failures")
+        self._one_system()
+        return self.study.backtest(parts=("forecasts", "jobs"), sizes=self.job_size, level=self.level, fast=True)
 
-    @cached_property
-    def bursts(self) -> Answer[Bursts]:
+    @answered
+    def bursts(self) -> Bursts:
         """Whether incidents come after one another."""
-        if self.several_systems:
-            return Answer(None, "several systems; select one")
-        return _ask(lambda: self.study.bursts)
+        self._one_system()
+        return self.study.bursts
 
-    @cached_property
-    def forecast(self) -> Answer[Forecast]:
+    @answered
+    def forecast(self) -> Forecast:
         """Failures, repairs and parts of the next month and quarter, as `relfit forecast` has them."""
-
-        def work() -> Forecast:
-            if self.several_systems:
-                raise DataError("several systems; select one")
-            if self.few:
-                raise DataError("too few failures")
-            return self.study.forecast()
-
-        return _ask(work)
+        self._one_system()
+        if self.few:
+            raise DataError("too few failures")
+        return self.study.forecast()
 
     # ------------------------------------------------------------------ distributions
 
-    @cached_property
-    def interruptions(self) -> Answer[CheckedFits]:
+    @answered
+    def interruptions(self) -> CheckedFits:
         """Families fitted to the times between interruptions; of several systems, of the one with most of them."""
+        lives = self.part.ttf("system")
+        if not lives.n_groups or lives.n_failures.max() < _FEWEST_FITTED:
+            raise DataError("too few failures")
+        return CheckedFits.of(lives.take([int(lives.n_failures.argmax())]), self.families, self.level)
 
-        def work() -> CheckedFits:
-            lives = self.part.ttf("system")
-            if not lives.n_groups or lives.n_failures.max() < _FEWEST_FITTED:
-                raise DataError("too few failures")
-            return CheckedFits.of(lives.take([int(lives.n_failures.argmax())]), self.families, self.level)
-
-        return _ask(work)
-
-    @cached_property
-    def repairs(self) -> Answer[CheckedFits]:
+    @answered
+    def repairs(self) -> CheckedFits:
         """Families fitted to the times to repair."""
+        lives = self.part.ttr("system").pooled()
+        if lives.n_failures.sum() < _FEWEST_FITTED:
+            raise DataError(f"fewer than {_FEWEST_FITTED} outages have a known end")
+        return CheckedFits.of(lives, self.families, self.level)
 
-        def work() -> CheckedFits:
-            lives = self.part.ttr("system").pooled()
-            if lives.n_failures.sum() < _FEWEST_FITTED:
-                raise DataError(f"fewer than {_FEWEST_FITTED} outages have a known end")
-            return CheckedFits.of(lives, self.families, self.level)
-
-        return _ask(work)
-
-    @cached_property
-    def repair_kinds(self) -> Answer[RepairKinds]:
+    @answered
+    def repair_kinds(self) -> RepairKinds:
         """Whether the repairs of a system are of two kinds."""
-        if self.several_systems:
-            return Answer(None, "several systems; select one")
-        return _ask(lambda: screening.repair_kinds(self.part, "system", level=self.level))
+        self._one_system()
+        return screening.repair_kinds(self.part, "system", level=self.level)

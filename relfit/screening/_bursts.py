@@ -28,6 +28,8 @@ from relfit.screening.burst_likelihoods import BurstFit, after, fitted, log_rati
 from relfit.screening.bursts_results import BURST, WEEKS, Bursts
 from relfit.screening.incident_line import IncidentLine
 from relfit.screening.incident_results import Incidents
+from relfit.screening.tallies import need_dates
+from relfit.tables import made_once
 from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ _ROUNDS = 3  # of fits, each with what the one before says of the background
 _TRIED = 0.1  # branching of the ratio that is compared with that of shuffled labels
 
 
+@made_once
 def bursts(
     log: FailureLog,
     incidents: Incidents | None = None,
@@ -63,7 +66,7 @@ def bursts(
     incidents : Incidents, optional
         Of this log; `relfit.incidents` joins them when left out. What comes within its windows is one incident.
     level : float
-        Of the limits.
+        Of the confidence intervals.
     alpha : float
         Size of each test.
     n_resamples : int
@@ -86,10 +89,7 @@ def bursts(
     share("alpha", alpha, zero=False, one=False)
     if n_resamples < 19:
         raise ArgumentError(f"n_resamples={n_resamples} are too few", remedy="use 19 or more")
-    if log.lifetimes is not None and not len(log.events):
-        raise ArgumentError("this log holds lifetimes without dates; nothing comes after another")
-    if pd.isna(log.window.start) or pd.isna(log.window.end) or not log.window.start < log.window.end:
-        raise ArgumentError("this log covers no span of time")
+    need_dates(log, "nothing comes after another")
     joined = join_records(log) if incidents is None else incidents
     line = IncidentLine.of(log, joined)
     generator = np.random.default_rng(rng)
@@ -121,10 +121,7 @@ def _of_labels(
     line: IncidentLine, label: IntArray, inner: IntArray, delays: FloatArray, level: float, alpha: float,
     n_resamples: int, rng: np.random.Generator,
 ) -> tuple[dict[str, Any], pd.DataFrame, FloatArray]:  # fmt: skip
-    """Whether the same label comes again sooner than its share of the incidents lets expect.
-
-    Beside the row and the counts, the rate of the whole that what was brought to its own label stands for.
-    """
+    """Whether the same label comes again sooner than by its share of the incidents; the rate that this explains."""
     one = np.ones(label.size)
     rate, system = line.background()[0], line.system
     label = np.unique(label, return_inverse=True)[1]
@@ -192,10 +189,6 @@ def _about(time: FloatArray, label: IntArray, weight: FloatArray) -> FloatArray:
     return np.asarray(_LATELY * (after(time, label, weight, _LATELY) + behind))
 
 
-def _with_option(value: Callable[[float, int, int], float], k: int, x: float, d: int) -> float:
-    return value(x, d, k)
-
-
 def _highest(
     value: Callable[[float, int, int], float], delays: int, options: int, starts: set[int], level: float
 ) -> tuple[float, BurstFit, int]:
@@ -203,7 +196,7 @@ def _highest(
     reached = []
     for used in starts:
         for _ in range(_ROUNDS):
-            fit = fitted(partial(_with_option, value, used), delays, level)
+            fit = fitted(partial(lambda k, x, d: value(x, d, k), used), delays, level)
             tops = [value(fit.branching, fit.delay, k) for k in range(options)]
             best = int(np.argmax(tops))
             if tops[best] <= tops[used] + 1e-9:
@@ -222,10 +215,7 @@ def _of_whole(
     line: IncidentLine, label: IntArray, inner: IntArray, delays: FloatArray, level: float, alpha: float,
     brought: FloatArray,
 ) -> tuple[dict[str, Any], pd.DataFrame]:  # fmt: skip
-    """Whether incidents follow those elsewhere sooner than the calendar and the level of their week let expect.
-
-    `brought` is the rate that bursts of nodes and racks stand for.
-    """
+    """Whether incidents follow those elsewhere sooner than calendar and weeks, beside what was `brought`, say."""
     rate, daily = line.background()
     total = float(label.size)
     own = float(np.mean(brought / (brought + rate)))

@@ -21,24 +21,16 @@ import pandas as pd
 from scipy import special
 
 from relfit.arguments import durations, share
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import Duration, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.numeric.poisson import poisson_interval
 from relfit.outages import watched_of
 from relfit.screening._incidents import incidents
 from relfit.screening.incident_results import Incidents
 from relfit.screening.periods import FEWEST, LEAST_SHARE, ChangePoints, Period
-from relfit.screening.segmentation import (
-    Renewals,
-    dispersions,
-    excess,
-    gain_of,
-    merged,
-    null_gains,
-    segments,
-    thinned,
-)
-from relfit.tables import places_of_pairs
+from relfit.screening.segmentation import Renewals, dispersions, excess, gain_of, merged, null_gains, segments, thinned
+from relfit.screening.tallies import need_dates
+from relfit.tables import made_once, places_of_pairs
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
 if TYPE_CHECKING:
@@ -53,11 +45,12 @@ _LEAST_VARIATION = 0.1  # of the rate from one to the next, as in `relfit.indepe
 _MOST_DRAWN = 100_000  # failures of a random log; of more, those of some of the nodes
 
 
+@made_once
 def change_points(
     log: FailureLog,
     *,
     of: str | Incidents = "incidents",
-    bin_width: Any = "1D",
+    bin_width: Duration = "1D",
     alpha: float = 0.01,
     least_change: float = 1.25,
     level: float = 0.95,
@@ -87,7 +80,7 @@ def change_points(
         Neighbouring periods whose rates differ by a smaller factor are one; 1 keeps all. By a quarter: the rate of a
         period with sixty failures is known no better, and a large log makes any change significant.
     level : float
-        Level of the limits of rates and starts.
+        Level of the confidence intervals of rates and starts.
     n_resamples : int
         Simulated logs behind the penalty, 99 or more; fewer are drawn where there is plainly no change.
     rng : int or numpy.random.Generator
@@ -117,11 +110,8 @@ def change_points(
         raise ArgumentError(f"least_change={least_change} cannot be", remedy="give a factor of 1 or more")
     if n_resamples < 99:
         raise ArgumentError(f"n_resamples={n_resamples} are too few", remedy="use 99 or more")
-    if log.lifetimes is not None and not len(log.events):
-        raise ArgumentError("this log holds lifetimes without dates; it has no periods")
+    need_dates(log, "it has no periods")
     first, last = log.window.start, log.window.end
-    if pd.isna(first) or pd.isna(last) or not first < last:
-        raise ArgumentError("this log covers no span of time")
     width = float(durations("bin_width", bin_width, zero=False))
     count = int(np.clip(round(log.window.hours / width), 1, 20_000))
     edges = np.linspace(first.as_unit("ns").value, last.as_unit("ns").value, count + 1).astype(np.int64)
@@ -131,10 +121,7 @@ def change_points(
     if of == "incidents":
         joined = incidents(log) if joined is None and len(log.events) else joined
         when = np.zeros(0, np.int64) if joined is None else nanoseconds(joined.table["start"])
-        row = np.zeros(when.size, np.int64)
-        if joined is not None:  # the first record of each incident
-            records = np.flatnonzero(joined.incident >= 0)[::-1]
-            row[joined.incident[records]] = records
+        row = np.zeros(0, np.int64) if joined is None else joined.first_records
     else:
         row = np.flatnonzero(~log.events["start_cut"].to_numpy(dtype=bool))
         when = nanoseconds(log.events["start"].iloc[row])
@@ -233,10 +220,7 @@ def _uneven(
     counts: IntArray, exposure: FloatArray, cuts: IntArray, by_chance: list[FloatArray], spans: IntArray,
     edges: IntArray, alpha: float,
 ) -> tuple[float, float]:  # fmt: skip
-    """Hours of the span at which counts vary most beyond chance, and how many times as much; NaN where at none.
-
-    Chance are random logs of a constant rate; their dispersions are taken as gamma variables.
-    """
+    """Hours of the span at which counts vary most beyond random logs, and how many times; NaN where at none."""
     seen, drawn = dispersions(counts, exposure, cuts, spans), np.array(by_chance)
     mean, spread = np.maximum(drawn.mean(axis=0), 1e-9), np.maximum(drawn.std(axis=0, ddof=1), 1e-9)
     p = special.gammaincc((mean / spread) ** 2, seen * mean / spread**2)
@@ -273,10 +257,9 @@ def _names(rate: FloatArray, stable: int, before_long: bool, least_change: float
 def _limits_of_cuts(
     cuts: IntArray, counts: IntArray, exposure: FloatArray, dispersion: float, level: float
 ) -> IntArray:
-    """First and last bin at which each period but the first can have begun, the others given, shape (periods - 1, 2).
+    """First and last bin at which each period but the first can have begun, the others as they are.
 
-    Twice the fall of the log-likelihood is held against the quantile of (1 - exp(-x/2))**2, its distribution for a
-    small change (Siegmund 1988; Hansen 2000).
+    By the quantile of (1 - exp(-x/2))**2, the distribution of twice the fall of the log-likelihood (Hansen 2000).
     """
     allowed = -np.log1p(-np.sqrt(level)) * dispersion  # half of the quantile
     running = np.concatenate([[0.0], np.cumsum(counts)])

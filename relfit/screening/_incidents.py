@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from relfit.arguments import share
-from relfit.arrays import BoolArray, IntArray
+from relfit.arrays import BoolArray, Duration, IntArray
 from relfit.errors import ArgumentError
 from relfit.numeric.bursts import FALSE_JOINS
 from relfit.numeric.ordering import order_in_groups
 from relfit.outages import clock_step, node_values, of_whole_system, unknown_scope, watched_of
 from relfit.screening.incident_results import Incidents
 from relfit.screening.incident_window import IncidentWindow, Points, window_between, window_of_nodes
-from relfit.tables import POPULATION_COLUMNS, group_codes
+from relfit.tables import POPULATION_COLUMNS, group_codes, made_once
 from relfit.units import NANOSECONDS_PER_HOUR, hours, nanoseconds
 
 if TYPE_CHECKING:
@@ -32,9 +32,10 @@ _LONGEST_WINDOW = 2_500_000.0  # hours; more than any log lasts
 _RACKS = ("rack", "frame", "cabinet", "chassis")
 
 
+@made_once
 def incidents(
     log: FailureLog,
-    window: Any = None,
+    window: Duration | None = None,
     place: str = "system",
     *,
     group: str | None = None,
@@ -106,9 +107,9 @@ def incidents(
     number = number[rows]
     groups = None if group_name is None else records.codes[group_name][rows]
     table = _summary(events, rows, number, heads, records.codes["node"][rows], groups, place)
-    whole = of_whole_system(events)[rows]
+    of_system = of_whole_system(events)[rows]
     of_group = (events["scope"] == "group").to_numpy(dtype=bool)[rows]
-    table["scope"] = _scopes(table, of_group, whole, number, log, group_name)
+    table["scope"] = _scopes(table, of_group, of_system, number, log, group_name)
     incident = np.full(len(log.events), -1, dtype=np.int64)
     incident[np.flatnonzero(~under_way)[rows]] = number
     return Incidents(
@@ -225,10 +226,7 @@ def _codes(log: FailureLog, events: pd.DataFrame, place: str) -> tuple[IntArray,
 
 
 def _kinds(number: IntArray, code: IntArray, size: int) -> tuple[IntArray, IntArray]:
-    """How many different codes of zero and more each incident has, and the most frequent one.
-
-    Of equals the smaller one; -1 where all are missing. `number` rises.
-    """
+    """How many codes of zero and more each incident has, and the most frequent (-1: none); `number` rises."""
     most = np.full(size, -1, dtype=np.int64)
     most[number] = code
     different = (most >= 0).astype(np.int64)
@@ -256,21 +254,21 @@ def _summary(
     ended = np.where(end_known, nanoseconds(events["end"]), begun)
     last_start = np.maximum.reduceat(begun, heads) if size else begun
     last_end = np.maximum.reduceat(ended, heads) if size else ended
-    known = np.bincount(number, end_known, size).astype(np.int64)
+    ends_known = np.bincount(number, end_known, size).astype(np.int64)
     records = np.bincount(number, minlength=size)
     outage = np.bincount(number, np.where(end_known, ended - begun, 0) / NANOSECONDS_PER_HOUR, size)
     (cause,), causes = group_codes([events], ["cause"])
     names = np.array([*causes, None], dtype=object)
     table = events[[*places, "start"]].iloc[heads].reset_index(drop=True)
-    table["end"] = pd.Series(last_end.view("datetime64[ns]")).where(known == records).dt.tz_localize("UTC")
+    table["end"] = pd.Series(last_end.view("datetime64[ns]")).where(ends_known == records).dt.tz_localize("UTC")
     table["records"] = records
     table["nodes"] = _kinds(number, node, size)[0]
     if groups is not None:
         table["groups"] = _kinds(number, groups, size)[0]
-    table["duration"] = np.where(known == records, (last_end - begun[heads]) / NANOSECONDS_PER_HOUR, np.nan)
+    table["duration"] = np.where(ends_known == records, (last_end - begun[heads]) / NANOSECONDS_PER_HOUR, np.nan)
     table["spread"] = (last_start - begun[heads]) / NANOSECONDS_PER_HOUR
-    table["node_hours"] = np.where(known > 0, outage, np.nan)
-    table["ends_unknown"] = records - known
+    table["node_hours"] = np.where(ends_known > 0, outage, np.nan)
+    table["ends_unknown"] = records - ends_known
     different, most = _kinds(number, cause, size)
     table["cause"] = pd.Series(names[most], dtype=object)
     table["causes"] = different
@@ -293,11 +291,11 @@ def _scopes(
 
     system = table["system"].astype("category").cat
     size = log.population["system"].astype(object).value_counts().reindex(system.categories, fill_value=0)
-    whole = np.append(size.to_numpy(dtype=np.int64), 0)[system.codes]
+    system_size = np.append(size.to_numpy(dtype=np.int64), 0)[system.codes]
     out = np.array(["node", "group"], dtype=object)[((nodes > 1) | any_of(of_group)).astype(np.int64)]
     if group is not None:
         out[(table["groups"].to_numpy() == 1) & (nodes > 1)] = group
-    out[any_of(whole_system) | ((whole > 1) & (nodes > 1) & (nodes >= _SYSTEM_SHARE * whole))] = "system"
+    out[any_of(whole_system) | ((system_size > 1) & (nodes > 1) & (nodes >= _SYSTEM_SHARE * system_size))] = "system"
     return out
 
 

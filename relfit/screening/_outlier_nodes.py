@@ -1,7 +1,7 @@
 """Nodes whose failure rate stands out, judged against how the rates of all nodes differ.
 
-The nodes of every system are described by renewal models (`relfit.screening.frailty`): equal nodes, rates that differ
-by degrees, two classes. Nodes count as unequal only where their numbers of failures scatter more than those of equal
+The nodes of every system are described by renewal models (`relfit.screening.frailty`): equal nodes, rates that vary
+continuously, two classes. Nodes count as unequal only where their numbers of failures scatter more than those of equal
 nodes in random logs.
 """
 
@@ -26,6 +26,7 @@ from relfit.screening.frailty import renewal_models
 from relfit.screening.frailty_results import RenewalModels, frailty_moment
 from relfit.screening.incident_results import Incidents
 from relfit.screening.tallies import by_node
+from relfit.tables import made_once
 from relfit.text import count, number, percent
 from relfit.units import NANOSECONDS_PER_HOUR
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OutlierNodes", "outlier_nodes"]
 
-OFTEN = 3.0  # times the mean rate, from which a node is an outlier where rates differ by degrees
+OFTEN = 3.0  # times the mean rate, from which a node is an outlier where rates vary continuously
 _LEAST_RATIO, _MOST_BAD = 2.0, 0.5  # what a class of bad nodes has at least, and at most of the nodes
 _FEWEST_NODES = 3
 
@@ -53,7 +54,7 @@ class OutlierNodes(Result):
         ten failures), ``description`` (``equal``, ``spread``, ``two_classes``, ``either`` of the two), ``p`` (chance
         that equal nodes differ so much, by random logs), ``shape`` (Weibull, within a node), ``scatter`` (squared
         coefficient of variation of the times between failures of a node), ``spread`` (coefficient of variation of the
-        rates if they differ by degrees), ``fraction`` of bad nodes, ``ratio`` of the rates and ``rate`` of good nodes
+        rates if they vary continuously), ``fraction`` of bad nodes, ``ratio`` of the rates and ``rate`` of good nodes
         (per hour), the last three with ``_low`` and ``_high`` and only where there is a class of bad nodes.
     models : RenewalModels
         What the nodes of each system were described by, with whether their failure rate changes with age.
@@ -73,6 +74,7 @@ class OutlierNodes(Result):
     without_node: int
 
     _not_in_json = ("nodes", "models")
+    _frame = "nodes"
 
     @property
     def outliers(self) -> pd.DataFrame:
@@ -116,16 +118,12 @@ class OutlierNodes(Result):
                 f"{percent(row['fraction_high'])}) fail {number(row['ratio'], 2)} times as often as the others "
                 f"({number(row['ratio_low'], 2)} to {number(row['ratio_high'], 2)})"
             )
-        fits = "describe them as well as two classes" if row["description"] == "either" else "describe them best"
         often = "" if len(self.outliers) == 0 else f", outliers at {OFTEN:g} times the mean rate or more"
-        return (
-            f". No class of bad nodes stands apart: rates that differ by degrees {fits} (coefficient of variation "
-            f"{number(row['spread'], 2)}{often})"
+        bad = (
+            "two classes of nodes fit no better" if row["description"] == "either" else "there is no separate bad group"
         )
-
-    def to_frame(self) -> pd.DataFrame:
-        """`nodes`."""
-        return self.nodes
+        spread = f"(coefficient of variation {number(row['spread'], 2)}{often})"
+        return f". Failure rates vary continuously {spread}; {bad}"
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; of the nodes, the outlier nodes."""
@@ -133,6 +131,7 @@ class OutlierNodes(Result):
         return super().to_dict() | json_ready(more)
 
 
+@made_once
 def outlier_nodes(
     log: FailureLog,
     *,
@@ -146,7 +145,7 @@ def outlier_nodes(
 
     Failures are incidents of one node: what hits several nodes of a rack, or the system, is no failure of each of them.
     Where two classes describe the nodes best, outliers are the nodes of the bad class (at most half of the nodes, at
-    twice the rate or more). Where rates differ by degrees, they are nodes whose rate is three times the mean or more.
+    twice the rate or more). Where rates vary continuously, they are nodes whose rate is three times the mean or more.
     Each node has the probability of that, given its own failures and how the rates of all differ; the nodes with
     the largest are named as long as at most `alpha` of them are expected to be wrong. Equal nodes have no outliers.
 
@@ -186,13 +185,13 @@ def outlier_nodes(
     nodes = by_node(log).set_index(["system", "node"])
     lives = log.ttf("node")
     keys = pd.MultiIndex.from_arrays([lives.groups.get_level_values(i).astype(str) for i in range(2)])
-    kept = np.flatnonzero((lives.sizes > 0) & keys.isin(nodes.index) & (lives.total_time > 0.0))
-    lives, keys = lives.take(kept.tolist()), keys[kept]
+    watched = np.flatnonzero((lives.sizes > 0) & keys.isin(nodes.index) & (lives.total_time > 0.0))
+    lives, keys = lives.take(watched.tolist()), keys[watched]
     systems: Any = pd.unique(nodes.index.get_level_values("system"))
     code: IntArray = np.asarray(pd.Index(systems).get_indexer(keys.get_level_values(0)), dtype=np.int64)
     models = renewal_models(lives, code, n_groups=systems.size, level=level, n_resamples=n_resamples, rng=rng)
     if log.lifetimes is None:
-        models = told_from_calendar(models, lives, _clock(lives, outages_of(log).entered[kept]))
+        models = told_from_calendar(models, lives, _clock(lives, outages_of(log).entered[watched]))
     classes, posterior = _classes(lives, models, code, systems, level)
     nodes["excess"] = nodes["events"] - nodes["expected"]
     nodes["posterior"] = pd.Series(posterior, index=keys).reindex(nodes.index)
@@ -215,8 +214,8 @@ def _own_failures(log: FailureLog, joined: Incidents | None) -> FailureLog:
     """The log without what hit several nodes: the outage of a rack says nothing of one of its nodes."""
     if not len(log.events):
         return log
-    found = incidents(log) if joined is None else joined
-    own = np.append(found.table["scope"].to_numpy() == "node", True)[found.incident]
+    of = incidents(log) if joined is None else joined
+    own = np.append(of.table["scope"].to_numpy() == "node", True)[of.incident]
     own |= log.events["node"].isna().to_numpy()
     return log if own.all() else replace(log, events=log.events[own].reset_index(drop=True))
 

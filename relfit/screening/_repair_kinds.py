@@ -23,6 +23,7 @@ from relfit.lifedata import LifeData
 from relfit.numeric.grouped import sums
 from relfit.numeric.newton import derivatives, maximise
 from relfit.results import Result, key_columns
+from relfit.tables import made_once
 from relfit.text import duration, percent
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class RepairKinds(Result):
     lives: LifeData
 
     _not_in_json = ("lives",)
+    _frame = "table"
 
     @property
     def keys(self) -> list[str]:
@@ -106,11 +108,8 @@ class RepairKinds(Result):
             f"({quick} on average), the others take {slow}; a repair longer than {split} is more likely a slow one."
         )
 
-    def to_frame(self) -> pd.DataFrame:
-        """`table`."""
-        return self.table
 
-
+@made_once
 def repair_kinds(
     log: FailureLog | LifeData, per: str = "cause", *, models: tuple[str, ...] = MODELS, level: float = 0.95
 ) -> RepairKinds:
@@ -196,19 +195,13 @@ def _one_class(repairs: LifeData, ended: FloatArray) -> npt.NDArray[np.object_]:
 
 
 class _Mixture:
-    """Log-likelihood of two classes: logit of the quick share, then location and log spread of each log repair time.
-
-    The hyperexponential has no spreads: its locations are the logs of the means.
-    """
+    """Log-likelihood of two classes: logit of the quick share, then location and log spread of log repair times."""
 
     def __init__(self, repairs: LifeData, model: str) -> None:
         self.lives, self.exponential = repairs, model == "hyperexponential2"
+        self.n_groups = repairs.n_groups
         self.code, self.log = repairs.group_codes(), np.log(repairs.durations)
         self.censored = np.flatnonzero(~repairs.observed)
-
-    @property
-    def n_groups(self) -> int:
-        return self.lives.n_groups
 
     @property
     def k(self) -> int:
@@ -264,11 +257,7 @@ class _Mixture:
         return free
 
     def step(self, share: FloatArray, before: FloatArray | None) -> FloatArray:
-        """What EM makes of the probability of each repair to be quick.
-
-        A censored repair counts with the part that is expected to come, which the exponential has in closed form; for
-        lognormals its log is completed by the mean and the variance of the truncated normal.
-        """
+        """What EM makes of the probability of each repair to be quick; censored ones are completed by their mean."""
         repairs, log = self.lives, self.log
         with np.errstate(all="ignore"):
             size = np.maximum(_total(repairs, np.ones(log.size)), 1.0)

@@ -20,6 +20,7 @@ from relfit.results import Result
 from relfit.screening._incidents import incidents
 from relfit.screening.incident_results import Incidents
 from relfit.screening.tallies import NOT_STATED
+from relfit.tables import made_once
 from relfit.text import count, duration
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
@@ -60,6 +61,8 @@ class RepeatFailures(Result):
     tested: int
     failures: int
     alpha: float
+
+    _frame = "nodes"
 
     @property
     def going_on(self) -> pd.DataFrame:
@@ -102,11 +105,8 @@ class RepeatFailures(Result):
             f"typically {duration(worst['hours_between'])} after its repair.",
         )
 
-    def to_frame(self) -> pd.DataFrame:
-        """`nodes`."""
-        return self.nodes
 
-
+@made_once
 def repeat_failures(log: FailureLog, *, of: Incidents | None = None, alpha: float = 0.05) -> RepeatFailures:
     """Find the failures that came again: the same node and cause, sooner after the repair than equal nodes would.
 
@@ -215,11 +215,7 @@ def _pairs(failures: pd.DataFrame, size: FloatArray) -> pd.DataFrame:
 
 
 def _chance(spent: FloatArray, among: IntArray, turn: IntArray) -> FloatArray:
-    """Probability of a repeat so soon, by itself or together with those before it, whichever is less by chance.
-
-    Of each of the `among` failures of equal nodes, those of the node included, it is the one that fails with the
-    probability that `spent` adds up.
-    """
+    """Probability of a repeat so soon, by itself or with those before it; `spent` of its `among` ones."""
     alone = -np.expm1(-spent)
     last = np.arange(1, spent.size + 1)
     first = np.maximum(last - _CHAIN, 0)

@@ -106,22 +106,8 @@ def _spells(
 def spells(background: FloatArray, excited: FloatArray, ends: IntArray, expected: FloatArray, alike: float) -> float:
     """Log-likelihood of points on a background times a level of each spell of time, plus what earlier points bring.
 
-    Parameters
-    ----------
-    background, excited : ndarray, shape (points,)
-        Rates at the points, which are in the order of time.
-    ends : ndarray of int, shape (spells + 1,)
-        Points at which spells begin, and the number of points.
-    expected : ndarray, shape (spells,)
-        Of the background.
-    alike : float
-        One over the variance of levels; infinite where there are no good and bad ones.
-
-    Examples
-    --------
-    >>> one = np.ones(3), np.zeros(3), np.array([0, 3]), np.array([3.0])
-    >>> round(spells(*one, np.inf), 3), round(spells(*one, 1e7), 3)
-    (-3.0, -3.0)
+    `background` and `excited` are rates at the points, `ends` the points at which spells begin, `expected` of the
+    background in each, `alike` one over the variance of levels: infinite where there are no good and bad ones.
     """
     if np.isinf(alike):
         return float(np.log(background + excited).sum() - expected.sum())

@@ -27,13 +27,15 @@ class Bursts(Result):
     by_delay : pandas.DataFrame
         Incidents that came after another, by scope and delay: ``counted``, and ``expected`` without bursts.
     level, alpha : float
-        Of the limits; size of each test.
+        Of the confidence intervals; size of each test.
     """
 
     table: pd.DataFrame
     by_delay: pd.DataFrame
     level: float
     alpha: float
+
+    _frame = "table"
 
     @property
     def depends(self) -> bool | None:
@@ -67,7 +69,3 @@ class Bursts(Result):
                 f"{listed[:1].upper()}{listed[1:]} {'shows' if calm == ['the whole system'] else 'show'} no bursts"
             )
         return ". ".join(text) + "."
-
-    def to_frame(self) -> pd.DataFrame:
-        """`table`."""
-        return self.table

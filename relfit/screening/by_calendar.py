@@ -32,40 +32,16 @@ _BEYOND = 1.05  # times as far as to 1 do the limits of a shape reach that a mov
 def calendar_shape(
     lives: LifeData, clock: FloatArray, group: IntArray, n_groups: int, level: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Limits of the shape of each group's hazard by age, whatever its rate does over the calendar.
+    """Limits of the shape of each group's hazard by age, whatever its rate does over the calendar, shape (groups, 2).
 
-    Parameters
-    ----------
-    lives : LifeData
-        One group per node. Those under way at an unknown age are not compared; they count as failures of their nodes.
-    clock : ndarray, shape (lives, 2)
-        Hours on one clock of all nodes of a group at which each life came under observation and left it.
-    group : ndarray of int, shape (nodes,)
-    n_groups, level, rng
-        As for `relfit.screening.renewal_models`.
+    `clock` has the hours, on one clock of all nodes, at which each life came under observation and left it. The limits
+    are the lowest and the highest of two intervals: of rates of nodes that differ and stay, and of rates that come and
+    go too. NaN where no two nodes can be compared.
 
-    Returns
-    -------
-    ndarray, shape (groups, 2)
-        The lowest and the highest of two intervals: of rates of nodes that differ and stay, and of rates that come and
-        go too. NaN where no two nodes can be compared.
-
-    Notes
-    -----
     The partial likelihood of the nodes that failed, each among up to 10 others that were up at that instant, with the
     hazard ``r(t) age**(shape - 1)`` times powers of ``(1 + v n) / (1 + v c)``, where n are the failures of the node so
     far and c those of a mean node in the time that it had been watched: what a gamma frailty of variance v comes to
     given the past. The second interval has powers of one plus the failures of the last 15 and 60 days besides.
-
-    Examples
-    --------
-    >>> gaps = np.random.default_rng(1).weibull(0.6, (50, 40)) * 500.0
-    >>> ends = gaps.cumsum(axis=1)
-    >>> clock = np.stack([ends - gaps, ends], axis=2).reshape(-1, 2)
-    >>> lives, group = LifeData.from_array(gaps), np.zeros(50, np.int64)
-    >>> low, high = calendar_shape(lives, clock, group, 1, 0.95, np.random.default_rng(0))[0]
-    >>> bool(0.5 < low < 0.6 < high < 0.7)
-    True
     """
     out = np.full((n_groups, 2), np.nan)
     far = normal_quantile(level)
@@ -87,17 +63,8 @@ def told_from_calendar(
 ) -> RenewalModels:
     """The models with limits of the shape that exclude 1 only where a rate that moves cannot make it so.
 
-    Where the limits of a group exclude 1 and `calendar_shape` does not bear it out, they are widened to hold 1,
-    its covariance with them, and it is ``moving``.
-
-    Parameters
-    ----------
-    models : RenewalModels
-        Of `lives`.
-    lives, clock
-        As for `calendar_shape`.
-    rng : int or numpy.random.Generator
-        For the nodes that each failure is held against.
+    Where the limits of a group exclude 1 and `calendar_shape` does not bear it out, they are widened to hold 1, its
+    covariance with them, and it is ``moving``.
     """
     group, shape = models.group_of_node, models.shape
     claimed = (models.ageing != 0) & (models.status == "ok")
@@ -119,10 +86,7 @@ def told_from_calendar(
 
 
 def _compared(lives: LifeData, clock: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Log age and what tells a node's own rate, shape (failures, 1 + others, columns): the node that failed first.
-
-    NaN where another node was not up, or of unknown age.
-    """
+    """Log age and what tells a node's own rate, (failures, 1 + others, columns); NaN where another was not up."""
     begin, end = clock.T
     node, seen, sizes = lives.group_codes(), lives.observed, lives.sizes
     aged = np.ones(node.size, np.bool_) if lives.stationary is None else ~lives.stationary

@@ -26,30 +26,11 @@ _MOST_DRAWN = 4_000_000  # times between failures in all random logs
 
 
 def equal_nodes_p(lives: LifeData, n_resamples: int, rng: np.random.Generator) -> float:
-    """Share of random logs of equal nodes whose failures scatter as much about what their lives let expect as these.
+    """Share of random logs of equal nodes whose failures scatter as much about what their lives would give as these.
 
     Times between failures are of the family, among Weibull, gamma and lognormal, that describes those of all nodes best
     by AIC; each node runs from a random moment on and for as long as it was watched. A family whose random logs have
     many more or fewer failures than these nodes does not describe them, whatever its likelihood: the nearest does.
-
-    Parameters
-    ----------
-    lives : LifeData
-        One group per node, renewed by its failures; of more than 20 000 lives, those of some nodes, at random.
-    n_resamples : int
-        Random logs; fewer of large fleets.
-    rng : numpy.random.Generator
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> equal_nodes_p(LifeData.from_array(rng.standard_exponential((50, 20))), 99, rng) > 0.05
-    True
-    >>> rates = np.where(np.arange(50) < 5, 5.0, 1.0)[:, None]
-    >>> gaps = np.cumsum(rng.standard_exponential((50, 200)) / rates, axis=1)
-    >>> gaps = [np.diff(row[row < 20.0], prepend=0.0) for row in gaps]
-    >>> equal_nodes_p(LifeData.from_groups(gaps), 99, rng)
-    0.01
     """
     if lives.durations.size > _MOST_LIVES:
         share = _MOST_LIVES / lives.durations.size
@@ -84,10 +65,7 @@ def equal_nodes_p(lives: LifeData, n_resamples: int, rng: np.random.Generator) -
 
 
 def _plain(seen: float, drawn: FloatArray, times: int) -> float | None:
-    """The p-value where some random logs make it plain: large (Besag and Clifford 1991), or as small as can be.
-
-    No log of equal nodes scatters ten standard deviations more than the mean of them in a case of ten thousand.
-    """
+    """The p-value where it is plain: large (Besag and Clifford 1991), or ten deviations out, as small as can be."""
     reached = int(np.sum(drawn >= seen))
     if reached >= _PLAIN:
         return reached / drawn.size

@@ -48,48 +48,17 @@ def renewal_models(
     n_resamples: int = 99,
     rng: int | np.random.Generator | None = 0,
 ) -> RenewalModels:
-    """Fit Weibull renewals of equal nodes, of nodes with gamma frailty and of two classes of nodes.
+    """Fit Weibull renewals of equal nodes, of nodes with gamma frailty and of two classes of nodes, in every group.
 
-    Parameters
-    ----------
-    lives : LifeData
-        One group per node: times to failure, right-censored, left-truncated or stationary (under way at an unknown age
-        when observation began). Hours. Of a group of more than 300 000, models and their limits rest on those of some
-        nodes, at random; what is said of each node rests on its own.
-    groups : array_like of int, shape (nodes,), optional
-        Number of the group (system) of each node, from 0; all in one when left out.
-    n_groups : int, optional
-        Number of groups, some of which may be without nodes.
-    level : float
-        Of the limits: normal on the log scale, asymptotic in the number of failures and nodes.
-    n_resamples : int
-        Random logs of equal nodes, of the best of three families (`relfit.screening.equal_nodes`), behind the test
-        without which no nodes are unequal: equal nodes whose times between failures are no Weibull variables are more
-        likely as two classes of Weibull nodes. 0 for no test.
-    rng : int or numpy.random.Generator
-        Of these logs.
+    A group of `lives` is a node, and `groups` has the number of its system; times of more than 300 000 lives are those
+    of some nodes, at random. Limits are normal on the log scale. Nodes are unequal only where few of `n_resamples`
+    random logs of equal nodes (`relfit.screening.equal_nodes`) differ as much: equal nodes whose times between failures
+    are no Weibull variables are more likely as two classes of Weibull nodes.
 
-    Raises
-    ------
-    ArgumentError
-        For numbers of groups that do not fit the nodes, or a level outside 0..1.
-
-    Notes
-    -----
     With frailty z of mean one and variance v, a node with n failures and cumulative hazard s (of frailty one) has the
-    likelihood of a gamma mixture, ``Gamma(k + n) k^k / (Gamma(k) (k + s)^(k + n))``, k = 1/v (Hougaard 2000). A life
-    under way at an unknown age has the density S(x)/mean of a stationary renewal process (Cox 1962), which adds
-    1/shape to n; a node that was never seen to fail a regularised beta function.
-
-    Examples
-    --------
-    Exponential nodes of unequal rates do not age:
-
-    >>> rng = np.random.default_rng(1)
-    >>> rate = rng.gamma(2.0, 0.5, size=(200, 1)) / 1000.0
-    >>> found = renewal_models(LifeData.from_array(rng.standard_exponential((200, 10)) / rate))
-    >>> found.description.tolist(), found.ageing.tolist(), found.shape.round(2).tolist()
-    (['spread'], [0], [[0.99, 1.02, 1.06]])
+    likelihood of a gamma mixture, ``Gamma(k + n) k^k / (Gamma(k) (k + s)^(k + n))``, k = 1/v (Hougaard 2000). A
+    life in progress at an unknown age has the density S(x)/mean of a stationary renewal process (Cox 1962), which
+    adds 1/shape to n; a node that was never seen to fail a regularised beta function.
     """
     share("level", level, zero=False, one=False)
     code = np.zeros(lives.n_groups, np.int64) if groups is None else np.asarray(groups, dtype=np.int64)
@@ -124,9 +93,9 @@ def renewal_models(
     for name, rows in (("spread", spread), ("classes", classes), ("equal", best["equal"].found & ~spread & ~classes)):
         at = np.flatnonzero(rows)
         if at.size:
-            found = _covariance(looked.take(at), name, best[name], at)
+            own = _covariance(looked.take(at), name, best[name], at)
             k = 2 if name == "classes" else _FREE[name]
-            covariance[at, :k, :k] = found[:, :k, :k]
+            covariance[at, :k, :k] = own[:, :k, :k]
     few = np.flatnonzero((failures > 0) & (failures < _FEWEST))
     covariance[few, 1, 1] = 1.0 / failures[few]
     width = normal_quantile(level) * np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
@@ -170,21 +139,17 @@ def _tested(
 
 @dataclass(frozen=True, eq=False)
 class _Lives:
-    """What the likelihoods need of each node, nodes in their own order; times in units of each group's mean.
-
-    ``failed`` counts lives seen to end, ``under_way`` those of them that had begun at an unknown age, ``log`` sums the
-    logs of the others; ``never`` is the time of a node that was under way and never failed, zero for other nodes.
-    """
+    """What the likelihoods need of each node; times in units of each group's mean."""
 
     time: FloatArray
     entry: FloatArray
     offsets: IntArray
     code: IntArray
     n_groups: int
-    failed: FloatArray
-    under_way: FloatArray
-    log: FloatArray
-    never: FloatArray
+    failed: FloatArray  # lives seen to end
+    under_way: FloatArray  # those of them that had begun at an unknown age
+    log: FloatArray  # sum of the logs of the others
+    never: FloatArray  # time of a node that was in progress and never failed, zero for other nodes
     hours: FloatArray
     unit: FloatArray
 
@@ -256,61 +221,32 @@ class _Lives:
             sum_within(spent, self.offsets, row)
         return out[which]
 
-    @cached_property
-    def _kinds(self) -> tuple[_Lives, IntArray] | None:
-        """One node of each kind, and the kind of every node; None where less than half of the nodes are like another.
-
-        Alike are nodes of a group that did not fail in the only life that is known of each, of the same hours: in a
-        large fleet of which little failed, most of them.
-        """
-        alone = (np.diff(self.offsets) == 1) & (self.failed == 0.0)
-        if 2 * np.count_nonzero(alone) < alone.size:
-            return None
-        life = self.offsets[:-1][alone]
-        first, kind = alike(self.code[alone], self.never[alone], self.time[life], self.entry[life])
-        others, of = np.flatnonzero(~alone), np.empty(alone.size, np.int64)
-        of[others], of[alone] = np.arange(others.size), others.size + kind
-        one = np.append(others, np.flatnonzero(alone)[first])
-        return (self._of(one), of) if 2 * one.size < of.size else None
-
     def loglik(self, name: str, free: FloatArray) -> FloatArray:
         """Log-likelihood of every node; shape (trials, groups, k) to (trials, nodes)."""
-        if self._kinds is not None:
-            one, of = self._kinds
-            return one.loglik(name, free)[:, of]
-        first, kind = self._counted
-        shape, at = np.exp(free[..., 0]), self.code[first]
-        failed, under_way = self.failed[first], self.under_way[first]
+        shape, failed, under_way = np.exp(free[..., 0]), self.failed, self.under_way
         with np.errstate(all="ignore"):
-            row, b = free[:, at], shape[:, at]
+            row, b = free[:, self.code], shape[:, self.code]
             n = failed - under_way * (1.0 - 1.0 / b)
-            head = (failed - under_way) * (row[..., 0] - b * row[..., 1]) - failed * np.log(self.unit)[at]
-            head -= under_way * (row[..., 1] + special.gammaln(1.0 + 1.0 / b))
-            s = self.hazards(shape) * self._of_group(np.exp(-shape * free[..., 1]))
+            s = self.hazards(shape) * np.exp(-b * row[..., 1])
             if name == "equal":
                 value = -s
             elif name == "spread":
-                k, of_node = np.exp(-row[..., 2]), self._of_group(np.exp(-free[..., 2]))
+                k = np.exp(-row[..., 2])
                 # the ratio of gamma functions is lost where k is large: the digamma function is its slope there
                 gammas = np.where(
                     k < 1e7, special.gammaln(k + n) - special.gammaln(k), n * np.log(k) + n * (n - 1.0) / (2.0 * k)
                 )
-                value = (gammas - n * np.log(k))[:, kind] - (of_node + n[:, kind]) * np.log1p(s / of_node)
+                value = gammas - n * np.log(k) - (k + n) * np.log1p(s / k)
             else:
-                ratio = 1.0 + np.exp(free[..., 3])
-                bad = special.log_expit(row[..., 2]) + n * np.log(ratio)[:, at]
-                good = self._of_group(special.log_expit(-free[..., 2]))
-                value = np.logaddexp(good - s, bad[:, kind] - self._of_group(ratio) * s)
+                ratio = 1.0 + np.exp(row[..., 3])
+                bad = special.log_expit(row[..., 2]) + n * np.log(ratio)
+                value = np.logaddexp(special.log_expit(-row[..., 2]) - s, bad - ratio * s)
             idle, some, like = self._idle
             if idle.size:
                 value[:, idle] = self._unfailed(name, free[:, self.code[some]], self.never[some])[:, like]
-            value += head[:, kind] + (self._of_group(shape) - 1.0) * self.log
+            value += (failed - under_way) * (row[..., 0] - b * row[..., 1]) - failed * np.log(self.unit)[self.code]
+            value += (b - 1.0) * self.log - under_way * (row[..., 1] + special.gammaln(1.0 + 1.0 / b))
         return np.where(np.isfinite(value), value, -np.inf)
-
-    @cached_property
-    def _counted(self) -> tuple[IntArray, IntArray]:
-        """A node of each group and numbers of failures, and which of these each node is like."""
-        return alike(self.code, self.failed, self.under_way)
 
     @cached_property
     def _idle(self) -> tuple[IntArray, IntArray, IntArray]:
@@ -319,13 +255,9 @@ class _Lives:
         first, like = alike(self.code[idle], self.never[idle])
         return idle, idle[first], like
 
-    def _of_group(self, values: FloatArray) -> FloatArray:
-        """Values of the groups, shape (trials, groups), for each node; of one group as they are."""
-        return values if self.n_groups == 1 else values[:, self.code]
-
     @staticmethod
     def _unfailed(name: str, free: FloatArray, never: FloatArray) -> FloatArray:
-        """Log-probability that nodes under way at an unknown age are not seen to fail; shape (trials, nodes)."""
+        """Log-probability that nodes in progress at an unknown age are not seen to fail; shape (trials, nodes)."""
         b = np.exp(free[..., 0])
         c = (never * np.exp(-free[..., 1])) ** b
         if name == "equal":
@@ -338,15 +270,7 @@ class _Lives:
         return np.logaddexp(good + lived[0], bad + lived[1])
 
     def posterior(self, parameters: FloatArray, classes: FloatArray) -> FloatArray:
-        """Shape and rate of every node's frailty, shape (nodes, 2); where it is no gamma variable, by its moments.
-
-        Parameters
-        ----------
-        parameters : ndarray, shape (groups, 3)
-            Shape, scale (hours) and variance.
-        classes : ndarray, shape (groups, 2)
-            Free coordinates of share and ratio, NaN where the group is not of two classes.
-        """
+        """Shape and rate of every node's frailty, (nodes, 2); of two classes by the same moments."""
         with np.errstate(all="ignore"):
             b, scale, variance = (values[self.code] for values in parameters.T)
             scale, k = scale / self.unit[self.code], 1.0 / variance
@@ -391,8 +315,8 @@ class _Objective:
         return _Objective(self.data.take(positions), self.name)
 
     def __call__(self, free: FloatArray) -> FloatArray:
-        found = self.data.sums(self.data.loglik(self.name, free))
-        return np.where(np.isfinite(found), found, -np.inf)
+        loglik = self.data.sums(self.data.loglik(self.name, free))
+        return np.where(np.isfinite(loglik), loglik, -np.inf)
 
 
 def _fitted(data: _Lives, name: str, usable: IntArray) -> Maximum:
@@ -403,25 +327,25 @@ def _fitted(data: _Lives, name: str, usable: IntArray) -> Maximum:
         "spread": [(np.log(0.3),)],
         "classes": [(special.logit(p), np.log(r - 1.0)) for p, r in _STARTS],
     }
-    found: Maximum | None = None
+    best: Maximum | None = None
     part = data.take(usable)
     for further in starts[name]:
         start = np.tile([0.0, 0.0, *further], (usable.size, 1))
         trial = maximise(_Objective(part, name), start, iterations=_ITERATIONS)
-        if found is None:
-            found = trial
+        if best is None:
+            best = trial
             continue
-        better = trial.found & ~(found.found & (found.value >= trial.value))
+        better = trial.found & ~(best.found & (best.value >= trial.value))
         for field in ("free", "value", "gradient", "information", "found", "edge"):
-            getattr(found, field)[better] = getattr(trial, field)[better]
-    assert found is not None
+            getattr(best, field)[better] = getattr(trial, field)[better]
+    assert best is not None
     out = Maximum(
         np.zeros((size, k)), np.full(size, np.nan), np.full((size, k), np.nan), np.full((size, k, k), np.nan),
         np.zeros(size, np.bool_), np.zeros(size, np.bool_),
     )  # fmt: skip
     for field in ("free", "gradient", "information", "found", "edge"):
-        getattr(out, field)[usable] = getattr(found, field)
-    out.value[usable] = np.where(found.found, found.value, np.nan)
+        getattr(out, field)[usable] = getattr(best, field)
+    out.value[usable] = np.where(best.found, best.value, np.nan)
     out.free[:, 1] += np.log(data.unit)
     return out
 

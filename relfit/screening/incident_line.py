@@ -119,10 +119,7 @@ class IncidentLine:
 
 
 def _in_periods(counts: FloatArray, exposure: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-    """Log-likelihood of a rate that changes by steps, less their penalty; incidents and exposure of a day's period.
-
-    Where neighbouring days scatter more than Poisson, that is no reason for a step.
-    """
+    """Log-likelihood of a rate that changes by steps, less penalties; incidents and exposure of a day's period."""
     penalty = _PENALTY * excess(counts.astype(np.int64), exposure, _SHORTEST)
     cuts = segments(counts, np.maximum(exposure, 1e-9), penalty, _SHORTEST)
     number, time = (np.add.reduceat(values, cuts[:-1]) for values in (counts, exposure))
@@ -134,11 +131,8 @@ def _in_periods(counts: FloatArray, exposure: FloatArray) -> tuple[float, FloatA
 def _places(log: FailureLog, joined: Incidents) -> tuple[IntArray, IntArray]:
     """Node and rack of each incident, -1 where it hit several or none."""
     table = joined.table
-    record = np.zeros(len(table), np.int64)
-    rows = np.flatnonzero(joined.incident >= 0)[::-1]
-    record[joined.incident[rows]] = rows  # the first of each incident
     codes, _, labels = node_codes(log)
-    node, scope = codes[record] if len(table) else codes[:0], table["scope"].to_numpy(object)
+    node, scope = codes[joined.first_records], table["scope"].to_numpy(object)
     alone = (table["nodes"].to_numpy() == 1) & (scope == "node")
     rack = np.full(len(table), -1)
     if joined.group is not None and len(labels):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.arrays import IntArray
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, Remedy
 from relfit.numeric.poisson import poisson_interval
 from relfit.results import Result, json_ready
 from relfit.screening.incident_window import IncidentWindow
@@ -62,11 +62,18 @@ class Incidents(Result):
     notes: tuple[str, ...] = ()
 
     _not_in_json = ("table", "incident")
+    _frame = "table"
 
     @property
     def window(self) -> IncidentWindow:
         """The window of the widest level."""
         return self.windows[self.place]
+
+    @property
+    def first_records(self) -> IntArray:
+        """Position in the log of the first record of each incident, shape (incidents,)."""
+        rows = np.flatnonzero(self.incident >= 0)
+        return rows[np.unique(self.incident[rows], return_index=True)[1]]
 
     @property
     def by_chance(self) -> float:
@@ -106,7 +113,8 @@ class Incidents(Result):
             For another value of `by`.
         """
         if by not in (None, "system"):
-            raise ArgumentError(f"rates by {by!r} are not known", remedy="use by='system', or select with log.where")
+            remedy = Remedy("use by='system', or select with log.where", "use --by system, or select with --where")
+            raise ArgumentError(f"rates by {by!r} are not known", remedy=remedy)
         scopes = ["node", *([self.group] if self.group is not None else []), "group", "system"]
         units = {scope: scope if scope in self.exposure.columns else "system" for scope in scopes}
         index = pd.MultiIndex.from_product([self.exposure.index, scopes], names=["system", "scope"])
@@ -155,10 +163,6 @@ class Incidents(Result):
     def findings(self) -> tuple[str, ...]:
         """The headline, what the window of each level rests on, and what was taken."""
         return self.headline, *(window.headline for window in self.windows.values()), *self.notes
-
-    def to_frame(self) -> pd.DataFrame:
-        """`table`."""
-        return self.table
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON: totals and rates, without the single incidents."""

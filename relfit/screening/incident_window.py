@@ -61,7 +61,7 @@ class IncidentWindow(Result):
     incidents : int
         Incidents left at this level.
     p, p_above : float
-        Largest probability of at least so many short times if no more than twice those by chance were due (Poisson,
+        Largest probability of at least this many short times if no more than twice those by chance were due (Poisson,
         adjusted for the number of classes), from zero on, and above zero alone.
     status : str
         ``"ok"``; ``"no_excess"`` (short times are about as frequent as by chance); ``"limited"`` (the excess goes on,
@@ -82,6 +82,8 @@ class IncidentWindow(Result):
     p: float
     p_above: float
     status: str
+
+    _frame = "table"
 
     @property
     def headline(self) -> str:
@@ -114,10 +116,6 @@ class IncidentWindow(Result):
             f"{what} up to {duration(self.hours)} apart are joined: such times are more than {times:g} times as "
             f"frequent as by chance{chance}{more}."
         )
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per class of times."""
-        return self.table
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,8 +195,8 @@ def window_of_nodes(gaps: IntArray, node: IntArray, span: int, step: int, share:
     """The window for records of one node, against a renewal process; arguments as `relfit.numeric.bursts.in_nodes`."""
     if gaps.size < FEWEST:
         return _few("node", gaps, node.size, step)
-    ends, observed, null, chosen = in_nodes(gaps, node, span, step, share)
-    return _chosen("node", observed, ends, step, null, chosen, gaps, node.size, None)
+    ends, observed, null, selection = in_nodes(gaps, node, span, step, share)
+    return _chosen("node", observed, ends, step, null, selection, gaps, node.size, None)
 
 
 def window_between(
@@ -213,8 +211,8 @@ def window_between(
     if times.size < FEWEST:
         return _few(level, times, points.place.size, step, specified), apart
     null = _null_between(points, observed, edges, step)
-    chosen = select(observed, null, share, spent)
-    return _chosen(level, observed, ends, step, null, chosen, times, points.place.size, specified), apart
+    selection = select(observed, null, share, spent)
+    return _chosen(level, observed, ends, step, null, selection, times, points.place.size, specified), apart
 
 
 def _few(level: str, times: IntArray, n_points: int, step: int, specified: float | None = None) -> IncidentWindow:
@@ -227,16 +225,16 @@ def _few(level: str, times: IntArray, n_points: int, step: int, specified: float
 
 
 def _chosen(
-    level: str, observed: IntArray, ends: IntArray, step: int, null: Null, chosen: Selection, times: IntArray,
+    level: str, observed: IntArray, ends: IntArray, step: int, null: Null, selection: Selection, times: IntArray,
     n_points: int, specified: float | None,
 ) -> IncidentWindow:  # fmt: skip
     unit = step / NANOSECONDS_PER_HOUR
     begin = np.concatenate([[0], ends[:-1] + 1])
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(chosen.expected > 0.0, observed / chosen.expected, np.nan)
-    columns = (begin * unit, ends * unit, observed, chosen.expected, ratio, chosen.smooth)
+        ratio = np.where(selection.expected > 0.0, observed / selection.expected, np.nan)
+    columns = (begin * unit, ends * unit, observed, selection.expected, ratio, selection.smooth)
     names = ("from_hours", "to_hours", "observed", "expected", "ratio", "smooth_ratio")
-    last = chosen.last
+    last = selection.last
     if specified is not None:
         last = int(np.searchsorted(ends * unit, specified * (1.0 + 1e-9), side="right")) - 1
     hours = (ends[last] * unit if last >= 0 else np.nan) if specified is None else specified
@@ -244,8 +242,8 @@ def _chosen(
     false = min(float(null.false[last]), float(left)) if last >= 0 else 0.0
     return IncidentWindow(
         level, float(hours), specified is not None, unit, pd.DataFrame(dict(zip(names, columns, strict=True))),
-        times.size, int(observed[0]), false, n_points - left, chosen.p, chosen.p_above,
-        "ok" if specified is not None else chosen.status,
+        times.size, int(observed[0]), false, n_points - left, selection.p, selection.p_above,
+        "ok" if specified is not None else selection.status,
     )  # fmt: skip
 
 

@@ -35,7 +35,7 @@ class Period(Result):
     exposure : float
         Hours under observation, summed over the nodes (hours of the log where it does not know its nodes).
     rate, low, high : float
-        Failures per hour of exposure, with limits.
+        Failures per hour of exposure, with its confidence interval.
     per : str
         ``"node-year"``, or ``"year"`` where the log does not know its nodes: the unit of the rate in headlines.
     """
@@ -58,7 +58,7 @@ class Period(Result):
         return float((self.end - self.start) / pd.Timedelta(hours=1))
 
     def rates(self, of: str = "failures") -> str:
-        """The rate with its unit and limits."""
+        """The rate with its unit and confidence interval."""
         rate, low, high = (number(HOURS_PER_YEAR * x) for x in (self.rate, self.low, self.high))
         return interval(f"{rate} {of} per {self.per}", low, high)
 

@@ -32,18 +32,7 @@ _MEAN_OF_KEPT = 0.4375  # mean of the smaller four fifths of a chi-square variat
 def segments(counts: npt.ArrayLike, exposure: npt.ArrayLike, penalty: float, shortest: int = 1) -> IntArray:
     """Exact segmentation of Poisson counts: what maximises the log-likelihood less `penalty` for each change.
 
-    Parameters
-    ----------
-    counts, exposure : array_like, shape (bins,)
-        No counts without exposure.
-    penalty : float
-    shortest : int
-        Least number of bins in a segment.
-
-    Returns
-    -------
-    ndarray of int, shape (segments + 1,)
-        Bins at which segments begin, and the number of bins.
+    Gives the bins at which segments begin, and the number of bins; a segment has `shortest` bins or more.
 
     Examples
     --------
@@ -64,10 +53,10 @@ def merged(cuts: IntArray, counts: npt.ArrayLike, exposure: npt.ArrayLike, least
     >>> merged(np.array([0, 2, 4, 6]), [10, 10, 11, 11, 40, 40], np.ones(6), 1.25).tolist()
     [0, 4, 6]
     """
-    kept = np.asarray(cuts, dtype=np.int64)
-    while kept.size > 2:
-        number = np.add.reduceat(np.asarray(counts, dtype=np.float64), kept[:-1])
-        time = np.add.reduceat(np.asarray(exposure, dtype=np.float64), kept[:-1])
+    joined = np.asarray(cuts, dtype=np.int64)
+    while joined.size > 2:
+        number = np.add.reduceat(np.asarray(counts, dtype=np.float64), joined[:-1])
+        time = np.add.reduceat(np.asarray(exposure, dtype=np.float64), joined[:-1])
         with np.errstate(divide="ignore", invalid="ignore"):
             rate = number / time
             change = np.maximum(rate[1:] / rate[:-1], rate[:-1] / rate[1:])
@@ -79,8 +68,8 @@ def merged(cuts: IntArray, counts: npt.ArrayLike, exposure: npt.ArrayLike, least
             - _value(number[i] + number[i + 1], time[i] + time[i + 1])
             for i in near.tolist()
         ]  # fmt: skip
-        kept = np.delete(kept, near[int(np.argmin(cost))] + 1)
-    return kept
+        joined = np.delete(joined, near[int(np.argmin(cost))] + 1)
+    return joined
 
 
 @njit(cache=True, nogil=True)
@@ -107,10 +96,7 @@ def _best_cuts(running: np.ndarray, time: np.ndarray, penalty: float, shortest: 
 
 
 def _scatter(counts: FloatArray, exposure: FloatArray, parts: int) -> FloatArray:
-    """Square differences of neighbours among `parts` joined bins relative to Poisson, rising; 1 on average.
-
-    Neighbours without anything to compare are left out.
-    """
+    """Square differences of neighbours among `parts` joined bins relative to Poisson, rising; 1 on average."""
     starts = (np.arange(parts) * counts.size) // max(parts, 1)
     number, time = np.add.reduceat(counts, starts), np.add.reduceat(exposure, starts)
     x, y, a, b = number[:-1], number[1:], time[:-1], time[1:]
@@ -132,13 +118,13 @@ def excess(counts: npt.NDArray[Any], exposure: FloatArray, shortest: int) -> flo
     parts = min(counts.size // max(shortest, 1), total // 5)
     if parts >= _LEAST_MONTHS:
         square = _scatter(number, exposure, parts)
-        kept = square[: max(int(_KEPT * square.size), 1)]
-        least = max(least, float(kept.mean()) / _MEAN_OF_KEPT if square.size else 1.0)
+        smaller = square[: max(int(_KEPT * square.size), 1)]
+        least = max(least, float(smaller.mean()) / _MEAN_OF_KEPT if square.size else 1.0)
     return max(1.0, least)
 
 
 def dispersions(counts: npt.NDArray[Any], exposure: FloatArray, cuts: IntArray, spans: IntArray) -> FloatArray:
-    """Variance over mean of the counts of so many bins together, about the rates of segments, one value per span.
+    """Variance over mean of the counts of this many bins together, about the rates of segments, one value per span.
 
     Examples
     --------
@@ -178,16 +164,10 @@ def null_gains(
     n_resamples: int,
     rng: int | np.random.Generator | None,
 ) -> tuple[FloatArray, float]:
-    """What the best change, or each of the best two, adds to the log-likelihood where the rate is constant.
+    """What the best change gains in logs of a constant rate, which `draw` gives, and the p-value of `best`.
 
-    `draw` gives the counts of a log with a constant rate. No more are drawn once it is plain that `best` is what such
-    logs show (Besag and Clifford 1991): any penalty of a level below five in a hundred is above it then.
-
-    Returns
-    -------
-    gains : ndarray, shape (drawn,)
-    p : float
-        Probability that the gain of such a log is as large as `best`.
+    No more are drawn once it is plain that `best` is what such logs show (Besag and Clifford 1991): any penalty of a
+    level below five in a hundred is above it then.
     """
     generator = np.random.default_rng(rng)
     gains = np.empty(n_resamples)
@@ -203,17 +183,7 @@ def null_gains(
 
 @dataclass(frozen=True)
 class Renewals:
-    """Failures as renewals of whom they belong to: what a constant rate looks like with these times between failures.
-
-    Attributes
-    ----------
-    gaps : ndarray, shape (failures,)
-        Nanoseconds between failures; those of one owner add up to its time of observation.
-    owner : ndarray of int, shape (failures,)
-        Rising.
-    begin, length : ndarray of int, shape (owners,)
-        When each owner came under observation, and for how long.
-    """
+    """Failures as renewals of their owners: what a constant rate looks like with these times between failures."""
 
     gaps: FloatArray
     owner: npt.NDArray[Any]
@@ -228,8 +198,8 @@ class Renewals:
         when, owner = when[inside], owner[inside]
         order = np.lexsort((when, owner))
         present, sizes = np.unique(owner[order], return_counts=True)
-        kept = max(int(np.searchsorted(np.cumsum(sizes), most, side="right")), 1)
-        present, sizes = present[:kept], sizes[:kept]
+        owners = max(int(np.searchsorted(np.cumsum(sizes), most, side="right")), 1)
+        present, sizes = present[:owners], sizes[:owners]
         order = order[: int(sizes.sum())]
         begin, length = entered[present], length[present]
         if not present.size:
@@ -274,10 +244,7 @@ def _renewed(
     begin: np.ndarray,
     length: np.ndarray,
 ) -> np.ndarray:
-    """Instants of failures with the times between them in another `order`, from `shift` on and once round.
-
-    `place` is where each owner's failures begin.
-    """
+    """Instants of failures with the times between them in another `order`, from `shift` on and once round."""
     sorted_by_owner = np.empty_like(gaps)
     for row in order:
         sorted_by_owner[place[owner[row]]] = gaps[row]
@@ -304,7 +271,7 @@ def _largest_gain(running: np.ndarray, time: np.ndarray, shortest: int) -> float
     size = running.size - 1
     if not (running[size] > 0.0 and time[size] > 0.0):
         return 0.0
-    whole, rate = _value(running[size], time[size]), running[size] / time[size]
+    total, rate = _value(running[size], time[size]), running[size] / time[size]
     due = rate * time
     away = running - due
     head = np.empty(size + 1)
@@ -314,13 +281,13 @@ def _largest_gain(running: np.ndarray, time: np.ndarray, shortest: int) -> float
         tail[i] = _value(running[size] - running[i], time[size] - time[i])
     top = 0.0
     for i in range(shortest, size - shortest + 1):
-        top = max(top, head[i] + tail[i] - whole)
+        top = max(top, head[i] + tail[i] - total)
     below = head - running * np.log(rate) - away
-    above = tail + running * np.log(rate) + away - whole
+    above = tail + running * np.log(rate) + away - total
     for i in range(shortest, size + 1):
         for j in range(i + shortest, size - shortest + 1):
             apart = away[j] - away[i]
             if apart * apart > (2.0 * top - below[i] - above[j]) * (due[j] - due[i]):
-                gain = head[i] + tail[j] + _value(running[j] - running[i], time[j] - time[i]) - whole
+                gain = head[i] + tail[j] + _value(running[j] - running[i], time[j] - time[i]) - total
                 top = max(top, 0.5 * gain)
     return top

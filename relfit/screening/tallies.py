@@ -21,7 +21,7 @@ from relfit.units import nanoseconds
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["CauseTally", "TimeTally", "by_cause", "by_node", "over_time"]
+__all__ = ["CauseTally", "TimeTally", "by_cause", "by_node", "calendar_bins", "need_dates", "over_time"]
 
 
 NOT_STATED = "not stated"
@@ -76,7 +76,7 @@ class TimeTally(Result):
 def calendar_bins(log: FailureLog, unit: str | None = None) -> tuple[pd.DatetimeIndex, str]:
     """Edges of the calendar bins of `over_time`, none for a log without a span of time, and their unit."""
     zone = log.source.timezone
-    if not _is_span(log):
+    if not _covers_time(log):
         return pd.DatetimeIndex([], tz=zone), "day"
     if unit is None:
         unit = next(name for name, (_, longest) in _UNITS.items() if log.window.hours / 24.0 <= longest)
@@ -121,8 +121,16 @@ def over_time(log: FailureLog, unit: str | None = None) -> TimeTally:
     return TimeTally(edges, counts, causes or (NOT_STATED,), unit)
 
 
-def _is_span(log: FailureLog) -> bool:
+def _covers_time(log: FailureLog) -> bool:
     return bool(pd.notna(log.window.start) and pd.notna(log.window.end) and log.window.start < log.window.end)
+
+
+def need_dates(log: FailureLog, so: str) -> None:
+    """Reject a log of lifetimes alone (`so` says what it lacks), or of no span of time."""
+    if log.lifetimes is not None and not len(log.events):
+        raise ArgumentError(f"this log holds lifetimes without dates; {so}")
+    if not _covers_time(log):
+        raise ArgumentError("this log covers no span of time")
 
 
 def _causes(column: pd.Series) -> tuple[IntArray, tuple[str, ...]]:
@@ -131,10 +139,10 @@ def _causes(column: pd.Series) -> tuple[IntArray, tuple[str, ...]]:
     order = text.value_counts(sort=True)
     names = [name for name in order.index if name != NOT_STATED]
     joined = len(names) > _MOST_CAUSES
-    kept = names[: _MOST_CAUSES - 1] if joined else names
-    causes = [*kept, *(["other causes"] if joined else []), *([NOT_STATED] if NOT_STATED in order.index else [])]
-    place = {name: number for number, name in enumerate(kept)} | {NOT_STATED: len(causes) - 1}
-    return text.map(place).fillna(len(kept)).to_numpy(dtype=np.int64), tuple(causes)
+    frequent = names[: _MOST_CAUSES - 1] if joined else names
+    causes = [*frequent, *(["other causes"] if joined else []), *([NOT_STATED] if NOT_STATED in order.index else [])]
+    place = {name: number for number, name in enumerate(frequent)} | {NOT_STATED: len(causes) - 1}
+    return text.map(place).fillna(len(frequent)).to_numpy(dtype=np.int64), tuple(causes)
 
 
 class CauseTally(Result):

@@ -30,8 +30,8 @@ from relfit.planning.sparing import (
 )
 from relfit.planning.sparing.evaluation import SHARES
 from relfit.results import Result, json_ready
+from relfit.simulation.engine.time_tables import LOW, STEP, remaining_table, time_table
 from relfit.simulation.sparing_events import ACCOUNTS, simulate
-from relfit.simulation.time_tables import LOW, STEP, remaining_table, time_table
 from relfit.text import percent
 
 __all__ = ["DeviceTimes", "SparingSimulation", "simulate_sparing"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import Duration, Durations, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.families import Distribution, Exponential, Family, Weibull
 from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array
@@ -19,7 +19,7 @@ __all__ = ["CommonCause", "Racks", "common_cause", "racks_of"]
 
 def _with_factors(components: tuple[Component, ...], factors: FloatArray) -> tuple[Component, ...]:
     """Exponential and Weibull lives whose hazards are multiplied by factors, one for each position."""
-    found = []
+    scaled = []
     for component in components:
         family, by = component.family, factors[component.positions]
         if isinstance(family, Exponential):
@@ -28,8 +28,8 @@ def _with_factors(components: tuple[Component, ...], factors: FloatArray) -> tup
             changed = Weibull.unchecked(family.shape, family.scale * by ** (-1.0 / family.shape))
         else:
             raise TypeError(f"hazards of {type(family).__name__} are not multiplied")
-        found.append(Component(changed, component.positions))
-    return tuple(found)
+        scaled.append(Component(changed, component.positions))
+    return tuple(scaled)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,26 +124,20 @@ def added(hits: FloatArray, turn: IntArray) -> FloatArray:
     return np.asarray(hits[np.minimum(turn + 1, last)] - hits[np.minimum(turn, last)])
 
 
-def common_cause(given: Any) -> CommonCause | None:
-    """What ends the job beside its nodes, from one distribution, several, or (distribution, age) pairs by name.
-
-    Raises
-    ------
-    ArgumentError
-        For what is neither.
-    """
-    if given is None or isinstance(given, CommonCause):
-        return given
-    if isinstance(given, Distribution):
-        given = [given]
-    if isinstance(given, Mapping):
-        names, values = pd.Index([str(name) for name in given]), list(given.values())
-    elif isinstance(given, Sequence) and not isinstance(given, str):
-        values = list(given)
+def common_cause(causes: Any) -> CommonCause | None:
+    """What ends the job beside its nodes, from one distribution, several, or (distribution, age) pairs by name."""
+    if causes is None or isinstance(causes, CommonCause):
+        return causes
+    if isinstance(causes, Distribution):
+        causes = [causes]
+    if isinstance(causes, Mapping):
+        names, values = pd.Index([str(name) for name in causes]), list(causes.values())
+    elif isinstance(causes, Sequence) and not isinstance(causes, str):
+        values = list(causes)
         names = pd.Index([f"cause_{i}" for i in range(1, len(values) + 1)])
     else:
         raise ArgumentError(
-            f"common={type(given).__name__} is no distribution", remedy="give a family, a list, or a dict of them"
+            f"common={type(causes).__name__} is no distribution", remedy="give a family, a list, or a dict of them"
         )
     if not values:
         return None
@@ -153,22 +147,16 @@ def common_cause(given: Any) -> CommonCause | None:
     return CommonCause(components, ages_in_hours(ages, len(lives), names, longest=LONGEST_AGE, what="cause"), names)
 
 
-def racks_of(labels: Any, lives: Any, ages: Any, size: int) -> Racks | None:
-    """Racks from a label for each node, and the life of a rack: one for all, or by label.
-
-    Raises
-    ------
-    ArgumentError
-        Where labels or lives are missing.
-    """
+def racks_of(labels: Any, lives: Any, ages: Durations | Mapping[Any, Duration], size: int) -> Racks | None:
+    """Racks from a label for each node, and the life of a rack: one for all, or by label; None without both."""
     if labels is None and lives is None:
         return None
     if labels is None or lives is None:
         raise ArgumentError("racks need a label for every node (racks=) and a life (rack_lives=)")
-    given = np.asarray(labels, dtype=object).reshape(-1)
-    if given.size != size:
-        raise ArgumentError(f"{size} nodes but {given.size} racks", remedy="give the rack of every node")
-    codes, names = pd.factorize(given)
+    racks = np.asarray(labels, dtype=object).reshape(-1)
+    if racks.size != size:
+        raise ArgumentError(f"{size} nodes but {racks.size} racks", remedy="give the rack of every node")
+    codes, names = pd.factorize(racks)
     if (codes < 0).any():
         raise ArgumentError(f"node {int(np.flatnonzero(codes < 0)[0])} has no rack", remedy="give every node a label")
     names = pd.Index(names)
@@ -178,7 +166,6 @@ def racks_of(labels: Any, lives: Any, ages: Any, size: int) -> Racks | None:
             raise ArgumentError(f"rack {lost[0]!r} has no life", remedy="give a distribution for every rack")
         lives = [lives[name] for name in names]
     components = components_of(lives, len(names), names, "rack")
-    if isinstance(ages, Mapping):
-        ages = [ages.get(name, 0.0) for name in names]
-    checked = ages_in_hours(duration_array(ages), len(names), names, what="rack")
+    listed = [ages.get(name, 0.0) for name in names] if isinstance(ages, Mapping) else ages
+    checked = ages_in_hours(duration_array(listed), len(names), names, what="rack")
     return Racks(codes.astype(np.int64), components, checked, names)

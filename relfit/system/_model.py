@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.arrays import BoolArray, Durations, FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError
 from relfit.numeric.quadrature import integrate_reliability
 from relfit.results import Interval, Result, json_ready
@@ -116,12 +116,12 @@ class System(Nodes, Quantities):
     def _finite(self) -> BoolArray:
         return self._rule.means_are_finite(node_tails(self.components, self.n_nodes)).reshape(1)
 
-    def node_cumulative_hazards(self, horizon: Any) -> FloatArray:
+    def node_cumulative_hazards(self, horizon: Durations) -> FloatArray:
         """Conditional cumulative hazard of each node until `horizon`, shape (n_nodes,) and that of the horizon."""
         x = duration_array(horizon, "horizon")
         return np.ascontiguousarray(node_hazards(self.components, self.ages, x.reshape(-1)).T).reshape(-1, *x.shape)
 
-    def sample(self, size: int = 1, rng: Any = 0) -> FloatArray:
+    def sample(self, size: int = 1, rng: Seed = 0) -> FloatArray:
         """Random times to failure of the job in hours, shape (size,); infinite where it never fails.
 
         Parameters
@@ -132,7 +132,7 @@ class System(Nodes, Quantities):
         return sampling.sample(self.components, self.ages, self._rule, size, rng)
 
     def sequences(
-        self, until: Any = None, failures: int | None = None, size: int = 1, rng: Any = 0
+        self, until: Durations | None = None, failures: int | None = None, size: int = 1, rng: Seed = 0
     ) -> sampling.Sequences:
         """Random sequences of failures: a node that fails starts anew, the others go on ageing.
 
@@ -165,7 +165,7 @@ class System(Nodes, Quantities):
 
     # ------------------------------------------------------- the first k nodes
 
-    def by_size(self, horizon: Any = "24h", order: npt.ArrayLike | None = None) -> SystemsBySize:
+    def by_size(self, horizon: Durations = "24h", order: npt.ArrayLike | None = None) -> SystemsBySize:
         """Reliability, hazard and mean time to failure of the first k nodes, for every k.
 
         Parameters
@@ -213,11 +213,11 @@ class System(Nodes, Quantities):
             return np.stack([np.full_like(values[0], never)] * spare + values)
         if at is None:
             return self._means_by_size()
-        found = self._combined(at.reshape(-1), rates=quantity == "hazard", every=True).T.reshape(-1, *at.shape)
+        combined = self._combined(at.reshape(-1), rates=quantity == "hazard", every=True).T.reshape(-1, *at.shape)
         with np.errstate(under="ignore"):
             if quantity == "reliability":
-                return np.exp(found)
-            return -np.expm1(found) if quantity == "cdf" else found if quantity == "hazard" else -found
+                return np.exp(combined)
+            return -np.expm1(combined) if quantity == "cdf" else combined if quantity == "hazard" else -combined
 
     def _means_by_size(self) -> FloatArray:
         finite = self._rule.means_are_finite(node_tails(self.components, self.n_nodes), every=True)
@@ -225,12 +225,12 @@ class System(Nodes, Quantities):
             return np.full(self.n_nodes, np.inf)
 
         def log_reliability(time: FloatArray, count: int) -> FloatArray:
-            found = self._combined(time[:, 0], rates=False, every=True, count=count)
-            found[:, ~finite[:count]] = -np.inf
-            return found
+            log_alive = self._combined(time[:, 0], rates=False, every=True, count=count)
+            log_alive[:, ~finite[:count]] = -np.inf
+            return log_alive
 
-        found = integrate_reliability(log_reliability, self.quantile(0.5), self.n_nodes)
-        return np.where(finite, found, np.inf)
+        log_alive = integrate_reliability(log_reliability, self.quantile(0.5), self.n_nodes)
+        return np.where(finite, log_alive, np.inf)
 
     # -------------------------------------------------------------- uncertainty
 
@@ -248,7 +248,7 @@ class System(Nodes, Quantities):
             return error.what
         return ""
 
-    def drawn(self, n_draws: int = 199, rng: Any = 0) -> Iterator[System]:
+    def drawn(self, n_draws: int = 199, rng: Seed = 0) -> Iterator[System]:
         """The system with parameters as likely as the fits leave them, one draw after the other.
 
         Parameters
@@ -268,14 +268,14 @@ class System(Nodes, Quantities):
                 racks = None if racks is None else racks.times(factors[1])
             yield self._replaced(components, self.ages, common=common, racks=racks)
 
-    def drawn_values(self, quantity: str, at: Any = None, n_draws: int = 999, rng: Any = 0) -> FloatArray:
+    def drawn_values(self, quantity: str, at: Any = None, n_draws: int = 999, rng: Seed = 0) -> FloatArray:
         """A quantity in every draw of the parameters, shape (n_draws,) and that of `at`; see `interval`."""
         return self._parameters().values(quantity, at, self.ages, self._rule, n_draws, rng)
 
     def interval(
-        self, quantity: str, at: Any = None, level: float = 0.95, *, n_draws: int = 999, rng: Any = 0
+        self, quantity: str, at: Any = None, level: float = 0.95, *, n_draws: int = 999, rng: Seed = 0
     ) -> Interval:
-        """Limits of a quantity that the uncertainty of the fitted parameters leaves, for systems made from fits.
+        """Confidence interval of a quantity by the uncertainty of the fitted parameters, for systems made from fits.
 
         Parameters
         ----------
@@ -318,9 +318,9 @@ class System(Nodes, Quantities):
         point = uncertainty.checked(quantity, at, level, n_draws, by_size=False)
         uncertainty.check_work(self.n_nodes, self.tolerance, n_draws)
         parameters = self._parameters()
-        asked = "cumulative_hazard" if quantity in ("reliability", "cdf") else quantity
-        drawn = parameters.values(asked, point, self.ages, self._rule, n_draws, rng)
-        estimate = getattr(self, asked)(*(() if point is None else (point,)))
+        name = "cumulative_hazard" if quantity in ("reliability", "cdf") else quantity
+        drawn = parameters.values(name, point, self.ages, self._rule, n_draws, rng)
+        estimate = getattr(self, name)(*(() if point is None else (point,)))
         most = point if quantity in ("truncated_mean", "mean_given_failure") and point is not None else np.inf
         labels: pd.Index[Any] = pd.Index([quantity])
         if point is not None:
@@ -366,9 +366,9 @@ class SystemsBySize(Result):
         return f"Mean time to failure goes from {first} h on 1 node to {last} h on {len(self):,}."
 
     def interval(
-        self, quantity: str = "reliability", level: float = 0.95, *, n_draws: int = 199, rng: Any = 0
+        self, quantity: str = "reliability", level: float = 0.95, *, n_draws: int = 199, rng: Seed = 0
     ) -> Interval:
-        """Limits for every k, at the horizons, along a first axis; see `System.interval`.
+        """Confidence intervals for every k, at the horizons, along a first axis; see `System.interval`.
 
         Parameters
         ----------
@@ -387,13 +387,13 @@ class SystemsBySize(Result):
         at = None if quantity == "mttf" else self.horizon
         uncertainty.checked(quantity, at, level, n_draws, by_size=True)
         uncertainty.check_work(self.system.n_nodes, self.system.tolerance, n_draws)
-        asked = "cumulative_hazard" if quantity in ("reliability", "cdf") else quantity
+        name = "cumulative_hazard" if quantity in ("reliability", "cdf") else quantity
         nodes = self.system.take(self.order)
-        drawn = np.stack([one.quantity_by_size(asked, at) for one in nodes.drawn(n_draws, rng)])
+        drawn = np.stack([one.quantity_by_size(name, at) for one in nodes.drawn(n_draws, rng)])
         labels = pd.Index(self.sizes, name="nodes")
         if at is not None and at.size != 1:
             labels = pd.MultiIndex.from_product([self.sizes, at.ravel()], names=["nodes", "at_hours"])
-        return _interval(quantity, level, at, nodes.quantity_by_size(asked, at), drawn, nodes._parameters(), labels)
+        return _interval(quantity, level, at, nodes.quantity_by_size(name, at), drawn, nodes._parameters(), labels)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per k: the node added, mean time to failure, and reliability and hazard at each horizon."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, Self
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import Duration, Durations, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.families import Distribution, Family
 from relfit.results import json_ready
@@ -44,7 +44,7 @@ class Nodes:
     def __init__(
         self,
         nodes: Distribution | Sequence[Distribution],
-        ages: Any = 0.0,
+        ages: Durations = 0.0,
         *,
         names: Any = None,
         sources: npt.ArrayLike | None = None,
@@ -52,10 +52,10 @@ class Nodes:
         common: Any = None,
         racks: Any = None,
         rack_lives: Any = None,
-        rack_ages: Any = 0.0,
+        rack_ages: Durations | Mapping[Any, Duration] = 0.0,
         rack_events: str = "nodes",
         unit: str = "hours",
-        longest_age: Any = LONGEST_AGE,
+        longest_age: Durations | None = LONGEST_AGE,
     ) -> None:
         labels = None if names is None else pd.Index(names)
         durations = duration_array(ages, "age", unit)
@@ -98,7 +98,7 @@ class Nodes:
     @classmethod
     def of_components(
         cls, components: tuple[Component, ...], ages: FloatArray, *, racks: Any = None, rack_lives: Any = None,
-        rack_ages: Any = 0.0, **options: Any,
+        rack_ages: Durations | Mapping[Any, Duration] = 0.0, **options: Any,
     ) -> Self:  # fmt: skip
         """A system of checked nodes; racks as in the constructor, or `Racks`; options are the other fields."""
         system = object.__new__(cls)
@@ -159,9 +159,9 @@ class Nodes:
         ArgumentError
             For no position, one that is not there, or one given twice.
         """
-        chosen = self.checked_positions(positions)
+        places = self.checked_positions(positions)
         place = np.full(self.n_nodes, -1, dtype=np.int64)
-        place[chosen] = np.arange(chosen.size)
+        place[places] = np.arange(places.size)
         parts = []
         for component in self.components:
             new = place[component.positions]
@@ -170,9 +170,9 @@ class Nodes:
                 some = some[np.argsort(new[some])]
                 parts.append(Component(component.family[some], new[some]))
         return self._replaced(
-            tuple(parts), self.ages[chosen], names=self.names[chosen],
-            sources=None if self.sources is None else self.sources[chosen],
-            racks=None if self.racks is None else self.racks.take(chosen),
+            tuple(parts), self.ages[places], names=self.names[places],
+            sources=None if self.sources is None else self.sources[places],
+            racks=None if self.racks is None else self.racks.take(places),
         )  # fmt: skip
 
     def checked_positions(self, positions: npt.ArrayLike) -> IntArray:
@@ -184,23 +184,23 @@ class Nodes:
             places = np.flatnonzero(places)
         elif places.dtype.kind not in "iu" and places.size:
             raise ArgumentError(f"positions are {places.dtype}", remedy="give integers, or a mask")
-        chosen = places.astype(np.int64).reshape(-1)
-        if not chosen.size:
+        nodes = places.astype(np.int64).reshape(-1)
+        if not nodes.size:
             raise ArgumentError("a system of no nodes", remedy="give at least one node")
-        if chosen.min() < 0 or chosen.max() >= self.n_nodes:
-            bad = int(chosen[(chosen < 0) | (chosen >= self.n_nodes)][0])
+        if nodes.min() < 0 or nodes.max() >= self.n_nodes:
+            bad = int(nodes[(nodes < 0) | (nodes >= self.n_nodes)][0])
             raise ArgumentError(f"there is no node {bad}: the system has {self.n_nodes}")
-        values, counts = np.unique(chosen, return_counts=True)
-        if values.size < chosen.size:
+        values, counts = np.unique(nodes, return_counts=True)
+        if values.size < nodes.size:
             raise ArgumentError(f"{node_label(self.names, int(values[counts > 1][0]))} is given twice")
-        return chosen
+        return nodes
 
-    def at_age(self, ages: Any, unit: str = "hours") -> Self:
+    def at_age(self, ages: Durations, unit: str = "hours") -> Self:
         """The same nodes at other ages; racks and common causes keep theirs."""
         checked = ages_in_hours(duration_array(ages, "age", unit), self.n_nodes, self.names, longest=None)
         return self._replaced(self.components, checked)
 
-    def later(self, hours: Any) -> Self:
+    def later(self, hours: Durations) -> Self:
         """The same system after a time in which nothing has failed."""
         by = float(duration_array(hours))
         if not by >= 0.0:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arrays import BoolArray, FloatArray
+from relfit.arrays import BoolArray, Durations, FloatArray
 from relfit.errors import ArgumentError
 from relfit.numeric.quadrature import integrate_reliability
 from relfit.numeric.solving import time_at_level
@@ -57,31 +56,31 @@ class Quantities(ABC):
 
     # ------------------------------------------------------------ of a horizon
 
-    def log_reliability(self, horizon: Any) -> FloatArray:
+    def log_reliability(self, horizon: Durations) -> FloatArray:
         """Log of the probability that the job still runs after `horizon`."""
         x = horizon_hours(horizon)
         return self._shaped(self._log_reliability(self._each(x)), x)
 
-    def cumulative_hazard(self, horizon: Any) -> FloatArray:
+    def cumulative_hazard(self, horizon: Durations) -> FloatArray:
         """Minus the log of the reliability."""
         return -self.log_reliability(horizon)
 
-    def reliability(self, horizon: Any) -> FloatArray:
+    def reliability(self, horizon: Durations) -> FloatArray:
         """Probability that the job still runs after `horizon`: hours from now, or text such as "24h"; any shape."""
         with np.errstate(under="ignore"):
             return np.exp(self.log_reliability(horizon))
 
-    def cdf(self, horizon: Any) -> FloatArray:
+    def cdf(self, horizon: Durations) -> FloatArray:
         """Probability that a failure has ended the job within `horizon`."""
         with np.errstate(under="ignore"):
             return -np.expm1(self.log_reliability(horizon))
 
-    def hazard(self, horizon: Any) -> FloatArray:
+    def hazard(self, horizon: Durations) -> FloatArray:
         """Failure rate of the job after `horizon`, which must be finite, per hour, given that it still runs."""
         x = finite_hours(horizon)
         return self._shaped(self._rate(self._each(x)), x)
 
-    def pdf(self, horizon: Any) -> FloatArray:
+    def pdf(self, horizon: Durations) -> FloatArray:
         """Density of the time to failure of the job, per hour."""
         x = horizon_hours(horizon)
         with np.errstate(under="ignore", invalid="ignore"):
@@ -97,8 +96,8 @@ class Quantities(ABC):
             raise ArgumentError("a probability must lie between 0 and 1")
         with np.errstate(divide="ignore"):
             levels = np.log(-np.log1p(-p.reshape(-1)))
-        found = [self._time_of(float(level)) for level in levels]
-        return self._shaped(np.stack(found) if found else np.empty((0, self._rows)), p)
+        times = [self._time_of(float(level)) for level in levels]
+        return self._shaped(np.stack(times) if times else np.empty((0, self._rows)), p)
 
     def _time_of(self, log_level: float, after: float = 0.0) -> FloatArray:
         """Time at which the cumulative hazard of each row, beyond that `after` some hours, has this log."""
@@ -122,11 +121,11 @@ class Quantities(ABC):
         """
         return self._mean_after(0.0).reshape(self._shape)
 
-    def mean_residual_life(self, after: Any) -> FloatArray:
+    def mean_residual_life(self, after: Durations) -> FloatArray:
         """Mean time that is left, in hours, to a job that still runs after `after`, which must be finite."""
         x = finite_hours(after)
-        found = [self._mean_after(float(one)) for one in x.reshape(-1)]
-        return self._shaped(np.stack(found) if found else np.empty((0, self._rows)), x)
+        means = [self._mean_after(float(one)) for one in x.reshape(-1)]
+        return self._shaped(np.stack(means) if means else np.empty((0, self._rows)), x)
 
     def _mean_after(self, after: float) -> FloatArray:
         """Mean time left of each row."""
@@ -136,27 +135,27 @@ class Quantities(ABC):
         before = self._log_reliability(np.full((1, rows), after))[0] if after else np.zeros(rows)
 
         def left(x: FloatArray, count: int) -> FloatArray:
-            found = self._log_reliability(after + np.broadcast_to(x, (x.shape[0], count))) - before[:count]
-            return np.where(usable[:count], found, -np.inf)
+            means = self._log_reliability(after + np.broadcast_to(x, (x.shape[0], count))) - before[:count]
+            return np.where(usable[:count], means, -np.inf)
 
-        found = integrate_reliability(left, np.where(usable, np.maximum(centre, _SMALLEST), 1.0), rows)
-        return np.where(usable, found, np.where(np.isneginf(before), np.nan, np.inf))
+        means = integrate_reliability(left, np.where(usable, np.maximum(centre, _SMALLEST), 1.0), rows)
+        return np.where(usable, means, np.where(np.isneginf(before), np.nan, np.inf))
 
-    def truncated_mean(self, horizon: Any) -> FloatArray:
+    def truncated_mean(self, horizon: Durations) -> FloatArray:
         """Mean of the shorter of the time to failure and `horizon`: the integral of the reliability up to it, hours."""
         x = horizon_hours(horizon)
-        found = np.zeros((x.size, self._rows))
+        means = np.zeros((x.size, self._rows))
         for i, end in enumerate(x.reshape(-1)):
             if np.isinf(end):
-                found[i] = self._mean_after(0.0)
+                means[i] = self._mean_after(0.0)
             elif end > 0.0:
-                found[i] = integrate_reliability(
+                means[i] = integrate_reliability(
                     lambda t, count: self._log_reliability(np.broadcast_to(t, (t.shape[0], count))),
                     end, self._rows, beyond=False,
                 )  # fmt: skip
-        return self._shaped(found, x)
+        return self._shaped(means, x)
 
-    def mean_given_failure(self, horizon: Any) -> FloatArray:
+    def mean_given_failure(self, horizon: Durations) -> FloatArray:
         """Mean time to failure of the jobs that fail within `horizon`: what a failed attempt costs, in hours."""
         x = horizon_hours(horizon)
         with np.errstate(all="ignore"):
@@ -172,13 +171,13 @@ class Quantities(ABC):
                     rare[i] = end - integrate_reliability(share, end, self._rows, beyond=False)
             return np.where(failed > 0.01, lost, self._shaped(rare, x))
 
-    def _log_share(self, whole: FloatArray, time: FloatArray, count: int) -> FloatArray:
-        """Log of the probability to have failed by `time` relative to the `whole` at the end."""
+    def _log_share(self, failed: FloatArray, time: FloatArray, count: int) -> FloatArray:
+        """Log of the probability to have failed by `time` relative to that at the end."""
         log_alive = self._log_reliability(np.broadcast_to(time, (time.shape[0], count)))
-        return np.asarray(np.log(-np.expm1(log_alive)) - np.log(whole[:count]))
+        return np.asarray(np.log(-np.expm1(log_alive)) - np.log(failed[:count]))
 
 
-def horizon_hours(horizon: Any) -> FloatArray:
+def horizon_hours(horizon: Durations) -> FloatArray:
     """Horizons in hours, at or above zero."""
     x = duration_array(horizon, "horizon")
     if np.any(~(x >= 0.0)):
@@ -187,7 +186,7 @@ def horizon_hours(horizon: Any) -> FloatArray:
     return x
 
 
-def finite_hours(horizon: Any) -> FloatArray:
+def finite_hours(horizon: Durations) -> FloatArray:
     """As `horizon_hours`, for what is given that the job still runs then."""
     x = horizon_hours(horizon)
     if np.isinf(x).any():

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import BoolArray, FloatArray, IntArray
-from relfit.errors import ArgumentError, DataError
+from relfit.arrays import BoolArray, Durations, FloatArray, IntArray
+from relfit.errors import ArgumentError, DataError, Remedy
 from relfit.families import FAMILIES, family_named
 from relfit.fitting import FamilyFit, Fits, PooledFit, pool
 from relfit.system._model import System
@@ -25,13 +25,13 @@ _MOST_NAMED = 5
 def system_from_fits(
     fits: Fits | FamilyFit | PooledFit,
     nodes: Any = None,
-    ages: Any = 0.0,
+    ages: Durations = 0.0,
     *,
     family: str = "best",
     by: str = "aicc",
     missing: str = "error",
     unit: str = "hours",
-    longest_age: Any = LONGEST_AGE,
+    longest_age: Durations | None = LONGEST_AGE,
     **options: Any,
 ) -> System:
     """A system whose nodes have fitted times to failure.
@@ -83,10 +83,17 @@ def system_from_fits(
         kind = np.where(np.isfinite(array).all(axis=1), family_code(fits.family.name), -1)
     else:
         raise ArgumentError(
-            f"{type(fits).__name__} is no fit", remedy="give Fits, FamilyFit or PooledFit, as rf.fit(times) returns"
+            f"{type(fits).__name__} is no fit",
+            remedy=Remedy(
+                "give Fits, FamilyFit or PooledFit, as rf.fit(times) returns",
+                "give a log, or a file that relfit fit --out wrote",
+            ),
         )
     status = getattr(fits, "status", None) if not isinstance(fits, Fits) else next(iter(fits.results.values())).status
-    remedy = "use missing='pool' to give them what is expected of the fleet, or missing='drop'"
+    remedy = Remedy(
+        "use missing='pool' to give them what is expected of the fleet, or missing='drop'",
+        "use --missing pool to give them what is expected of the fleet, or --missing drop",
+    )
     return system_of_estimates(
         fits.groups, nodes, ages, values, kind, missing, remedy, status=status, pooled=lambda: _pooled(fits, family),
         origin=fits, unit=unit, longest_age=longest_age, **options,
@@ -97,41 +104,36 @@ def system_from_fits(
 
 
 def system_of_estimates(
-    groups: pd.Index, nodes: Any, ages: Any, values: Mapping[str, FloatArray], kind: IntArray, missing: str,
+    groups: pd.Index, nodes: Any, ages: Durations, values: Mapping[str, FloatArray], kind: IntArray, missing: str,
     remedy: str, *, status: Any = None, pooled: Callable[[], PooledFit] | None = None, origin: Any = None,
-    unit: str = "hours", longest_age: Any = LONGEST_AGE, **options: Any,
+    unit: str = "hours", longest_age: Durations | None = LONGEST_AGE, **options: Any,
 ) -> System:  # fmt: skip
-    """A system of fitted groups, each of the family of its `kind`; other arguments as of `system_from_fits`.
+    """A system of fitted groups, each of the family of its `kind` (as `family_code` numbers them, -1 for none).
 
-    Parameters
-    ----------
-    values : mapping of str to ndarray
-        Parameters by family, shape (groups, k).
-    kind : ndarray of int, shape (groups,)
-        The family of each group, as `family_code` numbers them, -1 for none.
-    remedy : str
-        What to do about nodes without an estimate, of which `status` says why.
-    pooled : callable, optional
-        Gives the fleet that stands in for them.
-    origin : optional
-        The fits whose uncertainty is carried on.
+    `values` are parameters by family, `remedy` says what to do about nodes without an estimate and `status` why they
+    have none, `pooled` gives the fleet that stands in for them, `origin` has the fits whose uncertainty is carried on;
+    other arguments as of `system_from_fits`.
     """
     sources, names = positions_of(groups, nodes)
-    known: BoolArray = kind[sources] >= 0
-    kept = np.arange(sources.size)
+    estimated: BoolArray = kind[sources] >= 0
+    rows = np.arange(sources.size)
     fleet = None
-    if not known.all():
+    if not estimated.all():
         if missing == "error":
-            lost = np.flatnonzero(~known)
+            lost = np.flatnonzero(~estimated)
             why = "" if status is None else f" ({status[sources[lost[0]]]})"
             shown = ", ".join(repr(names[i]) for i in lost[:_MOST_NAMED]) + (", ..." if lost.size > _MOST_NAMED else "")
             raise DataError(f"{lost.size} of {sources.size} nodes have no estimate: {shown}{why}", remedy=remedy)
         if missing == "pool" and pooled is not None:
             fleet = pooled()
         else:
-            sources, names, kept = sources[known], names[known], np.flatnonzero(known)
+            sources, names, rows = sources[estimated], names[estimated], np.flatnonzero(estimated)
             if not sources.size:
-                raise DataError("no node has an estimate", remedy="use missing='pool', or a family with one parameter")
+                remedy = Remedy(
+                    "use missing='pool', or a family with one parameter",
+                    "use --missing pool, or a family with one parameter",
+                )
+                raise DataError("no node has an estimate", remedy=remedy)
     own = kind[sources]
     components = []
     for name, array in values.items():
@@ -146,8 +148,8 @@ def system_of_estimates(
         components.append(Component(fleet.family.unchecked(*array.T.copy()), places))
         sources = np.where(own < 0, -1, sources)
     hours = duration_array(ages, "age", unit)
-    if hours.ndim and kept.size and hours.size > kept.max():
-        hours = hours[kept]  # without those of nodes that are dropped
+    if hours.ndim and rows.size and hours.size > rows.max():
+        hours = hours[rows]  # without those of nodes that are dropped
     checked = ages_in_hours(hours, names.size, names, longest=longest_age)
     carried = None if origin is None else sources
     return System.of_components(tuple(components), checked, names=names, sources=carried, origin=origin, **options)
@@ -195,7 +197,7 @@ def positions_of(groups: pd.Index, nodes: Any) -> tuple[IntArray, pd.Index]:
     for i, label in enumerate(last):
         short[label] = -1 if label in short else i
         short.setdefault(str(label), i)
-    found = []
+    places = []
     for label in wanted:
         key = tuple(label) if isinstance(label, list) else label
         place = lookup.get(key)
@@ -210,8 +212,8 @@ def positions_of(groups: pd.Index, nodes: Any) -> tuple[IntArray, pd.Index]:
             )
         if place < 0:
             raise ArgumentError(f"{label!r} names more than one node", remedy=f"give the whole label: {groups[0]!r}")
-        found.append(place)
-    sources = np.array(found, dtype=np.int64)
+        places.append(place)
+    sources = np.array(places, dtype=np.int64)
     if np.unique(sources).size < sources.size:
         return sources, pd.RangeIndex(sources.size)  # several nodes with the parameters of one group
     return sources, _short(groups)[sources]

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray
-from relfit.errors import ArgumentError, DataError
+from relfit.arrays import Durations, FloatArray, IntArray
+from relfit.errors import ArgumentError, DataError, Remedy
 from relfit.families import CompetingRisks, Distribution, Family
 from relfit.units import hours, unit_in_hours
 
@@ -26,15 +26,7 @@ LONGEST_AGE = 100.0 * 365.25 * 24.0  # hours; an age above it is taken for one i
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """Nodes of one family.
-
-    Attributes
-    ----------
-    family : Family or CompetingRisks
-        A batch of one dimension.
-    positions : ndarray of int
-        Which nodes of the system these are.
-    """
+    """Nodes of one family: a batch of one dimension, and their positions in the system."""
 
     family: Life
     positions: IntArray
@@ -55,18 +47,7 @@ def node_label(names: pd.Index | None, position: int, what: str = "node") -> str
 def components_of(
     nodes: Any, count: int | None, names: pd.Index | None = None, what: str = "node"
 ) -> tuple[Component, ...]:
-    """Components from a batch of a family, one distribution, or a sequence of distributions.
-
-    Parameters
-    ----------
-    nodes : Distribution, or sequence of Distribution
-        A distribution without a batch stands for `count` equal nodes.
-    count : int, optional
-        Number of nodes, where the ages or names say it.
-    names : pandas.Index, optional
-        For errors.
-    what : str
-        What errors call a part of the system.
+    """Components from a batch of a family, one distribution for `count` equal nodes, or a sequence of distributions.
 
     Raises
     ------
@@ -76,22 +57,22 @@ def components_of(
         For a node whose parameters are missing or impossible; the error names it.
     """
     if isinstance(nodes, Distribution):
-        found: tuple[Component, ...] = (_of_batch(nodes, count),)
+        components: tuple[Component, ...] = (_of_batch(nodes, count),)
     elif isinstance(nodes, (str, bytes)) or not isinstance(nodes, Iterable):
         raise ArgumentError(
             f"nodes are {type(nodes).__name__}, not distributions",
             remedy="give a family such as Weibull(0.8, 1000.0), a batch of one, or a list of them",
         )
     else:
-        found = _of_sequence(list(nodes), names, what)
-    total = sum(len(component) for component in found)
+        components = _of_sequence(list(nodes), names, what)
+    total = sum(len(component) for component in components)
     if total == 0:
         raise ArgumentError("a system of no nodes", remedy="give at least one node")
     if count is not None and total != count:
         raise ArgumentError(f"{total} {what}s but {count} ages or names")
-    for component in found:
+    for component in components:
         _check_parameters(component, names, what)
-    return found
+    return components
 
 
 def _of_batch(family: Distribution, count: int | None) -> Component:
@@ -132,7 +113,7 @@ def _of_sequence(nodes: Sequence[Any], names: pd.Index | None, what: str) -> tup
     for position, node in enumerate(nodes):
         # distributions that are not families stay apart, unless they are one and the same
         kinds.setdefault(type(node) if isinstance(node, Family) else id(node), []).append(position)
-    found = []
+    components = []
     for places in kinds.values():
         first = nodes[places[0]]
         if isinstance(first, Family):
@@ -143,8 +124,8 @@ def _of_sequence(nodes: Sequence[Any], names: pd.Index | None, what: str) -> tup
             batch: Life = first.unchecked(*values)
         else:
             batch = _spread(first, len(places))
-        found.append(Component(batch, np.array(places, dtype=np.int64)))
-    return tuple(found)
+        components.append(Component(batch, np.array(places, dtype=np.int64)))
+    return tuple(components)
 
 
 def _check_parameters(component: Component, names: pd.Index | None, what: str) -> None:
@@ -172,13 +153,7 @@ def _check_parameters(component: Component, names: pd.Index | None, what: str) -
 
 
 def duration_array(value: Any, what: str = "duration", unit: str = "hours") -> FloatArray:
-    """Durations in hours: numbers in `unit`, text, Timedelta, or arrays of these.
-
-    Examples
-    --------
-    >>> duration_array(["24h", "3 days"]).tolist(), duration_array([1.5, 2.0], unit="days").tolist()
-    ([24.0, 72.0], [36.0, 48.0])
-    """
+    """Durations in hours: numbers in `unit`, text, Timedelta, or arrays of these."""
     factor = unit_in_hours(unit)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item() if value.dtype.kind in "iufOU" else value[()]
@@ -192,46 +167,41 @@ def duration_array(value: Any, what: str = "duration", unit: str = "hours") -> F
         return np.asarray(array, dtype=np.float64) * factor
     if array.dtype.kind == "m":
         missing = np.isnat(array)
-        found = array / np.timedelta64(1, "ns") / 3.6e12
-        return np.where(missing, np.nan, found)
+        durations = array / np.timedelta64(1, "ns") / 3.6e12
+        return np.where(missing, np.nan, durations)
     flat = np.array([float(duration_array(one, what, unit)) for one in np.asarray(value, dtype=object).ravel()])
     return flat.reshape(array.shape)
 
 
 def ages_in_hours(
-    ages: Any,
+    ages: Durations,
     size: int,
     names: pd.Index | None,
     unit: str = "hours",
-    longest: Any = LONGEST_AGE,
+    longest: Durations | None = LONGEST_AGE,
     what: str = "node",
 ) -> FloatArray:
-    """Ages of the nodes in hours, checked.
-
-    Raises
-    ------
-    DataError
-        For an age that is negative, missing, infinite, or longer than `longest`; the error names the node.
-    ArgumentError
-        When there are not as many ages as nodes.
-    """
-    found = duration_array(ages, "age", unit)
-    if found.ndim > 1 or found.size not in (1, size):
-        raise ArgumentError(f"{size} nodes but ages of shape {found.shape}", remedy="give one age for every node")
-    found = np.broadcast_to(found.reshape(-1), (size,))
-    bad = ~(found >= 0.0) | np.isinf(found)
+    """Ages of the nodes in hours; a DataError names the node whose age is negative, infinite or too long."""
+    values = duration_array(ages, "age", unit)
+    if values.ndim > 1 or values.size not in (1, size):
+        raise ArgumentError(f"{size} nodes but ages of shape {values.shape}", remedy="give one age for every node")
+    values = np.broadcast_to(values.reshape(-1), (size,))
+    bad = ~(values >= 0.0) | np.isinf(values)
     if bad.any():
         place = int(np.flatnonzero(bad)[0])
         raise DataError(
-            f"{node_label(names, place, what)} has the age {found[place]:g} h",
+            f"{node_label(names, place, what)} has the age {values[place]:g} h",
             remedy="an age is the time since the node's last failure, at or above zero",
         )
-    if longest is not None and (found > duration_array(longest)).any():
-        place = int(np.flatnonzero(found > duration_array(longest))[0])
+    if longest is not None and (values > duration_array(longest)).any():
+        place = int(np.flatnonzero(values > duration_array(longest))[0])
         raise DataError(
-            f"{node_label(names, place, what)} has an age of {found[place] / 8766.0:.4g} years",
-            remedy="ages are hours: give unit='seconds', text such as '30 days', or longest_age=None to allow it",
+            f"{node_label(names, place, what)} has an age of {values[place] / 8766.0:.4g} years",
+            remedy=Remedy(
+                "ages are hours: give unit='seconds', text such as '30 days', or longest_age=None to allow it",
+                "ages are hours: give --unit seconds, text such as '30 days', or a shorter --age",
+            ),
         )
-    checked = np.array(found, dtype=np.float64)
+    checked = np.array(values, dtype=np.float64)
     checked.flags.writeable = False
     return checked

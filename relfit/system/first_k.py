@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,45 +30,21 @@ CELLS = 2_000_000
 _STEEP = 1e6  # stands for an infinite tail index in sums
 
 
-def in_threads(size: int, weight: int, work: Callable[[int, int], None]) -> None:
-    """Call ``work(first, last)`` on parts of ``range(size)``, each item of which weighs about `weight` lives."""
-    over_groups(np.arange(size + 1, dtype=np.int64) * max(weight, 1), work)
-
-
 def node_hazards(
     components: Sequence[Component], ages: FloatArray, x: FloatArray, *, rates: bool = False, count: int | None = None
 ) -> FloatArray:
-    """Conditional cumulative hazards of the nodes, or failure rates per hour, shape (m, n).
-
-    Parameters
-    ----------
-    components : sequence of Component
-    ages : ndarray, shape (n,)
-        Hours.
-    x : ndarray, shape (m,)
-        Hours from now.
-    rates : bool
-        Failure rates at ``age + x`` in place of ``H(age + x) - H(age)``.
-    count : int, optional
-        Of the first so many nodes only.
-    """
+    """Conditional cumulative hazards of the nodes from their ages on, or failure rates per hour, shape (m, n)."""
     size = ages.size if count is None else count
     out = np.empty((x.size, size))
     for component in components:
         family, where = component.family, component.positions
         if size < ages.size:
             family, where = family[where < size], where[where < size]
-        adjacent = where.size and bool((np.diff(where) == 1).all())
-
-        def fill(a: int, b: int, family=family, where=where, adjacent=adjacent) -> None:  # type: ignore[no-untyped-def]
-            nodes = slice(int(where[a]), int(where[b - 1]) + 1) if adjacent else where[a:b]
-            with np.errstate(over="ignore", under="ignore"):
-                if rates:
-                    out[:, nodes] = family[a:b].hazard(ages[nodes] + x[:, None])
-                else:
-                    out[:, nodes] = family[a:b].conditional_cumulative_hazard(x[:, None], ages[nodes])
-
-        in_threads(where.size, 4 * x.size, fill)
+        with np.errstate(over="ignore", under="ignore"):
+            if rates:
+                out[:, where] = family.hazard(ages[where] + x[:, None])
+            else:
+                out[:, where] = family.conditional_cumulative_hazard(x[:, None], ages[where])
     return out
 
 
@@ -87,17 +63,7 @@ def node_tails(components: Sequence[Component], size: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class FailureRule:
-    """When failures of nodes, events of racks and common causes end a job.
-
-    Attributes
-    ----------
-    tolerance : int
-        Nodes that may fail.
-    common : CommonCause or None
-    racks : Racks or None
-    rack_events : str
-        With a tolerance, ``nodes`` where an event of a rack is the failure of its nodes, ``job`` where it ends the job.
-    """
+    """When failures of nodes, events of racks and common causes end a job; fields as in `System`."""
 
     tolerance: int
     common: CommonCause | None
@@ -113,23 +79,11 @@ class FailureRule:
         self, x: FloatArray, spent: FloatArray, rates: FloatArray | None = None, *, every: bool = False,
         factors: tuple[FloatArray, FloatArray] | None = None,
     ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-        """Log reliability of the job, and its failure rate per hour given that it runs.
+        """Log reliability of the job, and its failure rate per hour given that it runs, shape (r, n) or (r, 1).
 
-        Parameters
-        ----------
-        x : ndarray, shape (r,)
-            Hours from now.
-        spent, rates : ndarray, shape (r, n)
-            Conditional cumulative hazards of the nodes, which may be overwritten, and their rates if wanted.
-        every : bool
-            Of the first k nodes for every k, not with racks that count as failures of their nodes.
-        factors : tuple of ndarray, optional
-            Of the hazards of common causes, shape (r, causes), and of racks, shape (r,).
-
-        Returns
-        -------
-        log_alive, rate : ndarray, shape (r, n) or (r, 1)
-            The rate is empty unless `rates` are given.
+        From conditional cumulative hazards `spent` of the nodes, shape (r, n), which may be overwritten, and their
+        `rates`; `every`: of the first k nodes for every k; `factors`: of the hazards of common causes (r, causes) and
+        racks (r,).
         """
         n_nodes = spent.shape[1]
         if self.tolerance:
@@ -190,21 +144,16 @@ class FailureRule:
                 for wanted in (False, True)
             )
         out = np.empty((x.size, size if every else 1)), np.empty((x.size, size if every else 1))
-        in_threads(
-            x.size,
-            size * (self.tolerance + 2),
-            lambda a, b: _count_failures(
+        work = np.arange(x.size + 1, dtype=np.int64) * (size * (self.tolerance + 2))
+        over_groups(
+            work, lambda a, b: _count_failures(
                 spent, rate, order, blocks, rack_spent, rack_rate, self.tolerance, every, out[0], out[1], a, b
             ),
-        )
+        )  # fmt: skip
         return out[0], out[1] if rates is not None else np.empty((x.size, 0))
 
     def means_are_finite(self, tails: FloatArray, *, every: bool = False) -> npt.NDArray[np.bool_]:
-        """Whether the mean time to failure is finite, from the nodes' tail indices, shape (..., n).
-
-        All but `tolerance` of the nodes must fail, those of the heaviest tails the last: their indices add up, with
-        those of racks and common causes, and the mean is finite above 1. For every k, shape (n,); else (...).
-        """
+        """Whether the mean time to failure is finite, of the first k nodes for `every` k, by their tails."""
         more = np.zeros(tails.shape[-1])
         if self.common is not None:
             more[0] = node_tails(self.common.components, self.common.ages.size).sum()
@@ -224,14 +173,14 @@ class FailureRule:
 
 def _largest(values: FloatArray, count: int) -> FloatArray:
     """Sum of the `count` largest of the first k values, for every k."""
-    kept: list[float] = []
+    largest: list[float] = []
     total, out = 0.0, np.empty(values.size)
     for k, value in enumerate(values.tolist()):
-        if len(kept) < count:
-            heapq.heappush(kept, value)
+        if len(largest) < count:
+            heapq.heappush(largest, value)
             total += value
         else:
-            total += value - heapq.heappushpop(kept, value)
+            total += value - heapq.heappushpop(largest, value)
         out[k] = total
     return out
 
@@ -241,23 +190,10 @@ def _count_failures(
     spent: np.ndarray, rate: np.ndarray, order: np.ndarray, blocks: np.ndarray, rack_spent: np.ndarray,
     rack_rate: np.ndarray, allowed: int, every: bool, log_alive: np.ndarray, density: np.ndarray, first: int, last: int,
 ) -> None:  # fmt: skip
-    """Log of the probability that at most `allowed` nodes have failed, and minus its derivative by time.
+    """Recursion over the number of failed nodes, rack by rack, for the rows `first` to `last` of times.
 
-    The exact recursion over the nodes of the probabilities f of 0, 1, ... failures, with their derivatives g. Where few
-    failures are expected the probability of more than allowed is summed instead, so that it keeps its digits. A rack's
-    nodes come in together: an event of the rack adds all of them to the failures before.
-
-    Parameters
-    ----------
-    spent, rate : float (r, n)
-        Cumulative hazards and rates of the nodes; rates without rows leave the derivative out.
-    order, blocks : int
-        Nodes rack by rack, and where each rack begins among these.
-    rack_spent, rack_rate : float (r, racks)
-        Zero for a rack that has no events.
-    every : bool
-        Read off after every node.
-    log_alive, density : float (r, n) or (r, 1), filled in rows `first` to `last`
+    The nodes of `order` stand rack by rack from each of `blocks` to the next. f[k] is the probability that k of the
+    nodes so far have failed, g its slope in time, `over` that more than `allowed` have.
     """
     slopes = rate.shape[0] > 0
     racks = blocks.size > 2

@@ -7,12 +7,11 @@ nodes' renewal processes, put in order (reliability-aware allocation, Figure 4.1
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import Durations, FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError
 from relfit.results import Result
 from relfit.system.checked_nodes import Component, duration_array
@@ -39,7 +38,7 @@ def times_left(
 
 
 def sample(
-    components: Sequence[Component], ages: FloatArray, rule: FailureRule, size: int, rng: Any
+    components: Sequence[Component], ages: FloatArray, rule: FailureRule, size: int, rng: Seed
 ) -> FloatArray:  # fmt: skip
     """Random times to failure of the job, shape (size,); `System.sample` documents the arguments."""
     if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
@@ -139,10 +138,10 @@ def sequences(
     components: Sequence[Component],
     ages: FloatArray,
     names: pd.Index,
-    until: Any,
+    until: Durations | None,
     failures: int | None,
     size: int,
-    rng: Any,
+    rng: Seed,
 ) -> Sequences:
     """Random failures; `System.sequences` documents the arguments.
 
@@ -175,11 +174,7 @@ class _Renewals:
     """The next failure of every node in every sequence, and what has come before."""
 
     def __init__(
-        self,
-        components: Sequence[Component],
-        ages: FloatArray,
-        count: int,
-        generator: np.random.Generator,
+        self, components: Sequence[Component], ages: FloatArray, count: int, generator: np.random.Generator
     ) -> None:
         self.count, self.nodes, self.generator = count, ages.size, generator
         self.components = components
@@ -248,8 +243,8 @@ class _Renewals:
             end = np.where(short, grown, end)
         rows, times, nodes, worked = self._ordered()
         begin = np.searchsorted(rows, np.arange(self.count))
-        kept = np.arange(rows.size) - begin[rows] < failures
-        return rows[kept], times[kept], nodes[kept], worked[kept]
+        first = np.arange(rows.size) - begin[rows] < failures
+        return rows[first], times[first], nodes[first], worked[first]
 
     def _ordered(self) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
         if not self.seen:

@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
-from relfit.arrays import BoolArray, FloatArray, IntArray
-from relfit.errors import ArgumentError
+from relfit.arrays import BoolArray, FloatArray, IntArray, Seed
+from relfit.errors import ArgumentError, Remedy
 from relfit.families import Family
 from relfit.fitting.estimates import free_covariance
 from relfit.fitting.pooling import PooledFit
@@ -44,35 +44,22 @@ QUANTITIES = {
 
 BY_SIZE = ("reliability", "cdf", "cumulative_hazard", "hazard", "mttf")
 _FEWEST = 19
+_GIVE_A_LOG = "give the log itself, or a file that relfit fit --out wrote"
+_FROM_FITS = Remedy("make it from fits: rf.system_from_fits(rf.fit(times), ages=...)", _GIVE_A_LOG)
 _MOST_WORK = 10_000_000  # nodes, times those that may fail, times draws: ten minutes
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The nodes of one family, the fitted groups of their parameters, and how uncertain these are.
-
-    Attributes
-    ----------
-    family : type
-    positions, of_node : ndarray of int, shape (nodes,)
-        Nodes in the system, and the group of each.
-    free : ndarray, shape (groups, k)
-        Estimates in free coordinates.
-    root : ndarray, shape (groups, k, k)
-        Root of the covariance of each group's own uncertainty: that is ``root @ root.T``.
-    shared : ndarray, shape (groups, k, k), or None
-        The same of the uncertainty that all pooled groups have in common, which acts on all at once.
-    pooled : bool
-        Whether the parameters are those of pooled nodes, which vary from node to node.
-    """
+    """The nodes of one family, the fitted groups of their parameters, and how uncertain these are."""
 
     family: type[Family]
-    positions: IntArray
-    of_node: IntArray
-    free: FloatArray
-    root: FloatArray
-    shared: FloatArray | None
-    pooled: bool
+    positions: IntArray  # of the nodes in the system
+    of_node: IntArray  # group of each
+    free: FloatArray  # estimates in free coordinates, (groups, k)
+    root: FloatArray  # of the covariance of each group's own uncertainty, (groups, k, k)
+    shared: FloatArray | None  # the same of what all pooled groups have in common
+    pooled: bool  # parameters of pooled nodes, which vary from node to node
 
     def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Random parameters of the nodes, shape (size, nodes, k), normal in free coordinates."""
@@ -87,15 +74,8 @@ def sources_of(
 ) -> list[Source]:  # fmt: skip
     """Where the parameters of a system's nodes come from, one entry per family.
 
-    Parameters
-    ----------
-    components : sequence of Component
-    names : pandas.Index
-        Of the nodes, for errors.
-    groups : ndarray of int, shape (n,), or None
-        Position of each node's fitted group.
-    origin : Fits, FamilyFit, PooledFit or None
-        The fits; or what draws the nodes itself (``node_sources``) and the factors of wider causes (``wide_factors``).
+    `groups` has the position of each node's fitted group, `origin` the fits, or what draws the nodes itself
+    (``node_sources``) and the factors of wider causes (``wide_factors``).
 
     Raises
     ------
@@ -105,12 +85,12 @@ def sources_of(
     if origin is None or groups is None:
         raise ArgumentError(
             "this system was made from given parameters, which have no uncertainty",
-            remedy="make it from fits: rf.system_from_fits(rf.fit(times), ages=...)",
+            remedy=_FROM_FITS,
         )
     if hasattr(origin, "node_sources"):
         drawn: list[Source] = origin.node_sources(components, groups)
         return drawn
-    found = []
+    sources = []
     for component in components:
         kind = type(component.family)
         results = getattr(origin, "results", None)
@@ -118,21 +98,21 @@ def sources_of(
         if not issubclass(kind, Family) or fit is None or fit.family is not kind:
             raise ArgumentError(
                 f"there is no {kind.__name__} fit among those that the system was made from",
-                remedy="make the system from fits: rf.system_from_fits(rf.fit(times), ages=...)",
+                remedy=_FROM_FITS,
             )
         own = groups[component.positions]
         if (own < 0).any():
             node = names[int(component.positions[np.flatnonzero(own < 0)[0]])]
             raise ArgumentError(
                 f"node {node!r} has no fit of its own but what is expected of the fleet, without an uncertainty",
-                remedy="make the system from pooled fits: fits.pool(...), or rf.system_from_log(log)",
+                remedy=Remedy("make it from pooled fits: fits.pool(...), or rf.system_from_log(log)", _GIVE_A_LOG),
             )
         used, of_node = np.unique(own, return_inverse=True)
         own_root, shared = _roots(fit, kind, used)
         free = kind.to_free(fit.parameter_array[used])
         pooled = isinstance(fit, PooledFit)
-        found.append(Source(kind, component.positions, of_node.ravel(), free, own_root, shared, pooled))
-    return found
+        sources.append(Source(kind, component.positions, of_node.ravel(), free, own_root, shared, pooled))
+    return sources
 
 
 def _roots(fit: Any, kind: type[Family], groups: IntArray) -> tuple[FloatArray, FloatArray | None]:
@@ -145,7 +125,10 @@ def _roots(fit: Any, kind: type[Family], groups: IntArray) -> tuple[FloatArray, 
         label = fit.groups[int(groups[np.flatnonzero(~usable)[0]])]
         raise ArgumentError(
             f"the {kind.name} fit of group {label!r} has no covariance ({fit.method})",
-            remedy="fit by maximum likelihood, or pool the groups: fits.pool(...)",
+            remedy=Remedy(
+                "fit by maximum likelihood, or pool the groups: fits.pool(...)",
+                "fit by maximum likelihood, or give relfit system LOG --missing pool",
+            ),
         )
     return _root(covariance), None
 
@@ -184,12 +167,9 @@ class DrawnParameters:
     wide: Callable[[int, np.random.Generator], tuple[FloatArray, FloatArray]] | None = None
 
     def chunks(
-        self, n_draws: int, rng: Any
+        self, n_draws: int, rng: Seed
     ) -> Iterator[tuple[list[tuple[type[Family], FloatArray, IntArray]], tuple[FloatArray, FloatArray] | None]]:
-        """Family, parameters of shape (draws, nodes, k) and positions of each source, a few draws at a time.
-
-        Beside them the factors of the hazards of common causes, shape (draws, causes), and of racks, shape (draws,).
-        """
+        """Families with parameters (draws, nodes, k) and positions, and factors of causes and racks, by parts."""
         generator = np.random.default_rng(rng)
         step = max(1, CELLS // self.n_nodes)
         for first in range(0, n_draws, step):
@@ -197,7 +177,7 @@ class DrawnParameters:
             drawn = [(source.family, source.draw(size, generator), source.positions) for source in self.sources]
             yield drawn, None if self.wide is None else self.wide(size, generator)
 
-    def each(self, n_draws: int, rng: Any) -> Iterator[tuple[tuple[Component, ...], tuple[FloatArray, float] | None]]:
+    def each(self, n_draws: int, rng: Seed) -> Iterator[tuple[tuple[Component, ...], tuple[FloatArray, float] | None]]:
         """The nodes of one draw after the other, and the factors of the hazards of common causes and of racks."""
         for chunk, wide in self.chunks(n_draws, rng):
             for i in range(chunk[0][1].shape[0]):
@@ -205,7 +185,7 @@ class DrawnParameters:
                 yield nodes, None if wide is None else (wide[0][i], float(wide[1][i]))
 
     def values(
-        self, quantity: str, at: FloatArray | None, ages: FloatArray, rule: FailureRule, n_draws: int, rng: Any
+        self, quantity: str, at: FloatArray | None, ages: FloatArray, rule: FailureRule, n_draws: int, rng: Seed
     ) -> FloatArray:
         """A quantity of the system in every draw, shape (n_draws,) and that of `at`."""
         arguments = () if at is None else (at,)
@@ -215,21 +195,10 @@ class DrawnParameters:
 
 @dataclass(frozen=True, eq=False)
 class DrawnSystems(Quantities):
-    """A system under several draws of its nodes' parameters at once.
+    """A system under several draws of its nodes' parameters at once."""
 
-    Attributes
-    ----------
-    nodes : list of (type, ndarray, ndarray)
-        Family, parameters of shape (draws, nodes, k) and positions.
-    factors : tuple of ndarray, or None
-        Of the hazards of common causes, shape (draws, causes), and of racks, shape (draws,).
-    ages : ndarray, shape (n,)
-        Hours.
-    rule : FailureRule
-    """
-
-    nodes: list[tuple[type[Family], FloatArray, IntArray]]
-    factors: tuple[FloatArray, FloatArray] | None
+    nodes: list[tuple[type[Family], FloatArray, IntArray]]  # parameters (draws, nodes, k), and positions
+    factors: tuple[FloatArray, FloatArray] | None  # of hazards of common causes (draws, causes), and of racks (draws,)
     ages: FloatArray
     rule: FailureRule
 
@@ -260,10 +229,10 @@ class DrawnSystems(Quantities):
             if self.factors is not None:
                 causes, racks = (f[:rows] for f in self.factors)
                 factors = np.tile(causes, (times.shape[0], 1)), np.tile(racks, times.shape[0])
-            found = self.rule.combine(
+            values = self.rule.combine(
                 at, spent.reshape(flat), None if rate is None else rate.reshape(flat), factors=factors
             )
-            out[first : first + step] = found[int(rates)].reshape(-1, rows)
+            out[first : first + step] = values[int(rates)].reshape(-1, rows)
         return out
 
     def _log_reliability(self, x: FloatArray) -> FloatArray:
@@ -283,29 +252,19 @@ class DrawnSystems(Quantities):
 
 
 def check_work(nodes: int, tolerance: int, n_draws: int = 1) -> None:
-    """Refuse to count the failures of so many nodes in so many draws, which would take more than ten minutes.
-
-    Raises
-    ------
-    ArgumentError
-        With what to make smaller.
-    """
+    """Refuse to count the failures of this many nodes in this many draws, which would take more than ten minutes."""
     work = float(nodes) * (tolerance + 2.0) * n_draws
     if tolerance and work > _MOST_WORK:
         raise ArgumentError(
             f"{tolerance:,} of {nodes:,} nodes that may fail, in {count(n_draws, 'draw')}, are too many to work out",
-            remedy="give a smaller tolerance=..., n_draws=... or fewer nodes",
+            remedy=Remedy(
+                "give a smaller tolerance, n_draws or fewer nodes", "give a smaller --tolerate, --draws or fewer nodes"
+            ),
         )
 
 
 def checked(quantity: str, argument: Any, level: float, n_draws: int, by_size: bool) -> FloatArray | None:
-    """The argument in hours, or a probability, when all that is asked for is possible.
-
-    Raises
-    ------
-    ArgumentError
-        For an unknown quantity, a level outside 0..1, too few draws, or an argument that does not fit.
-    """
+    """The argument in hours, or a probability, when all that is asked for is possible."""
     if quantity not in QUANTITIES:
         raise ArgumentError(f"no quantity {quantity!r} of a system", remedy=f"use one of {', '.join(QUANTITIES)}")
     if by_size and quantity not in BY_SIZE:
@@ -338,29 +297,9 @@ def limits(
 ) -> tuple[FloatArray, FloatArray]:
     """Limits of a positive quantity from draws: percentiles of its log, or of its log odds where it has an upper end.
 
-    Parameters
-    ----------
-    estimate : ndarray
-    drawn : ndarray, shape (draws,) and that of the estimate
-    level : float
-    reflect : bool
-        Reflect the percentiles at the estimate (the basic bootstrap: Davison and Hinkley 1997, section 5.2). With many
-        fits the curvature of the scale adds up to a shift of the draws that plain percentiles take twice.
-    most : array_like
-        What the quantity cannot exceed, infinite where there is no such end.
-
-    Returns
-    -------
-    low, high : ndarray
-        Widened to hold the estimate where the shift of the draws leaves it outside.
-
-    Examples
-    --------
-    >>> drawn = np.array([10.0, 20.0, 30.0, 40.0, 50.0])
-    >>> [end.round(3).tolist() for end in limits(np.array(25.0), drawn, 0.5, reflect=False)]
-    [20.0, 40.0]
-    >>> [end.round(3).tolist() for end in limits(np.array(25.0), drawn, 0.5, reflect=True)]
-    [15.625, 31.25]
+    `reflect` the percentiles at the estimate (the basic bootstrap: Davison and Hinkley 1997, section 5.2): with many
+    fits the curvature of the scale adds up to a shift of the draws that plain percentiles take twice. `most` is what
+    the quantity cannot exceed. Limits are widened to hold the estimate where the shift of the draws leaves it outside.
     """
     end = np.asarray(most, dtype=np.float64)
     ended = np.isfinite(end)

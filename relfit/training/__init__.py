@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = front(
     {
         "designs": "TrainingDesigns cheapest_design smallest_pool",
         "parameters": "Retirement TrainingJob TrainingParameters training_parameters",
-        "replication": "HostSelection RetirementRule Server Servers",
+        "policies": "HostSelection RetirementRule Server Servers",
         "sweeps": "OneWay TrainingSweep TwoWay sweep_training table_1",
         "traces": "failure_log states_over_time transitions",
         "training_files": "read_training",

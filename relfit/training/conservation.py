@@ -1,64 +1,59 @@
-"""Whether a cluster is still in order, compiled: every server in one place, every minute in one account."""
+"""Whether a cluster is still in order: every server in one place, every minute in one account."""
 
 from __future__ import annotations
 
-from relfit.training import layout as at
-from relfit.training.addresses import address, compiled
-from relfit.training.layout import Memory, Reals
+import numpy as np
 
-__all__ = ["FAULTS", "broken"]
+from relfit.training import cluster_state as at
+from relfit.training.cluster_state import ClusterState, JobRecord
 
-FAULTS = (
-    "", "servers were lost or doubled", "active servers are not those of the jobs",
-    "standbys are not those of the jobs",
-    "bad servers are not where they belong", "servers of the spare pool are not those of its list",
-    "the time of a job does not add up", "there are more repairs than servers in repair",
-    "lives of active servers are out of order",
-)  # fmt: skip
+__all__ = ["fault_of"]
 
 
-@compiled
-def broken(memory: Memory, reals: Reals) -> int:
-    """0 where all is in order, else the number of what is not (see `FAULTS`)."""
-    m, x = address(memory), address(reals)
-    for state in range(len(at.STATES)):
-        seen = 0
-        for s in range(m[at.SERVERS], m[at.SERVERS_END], at.SERVER):
-            seen += m[s + at.STATE] == state
-        if seen != m[at.HELD + state]:
-            return 1
-    active, standby = 0, 0
-    for j in range(at.JOBS, m[at.JOBS_END], at.JOB):
-        active, standby = active + m[j + at.N_ACTIVE], standby + m[j + at.N_STANDBY]
-        if m[j + at.N_ACTIVE] > m[j + at.SIZE] or m[j + at.N_STANDBY] > m[j + at.STANDBYS]:
-            return 2
-        for i in range(m[j + at.N_ACTIVE]):
-            s = m[m[j + at.ROSTER] + i]
-            if m[s + at.STATE] != at.ACTIVE or m[s + at.SLOT] != i or m[s + at.OF_JOB] != j:
-                return 2
-            if m[at.RENEW] != 0 and (m[s + at.BAD] != 0) != (i < m[j + at.N_BAD]):
-                return 4
-            if m[at.RENEW] == 0 and x[s + at.KEY] < x[m[m[j + at.ROSTER] + ((i - 1) // 2 if i > 0 else 0)] + at.KEY]:
-                return 8
-        for i in range(m[j + at.N_STANDBY]):
-            if m[m[m[j + at.RESERVE] + (m[j + at.HEAD] + i) % m[j + at.STANDBYS]] + at.STATE] != at.STANDBY:
-                return 3
-        spent = 0.0
-        for account in range(at.COMPUTE, at.DOWN_TIME + 1):
-            spent += x[j + account]
-        since = x[j + at.BEGAN] if m[j + at.PHASE] < at.DONE else x[j + at.ENDED]
-        if abs(spent - since) > 1e-7 * max(x[at.NOW], 1.0):
-            return 6
-    if active != m[at.HELD + at.ACTIVE]:
-        return 2
-    if standby != m[at.HELD + at.STANDBY]:
-        return 3
-    for i in range(m[at.HELD + at.SPARE]):
-        if m[m[m[at.SPARES] + (m[at.SPARE_HEAD] + i) % m[at.N_SERVERS]] + at.STATE] != at.SPARE:
-            return 5
-    repairing = 0
-    for i in range(m[at.N_HEAP]):
-        repairing += m[m[at.HEAP_WHAT] + i] < 2 * (1 << 40)
-    if repairing != m[at.HELD + at.AUTO] + m[at.HELD + at.MANUAL]:
-        return 7
-    return 0
+def fault_of(state: ClusterState) -> str:
+    """What is out of order; empty where nothing is."""
+    states, held = state.servers["state"], state.cluster.held
+    if not np.array_equal(np.bincount(states, minlength=len(at.STATES)), held):
+        return "servers were lost or doubled"
+    jobs = [state.jobs[j] for j in range(len(state.jobs))]
+    for job in jobs:
+        if fault := _fault_of_job(state, job):
+            return fault
+    if held[at.ACTIVE] != state.heaps.size[1:].sum():
+        return "active servers are not those of the jobs"
+    if held[at.STANDBY] != state.queues["length"][at.STANDBYS :].sum():
+        return "standbys are not those of the jobs"
+    for queue, where in ((at.SPARES, at.SPARE), (at.AUTO_WAITING, at.AUTO_QUEUE), (at.MANUAL_WAITING, at.MANUAL_QUEUE)):
+        if state.queues[queue].length != held[where] or (states[_queued(state, queue)] != where).any():
+            return f"servers of the state {at.STATES[where]} are not those of its queue"
+    kinds = state.heaps.events["kind"][: state.heaps.size[0]]
+    if np.isin(kinds, (at.AUTO_END, at.MANUAL_END)).sum() != held[at.AUTO_REPAIR] + held[at.MANUAL_REPAIR]:
+        return "there are more repairs than servers in repair"
+    return ""
+
+
+def _queued(state: ClusterState, number: int) -> np.ndarray:
+    queue = state.queues[number]
+    turns = queue.head + np.arange(queue.length)
+    return state.lists[queue.begin + turns % max(queue.room, 1)]
+
+
+def _fault_of_job(state: ClusterState, job: JobRecord) -> str:
+    n, servers = int(state.heaps.size[1 + job.number]), state.servers
+    roster = state.heaps.events[job.roster_begin : job.roster_begin + n]
+    active = roster["number"]
+    if n > job.n_hosts or (servers["state"][active] != at.ACTIVE).any() or (servers["job"][active] != job.number).any():
+        return "active servers are not those of the jobs"
+    if not np.array_equal(state.heaps.place[-len(servers) :][active], np.arange(n)):
+        return "active servers are not where they belong"
+    if state.options.renew_lives and not np.array_equal(servers["bad"][active], np.arange(n) < job.n_bad):
+        return "bad servers are not where they belong"
+    times = roster["time"]
+    if not state.options.renew_lives and (times[1:] < times[(np.arange(1, n) - 1) // 2]).any():
+        return "lives of active servers are out of order"
+    standbys = _queued(state, at.STANDBYS + job.number)
+    if standbys.size > job.standbys or (servers["state"][standbys] != at.STANDBY).any():
+        return "standbys are not those of the jobs"
+    spent = job.compute + job.lost + job.save + job.spent.sum()
+    since = job.began if job.phase < at.DONE else job.ended
+    return "the time of a job does not add up" if abs(spent - since) > 1e-7 * max(state.cluster.now, 1.0) else ""

@@ -4,231 +4,268 @@ from __future__ import annotations
 
 import math
 
-from relfit.training import layout as at
-from relfit.training import random_streams as rs
-from relfit.training import repair_events as repairs
-from relfit.training import server_moves as moves
-from relfit.training.addresses import compiled
-from relfit.training.layout import Memory, Reals
+from relfit.arrays import IntArray
+from relfit.simulation.engine.random_streams import below
+from relfit.simulation.engine.records import compiled, entry, inlined, merged
+from relfit.training import cluster_state as at
+from relfit.training.cluster_lists import ask, n_active, standbys_of, take_first
+from relfit.training.cluster_state import ClusterState, JobRecord
+from relfit.training.repair_events import to_spares
+from relfit.training.server_moves import active_server, join, leave, log_change, log_changes, set_state, stand_by
 
-__all__ = ["acquire", "enter", "list_candidates", "look_for_hosts", "release", "settle", "stop_run"]
-
-_ACCOUNTS = (at.COMPUTE, at.RECOVERY, at.SELECTION_SPENT, at.WAIT, at.STALL, at.DOWN_TIME)
+__all__ = ["acquire", "candidates", "enter", "look_for_hosts", "recover", "release", "stop_run", "take_in_order"]
 
 
 @compiled
-def enter(m: Memory, x: Reals, j: int, phase: int, until: float) -> None:
+def enter(state: ClusterState, job: JobRecord, phase: int, until: float) -> None:
     """Begin another phase of a job; the time since the last one began goes to its account (running has its own)."""
-    if m[j + at.PHASE] > at.RUNNING and m[j + at.PHASE] < at.DONE:
-        x[j + _ACCOUNTS[m[j + at.PHASE]]] += x[at.NOW] - x[j + at.BEGAN]
-    if m[at.TRACING] != 0 and m[j + at.PHASE] != phase:
-        moves.log(m, x, at.NOBODY, j, m[j + at.PHASE], phase)
-    m[j + at.PHASE], x[j + at.BEGAN], x[j + at.UNTIL] = phase, x[at.NOW], until
+    now = state.cluster.now
+    if at.RUNNING < job.phase < at.DONE:
+        job.spent[job.phase] += now - job.began
+    if state.options.tracing and job.phase != phase:
+        log_change(state, at.NOBODY, job.number, job.phase, phase)
+    job.phase, job.began, job.until = phase, now, until
+
+
+@inlined
+def recover(state: ClusterState, job: JobRecord) -> None:
+    """Load the checkpoint and restart."""
+    enter(state, job, at.RECOVERING, state.cluster.now + state.options.recovery_time)
 
 
 @compiled
-def release(m: Memory, x: Reals, j: int) -> None:
+def release(state: ClusterState, job: JobRecord) -> None:
     """Let all servers of a job go idle."""
-    while m[j + at.N_ACTIVE] > 0:
-        s = m[m[j + at.ROSTER] + m[j + at.N_ACTIVE] - 1]
-        moves.leave(m, x, j, s)
-        moves.set_state(m, x, s, at.IDLE)
-    release_standbys(m, x, j)
+    while n_active(state, job) > 0:
+        server = active_server(state, job, n_active(state, job) - 1)
+        leave(state, job, server)
+        set_state(state, server, at.IDLE)
+    _release_standbys(state, job)
 
 
 @compiled
-def release_standbys(m: Memory, x: Reals, j: int) -> None:
-    """Let the standbys of a job go idle."""
-    while m[j + at.N_STANDBY] > 0:
-        moves.set_state(m, x, moves.first_standby(m, j), at.IDLE)
+def _release_standbys(state: ClusterState, job: JobRecord) -> None:
+    standbys = standbys_of(state, job)
+    while standbys.length > 0:
+        set_state(state, take_first(state, standbys), at.IDLE)
 
 
 @compiled
-def look_for_hosts(m: Memory, x: Reals, j: int) -> None:
+def look_for_hosts(state: ClusterState, job: JobRecord) -> None:
     """Begin host selection over all idle servers of the working pool and the job's own."""
-    if m[at.RETURNS] == at.AT_SELECTION:
-        _return_borrowed(m, x, j)
-    if _within_reach(m, j) >= m[j + at.SIZE]:
-        _choose(m, x, j)
+    if state.options.return_borrowed == at.AT_SELECTION:
+        _return_borrowed(state, job)
+    if _within_reach(state, job) >= job.n_hosts:
+        _choose(state, job)
     else:
-        acquire(m, x, j)
+        acquire(state, job)
 
 
-@compiled
-def _return_borrowed(m: Memory, x: Reals, j: int) -> None:
+@merged
+def _return_borrowed(state: ClusterState, job: JobRecord) -> None:
     """Give the borrowed servers of a job, and idle ones, back to the spare pool."""
-    release_standbys(m, x, j)
-    for s in range(m[at.SERVERS], m[at.SERVERS_END], at.SERVER):
-        if m[s + at.LENT] == at.BORROWED:
-            if m[s + at.STATE] == at.ACTIVE and m[s + at.OF_JOB] == j:
-                moves.leave(m, x, j, s)
-                repairs.to_spares(m, x, s)
-            elif m[s + at.STATE] == at.IDLE:
-                repairs.to_spares(m, x, s)
+    _release_standbys(state, job)
+    for i in range(len(state.servers)):
+        server = state.servers[i]
+        if server.lent == at.BORROWED:
+            if server.state == at.ACTIVE and server.job == job.number:
+                leave(state, job, server)
+                to_spares(state, server)
+            elif server.state == at.IDLE:
+                to_spares(state, server)
 
 
-@compiled
-def _within_reach(m: Memory, j: int) -> int:
+@inlined
+def _within_reach(state: ClusterState, job: JobRecord) -> int:
     """Servers that a job has or may take."""
-    return int(m[at.HELD + at.IDLE] + m[j + at.N_ACTIVE] + m[j + at.N_STANDBY])
+    return state.cluster.held[at.IDLE] + _has(state, job)
+
+
+@inlined
+def _has(state: ClusterState, job: JobRecord) -> int:
+    return n_active(state, job) + standbys_of(state, job).length
 
 
 @compiled
-def acquire(m: Memory, x: Reals, j: int) -> None:
+def acquire(state: ClusterState, job: JobRecord) -> None:
     """Go on looking: preempt a spare server, go on with fewer, take from jobs of lower priority, or stall."""
-    wanted = m[j + at.SIZE] + m[j + at.STANDBYS]
-    least = wanted if m[at.INSIST] != 0 else m[j + at.MINIMUM]
-    for k in range(at.JOBS, j, at.JOB):
-        if m[k + at.PHASE] == at.STALLED:  # whatever comes free is for that job
-            enter(m, x, j, at.STALLED, math.inf)
+    cluster, held = state.cluster, state.cluster.held
+    wanted = job.n_hosts + job.standbys
+    least = wanted if state.options.needs_standbys else job.minimum
+    for k in range(job.number):
+        if state.jobs[k].phase == at.STALLED:  # whatever comes free is for that job
+            enter(state, job, at.STALLED, math.inf)
             return
     while True:
-        if _within_reach(m, j) >= (least if m[at.HELD + at.SPARE] == 0 else wanted):
-            _choose(m, x, j)
+        if _within_reach(state, job) >= (least if held[at.SPARE] == 0 else wanted):
+            _choose(state, job)
             return
-        if m[at.HELD + at.SPARE] > 0:
-            enter(m, x, j, at.WAITING, x[at.NOW] + x[at.WAIT_TIME])
+        if held[at.SPARE] > 0:
+            enter(state, job, at.WAITING, cluster.now + state.options.preemption_wait_time)
             return
-        if _take_from_lower(m, x, j):
+        if _take_from_lower(state, job):
             continue
-        if m[at.INSIST] != 0 or m[j + at.PHASE] != at.STALLED:
-            m[j + at.STALLS] += 1
-        if m[at.N_SERVERS] - m[at.HELD + at.RETIRED] < least:
-            enter(m, x, j, at.DEPLETED, math.inf)
-            x[j + at.ENDED] = x[at.NOW]
-            m[at.N_JOBS_OVER] += 1
-            release(m, x, j)
+        if state.options.needs_standbys or job.phase != at.STALLED:
+            job.job_stall_count += 1
+        if len(state.servers) - held[at.RETIRED] < least:
+            enter(state, job, at.DEPLETED, math.inf)
+            job.ended = cluster.now
+            cluster.jobs_over += 1
+            release(state, job)
             return
-        if m[at.INSIST] != 0 and m[at.SIGNAL] != 0:  # the program looks again if a repair ended since it last stalled
-            m[at.SIGNAL] = 0
-            continue
-        enter(m, x, j, at.STALLED, math.inf)
-        return
+        # the program looks again if a repair ended since it last stalled
+        if not (state.options.needs_standbys and cluster.repaired_since):
+            enter(state, job, at.STALLED, math.inf)
+            return
+        cluster.repaired_since = False
 
 
-@compiled
-def _take_from_lower(m: Memory, x: Reals, j: int) -> bool:
+@merged
+def _take_from_lower(state: ClusterState, job: JobRecord) -> bool:
     """Stop the job of least priority below this one if that helps; its servers go idle."""
-    obtainable = _within_reach(m, j)
-    for k in range(j + at.JOB, m[at.JOBS_END], at.JOB):
-        obtainable += m[k + at.N_ACTIVE] + m[k + at.N_STANDBY]
-    if obtainable < m[j + at.MINIMUM]:
+    obtainable = _within_reach(state, job)
+    for k in range(job.number + 1, len(state.jobs)):
+        obtainable += _has(state, state.jobs[k])
+    if obtainable < job.minimum:
         return False
-    for k in range(m[at.JOBS_END] - at.JOB, j, -at.JOB):
-        if m[k + at.N_ACTIVE] + m[k + at.N_STANDBY] > 0:
-            if m[k + at.PHASE] == at.RUNNING:
-                stop_run(m, x, k)
-                m[k + at.INTERRUPTED] += 1
-            release(m, x, k)
-            enter(m, x, k, at.STALLED, x[at.NOW])
+    for k in range(len(state.jobs) - 1, job.number, -1):
+        other = state.jobs[k]
+        if _has(state, other) > 0:
+            if other.phase == at.RUNNING:
+                stop_run(state, other)
+                other.interruptions += 1
+            release(state, other)
+            enter(state, other, at.STALLED, state.cluster.now)
             return True
     return False
 
 
 @compiled
-def _choose(m: Memory, x: Reals, j: int) -> None:
-    if m[at.SELECTION] == at.RANDOM_HOSTS:
-        list_candidates(m, x, j)
-        settle(m, x, j, _choose_at_random(m, x, j))
+def _choose(state: ClusterState, job: JobRecord) -> None:
+    if state.options.random_hosts:
+        _settle(state, job, _take_at_random(state, job, _list_candidates(state, job)))
     else:
-        m[at.ASKED], m[at.ASKED_JOB] = at.HOSTS, j
+        ask(state, at.HOSTS, 0, job.number)
 
 
 @compiled
-def list_candidates(m: Memory, x: Reals, j: int) -> None:
-    """Write the idle servers into the list of choice; borrowed ones that are not needed may go back."""
-    m[at.QUIET] = 1
-    release_standbys(m, x, j)
-    wanted = m[j + at.SIZE] + m[j + at.STANDBYS]
-    surplus = _within_reach(m, j) - wanted if m[at.RETURNS] == at.AT_ONCE else 0
+def _list_candidates(state: ClusterState, job: JobRecord) -> int:
+    """Write the idle servers into the list of choice; borrowed ones that are not needed may go back; how many."""
+    state.cluster.quiet = True
+    _release_standbys(state, job)
+    surplus = 0
+    if state.options.return_borrowed == at.AT_ONCE:
+        surplus = max(_within_reach(state, job) - job.n_hosts - job.standbys, 0)
     if surplus > 0:
-        for i in range(m[j + at.N_ACTIVE] - 1, -1, -1):
-            s = m[m[j + at.ROSTER] + i]
-            if surplus > 0 and m[s + at.LENT] != at.OWN:
-                moves.leave(m, x, j, s)
-                repairs.to_spares(m, x, s)
+        for i in range(n_active(state, job) - 1, -1, -1):
+            server = active_server(state, job, i)
+            if surplus > 0 and server.lent != at.OWN:
+                leave(state, job, server)
+                to_spares(state, server)
                 surplus -= 1
-    n, choice = 0, m[at.CHOICE]
-    for s in range(m[at.SERVERS], m[at.SERVERS_END], at.SERVER):
-        if m[s + at.STATE] == at.IDLE:
-            if surplus > 0 and m[s + at.LENT] != at.OWN:
-                repairs.to_spares(m, x, s)
+    n, choice = 0, state.lists
+    for i in range(len(state.servers)):
+        server = state.servers[i]
+        if server.state == at.IDLE:
+            if surplus > 0 and server.lent != at.OWN:
+                to_spares(state, server)
                 surplus -= 1
             else:
-                m[choice + n] = s
+                choice[n] = i
                 n += 1
+    return n
 
 
-@compiled
-def settle(m: Memory, x: Reals, j: int, first: int) -> None:
-    """Begin the time of a selection; idle servers from `first` on in the list of choice stand by."""
-    for i in range(first, first + min(m[j + at.STANDBYS], m[at.HELD + at.IDLE])):
-        moves.stand_by(m, x, j, m[m[at.CHOICE] + i])
-    moves.log_changes(m, x)
-    m[j + at.SELECTIONS] += 1
-    enter(m, x, j, at.SELECTING, x[at.NOW] + x[at.SELECTION_TIME])
-
-
-@compiled
-def _choose_at_random(m: Memory, x: Reals, j: int) -> int:
+@merged
+def _take_at_random(state: ClusterState, job: JobRecord, n: int) -> int:
     """Let random servers run the job; the others follow in the list of choice, its standbys first; from where.
 
-    Those that will not run it are drawn, one by one, from the active and the idle servers; as a rule they are few.
+    Those that will not run it are drawn, one by one, from the active and the n idle servers; as a rule they are few.
     """
-    choice, n = m[at.CHOICE], m[at.HELD + at.IDLE]
-    excess = max(m[j + at.N_ACTIVE] + n - m[j + at.SIZE], 0)
-    left = n  # idle servers that are not drawn yet stand before it in the list, drawn ones after them
-    for _ in range(excess):
-        pick = rs.below(m, rs.SELECTION, m[j + at.N_ACTIVE] + left)
-        if pick < m[j + at.N_ACTIVE]:
-            s = m[m[j + at.ROSTER] + pick]
-            moves.leave(m, x, j, s)
-            moves.set_state(m, x, s, at.IDLE)
-            m[choice + n] = s
+    choice, streams = state.lists, state.cluster.streams
+    left = n  # idle servers that are not drawn yet are before it in the list, drawn ones after them
+    for _ in range(max(n_active(state, job) + n - job.n_hosts, 0)):
+        active = n_active(state, job)
+        pick = below(streams, at.SELECTION, active + left)
+        if pick < active:
+            server = active_server(state, job, pick)
+            leave(state, job, server)
+            set_state(state, server, at.IDLE)
+            choice[n] = server.number
             n += 1
         else:
-            pick -= m[j + at.N_ACTIVE]
             left -= 1
-            m[choice + pick], m[choice + left] = m[choice + left], m[choice + pick]
+            _swap(choice, pick - active, left)
     for i in range(left):
-        moves.join(m, x, j, m[choice + i])
-    for i in range(left, min(left + m[j + at.STANDBYS], n)):
-        place = i + rs.below(m, rs.SELECTION, n - i)
-        m[choice + i], m[choice + place] = m[choice + place], m[choice + i]
-    return int(left)
+        join(state, job, state.servers[choice[i]])
+    for i in range(left, min(left + job.standbys, n)):
+        _swap(choice, i, i + below(streams, at.SELECTION, n - i))
+    return left
+
+
+@inlined
+def _swap(choice: IntArray, i: int, k: int) -> None:
+    choice[i], choice[k] = choice[k], choice[i]
 
 
 @compiled
-def stop_run(m: Memory, x: Reals, j: int) -> float:
+def _settle(state: ClusterState, job: JobRecord, first: int) -> None:
+    """Begin the time of a selection; idle servers from `first` on in the list of choice stand by."""
+    for i in range(first, first + min(job.standbys, state.cluster.held[at.IDLE])):
+        stand_by(state, job, state.servers[state.lists[i]])
+    log_changes(state)
+    job.host_selection_count += 1
+    enter(state, job, at.SELECTING, state.cluster.now + state.options.host_selection_time)
+
+
+@entry
+def candidates(state: ClusterState, job: JobRecord) -> int:
+    """Release the servers of a job and write all that it may take into the list of choice, in random order."""
+    state.cluster.quiet = True
+    release(state, job)
+    n = _list_candidates(state, job)
+    for i in range(n - 1, 0, -1):
+        _swap(state.lists, i, below(state.cluster.streams, at.SELECTION, i + 1))
+    return n
+
+
+@entry
+def take_in_order(state: ClusterState, job: JobRecord) -> None:
+    """Let the first servers of the list of choice run the job, and the next ones stand by."""
+    first = min(state.cluster.held[at.IDLE], job.n_hosts)
+    for i in range(first):
+        join(state, job, state.servers[state.lists[i]])
+    _settle(state, job, first)
+
+
+@compiled
+def stop_run(state: ClusterState, job: JobRecord) -> float:
     """End a stretch of running now: what it computed, what of that is lost, what was saved; minutes that it lasted.
 
     With checkpoints every so many minutes, work since the last one is lost unless the job ended; without, nothing is.
     """
-    lasted = x[at.NOW] - x[j + at.BEGAN]
-    ended = m[j + at.ENDS_BY] == at.END_OF_WORK and x[at.NOW] >= x[j + at.UNTIL]
-    cycle = x[at.EVERY] + x[at.SAVE_TIME]
-    done = x[j + at.LENGTH] - x[j + at.REMAINING]
-    if x[at.EVERY] <= 0.0:
-        computed, kept, saved = lasted, lasted, 0.0
-    elif ended:
-        computed = min(x[j + at.REMAINING] / x[j + at.SPEED], lasted)
-        kept, saved = computed, lasted - computed
+    every, now = state.options.checkpoint_every, state.cluster.now
+    lasted, done = now - job.began, job.length - job.remaining
+    cycle = every + state.options.checkpoint_save
+    if every <= 0.0:
+        computed, retained, saved = lasted, lasted, 0.0
+    elif job.ends_by == at.END_OF_WORK and now >= job.until:
+        computed = min(job.remaining / job.speed, lasted)
+        retained, saved = computed, lasted - computed
     else:
         full = math.floor(lasted / cycle)
-        computed = full * x[at.EVERY] + min(lasted - full * cycle, x[at.EVERY])
-        kept, saved = full * x[at.EVERY], lasted - computed
-    x[j + at.COMPUTE] += kept
-    x[j + at.LOST] += computed - kept
-    x[j + at.SAVE] += saved
-    x[j + at.CLOCK] += lasted
-    if x[j + at.CORRUPT_IN] < lasted and x[j + at.CLEAN] < 0.0:
-        clean = x[j + at.CORRUPT_IN] if x[at.EVERY] <= 0.0 else math.floor(x[j + at.CORRUPT_IN] / cycle) * x[at.EVERY]
-        if clean < kept:
-            x[j + at.CLEAN] = done + clean * x[j + at.SPEED]
-            x[j + at.FOUND_AT] = x[j + at.CLOCK] - lasted + x[j + at.FOUND_IN]
-    x[j + at.REMAINING] -= kept * x[j + at.SPEED]
-    if x[at.PERIOD] > 0.0:
-        x[j + at.CREDITS] += math.floor(lasted / x[at.PERIOD])
-    else:
-        x[j + at.CREDITS] += 1.0
+        computed = full * every + min(lasted - full * cycle, every)
+        retained, saved = full * every, lasted - computed
+    job.compute += retained
+    job.lost += computed - retained
+    job.save += saved
+    job.clock += lasted
+    if job.corrupt_in < lasted and job.clean < 0.0:
+        clean = job.corrupt_in if every <= 0.0 else math.floor(job.corrupt_in / cycle) * every
+        if clean < retained:
+            job.clean = done + clean * job.speed
+            job.found_at = job.clock - lasted + job.found_in
+    job.remaining -= retained * job.speed
+    period = state.options.time_period
+    job.credits += math.floor(lasted / period) if period > 0.0 else 1.0
     return lasted

@@ -2,156 +2,161 @@
 
 from __future__ import annotations
 
-from relfit.training import event_heap as eh
-from relfit.training import host_events as hosts
-from relfit.training import layout as at
-from relfit.training import random_streams as rs
-from relfit.training import repair_events as repairs
-from relfit.training import server_moves as moves
-from relfit.training.addresses import address, compiled
-from relfit.training.layout import Memory, Reals
+from relfit.simulation.engine.event_heap import put
+from relfit.simulation.engine.random_streams import below, exponential
+from relfit.simulation.engine.records import compiled, entry, merged
+from relfit.training import cluster_state as at
+from relfit.training.cluster_lists import add_last, events_of, n_active, rack_is_down, standbys_of, take_first
+from relfit.training.cluster_state import ClusterState, JobRecord
+from relfit.training.host_events import enter, recover, stop_run
+from relfit.training.repair_events import give_back, submit
+from relfit.training.server_moves import active_server, change_class, leave, set_state, stand_by
 from relfit.training.training_events import plan_end
 
-__all__ = ["begin", "happen"]
+__all__ = ["rare_event"]
 
 
-@compiled
-def begin(memory: Memory, reals: Reals) -> None:
-    """Plan the first of them."""
-    m, x = address(memory), address(reals)
-    if x[at.REGENERATION] > 0.0:
-        eh.push_event(m, x, x[at.REGENERATION], eh.REGENERATE, 0)
-    _next_rack_failure(m, x)
-    _next_cluster_failure(m, x)
-
-
-@compiled
-def happen(memory: Memory, reals: Reals) -> None:
-    """Let the event that is asked for happen."""
-    m, x = address(memory), address(reals)
-    if m[at.ASKED_EVENT] < 0:
-        _corruption_found(m, x, m[at.ASKED_JOB])
-        return
-    kind, subject = m[at.ASKED_EVENT] // eh.SUBJECTS, m[at.ASKED_EVENT] % eh.SUBJECTS
-    if kind == eh.REGENERATE:
-        _regenerate(m, x)
-        if m[at.RENEW] == 0:
-            for j in range(at.JOBS, m[at.JOBS_END], at.JOB):
-                if m[j + at.PHASE] == at.RUNNING:
-                    plan_end(m, x, j)
-    elif kind == eh.RACK_FAILS:
-        _rack_fails(m, x)
-    elif kind == eh.RACK_BACK:
-        m[m[at.RACKS] + subject] = 0
-        first, last = _rack(m, subject)
-        for s in range(first, last, at.SERVER):
-            if m[s + at.STATE] == at.RACK_DOWN:
-                repairs.give_back(m, x, s)
+@entry
+def rare_event(state: ClusterState) -> None:
+    """Let the event happen that Python is asked for; at the start plan the first of each kind."""
+    kind, number = state.cluster.asks_kind, state.cluster.asks_number
+    if state.cluster.asks != at.RARE_EVENT:
+        if state.options.regeneration_interval > 0.0:
+            _plan(state, at.REGENERATE, state.options.regeneration_interval)
+        _plan_rack_failure(state)
+        _plan_cluster_failure(state)
+    elif kind == at.RACK_FAILS:
+        _rack_fails(state)
+    elif kind == at.RACK_BACK:
+        _rack_is_back(state, number - len(state.servers))
+    elif kind == at.CLUSTER_FAILS:
+        _cluster_fails(state)
+    elif kind == at.REGENERATE:
+        _regenerate(state)
     else:
-        _cluster_fails(m, x)
+        _corruption_is_found(state, state.jobs[number])
 
 
 @compiled
-def _regenerate(m: Memory, x: Reals) -> None:
+def _plan(state: ClusterState, kind: int, time: float) -> None:
+    """Plan an event of no server or rack: their kinds have numbers after those of the racks."""
+    put(events_of(state), len(state.servers) + state.options.n_racks + kind, time, kind)
+
+
+@compiled
+def _plan_rack_failure(state: ClusterState) -> None:
+    if state.options.rack_failure_rate > 0.0:
+        wait = exponential(state.cluster.streams, at.RACKS) / (state.options.rack_failure_rate * state.options.n_racks)
+        _plan(state, at.RACK_FAILS, state.cluster.now + wait)
+
+
+@compiled
+def _plan_cluster_failure(state: ClusterState) -> None:
+    if state.options.cluster_failure_rate > 0.0:
+        wait = exponential(state.cluster.streams, at.CLUSTER) / state.options.cluster_failure_rate
+        _plan(state, at.CLUSTER_FAILS, max(state.cluster.now, state.cluster.down_until) + wait)
+
+
+@merged
+def _regenerate(state: ClusterState) -> None:
     """Turn a share of the good servers bad: a tenth of the fraction of bad ones, at least one server."""
-    n, choice = 0, m[at.CHOICE]
-    for s in range(m[at.SERVERS], m[at.SERVERS_END], at.SERVER):
-        if m[s + at.BAD] == 0 and m[s + at.STATE] != at.RETIRED:
-            m[choice + n] = s
+    n, choice = 0, state.lists
+    for i in range(len(state.servers)):
+        if not state.servers[i].bad and state.servers[i].state != at.RETIRED:
+            choice[n] = i
             n += 1
-    for i in range(min(max(1, int(n * x[at.FRACTION] * 0.1)), n)):
-        place = i + rs.below(m, rs.REGENERATION, n - i)
-        m[choice + i], m[choice + place] = m[choice + place], m[choice + i]
-        moves.change_class(m, x, m[choice + i], at.BAD_SERVER)
-    eh.push_event(m, x, x[at.NOW] + x[at.REGENERATION], eh.REGENERATE, 0)
+    for i in range(min(max(1, int(n * state.options.systematic_failure_fraction * 0.1)), n)):
+        place = i + below(state.cluster.streams, at.REGENERATION, n - i)
+        choice[i], choice[place] = choice[place], choice[i]
+        change_class(state, state.servers[choice[i]], True)
+    _plan(state, at.REGENERATE, state.cluster.now + state.options.regeneration_interval)
+    for j in range(len(state.jobs)):
+        if state.jobs[j].phase == at.RUNNING and not state.options.renew_lives:
+            plan_end(state, state.jobs[j])
 
 
-@compiled
-def _corruption_found(m: Memory, x: Reals, j: int) -> None:
-    """Go back to the last checkpoint from before the corruption; a server is found guilty of it."""
-    x[j + at.RUN_TIME] += hosts.stop_run(m, x, j)
-    m[j + at.CORRUPTIONS] += 1
-    if x[j + at.CLEAN] >= 0.0:
-        back = max(x[j + at.LENGTH] - x[j + at.REMAINING] - x[j + at.CLEAN], 0.0)
-        moved = min(back / x[j + at.SPEED], x[j + at.COMPUTE])
-        x[j + at.REMAINING] += back
-        x[j + at.COMPUTE] -= moved
-        x[j + at.LOST] += moved
-        x[j + at.CLEAN] = -1.0
-    s = m[m[j + at.ROSTER] + rs.below(m, rs.CORRUPTION, m[j + at.N_ACTIVE])]
-    moves.leave(m, x, j, s)
-    repairs.submit(m, x, j, s)
-    hosts.enter(m, x, j, at.RECOVERING, x[at.NOW] + x[at.RECOVERY_TIME])
+@merged
+def _corruption_is_found(state: ClusterState, job: JobRecord) -> None:
+    """Go back to the last checkpoint from before the corruption; a server is blamed for it."""
+    job.run_time += stop_run(state, job)
+    job.corruptions_found += 1
+    if job.clean >= 0.0:
+        back = max(job.length - job.remaining - job.clean, 0.0)
+        moved = min(back / job.speed, job.compute)
+        job.remaining += back
+        job.compute -= moved
+        job.lost += moved
+        job.clean = -1.0
+    blamed = active_server(state, job, below(state.cluster.streams, at.CORRUPTIONS, n_active(state, job)))
+    leave(state, job, blamed)
+    submit(state, job, blamed)
+    recover(state, job)
 
 
-@compiled
-def _rack(m: Memory, rack: int) -> tuple[int, int]:
-    """First server of a rack, and the one after its last."""
-    first = m[at.SERVERS] + rack * m[at.RACK_SIZE] * at.SERVER
-    return first, min(first + m[at.RACK_SIZE] * at.SERVER, m[at.SERVERS_END])
-
-
-@compiled
-def _next_rack_failure(m: Memory, x: Reals) -> None:
-    if x[at.RACK_RATE] > 0.0:
-        wait = rs.exponential(m, rs.RACKS) / (x[at.RACK_RATE] * m[at.N_RACKS])
-        eh.push_event(m, x, x[at.NOW] + wait, eh.RACK_FAILS, 0)
-
-
-@compiled
-def _next_cluster_failure(m: Memory, x: Reals) -> None:
-    if x[at.CLUSTER_RATE] > 0.0:
-        wait = rs.exponential(m, rs.CLUSTER) / x[at.CLUSTER_RATE]
-        eh.push_event(m, x, max(x[at.NOW], x[at.DOWN_UNTIL]) + wait, eh.CLUSTER_FAILS, 0)
-
-
-@compiled
-def _rack_fails(m: Memory, x: Reals) -> None:
+@merged
+def _rack_fails(state: ClusterState) -> None:
     """All servers of a rack are gone until it is repaired; those in repair stay there."""
-    _next_rack_failure(m, x)
-    rack = rs.below(m, rs.RACKS, m[at.N_RACKS])
-    if m[m[at.RACKS] + rack] != 0:
+    _plan_rack_failure(state)
+    streams = state.cluster.streams
+    rack = below(streams, at.RACKS, state.options.n_racks)
+    if rack_is_down(state, rack):
         return
-    m[m[at.RACKS] + rack] = 1
-    eh.push_event(m, x, x[at.NOW] + rs.exponential(m, rs.RACKS) * x[at.RACK_TIME], eh.RACK_BACK, rack)
-    first, last = _rack(m, rack)
-    for j in range(at.JOBS, m[at.JOBS_END], at.JOB):
-        for s in range(first, last, at.SERVER):
-            if m[s + at.STATE] == at.ACTIVE and m[s + at.OF_JOB] == j:
-                if m[j + at.PHASE] == at.RUNNING:
-                    x[j + at.RUN_TIME] += hosts.stop_run(m, x, j)
-                    m[j + at.RACK_FAILURES] += 1
-                    hosts.enter(m, x, j, at.RECOVERING, x[at.NOW] + x[at.RECOVERY_TIME])
-                moves.leave(m, x, j, s)
-                m[s + at.HOME] = j
-                moves.set_state(m, x, s, at.RACK_DOWN)
-        for _ in range(m[j + at.N_STANDBY]):  # each once round; those of the rack stay out
-            s = moves.first_standby(m, j)
-            if s >= first and s < last:
-                m[s + at.HOME] = j
-                moves.set_state(m, x, s, at.RACK_DOWN)
-            else:
-                moves.stand_by(m, x, j, s)
-    for _ in range(m[at.HELD + at.SPARE]):
-        s = m[m[at.SPARES] + m[at.SPARE_HEAD]]
-        m[at.SPARE_HEAD] = moves.wrapped(m[at.SPARE_HEAD] + 1, m[at.N_SERVERS])
-        if s >= first and s < last:
-            moves.set_state(m, x, s, at.RACK_DOWN)
-            m[s + at.LENT] = at.OF_SPARES
+    back = state.cluster.now + exponential(streams, at.RACKS) * state.options.rack_repair_time
+    put(events_of(state), len(state.servers) + rack, back, at.RACK_BACK)
+    for j in range(len(state.jobs)):
+        _rack_leaves_job(state, rack, state.jobs[j])
+    spares = state.queues[at.SPARES]
+    for _ in range(spares.length):  # each once round
+        server = take_first(state, spares)
+        if server.rack == rack:
+            set_state(state, server, at.RACK_DOWN)
+            server.lent = at.OF_SPARES
         else:
-            m[m[at.SPARES] + moves.wrapped(m[at.SPARE_HEAD] + m[at.HELD + at.SPARE] - 1, m[at.N_SERVERS])] = s
-    for s in range(first, last, at.SERVER):
-        if m[s + at.STATE] == at.IDLE:
-            moves.set_state(m, x, s, at.RACK_DOWN)
+            add_last(state, spares, server)
+    for i in range(len(state.servers)):
+        if state.servers[i].rack == rack and state.servers[i].state == at.IDLE:
+            set_state(state, state.servers[i], at.RACK_DOWN)
 
 
-@compiled
-def _cluster_fails(m: Memory, x: Reals) -> None:
+@merged
+def _rack_leaves_job(state: ClusterState, rack: int, job: JobRecord) -> None:
+    for i in range(len(state.servers)):
+        server = state.servers[i]
+        if server.rack == rack and server.state == at.ACTIVE and server.job == job.number:
+            if job.phase == at.RUNNING:
+                job.run_time += stop_run(state, job)
+                job.rack_failures += 1
+                recover(state, job)
+            leave(state, job, server)
+            server.home = job.number
+            set_state(state, server, at.RACK_DOWN)
+    standbys = standbys_of(state, job)
+    for _ in range(standbys.length):
+        server = take_first(state, standbys)
+        if server.rack == rack:
+            server.home = job.number
+            set_state(state, server, at.RACK_DOWN)
+        else:
+            stand_by(state, job, server)
+
+
+@merged
+def _rack_is_back(state: ClusterState, rack: int) -> None:
+    """The servers of a rack are available again."""
+    for i in range(len(state.servers)):
+        if state.servers[i].rack == rack and state.servers[i].state == at.RACK_DOWN:
+            give_back(state, state.servers[i])
+
+
+@merged
+def _cluster_fails(state: ClusterState) -> None:
     """Nothing runs until the power or the file system is back; then every job recovers."""
-    x[at.DOWN_UNTIL] = x[at.NOW] + rs.exponential(m, rs.CLUSTER) * x[at.CLUSTER_TIME]
-    _next_cluster_failure(m, x)
-    for j in range(at.JOBS, m[at.JOBS_END], at.JOB):
-        if m[j + at.PHASE] == at.RUNNING:
-            x[j + at.RUN_TIME] += hosts.stop_run(m, x, j)
-            m[j + at.CLUSTER_FAILURES] += 1
-            hosts.enter(m, x, j, at.DOWN, x[at.DOWN_UNTIL])
+    cluster = state.cluster
+    cluster.down_until = cluster.now + exponential(cluster.streams, at.CLUSTER) * state.options.cluster_repair_time
+    _plan_cluster_failure(state)
+    for j in range(len(state.jobs)):
+        job = state.jobs[j]
+        if job.phase == at.RUNNING:
+            job.run_time += stop_run(state, job)
+            job.cluster_failures += 1
+            enter(state, job, at.DOWN, cluster.down_until)

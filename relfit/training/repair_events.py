@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 
-from relfit.training import event_heap as eh
-from relfit.training import layout as at
-from relfit.training import random_streams as rs
-from relfit.training import server_moves as moves
-from relfit.training.addresses import compiled
-from relfit.training.layout import Memory, Reals
+from relfit.simulation.engine.event_heap import put
+from relfit.simulation.engine.random_streams import exponential, uniform
+from relfit.simulation.engine.records import compiled, entry, merged
+from relfit.simulation.engine.time_tables import time_at
+from relfit.training import cluster_state as at
+from relfit.training.cluster_lists import add_last, ask, events_of, rack_is_down, standbys_of, take_first
+from relfit.training.cluster_state import ClusterState, JobRecord, ServerRecord
+from relfit.training.policies import retires
+from relfit.training.server_moves import change_class, set_state, stand_by
 
 __all__ = ["auto_ends", "finish_repair", "give_back", "manual_ends", "shift_end", "submit", "to_spares", "wake"]
 
@@ -17,55 +20,39 @@ _DAY = 1440.0
 
 
 @compiled
-def submit(m: Memory, x: Reals, j: int, s: int) -> None:
+def submit(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
     """Send a server that left a job to repair."""
-    m[s + at.HOME] = j
-    m[j + at.NONFAULTY] += 1 - m[s + at.BAD]
-    x[s + at.SCORE] -= x[at.PENALTY]
-    if m[at.AUTO_CREWS] > 0 and m[at.AUTO_BUSY] >= m[at.AUTO_CREWS]:
-        _queue(m, x, s, at.AUTO_QUEUE)
+    server.home = job.number
+    if not server.bad:
+        job.nonfaulty_repairs += 1
+    server.score -= state.options.failure_penalty
+    if 0 < state.options.auto_crews <= state.cluster.auto_busy:
+        add_last(state, state.queues[at.AUTO_WAITING], server)
+        set_state(state, server, at.AUTO_QUEUE)
     else:
-        _begin_auto(m, x, s)
+        _begin_auto(state, server)
 
 
 @compiled
-def _queue(m: Memory, x: Reals, s: int, state: int) -> None:
-    """Let a server wait for a crew."""
-    head = m[at.AUTO_HEAD] if state == at.AUTO_QUEUE else m[at.MANUAL_HEAD]
-    waiting = m[at.AUTO_WAITING] if state == at.AUTO_QUEUE else m[at.MANUAL_WAITING]
-    m[waiting + moves.wrapped(head + m[at.HELD + state], m[at.N_SERVERS])] = s
-    moves.set_state(m, x, s, state)
+def _begin_auto(state: ClusterState, server: ServerRecord) -> None:
+    state.cluster.auto_busy += 1
+    options, hazard = state.options, exponential(state.cluster.streams, at.AUTO_TIME)
+    time = time_at(options.auto_table, hazard) if options.auto_table_used else hazard * options.auto_repair_time
+    set_state(state, server, at.AUTO_REPAIR)
+    put(events_of(state), server.number, state.cluster.now + time, at.AUTO_END)
 
 
 @compiled
-def _next_waiting(m: Memory, state: int, waiting: int, head: int) -> int:
-    """Take the server out that waits for a crew the longest; -1 for none."""
-    if m[at.HELD + state] == 0:
-        return -1
-    s = m[m[waiting] + m[head]]
-    m[head] = moves.wrapped(m[head] + 1, m[at.N_SERVERS])
-    return s
+def _begin_manual(state: ClusterState, server: ServerRecord) -> None:
+    state.cluster.manual_busy += 1
+    options, hazard = state.options, exponential(state.cluster.streams, at.MANUAL_TIME)
+    time = time_at(options.manual_table, hazard) if options.manual_table_used else hazard * options.manual_repair_time
+    set_state(state, server, at.MANUAL_REPAIR)
+    end = shift_end(state.cluster.now, time, options.shift_from, options.shift_to, options.shift_days)
+    put(events_of(state), server.number, end, at.MANUAL_END)
 
 
-@compiled
-def _begin_auto(m: Memory, x: Reals, s: int) -> None:
-    m[at.AUTO_BUSY] += 1
-    hazard = rs.exponential(m, rs.AUTO_TIME)
-    time = rs.tabled_time(x, m[at.AUTO_TABLE], hazard) if m[at.AUTO_TABLED] != 0 else hazard * x[at.AUTO_TIME]
-    moves.set_state(m, x, s, at.AUTO)
-    eh.push_event(m, x, x[at.NOW] + time, eh.AUTO_END, s)
-
-
-@compiled
-def _begin_manual(m: Memory, x: Reals, s: int) -> None:
-    m[at.MANUAL_BUSY] += 1
-    hazard = rs.exponential(m, rs.MANUAL_TIME)
-    time = rs.tabled_time(x, m[at.MANUAL_TABLE], hazard) if m[at.MANUAL_TABLED] != 0 else hazard * x[at.MANUAL_TIME]
-    moves.set_state(m, x, s, at.MANUAL)
-    eh.push_event(m, x, shift_end(x[at.NOW], time, x[at.SHIFT_FROM], x[at.SHIFT_TO], m[at.DAYS]), eh.MANUAL_END, s)
-
-
-@compiled
+@entry
 def shift_end(now: float, work: float, shift_from: float, shift_to: float, days: int) -> float:
     """When minutes of work end that is done in shifts only: from one minute of the day to another, on the days.
 
@@ -85,112 +72,114 @@ def shift_end(now: float, work: float, shift_from: float, shift_to: float, days:
         day += 1
 
 
-@compiled
-def auto_ends(m: Memory, x: Reals, s: int) -> None:
+@merged
+def auto_ends(state: ClusterState, server: ServerRecord) -> None:
     """The automatic repair of a server is over."""
-    j = m[s + at.HOME]
-    m[j + at.AUTO_REPAIRS] += 1
-    m[at.AUTO_BUSY] -= 1
-    following = _next_waiting(m, at.AUTO_QUEUE, at.AUTO_WAITING, at.AUTO_HEAD)
-    if following >= 0:
-        _begin_auto(m, x, following)
-    if rs.uniform(m, rs.ESCALATION) < x[at.TO_MANUAL]:
-        if m[at.MANUAL_CREWS] > 0 and m[at.MANUAL_BUSY] >= m[at.MANUAL_CREWS]:
-            _queue(m, x, s, at.MANUAL_QUEUE)
-        else:
-            _begin_manual(m, x, s)
+    options, streams = state.options, state.cluster.streams
+    state.jobs[server.home].auto_repairs += 1
+    state.cluster.auto_busy -= 1
+    waiting = state.queues[at.AUTO_WAITING]
+    if waiting.length > 0:
+        _begin_auto(state, take_first(state, waiting))
+    if uniform(streams, at.ESCALATION) >= options.prob_auto_to_manual:
+        _repaired(state, server, uniform(streams, at.OUTCOME) >= options.auto_repair_fail_prob)
+    elif 0 < options.manual_crews <= state.cluster.manual_busy:
+        add_last(state, state.queues[at.MANUAL_WAITING], server)
+        set_state(state, server, at.MANUAL_QUEUE)
     else:
-        _repaired(m, x, s, rs.uniform(m, rs.OUTCOME) >= x[at.AUTO_FAILS])
+        _begin_manual(state, server)
 
 
-@compiled
-def manual_ends(m: Memory, x: Reals, s: int) -> None:
+@merged
+def manual_ends(state: ClusterState, server: ServerRecord) -> None:
     """The manual repair of a server is over."""
-    j = m[s + at.HOME]
-    m[j + at.MANUAL_REPAIRS] += 1
-    m[at.MANUAL_BUSY] -= 1
-    following = _next_waiting(m, at.MANUAL_QUEUE, at.MANUAL_WAITING, at.MANUAL_HEAD)
-    if following >= 0:
-        _begin_manual(m, x, following)
-    _repaired(m, x, s, rs.uniform(m, rs.OUTCOME) >= x[at.MANUAL_FAILS])
+    state.jobs[server.home].manual_repairs += 1
+    state.cluster.manual_busy -= 1
+    waiting = state.queues[at.MANUAL_WAITING]
+    if waiting.length > 0:
+        _begin_manual(state, take_first(state, waiting))
+    _repaired(state, server, uniform(state.cluster.streams, at.OUTCOME) >= state.options.manual_repair_fail_prob)
 
 
 @compiled
-def _repaired(m: Memory, x: Reals, s: int, success: bool) -> None:
+def _repaired(state: ClusterState, server: ServerRecord, success: bool) -> None:
     """What a repair mends, and whether the server is retired after it."""
-    j = m[s + at.HOME]
-    m[j + (at.REPAIRED if success else at.NOT_REPAIRED)] += 1
-    if m[s + at.BAD] != 0:
-        m[j + (at.CURED if success else at.NOT_CURED)] += 1
-        if success:
-            moves.change_class(m, x, s, at.GOOD)
-    retire = False
-    if m[at.RETIREMENT] == at.THRESHOLD:
-        latest = m[s + at.FAILURES] % m[at.MAX_FAILURES]  # the oldest of those kept
-        enough = m[s + at.FAILURES] >= m[at.MAX_FAILURES]
-        retire = enough and x[m[s + at.LATEST] + latest] >= x[at.NOW] - x[at.WINDOW]
-    elif m[at.RETIREMENT] == at.SCORES:
-        retire = x[s + at.SCORE] <= x[at.LEAST_SCORE]
-    elif m[at.RETIREMENT] == at.OWN_RETIREMENT:
-        m[at.ASKED], m[at.ASKED_SERVER] = at.RETIREMENT_RULE, s
-        return
-    finish_repair(m, x, s, retire)
-
-
-@compiled
-def finish_repair(m: Memory, x: Reals, s: int, retire: bool) -> None:
-    """Retire a repaired server, or give it back."""
-    if retire:
-        m[m[s + at.HOME] + at.RETIREMENTS] += 1
-        m[m[s + at.HOME] + at.GOOD_RETIRED] += 1 - m[s + at.BAD]
-        moves.set_state(m, x, s, at.RETIRED)
-        wake(m, x)
+    job = state.jobs[server.home]
+    if success:
+        job.successful_repairs += 1
     else:
-        give_back(m, x, s)
+        job.failed_repairs += 1
+    if server.bad and success:
+        job.bad_servers_cured += 1
+        change_class(state, server, False)
+    elif server.bad:
+        job.bad_server_repair_failures += 1
+    if state.options.retirement == at.OWN_RULE:
+        ask(state, at.RETIREMENT, 0, server.number)
+    else:
+        finish_repair(state, server, retires(state, server))
 
 
 @compiled
-def give_back(m: Memory, x: Reals, s: int) -> None:
+def finish_repair(state: ClusterState, server: ServerRecord, retire: bool) -> None:
+    """Retire a repaired server, or give it back."""
+    if not retire:
+        give_back(state, server)
+        return
+    job = state.jobs[server.home]
+    job.servers_retired += 1
+    if not server.bad:
+        job.good_servers_retired += 1
+    set_state(state, server, at.RETIRED)
+    wake(state)
+
+
+@compiled
+def give_back(state: ClusterState, server: ServerRecord) -> None:
     """A server is available: as a standby where one is missing, else idle in the working pool or back with the spares.
 
     Jobs are served in their order; none after one that is stalled.
     """
-    if m[m[at.RACKS] + m[s + at.RACK]] != 0:
-        moves.set_state(m, x, s, at.RACK_DOWN)
+    if rack_is_down(state, server.rack):
+        set_state(state, server, at.RACK_DOWN)
         return
-    if m[s + at.LENT] == at.OF_SPARES:
-        to_spares(m, x, s)
-        wake(m, x)
-        return
-    for j in range(at.JOBS, m[at.JOBS_END], at.JOB):
-        if m[j + at.PHASE] == at.STALLED:
+    if server.lent == at.OF_SPARES:
+        to_spares(state, server)
+    elif not _refill_standbys(state, server):
+        if state.options.return_borrowed == at.AT_ONCE and server.lent == at.BORROWED:
+            to_spares(state, server)
+        else:
+            set_state(state, server, at.IDLE)
+    wake(state)
+
+
+@merged
+def _refill_standbys(state: ClusterState, server: ServerRecord) -> bool:
+    for j in range(len(state.jobs)):
+        job = state.jobs[j]
+        if job.phase == at.STALLED:
             break
-        takes = m[j + at.PHASE] <= at.SELECTING or m[j + at.PHASE] == at.DOWN
-        if takes and m[j + at.N_STANDBY] < m[j + at.STANDBYS] and (m[at.REFILL_ANY] != 0 or m[s + at.HOME] == j):
-            moves.stand_by(m, x, j, s)
-            wake(m, x)
-            return
-    if m[at.RETURNS] == at.AT_ONCE and m[s + at.LENT] == at.BORROWED:
-        to_spares(m, x, s)
-    else:
-        moves.set_state(m, x, s, at.IDLE)
-    wake(m, x)
+        misses = standbys_of(state, job).length < job.standbys and (state.options.refill_any or server.home == j)
+        if misses and (job.phase <= at.SELECTING or job.phase == at.DOWN):
+            stand_by(state, job, server)
+            return True
+    return False
 
 
 @compiled
-def to_spares(m: Memory, x: Reals, s: int) -> None:
+def to_spares(state: ClusterState, server: ServerRecord) -> None:
     """Put a server into the spare pool."""
-    if m[s + at.LENT] == at.BORROWED:
-        m[m[s + at.HOME] + at.RETURNED] += 1
-    m[s + at.LENT] = at.OWN
-    m[m[at.SPARES] + moves.wrapped(m[at.SPARE_HEAD] + m[at.HELD + at.SPARE], m[at.N_SERVERS])] = s
-    moves.set_state(m, x, s, at.SPARE)
+    if server.lent == at.BORROWED:
+        state.jobs[server.home].returned_servers += 1
+    server.lent = at.OWN
+    add_last(state, state.queues[at.SPARES], server)
+    set_state(state, server, at.SPARE)
 
 
 @compiled
-def wake(m: Memory, x: Reals) -> None:
+def wake(state: ClusterState) -> None:
     """Let stalled jobs look again."""
-    m[at.SIGNAL] = 1
-    for j in range(at.JOBS, m[at.JOBS_END], at.JOB):
-        if m[j + at.PHASE] == at.STALLED:
-            x[j + at.UNTIL] = x[at.NOW]
+    state.cluster.repaired_since = True
+    for j in range(len(state.jobs)):
+        if state.jobs[j].phase == at.STALLED:
+            state.jobs[j].until = state.cluster.now

@@ -1,10 +1,10 @@
-"""One replication: the arrays of a cluster from its parameters, the compiled loop, and a user's own policies."""
+"""One replication: the state of a cluster from its parameters, the compiled loop, and a user's own policies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import get_type_hints
 
 import numpy as np
 
@@ -14,85 +14,55 @@ from relfit.errors import DataError
 from relfit.families.distribution import Distribution
 from relfit.families.lognormal import Lognormal
 from relfit.families.weibull import Weibull
-from relfit.numeric.compiling_notice import compile_notice
-from relfit.simulation.time_tables import remaining_table, time_table
-from relfit.training import layout as at
-from relfit.training import rare_events as rare
+from relfit.simulation.engine.event_heap import EventHeap, empty_heap
+from relfit.simulation.engine.random_streams import new_streams
+from relfit.simulation.engine.records import Records, new_records
+from relfit.simulation.engine.time_tables import remaining_table, time_table
+from relfit.training import cluster_state as at
 from relfit.training import training_events as loop
-from relfit.training.conservation import FAULTS, broken
-from relfit.training.host_order import select_in_order
-from relfit.training.layout import Memory, Reals
+from relfit.training.cluster_state import Change, ClusterRecord, ClusterState, JobRecord, Options, Queue, ServerRecord
+from relfit.training.conservation import fault_of
+from relfit.training.host_events import candidates, take_in_order
 from relfit.training.parameters import TrainingParameters
-from relfit.training.random_streams import KNOTS, N_STREAMS, seeds
+from relfit.training.policies import HostSelection, RetirementRule, Server, Servers, built_in_selection
+from relfit.training.rare_events import rare_event
 
-__all__ = ["HostSelection", "RetirementRule", "Run", "Server", "Servers", "Setting", "run_replication", "setting_of"]
+__all__ = ["Run", "Setting", "run_replication", "setting_of"]
 
 _TRACE_ROWS = 65_536
-_EVENTS_BESIDE = 16
-_SELECTIONS = ("random", "fewest_failures", "highest_score", "most_reliable", "packed")
+_CHANGING = ("cluster", "jobs", "servers", "queues", "lists", "latest", "trace")
+_RARE_RATES = ("regeneration_interval", "rack_failure_rate", "cluster_failure_rate")
 _RETURNS = ("never", "at_selection", "at_once")
 _RULES = ("never", "threshold", "score")
-_LOOKAHEAD = 1440.0
-
-
-@dataclass(frozen=True)
-class Servers:
-    """All servers, as a host selection sees them: arrays with one value per server.
-
-    Attributes
-    ----------
-    rack, failures : ndarray of int
-    age, score : ndarray of float
-        Minutes of running since the last repair; the score.
-    borrowed, idle : ndarray of bool
-        Whether it is of the spare pool; whether it can be chosen.
-    """
-
-    rack: np.ndarray
-    failures: np.ndarray
-    age: FloatArray
-    score: FloatArray
-    borrowed: np.ndarray
-    idle: np.ndarray
-
-
-HostSelection = Callable[[Servers, float], Any]
-"""All servers and the minute in; one key per server out, the lowest are taken, equals at random."""
-
-
-@dataclass(frozen=True)
-class Server:
-    """A repaired server, as a retirement rule sees it.
-
-    Attributes
-    ----------
-    number, rack, failures : int
-    age, score : float
-        Minutes of running since its last repair; its score.
-    failure_times : tuple of float
-        Minutes of its latest failures, the latest last; as many as `Retirement.max_failures`.
-    """
-
-    number: int
-    rack: int
-    failures: int
-    age: float
-    score: float
-    failure_times: tuple[float, ...]
-
-
-RetirementRule = Callable[[Server, float], bool]
-"""A repaired server and the minute in, whether it is retired out."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What all replications share: the memory that they begin with, and policies of the user's own."""
+    """What all replications share: the state that they begin with, and policies; `host_selection` None is chance."""
 
-    memory: Memory
-    has_rare_events: bool
+    begin: ClusterState
     host_selection: HostSelection | None
     retirement: RetirementRule | None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A replication that is over.
+
+    Attributes
+    ----------
+    jobs : records of JobRecord
+    trace : list of records of Change
+    """
+
+    jobs: Records[JobRecord]
+    trace: list[Records[Change]]
+
+    @property
+    def times(self) -> FloatArray:
+        """Minutes by `relfit.training.cluster_state.TIMES`, shape (jobs, times)."""
+        running = [self.jobs[name] for name in ("compute", "lost", "save")]
+        return np.column_stack([*running, self.jobs["spent"][:, at.RECOVERING :]])
 
 
 def setting_of(
@@ -103,116 +73,101 @@ def setting_of(
     trace: bool = False,
     check: bool = False,
 ) -> Setting:
-    """The memory that all replications begin with."""
-    servers = params.working_pool_size + params.spare_pool_size
-    jobs, rule = params.all_jobs, params.retirement
-    whole = {
-        at.N_SERVERS: servers, at.N_WORKING: params.working_pool_size, at.N_JOBS: len(jobs),
-        at.STAYS: params.missed_diagnosis == "stays", at.RETURNS: _RETURNS.index(params.return_borrowed),
-        at.REFILL_ANY: params.refill_standbys == "any", at.INSIST: params.stall_until == "standbys",
-        at.DRAIN: params.count_repairs == "all",
-        at.SELECTION: at.OWN_HOSTS if host_selection else _SELECTIONS.index(params.host_selection),
-        at.RETIREMENT: at.OWN_RETIREMENT if retirement else _RULES.index(rule.policy),
-        at.MAX_FAILURES: rule.max_failures, at.RACK_SIZE: params.rack_size,
-        at.N_RACKS: -(-servers // params.rack_size), at.AUTO_CREWS: params.auto_crews or 0,
-        at.MANUAL_CREWS: params.manual_crews or 0, at.DAYS: sum(1 << day for day in set(params.manual_days)),
-        at.MAX_EVENTS: params.max_events, at.TRACING: trace, at.CHECKING: check,
-    }  # fmt: skip
-    real = {
-        at.RATE: params.random_failure_rate, at.BAD_FACTOR: 1.0 + params.systematic_failure_rate_multiplier,
-        at.FRACTION: params.systematic_failure_fraction, at.RECOVERY_TIME: params.recovery_time,
-        at.SELECTION_TIME: params.host_selection_time, at.WAIT_TIME: params.preemption_wait_time,
-        at.AUTO_TIME: params.auto_repair_time, at.MANUAL_TIME: params.manual_repair_time,
-        at.TO_MANUAL: params.prob_auto_to_manual, at.AUTO_FAILS: params.auto_repair_fail_prob,
-        at.MANUAL_FAILS: params.manual_repair_fail_prob, at.DIAGNOSIS: params.diagnosis_probability,
-        at.UNCERTAINTY: params.diagnosis_uncertainty,
-        at.REGENERATION: params.bad_server_regen_interval if params.bad_server_regeneration else 0.0,
-        at.WINDOW: rule.window_minutes, at.INITIAL_SCORE: rule.initial_score, at.PENALTY: rule.failure_penalty,
-        at.INCREMENT: rule.success_increment, at.PERIOD: rule.time_period, at.LEAST_SCORE: rule.retirement_threshold,
-        at.EVERY: params.checkpoint_every, at.SAVE_TIME: params.checkpoint_save,
-        at.RACK_RATE: params.rack_failure_rate, at.RACK_TIME: params.rack_repair_time,
-        at.CLUSTER_RATE: params.cluster_failure_rate, at.CLUSTER_TIME: params.cluster_repair_time,
-        at.CORRUPTION_RATE: params.corruption_rate, at.CORRUPTION_DELAY: params.corruption_delay,
-        at.SHIFT_FROM: 60.0 * params.manual_hours[0], at.SHIFT_TO: 60.0 * params.manual_hours[1],
-        at.LOOKAHEAD: _LOOKAHEAD,
-    }  # fmt: skip
-    lists = _Lists(at.JOBS + at.JOB * len(jobs))
-    whole[at.JOBS_END], whole[at.TO_START] = lists.end, at.JOBS
-    ring = rule.max_failures if whole[at.RETIREMENT] in (at.THRESHOLD, at.OWN_RETIREMENT) else 0
-    crews = servers if params.auto_crews or params.manual_crews else 0
-    whole[at.SERVERS] = lists.add(at.SERVER * servers)
-    whole[at.SERVERS_END] = lists.end
-    whole[at.SPARES], whole[at.CHOICE], whole[at.KEYS] = (lists.add(servers) for _ in range(3))
-    whole[at.AUTO_WAITING], whole[at.MANUAL_WAITING] = lists.add(crews), lists.add(crews)
-    events = servers + whole[at.N_RACKS] + _EVENTS_BESIDE
-    whole[at.HEAP_TIME], whole[at.HEAP_WHAT] = lists.add(events), lists.add(events)
-    whole[at.RACKS] = lists.add(whole[at.N_RACKS])
+    """What all replications share."""
     life = _life_table(params)
+    repairs = [_repair_table(name, getattr(params, name)) for name in ("auto_repair", "manual_repair")]
     aged = params.ages == "steady" and life is not None and not params.renew_on_restart
-    whole[at.LIFE_TABLE], whole[at.AUTO_TABLE], whole[at.MANUAL_TABLE] = (lists.add(KNOTS) for _ in range(3))
-    whole[at.AGE_TABLE] = lists.add(KNOTS) if aged else 0
-    places = [(lists.add(job.job_size), lists.add(job.warm_standbys)) for job in jobs]
-    latest = lists.add(ring * servers)
-    rows = _TRACE_ROWS + 8 * servers if trace else 0
-    whole[at.TRACE], whole[at.TRACE_ROOM] = lists.add(at.TRACE_WIDTH * rows), rows - 4 * servers - 16
-
-    memory = np.zeros(lists.end, np.int64)
-    reals = at.reals(memory)
-    for place, table, tabled in (
-        (whole[at.LIFE_TABLE], life, at.LIVES),
-        (whole[at.AUTO_TABLE], _repair_table("auto_repair", params.auto_repair), at.AUTO_TABLED),
-        (whole[at.MANUAL_TABLE], _repair_table("manual_repair", params.manual_repair), at.MANUAL_TABLED),
-    ):
-        whole[tabled] = table is not None
-        if table is not None:
-            reals[place : place + KNOTS] = table
-    if aged and life is not None:
-        reals[whole[at.AGE_TABLE] : whole[at.AGE_TABLE] + KNOTS] = remaining_table(life)
-    whole[at.RENEW] = params.renew_on_restart or not whole[at.LIVES]  # exponential lives have no age
-    memory[list(whole)] = list(whole.values())
-    reals[list(real)] = list(real.values())
-    for i, (job, (roster, reserve)) in enumerate(zip(jobs, places, strict=True)):
-        j = at.JOBS + i * at.JOB
-        memory[[j + at.SIZE, j + at.STANDBYS, j + at.ROSTER]] = job.job_size, job.warm_standbys, roster
-        memory[[j + at.MINIMUM, j + at.RESERVE]] = job.minimum_size or job.job_size, reserve
-        reals[j + at.LENGTH] = job.job_length
-    if ring:
-        addresses = np.arange(whole[at.SERVERS], whole[at.SERVERS_END], at.SERVER)
-        memory[addresses + at.LATEST] = latest + ring * np.arange(servers)
-    _deal_out(memory, reals)
-    rare_rates = (at.REGENERATION, at.RACK_RATE, at.CLUSTER_RATE)
-    return Setting(memory, any(real[rate] > 0.0 for rate in rare_rates), host_selection, retirement)
-
-
-def _deal_out(m: Memory, x: Reals) -> None:
-    """Place the servers in the pools, before any job begins."""
-    n, working = int(m[at.N_SERVERS]), int(m[at.N_WORKING])
-    addresses = np.arange(m[at.SERVERS], m[at.SERVERS_END], at.SERVER)
-    states = np.where(np.arange(n) < working, at.IDLE, at.SPARE)
-    x[addresses + at.LIFE], x[addresses + at.SCORE] = -1.0, x[at.INITIAL_SCORE]
-    m[addresses + at.HOME] = m[addresses + at.OF_JOB] = -1
-    m[addresses + at.RACK] = np.arange(n) // m[at.RACK_SIZE]
-    m[addresses + at.STATE] = m[addresses + at.TRACED] = states
-    m[at.HELD + at.IDLE], m[at.HELD + at.SPARE] = working, n - working
-    m[m[at.SPARES] : m[at.SPARES] + n - working] = addresses[working:]
-    if m[at.TRACING]:
-        rows = m[m[at.TRACE] : m[at.TRACE] + n * at.TRACE_WIDTH].reshape(n, at.TRACE_WIDTH)
-        rows[:, 1], rows[:, 2], rows[:, 3], rows[:, 4] = addresses, -1, -1, states
-        m[at.N_TRACE] = n
-    jobs = np.arange(at.JOBS, m[at.JOBS_END], at.JOB)
-    m[jobs + at.PHASE], x[jobs + at.UNTIL], x[jobs + at.CLEAN] = at.DONE, np.inf, -1.0
-    x[jobs + at.REMAINING] = x[jobs + at.LENGTH]
+    values = {
+        "bad_factor": 1.0 + params.systematic_failure_rate_multiplier,
+        "exponential_lives": life is None,
+        "renew_lives": params.renew_on_restart or life is None,  # exponential lives have no age
+        "steady_ages": aged,
+        "regeneration_interval": params.bad_server_regen_interval if params.bad_server_regeneration else 0.0,
+        "auto_crews": params.auto_crews or 0,
+        "manual_crews": params.manual_crews or 0,
+        "shift_from": 60.0 * params.manual_hours[0],
+        "shift_to": 60.0 * params.manual_hours[1],
+        "shift_days": sum(1 << day for day in set(params.manual_days)),
+        "undiagnosed_stay": params.missed_diagnosis == "stays",
+        "retirement": at.OWN_RULE if retirement else _RULES.index(params.retirement.policy),
+        "return_borrowed": _RETURNS.index(params.return_borrowed),
+        "refill_any": params.refill_standbys == "any",
+        "needs_standbys": params.stall_until == "standbys",
+        "drain_repairs": params.count_repairs == "all",
+        "random_hosts": host_selection is None and params.host_selection == "random",
+        "n_racks": -(-(params.working_pool_size + params.spare_pool_size) // params.rack_size),
+        "tracing": trace,
+        "checking": check,
+        "auto_table_used": repairs[0] is not None,
+        "manual_table_used": repairs[1] is not None,
+        "life_table": life,
+        "age_table": remaining_table(life) if aged and life is not None else None,
+        "auto_table": repairs[0],
+        "manual_table": repairs[1],
+    }
+    table = new_records(Options, 1)
+    for name in get_type_hints(Options):
+        value = values.get(name, getattr(params.retirement, name, getattr(params, name, None)))
+        if value is not None:
+            table[name][0] = value
+    policy = host_selection or built_in_selection(params.host_selection, life)
+    return Setting(_first_state(params, table[0]), policy, retirement)
 
 
-class _Lists:
-    """Places of lists in the memory, one after another."""
+def _first_state(params: TrainingParameters, options: Options) -> ClusterState:
+    """The state before any job begins, the servers in their pools."""
+    jobs = params.all_jobs
+    working, n = params.working_pool_size, params.working_pool_size + params.spare_pool_size
+    places = n + options.n_racks + at.N_KINDS
+    servers = new_records(ServerRecord, n)
+    servers["number"] = np.arange(n)
+    servers["rack"] = servers["number"] // params.rack_size
+    servers["state"] = servers["traced"] = np.where(servers["number"] < working, at.IDLE, at.SPARE)
+    servers["life"], servers["score"] = -1.0, params.retirement.initial_score
+    servers["home"] = servers["job"] = at.NOBODY
 
-    def __init__(self, begin: int) -> None:
-        self.end = begin
+    cluster = new_records(ClusterRecord, 1)
+    cluster["held"][0, [at.IDLE, at.SPARE]] = working, n - working
 
-    def add(self, size: int) -> int:
-        self.end += size
-        return self.end - size
+    crews = n if params.auto_crews or params.manual_crews else 0
+    queues = new_records(Queue, at.STANDBYS + len(jobs))
+    queues["room"] = [n, crews, crews, *(job.warm_standbys for job in jobs)]
+    queues["begin"] = n + np.cumsum(queues["room"]) - queues["room"]
+    queues["length"][at.SPARES] = n - working
+    lists = np.zeros(n + int(queues["room"].sum()), np.int64)
+    lists[n : 2 * n - working] = np.arange(working, n)
+
+    rows = _TRACE_ROWS + 8 * n if options.tracing else 0
+    trace = new_records(Change, rows)
+    if rows:
+        trace["server"][:n], trace["after"][:n] = servers["number"], servers["state"]
+        trace["job"][:n] = trace["before"][:n] = at.NOBODY
+        cluster["changes"] = n
+    ring = params.retirement.max_failures if options.retirement in (at.THRESHOLD, at.OWN_RULE) else 0
+    return ClusterState(
+        options=options,
+        cluster=cluster[0],
+        jobs=_new_jobs(params, places),
+        servers=servers,
+        heaps=empty_heap(places + n, places + sum(job.job_size for job in jobs), 1 + len(jobs)),
+        queues=queues,
+        lists=lists,
+        latest=np.zeros((n, ring)),
+        trace=trace,
+    )
+
+
+def _new_jobs(params: TrainingParameters, begin: int) -> Records[JobRecord]:
+    jobs = params.all_jobs
+    table = new_records(JobRecord, len(jobs))
+    table["number"] = np.arange(len(jobs))
+    table["n_hosts"] = [job.job_size for job in jobs]
+    table["minimum"] = [job.minimum_size or job.job_size for job in jobs]
+    table["standbys"] = [job.warm_standbys for job in jobs]
+    table["length"] = table["remaining"] = [job.job_length for job in jobs]
+    table["roster_begin"] = begin + np.cumsum(table["n_hosts"]) - table["n_hosts"]
+    table["phase"], table["until"], table["clean"] = at.DONE, np.inf, -1.0
+    return table
 
 
 def _life_table(params: TrainingParameters) -> FloatArray | None:
@@ -244,28 +199,6 @@ def _life(params: TrainingParameters) -> Distribution | None:
     return Lognormal(np.log(mean) - 0.5 * sigma**2, sigma)
 
 
-@dataclass(frozen=True)
-class Run:
-    """A replication that is over.
-
-    Attributes
-    ----------
-    times, counts : ndarray, shape (jobs, ...)
-        In the order of `relfit.training.layout.TIMES` and `COUNTS`.
-    ended, run_time : ndarray, shape (jobs,)
-    depleted : ndarray of bool, shape (jobs,)
-    trace : ndarray, shape (changes, 5)
-        Minute, number of the server (-1: the job's own phase), number of the job, state before and after.
-    """
-
-    times: FloatArray
-    counts: FloatArray
-    ended: FloatArray
-    run_time: FloatArray
-    depleted: np.ndarray
-    trace: FloatArray
-
-
 def run_replication(setting: Setting, rng: int, replication: int) -> Run:
     """Run one replication to its end.
 
@@ -274,81 +207,62 @@ def run_replication(setting: Setting, rng: int, replication: int) -> Run:
     DataError
         When a job does not end within the events allowed, or waits for servers that never come.
     """
-    m = setting.memory.copy()
-    x = at.reals(m)
-    m[at.STREAMS : at.STREAMS + N_STREAMS] = seeds(rng, replication).view(np.int64)
-    traced: list[FloatArray] = []
-    with compile_notice(loop.advance, "some ten seconds"):
-        loop.start(m, x)
-        if setting.has_rare_events:
-            rare.begin(m, x)
-        while (code := loop.advance(m, x)) != loop.OVER:
-            if code == loop.ASKS_HOSTS:
-                if setting.host_selection is not None:
-                    keys = np.asarray(setting.host_selection(_table(m, x), float(x[at.NOW])), dtype=np.float64)
-                    x[np.arange(m[at.SERVERS], m[at.SERVERS_END], at.SERVER) + at.RANK] = keys
-                select_in_order(m, x)
-            elif code == loop.ASKS_RARE:
-                rare.happen(m, x)
-            elif code == loop.TO_CHECK and (fault := broken(m, x)):
-                day, events = float(x[at.NOW]) / 1440.0, int(m[at.EVENTS])
-                raise AssertionError(f"{FAULTS[fault]} on day {day:g}, after {events:,} events")
-            elif code == loop.TO_CHECK:
-                continue
-            elif code == loop.ASKS_RETIREMENT and setting.retirement is not None:
-                server = _server(m, x, int(m[at.ASKED_SERVER]))
-                m[at.ANSWER] = bool(setting.retirement(server, float(x[at.NOW])))
-            elif code == loop.TRACE_FULL:
-                traced.append(_rows(m, x))
-            else:
-                raise _problem(m, x, code)
-    if m[at.TRACING]:
-        traced.append(_rows(m, x))
-    jobs = np.arange(at.JOBS, m[at.JOBS_END], at.JOB)[:, None]
-    times = x[jobs + at.COMPUTE + np.arange(len(at.TIMES))]
-    counts = m[jobs + at.FAILED + np.arange(len(at.COUNTS))].astype(np.float64)
-    ended, run_time, depleted = (of[jobs[:, 0] + k] for of, k in ((x, at.ENDED), (x, at.RUN_TIME), (m, at.PHASE)))
-    trace = np.concatenate(traced) if traced else np.zeros((0, at.TRACE_WIDTH))
-    return Run(times, counts, ended, run_time, depleted == at.DEPLETED, trace)
+    begin, (events, place, size) = setting.begin, setting.begin.heaps
+    copies = {name: copy(getattr(begin, name)) for name in _CHANGING}
+    state = begin._replace(heaps=EventHeap(copy(events), copy(place), copy(size)), **copies)
+    state.cluster.streams[:] = new_streams(at.N_STREAMS, [rng, replication])
+    trace: list[Records[Change]] = []
+    if any(getattr(state.options, name) > 0.0 for name in _RARE_RATES):
+        rare_event(state)
+    while (code := loop.advance(state)) != loop.OVER:
+        if code == at.HOSTS and setting.host_selection is not None:
+            _select(state, setting.host_selection)
+        elif code == at.RETIREMENT and setting.retirement is not None:
+            server = _server(state, state.cluster.asks_number)
+            state.cluster.retires = bool(setting.retirement(server, float(state.cluster.now)))
+        elif code == at.RARE_EVENT:
+            rare_event(state)
+        elif code == loop.TRACE_FULL:
+            trace.append(_trace_so_far(state))
+        elif code == loop.TO_CHECK:
+            if fault := fault_of(state):
+                day = state.cluster.now / 1440.0
+                raise AssertionError(f"{fault} on day {day:g}, after {state.cluster.events:,} events")
+        else:
+            raise _problem(state, code)
+    return Run(state.jobs, [*trace, _trace_so_far(state)])
 
 
-def _rows(m: Memory, x: Reals) -> FloatArray:
-    """The trace so far, which begins anew."""
-    begin, size = int(m[at.TRACE]), int(m[at.N_TRACE]) * at.TRACE_WIDTH
-    m[at.N_TRACE] = 0
-    rows = m[begin : begin + size].reshape(-1, at.TRACE_WIDTH).astype(np.float64)
-    rows[:, 0] = x[begin : begin + size : at.TRACE_WIDTH]
-    rows[:, 1] = np.where(rows[:, 1] < 0, -1, (rows[:, 1] - m[at.SERVERS]) // at.SERVER)
-    rows[:, 2] = np.where(rows[:, 2] < 0, -1, (rows[:, 2] - at.JOBS) // at.JOB)
-    return rows
+def _select(state: ClusterState, policy: HostSelection) -> None:
+    """Let a policy choose the servers of the job that looks for some."""
+    job, servers = state.jobs[state.cluster.asks_number], state.servers
+    able = state.lists[: candidates(state, job)]
+    columns = {name: servers[name].copy() for name in ("rack", "failures", "age", "score")}
+    view = Servers(**columns, borrowed=servers["lent"] == at.BORROWED, idle=servers["state"] == at.IDLE)
+    keys = np.asarray(policy(view, float(state.cluster.now)), dtype=np.float64)
+    able[:] = able[np.argsort(keys[able], kind="stable")]
+    take_in_order(state, job)
 
 
-def _table(m: Memory, x: Reals) -> Servers:
-    addresses = np.arange(m[at.SERVERS], m[at.SERVERS_END], at.SERVER)
-    whole = {name: m[addresses + place] for name, place in (("rack", at.RACK), ("failures", at.FAILURES))}
-    return Servers(
-        **whole,
-        age=x[addresses + at.AGE],
-        score=x[addresses + at.SCORE],
-        borrowed=m[addresses + at.LENT] == at.BORROWED,
-        idle=m[addresses + at.STATE] == at.IDLE,
-    )
+def _server(state: ClusterState, number: int) -> Server:
+    server, latest = state.servers[number], state.latest[number]
+    failed = tuple(np.sort(latest[latest > 0.0]).tolist())
+    return Server(number, server.rack, server.failures, server.age, server.score, failed)
 
 
-def _server(m: Memory, x: Reals, s: int) -> Server:
-    begin, ring = m[s + at.LATEST], m[at.MAX_FAILURES]
-    latest = sorted(float(time) for time in x[begin : begin + ring] if time > 0.0)
-    number = (s - int(m[at.SERVERS])) // at.SERVER
-    age, score = float(x[s + at.AGE]), float(x[s + at.SCORE])
-    return Server(number, int(m[s + at.RACK]), int(m[s + at.FAILURES]), age, score, tuple(latest))
+def _trace_so_far(state: ClusterState) -> Records[Change]:
+    """The trace since it was last asked for."""
+    changes = state.trace[: state.cluster.changes].copy()
+    state.cluster.changes = 0
+    return changes
 
 
-def _problem(m: Memory, x: Reals, code: int) -> Exception:
-    day = float(x[at.NOW]) / 1440.0
+def _problem(state: ClusterState, code: int) -> DataError:
+    day = state.cluster.now / 1440.0
     if code == loop.STUCK:
         return DataError(f"the job waits for servers that never come, from day {day:g}", remedy="enlarge the pools")
-    jobs = np.arange(at.JOBS, m[at.JOBS_END], at.JOB)
-    left = float((x[jobs + at.REMAINING] / x[jobs + at.LENGTH]).max())
-    what = f"no end after {int(m[at.MAX_EVENTS]):,} events, on day {day:,.0f}, with {100 * left:.3g} % of the work left"
+    left = float((state.jobs["remaining"] / state.jobs["length"]).max())
+    most = state.options.max_events
+    what = f"no end after {most:,} events, on day {day:,.0f}, with {100 * left:.3g} % of the work left"
     remedy = "the job hardly gets on; lower the failure rates, recovery_time or checkpoint_every, or raise max_events"
     return DataError(what, remedy=remedy)

@@ -10,7 +10,7 @@ import pandas as pd
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
 from relfit.simulation.simulated_logs import log_of_outages
-from relfit.training.layout import STATES
+from relfit.training.cluster_state import STATES
 from relfit.training.training_simulation import TrainingSimulation
 from relfit.units import instant
 

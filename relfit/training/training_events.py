@@ -1,238 +1,253 @@
 """The event loop of the training-cluster simulator, compiled: what happens next, and what it means for the jobs.
 
-`advance` returns where Python is needed: a policy of the user's own, a full trace, the end. Called again, it goes on.
+`advance` returns what Python is needed for: a policy, a full trace, the end. Called again, it goes on.
 """
 
 from __future__ import annotations
 
 import math
 
-from relfit.training import event_heap as eh
-from relfit.training import host_events as hosts
-from relfit.training import layout as at
-from relfit.training import random_streams as rs
-from relfit.training import repair_events as repairs
-from relfit.training import server_moves as moves
-from relfit.training.addresses import address, compiled
-from relfit.training.layout import Memory, Reals
+from relfit.simulation.engine.event_heap import pop
+from relfit.simulation.engine.random_streams import below, exponential, uniform
+from relfit.simulation.engine.records import compiled, entry, merged
+from relfit.simulation.engine.time_tables import hazard_at, time_at
+from relfit.training import cluster_state as at
+from relfit.training.cluster_lists import ask, events_of, n_active, roster_of, standbys_of, take_first
+from relfit.training.cluster_state import ClusterState, JobRecord, ServerRecord
+from relfit.training.host_events import acquire, enter, look_for_hosts, recover, release, stop_run
+from relfit.training.repair_events import auto_ends, finish_repair, give_back, manual_ends, submit, wake
+from relfit.training.server_moves import active_server, credit, join, leave, new_life, next_failure, set_state
 
-__all__ = ["advance", "plan_end", "start"]
+__all__ = ["OVER", "STUCK", "TOO_MANY_EVENTS", "TO_CHECK", "TRACE_FULL", "advance", "plan_end"]
 
-ASKS_HOSTS, ASKS_RETIREMENT, ASKS_RARE = at.HOSTS, at.RETIREMENT_RULE, at.RARE
 OVER, TRACE_FULL, TOO_MANY_EVENTS, STUCK, TO_CHECK = range(4, 9)
 
 
-@compiled
-def start(memory: Memory, reals: Reals) -> None:
+@merged
+def _begin(state: ClusterState) -> None:
     """Turn servers bad at random, and give those that have long been running their ages."""
-    m, x, n = address(memory), address(reals), memory[at.N_SERVERS]
-    order = m[at.CHOICE]
+    options, streams, n = state.options, state.cluster.streams, len(state.servers)
+    order = state.lists
     for i in range(n):
-        m[order + i] = m[at.SERVERS] + i * at.SERVER
-    for i in range(int(n * reals[at.FRACTION])):
-        place = i + rs.below(m, rs.SETUP, n - i)
-        m[order + i], m[order + place] = m[order + place], m[order + i]
-        m[m[order + i] + at.BAD] = 1
-    if m[at.AGE_TABLE] != 0:
-        for s in range(m[at.SERVERS], m[at.SERVERS_END], at.SERVER):
-            age = rs.tabled_time(x, m[at.AGE_TABLE], rs.exponential(m, rs.SETUP))
-            hazard = rs.tabled_hazard(x, m[at.LIFE_TABLE], age) + rs.exponential(m, rs.SETUP)
-            slower = 1.0 if m[s + at.BAD] == 0 else x[at.BAD_FACTOR]
-            x[s + at.AGE] = age / slower
-            x[s + at.LIFE] = max(rs.tabled_time(x, m[at.LIFE_TABLE], hazard) - age, 0.0) / slower
+        order[i] = i
+    for i in range(int(n * options.systematic_failure_fraction)):
+        place = i + below(streams, at.SETUP, n - i)
+        order[i], order[place] = order[place], order[i]
+        state.servers[order[i]].bad = True
+    if options.steady_ages:
+        for i in range(n):
+            server = state.servers[i]
+            age = time_at(options.age_table, exponential(streams, at.SETUP))
+            hazard = hazard_at(options.life_table, age) + exponential(streams, at.SETUP)
+            slower = options.bad_factor if server.bad else 1.0
+            server.age = age / slower
+            server.life = max(time_at(options.life_table, hazard) - age, 0.0) / slower
 
 
-@compiled
-def advance(memory: Memory, reals: Reals) -> int:
-    """Go on until Python is needed."""
-    m, x = address(memory), address(reals)
-    answered, m[at.ASKED] = m[at.ASKED], at.NOTHING
-    if answered == at.RETIREMENT_RULE:
-        repairs.finish_repair(m, x, m[at.ASKED_SERVER], m[at.ANSWER] != 0)
+@entry
+def advance(state: ClusterState) -> int:
+    """Begin, or go on, until Python is needed."""
+    cluster, options = state.cluster, state.options
+    if not cluster.begun:
+        cluster.begun = True
+        _begin(state)
+    if cluster.asks == at.RETIREMENT:
+        finish_repair(state, state.servers[cluster.asks_number], cluster.retires)
+    cluster.asks = at.NOTHING
     while True:
-        if m[at.ASKED] != at.NOTHING:
-            return int(m[at.ASKED])
-        if m[at.TO_START] < m[at.JOBS_END]:
-            j = m[at.TO_START]
-            m[at.TO_START] += at.JOB
-            hosts.look_for_hosts(m, x, j)
+        if cluster.asks != at.NOTHING:
+            return cluster.asks
+        if cluster.jobs_begun < len(state.jobs):
+            cluster.jobs_begun += 1
+            look_for_hosts(state, state.jobs[cluster.jobs_begun - 1])
             continue
         # the program lets repairs under way end, and counts them
-        if m[at.N_JOBS_OVER] == m[at.N_JOBS] and (m[at.DRAIN] == 0 or _in_repair(m) == 0):
+        if cluster.jobs_over == len(state.jobs) and not (options.drain_repairs and _in_repair(state)):
             return OVER
-        if m[at.TRACING] != 0 and m[at.N_TRACE] > m[at.TRACE_ROOM]:
+        if options.tracing and _trace_is_full(state):
             return TRACE_FULL
-        m[at.EVENTS] += 1
-        if m[at.EVENTS] > m[at.MAX_EVENTS]:
+        cluster.events += 1
+        if cluster.events > options.max_events:
             return TOO_MANY_EVENTS
-        j = _next_job(m, x)
-        time = x[m[at.HEAP_TIME]] if m[at.N_HEAP] > 0 else math.inf
-        if x[j + at.UNTIL] < time:
-            x[at.NOW] = x[j + at.UNTIL]
-            _job_event(m, x, j)
-        elif time < math.inf:
-            x[at.NOW] = time
-            _cluster_event(m, x)
-        else:
+        job, events = _next_job(state), events_of(state)
+        time = events.events[0].time if events.size[0] > 0 else math.inf
+        if job.until == math.inf and time == math.inf:
             return STUCK
-        if m[at.CHECKING] != 0 and m[at.ASKED] == at.NOTHING:
+        if job.until < time:
+            cluster.now = job.until
+            _job_event(state, job)
+        else:
+            cluster.now, kind, number = pop(events)
+            _cluster_event(state, kind, number)
+        if options.checking and cluster.asks == at.NOTHING:
             return TO_CHECK
 
 
-@compiled
-def _next_job(m: Memory, x: Reals) -> int:
+@merged
+def _trace_is_full(state: ClusterState) -> bool:
+    """Whether an event might find too little room for its changes."""
+    return state.cluster.changes > len(state.trace) - 4 * len(state.servers) - 16
+
+
+@merged
+def _next_job(state: ClusterState) -> JobRecord:
     """The job whose phase ends first; the first of them in a tie."""
-    first = m[at.JOBS_END] - at.JOB
-    for j in range(first - at.JOB, at.JOBS - 1, -at.JOB):
-        if x[j + at.UNTIL] <= x[first + at.UNTIL]:
+    first = 0
+    for j in range(1, len(state.jobs)):
+        if state.jobs[j].until < state.jobs[first].until:
             first = j
-    return int(first)
+    return state.jobs[first]
 
 
-@compiled
-def _in_repair(m: Memory) -> int:
-    held = at.HELD
-    return int(m[held + at.AUTO] + m[held + at.MANUAL] + m[held + at.AUTO_QUEUE] + m[held + at.MANUAL_QUEUE])
+@merged
+def _in_repair(state: ClusterState) -> bool:
+    held = state.cluster.held
+    return held[at.AUTO_REPAIR] + held[at.MANUAL_REPAIR] + held[at.AUTO_QUEUE] + held[at.MANUAL_QUEUE] > 0
 
 
-@compiled
-def _cluster_event(m: Memory, x: Reals) -> None:
-    """What comes first in the heap."""
-    what = eh.pop_event(m, x)
-    kind, subject = what // eh.SUBJECTS, what % eh.SUBJECTS
-    if kind == eh.AUTO_END:
-        repairs.auto_ends(m, x, subject)
-    elif kind == eh.MANUAL_END:
-        repairs.manual_ends(m, x, subject)
+@merged
+def _cluster_event(state: ClusterState, kind: int, number: int) -> None:
+    if kind == at.AUTO_END:
+        auto_ends(state, state.servers[number])
+    elif kind == at.MANUAL_END:
+        manual_ends(state, state.servers[number])
     else:
-        m[at.ASKED], m[at.ASKED_EVENT] = at.RARE, what
+        ask(state, at.RARE_EVENT, kind, number)
 
 
 # ------------------------------------------------------------------------- jobs
 
 
-@compiled
-def _job_event(m: Memory, x: Reals, j: int) -> None:
+@merged
+def _job_event(state: ClusterState, job: JobRecord) -> None:
     """The phase of a job is over."""
-    phase = m[j + at.PHASE]
-    if phase == at.RUNNING:
-        if m[j + at.ENDS_BY] == at.END_OF_WORK:
-            hosts.stop_run(m, x, j)
-            _finish(m, x, j)
-        elif m[j + at.ENDS_BY] == at.FAILURE:
-            _server_fails(m, x, j, m[j + at.NEXT_FAILED])
+    if job.phase == at.RUNNING:
+        if job.ends_by == at.END_OF_WORK:
+            stop_run(state, job)
+            _finish(state, job)
+        elif job.ends_by == at.FAILURE:
+            _server_fails(state, job, state.servers[job.next_failed])
         else:
-            m[at.ASKED], m[at.ASKED_EVENT], m[at.ASKED_JOB] = at.RARE, -1, j
-    elif phase == at.RECOVERING or phase == at.SELECTING:
-        _resume(m, x, j)
-    elif phase == at.WAITING:
-        if m[at.HELD + at.SPARE] > 0:
-            s = m[m[at.SPARES] + m[at.SPARE_HEAD]]
-            m[at.SPARE_HEAD] = moves.wrapped(m[at.SPARE_HEAD] + 1, m[at.N_SERVERS])
-            m[s + at.LENT], m[s + at.HOME] = at.BORROWED, j
-            m[j + at.PREEMPTIONS] += 1
-            moves.set_state(m, x, s, at.IDLE)
-        hosts.acquire(m, x, j)
-    elif phase == at.STALLED:
-        m[at.SIGNAL] = 0
-        hosts.acquire(m, x, j)
+            ask(state, at.RARE_EVENT, at.CORRUPTION_FOUND, job.number)
+    elif job.phase == at.RECOVERING or job.phase == at.SELECTING:
+        _resume(state, job)
+    elif job.phase == at.WAITING:
+        spares = state.queues[at.SPARES]
+        if spares.length > 0:
+            server = take_first(state, spares)
+            server.lent, server.home = at.BORROWED, job.number
+            job.preemption_count += 1
+            set_state(state, server, at.IDLE)
+        acquire(state, job)
+    elif job.phase == at.STALLED:
+        state.cluster.repaired_since = False
+        acquire(state, job)
     else:
-        hosts.enter(m, x, j, at.RECOVERING, x[at.NOW] + x[at.RECOVERY_TIME])
+        recover(state, job)
 
 
-@compiled
-def _resume(m: Memory, x: Reals, j: int) -> None:
+@merged
+def _resume(state: ClusterState, job: JobRecord) -> None:
     """Run again once enough servers are there; standbys take over without a selection."""
-    if x[at.NOW] < x[at.DOWN_UNTIL]:
-        hosts.enter(m, x, j, at.DOWN, x[at.DOWN_UNTIL])
+    cluster, options = state.cluster, state.options
+    if cluster.now < cluster.down_until:
+        enter(state, job, at.DOWN, cluster.down_until)
         return
-    selected = m[j + at.PHASE] == at.SELECTING
-    while m[j + at.N_ACTIVE] < m[j + at.SIZE] and m[j + at.N_STANDBY] > 0:
-        moves.join(m, x, j, moves.first_standby(m, j))
+    selected, standbys = job.phase == at.SELECTING, standbys_of(state, job)
+    while n_active(state, job) < job.n_hosts and standbys.length > 0:
+        join(state, job, take_first(state, standbys))
         if not selected:
-            m[j + at.SWAPS] += 1
-    if m[j + at.N_ACTIVE] < (m[j + at.MINIMUM] if selected else m[j + at.SIZE]):
-        hosts.look_for_hosts(m, x, j)
+            job.standby_swaps += 1
+    if n_active(state, job) < (job.minimum if selected else job.n_hosts):
+        look_for_hosts(state, job)
         return
-    hosts.enter(m, x, j, at.RUNNING, math.inf)
-    x[j + at.SPEED] = m[j + at.N_ACTIVE] / m[j + at.SIZE]
-    x[j + at.CORRUPT_IN], x[j + at.FOUND_IN] = math.inf, math.inf
-    if x[at.CORRUPTION_RATE] > 0.0:
-        if x[j + at.CLEAN] < 0.0:
-            x[j + at.CORRUPT_IN] = rs.exponential(m, rs.CORRUPTION) / (x[at.CORRUPTION_RATE] * m[j + at.N_ACTIVE])
-            x[j + at.FOUND_IN] = x[j + at.CORRUPT_IN] + rs.exponential(m, rs.CORRUPTION) * x[at.CORRUPTION_DELAY]
+    enter(state, job, at.RUNNING, math.inf)
+    job.speed = n_active(state, job) / job.n_hosts
+    job.corrupt_in, job.found_in = math.inf, math.inf
+    if options.corruption_rate > 0.0:
+        if job.clean < 0.0:
+            rate, streams = options.corruption_rate * n_active(state, job), cluster.streams
+            job.corrupt_in = exponential(streams, at.CORRUPTIONS) / rate
+            job.found_in = job.corrupt_in + exponential(streams, at.CORRUPTIONS) * options.corruption_delay
         else:
-            x[j + at.FOUND_IN] = max(x[j + at.FOUND_AT] - x[j + at.CLOCK], 0.0)
-    plan_end(m, x, j)
+            job.found_in = max(job.found_at - job.clock, 0.0)
+    plan_end(state, job)
 
 
 @compiled
-def plan_end(m: Memory, x: Reals, j: int) -> None:
+def plan_end(state: ClusterState, job: JobRecord) -> None:
     """When, and by what, the stretch of running ends."""
-    ran = x[at.NOW] - x[j + at.BEGAN]  # above zero where servers changed their class on the way
-    x[j + at.CLOCK] += ran
-    fails = ran + moves.next_failure(m, x, j)
-    x[j + at.CLOCK] -= ran
-    computing = x[j + at.REMAINING] / x[j + at.SPEED]
-    ends = computing
-    if x[at.EVERY] > 0.0:
-        ends += x[at.SAVE_TIME] * max(math.ceil(computing / x[at.EVERY]) - 1.0, 0.0)
-    if ends <= min(fails, x[j + at.FOUND_IN]):
-        m[j + at.ENDS_BY], x[j + at.UNTIL] = at.END_OF_WORK, x[j + at.BEGAN] + ends
-    elif fails <= x[j + at.FOUND_IN]:
-        m[j + at.ENDS_BY], x[j + at.UNTIL] = at.FAILURE, x[j + at.BEGAN] + fails
+    ran = state.cluster.now - job.began  # above zero where servers changed their class on the way
+    job.clock += ran
+    fails = ran + next_failure(state, job)
+    job.clock -= ran
+    every = state.options.checkpoint_every
+    ends = job.remaining / job.speed
+    if every > 0.0:
+        ends += state.options.checkpoint_save * max(math.ceil(ends / every) - 1.0, 0.0)
+    if ends <= min(fails, job.found_in):
+        job.ends_by, job.until = at.END_OF_WORK, job.began + ends
+    elif fails <= job.found_in:
+        job.ends_by, job.until = at.FAILURE, job.began + fails
     else:
-        m[j + at.ENDS_BY], x[j + at.UNTIL] = at.CORRUPTION_FOUND, x[j + at.BEGAN] + x[j + at.FOUND_IN]
+        job.ends_by, job.until = at.CORRUPTION, job.began + job.found_in
 
 
-@compiled
-def _finish(m: Memory, x: Reals, j: int) -> None:
-    if x[j + at.CLEAN] >= 0.0:
-        m[j + at.UNDETECTED] += 1
-    x[j + at.ENDED], x[j + at.REMAINING] = x[at.NOW], 0.0
-    m[at.N_JOBS_OVER] += 1
-    hosts.enter(m, x, j, at.DONE, math.inf)
-    hosts.release(m, x, j)
-    repairs.wake(m, x)
+@merged
+def _finish(state: ClusterState, job: JobRecord) -> None:
+    if job.clean >= 0.0:
+        job.undetected_corruptions += 1
+    job.ended, job.remaining = state.cluster.now, 0.0
+    state.cluster.jobs_over += 1
+    enter(state, job, at.DONE, math.inf)
+    release(state, job)
+    wake(state)
 
 
-@compiled
-def _server_fails(m: Memory, x: Reals, j: int, s: int) -> None:
+@merged
+def _server_fails(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
     """A server fails; it, an innocent one or none is sent to repair, and the job recovers."""
-    moves.credit(m, x, j, s)
-    x[j + at.RUN_TIME] += hosts.stop_run(m, x, j)
-    x[s + at.CREDITED] = x[j + at.CREDITS]  # none for the stretch that it ended
-    systematic = m[s + at.BAD] != 0 and rs.uniform(m, rs.KIND) * x[at.BAD_FACTOR] >= 1.0
-    m[j + at.FAILED] += 1
-    m[j + (at.SYSTEMATIC if systematic else at.RANDOM)] += 1
-    if m[s + at.LATEST] > 0:
-        x[m[s + at.LATEST] + m[s + at.FAILURES] % m[at.MAX_FAILURES]] = x[at.NOW]
-    m[s + at.FAILURES] += 1
-    _diagnose(m, x, j, s)
-    hosts.enter(m, x, j, at.RECOVERING, x[at.NOW] + x[at.RECOVERY_TIME])
+    options = state.options
+    credit(state, job, server)
+    job.run_time += stop_run(state, job)
+    server.credited = job.credits  # none for the stretch that it ended
+    job.total_failures += 1
+    if server.bad and uniform(state.cluster.streams, at.KIND) * options.bad_factor >= 1.0:
+        job.systematic_failures += 1
+    else:
+        job.random_failures += 1
+    if state.latest.shape[1] > 0:
+        state.latest[server.number, server.failures % options.max_failures] = state.cluster.now
+    server.failures += 1
+    _diagnose(state, job, server)
+    recover(state, job)
 
 
-@compiled
-def _diagnose(m: Memory, x: Reals, j: int, s: int) -> None:
-    if x[at.DIAGNOSIS] < 1.0 and rs.uniform(m, rs.DIAGNOSIS) >= x[at.DIAGNOSIS]:
-        m[j + at.UNDIAGNOSED] += 1
-        if m[at.STAYS] != 0:
-            moves.new_life(m, x, j, s)
+@merged
+def _diagnose(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
+    """Send the server that is blamed to repair, if any is."""
+    options, streams, others = state.options, state.cluster.streams, n_active(state, job) - 1
+    if options.diagnosis_probability < 1.0 and uniform(streams, at.DIAGNOSIS) >= options.diagnosis_probability:
+        job.undiagnosed_failures += 1
+        if options.undiagnosed_stay:
+            new_life(state, job, server)
         else:
-            moves.leave(m, x, j, s)
-            x[s + at.LIFE], x[s + at.AGE] = -1.0, 0.0
-            m[s + at.HOME] = j
-            repairs.give_back(m, x, s)
-        return
-    blamed = s
-    if x[at.UNCERTAINTY] > 0.0 and m[j + at.N_ACTIVE] > 1 and rs.uniform(m, rs.DIAGNOSIS) < x[at.UNCERTAINTY]:
-        place = rs.below(m, rs.DIAGNOSIS, m[j + at.N_ACTIVE] - 1)
-        blamed = m[m[j + at.ROSTER] + (place if place < m[s + at.SLOT] else place + 1)]
-        m[j + at.MISATTRIBUTED] += 1
-        moves.new_life(m, x, j, s)
-    moves.leave(m, x, j, blamed)
-    if blamed == s:
-        x[s + at.LIFE], x[s + at.AGE] = -1.0, 0.0
-    repairs.submit(m, x, j, blamed)
-    if blamed != s:
-        repairs.wake(m, x)
+            leave(state, job, server)
+            server.life, server.age, server.home = -1.0, 0.0, job.number
+            give_back(state, server)
+    elif (
+        options.diagnosis_uncertainty > 0.0
+        and others > 0
+        and uniform(streams, at.DIAGNOSIS) < options.diagnosis_uncertainty
+    ):
+        place = below(streams, at.DIAGNOSIS, others)
+        blamed = active_server(state, job, place if place < roster_of(state, job).place[server.number] else place + 1)
+        job.misattributed_repairs += 1
+        new_life(state, job, server)
+        leave(state, job, blamed)
+        submit(state, job, blamed)
+        wake(state)
+    else:
+        leave(state, job, server)
+        server.life, server.age = -1.0, 0.0
+        submit(state, job, server)

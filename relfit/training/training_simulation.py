@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from relfit.arguments import whole
 from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
-from relfit.numeric.batches import over_groups
+from relfit.numeric.compiling_notice import compile_notice
 from relfit.results import Result, json_ready
+from relfit.simulation.engine.replications import half_interval, replicate, summary
 from relfit.text import percent
-from relfit.training.layout import COUNTS, TIMES
+from relfit.training.cluster_state import COUNTS, DEPLETED, PHASES, STATES, TIMES
 from relfit.training.parameters import TrainingParameters, training_parameters
-from relfit.training.replication import HostSelection, RetirementRule, Run, Setting, run_replication, setting_of
-from relfit.training.trace_names import trace_table
+from relfit.training.policies import HostSelection, RetirementRule
+from relfit.training.replication import Run, run_replication, setting_of
+from relfit.training.training_events import advance
 
-__all__ = ["TrainingSimulation", "simulate_training", "summary"]
+__all__ = ["TrainingSimulation", "simulate_training"]
 
 _TIME_NAMES = {
     "compute": "total_compute_time", "lost": "total_lost_time", "save": "total_save_time",
@@ -36,8 +37,6 @@ _PROGRAM_NAMES = {
 }  # fmt: skip
 """Outputs that the published program calls otherwise, or gives in hours: which they are, and the factor."""
 _SHARES = ("etr", "goodput", "depleted")
-_PERCENTILES = (5, 25, 50, 75, 95)
-_WEIGHT = 1_000_000  # of a replication, for the threads
 _BATCH = 16  # replications that are added at a time until an interval is narrow enough
 
 
@@ -76,7 +75,7 @@ class TrainingSimulation(Result):
 
         Of several jobs, the last time and the sum of the counts.
         """
-        return summary(self.whole, self.level)
+        return _summary(self.whole, self.level)
 
     @cached_property
     def whole(self) -> pd.DataFrame:
@@ -103,7 +102,7 @@ class TrainingSimulation(Result):
         rows = self.replications[self.replications["job"] == name]
         if rows.empty:
             raise ArgumentError(f"there is no job {name!r}", remedy=f"there is {', '.join(map(str, self.jobs))}")
-        return summary(rows.drop(columns=["replication", "job"]), self.level)
+        return _summary(rows.drop(columns=["replication", "job"]), self.level)
 
     @property
     def jobs(self) -> tuple[str, ...]:
@@ -171,28 +170,11 @@ class TrainingSimulation(Result):
         return dict(json_ready(document))
 
 
-def summary(rows: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Mean with its interval, standard deviation and percentiles of every column.
-
-    No output is negative and no share above one, so that limits end there. Runs in which there is no such quantity, as
-    the time until a failure where none failed, are left out of it.
-    """
-    values = rows.astype(np.float64)
-    n, mean = values.count().to_numpy(), values.mean().to_numpy()
-    sd = np.where(n > 1, values.std(ddof=1), mean - mean)
-    half = special.stdtrit(np.where(n > 1, n - 1.0, np.nan), 0.5 + 0.5 * level) * sd / np.sqrt(np.maximum(n, 1))
-    most = np.where(rows.columns.isin(_SHARES), 1.0, np.inf)
-    table = {"mean": mean, "sd": sd, "low": np.maximum(mean - half, 0.0), "high": np.minimum(mean + half, most)}
-    percentiles = values.quantile(np.array(_PERCENTILES) / 100.0).to_numpy()
-    table |= {f"p{percentile}": row for percentile, row in zip(_PERCENTILES, percentiles, strict=True)}
-    table |= {"min": values.min().to_numpy(), "max": values.max().to_numpy()}
-    return pd.DataFrame(table, index=pd.Index(rows.columns, name="output"))
-
-
 def simulate_training(
     params: TrainingParameters | Mapping[str, Any] | None = None,
     *,
     n_replications: int | None = None,
+    first: int = 0,
     rng: int | None = None,
     level: float | None = None,
     program_semantics: bool = False,
@@ -212,6 +194,8 @@ def simulate_training(
     n_replications, rng, level : optional
         Those of `params` when left out. The same `rng` gives the same runs, whatever `workers`; two sets of parameters
         with one `rng` share their random numbers, so that their difference is more precise than either.
+    first : int
+        Number of the first replication: the numbers before it are left to another call.
     program_semantics : bool
         The published program's behaviour wherever it differs from its paper; see `TrainingParameters.as_program`.
     relative_accuracy : float, optional
@@ -261,65 +245,69 @@ def simulate_training(
     if accuracy is None and known.adaptive_replications and n_replications is None:
         accuracy = known.relative_accuracy
     setting = setting_of(known, host_selection=host_selection, retirement=retirement, trace=trace, check=check)
-    runs = _runs(setting, seed, 0, n, workers)
-    while accuracy is not None and len(runs) < known.max_replications and not _precise(runs, wanted, accuracy):
-        more = min(_BATCH, known.max_replications - len(runs))
-        runs += _runs(setting, seed, len(runs), len(runs) + more, workers)
+    run, runs = partial(run_replication, setting, seed), list[Run]()
+    with compile_notice(advance, "some ten seconds"):
+        while len(runs) < n:
+            runs += replicate(run, range(first + len(runs), first + n), workers)
+            if accuracy is not None and not _precise(runs, wanted, accuracy):
+                n = min(n + _BATCH, max(n, known.max_replications))
     table = _table(known, runs)
+    table["replication"] += first
     return TrainingSimulation(known, table, wanted, time.perf_counter() - start, _traces(runs) if trace else None)
 
 
-def _runs(setting: Setting, seed: int, first: int, last: int, workers: int | None) -> list[Run]:
-    runs: list[Run | None] = [None] * (last - first)
-
-    def work(begin: int, end: int) -> None:
-        for i in range(begin, end):
-            runs[i] = run_replication(setting, seed, first + i)
-
-    work(0, 1)  # compiles, where that has not been done
-    over_groups(_WEIGHT * np.arange(last - first, dtype=np.int64), lambda a, b: work(a + 1, b + 1), workers)
-    return [run for run in runs if run is not None]
-
-
 def _precise(runs: list[Run], level: float, accuracy: float) -> bool:
-    times = np.array([run.ended.max() for run in runs])
-    if times.size < 2:
-        return False
-    half = float(special.stdtrit(times.size - 1, 0.5 + 0.5 * level) * times.std(ddof=1) / np.sqrt(times.size))
-    return half <= accuracy * float(times.mean())
+    times = np.array([run.jobs["ended"].max() for run in runs])
+    return times.size > 1 and bool(half_interval(times, level) <= accuracy * times.mean())
+
+
+def _summary(rows: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Statistics of every output; none is negative."""
+    return summary(rows, level, least=0.0, shares=_SHARES)
 
 
 def _table(params: TrainingParameters, runs: list[Run]) -> pd.DataFrame:
     """One row per replication and job."""
-    jobs = params.all_jobs
+    jobs, states = params.all_jobs, np.concatenate([run.jobs for run in runs])
     times: FloatArray = np.concatenate([run.times for run in runs])
-    counts = np.concatenate([run.counts for run in runs])
     total = times.sum(axis=1)
     names = [job.name if len(jobs) == 1 or job.name != "job" else f"job {i + 1}" for i, job in enumerate(jobs)]
-    stops = counts[
-        :, [COUNTS.index(n) for n in ("total_failures", "rack_failures", "cluster_failures", "corruptions_found")]
-    ]
-    n_stops = stops.sum(axis=1)
-    run_time = np.concatenate([run.run_time for run in runs])
-    sizes = np.tile([float(job.job_size) for job in jobs], len(runs))
-    servers = float(params.working_pool_size + params.spare_pool_size)
+    stops = sum(states[name] for name in ("total_failures", "rack_failures", "cluster_failures", "corruptions_found"))
     with np.errstate(divide="ignore", invalid="ignore"):
         etr = np.where(total > 0.0, times[:, TIMES.index("compute")] / total, np.nan)
-        average = np.where(n_stops > 0, run_time / n_stops, np.nan)
+        average = np.where(stops > 0, states["run_time"] / stops, np.nan)
     table: dict[str, Any] = {
         "replication": np.repeat(np.arange(len(runs)), len(jobs)),
         "job": names * len(runs),
         "total_training_time": total,
-        **{name: counts[:, i] for i, name in enumerate(COUNTS)},
+        **{name: states[name].astype(np.float64) for name in COUNTS},
         **{_TIME_NAMES[name]: times[:, i] for i, name in enumerate(TIMES)},
         "etr": etr,
-        "goodput": etr * sizes / servers,
+        "goodput": etr * states["n_hosts"] / float(params.working_pool_size + params.spare_pool_size),
         "avg_run": average,
-        "preemption_cost": params.preemption_cost * counts[:, COUNTS.index("preemption_count")],
-        "depleted": np.concatenate([run.depleted for run in runs]).astype(np.float64),
+        "preemption_cost": params.preemption_cost * states["preemption_count"],
+        "depleted": (states["phase"] == DEPLETED).astype(np.float64),
     }
     return pd.DataFrame(table)
 
 
 def _traces(runs: list[Run]) -> pd.DataFrame:
-    return pd.concat([trace_table(run.trace, i) for i, run in enumerate(runs)], ignore_index=True)
+    """The traces of all runs, with states and phases by their names."""
+    changes = np.concatenate([part for run in runs for part in run.trace])
+    lengths = [sum(map(len, run.trace)) for run in runs]
+    names = pd.Index(["new", *STATES, *PHASES])
+    first = np.where(changes["server"] < 0, len(STATES) + 1, 1)  # code of the first phase, or of the first state
+    before, after = (
+        pd.Categorical.from_codes(np.where(codes < 0, 0, first + codes).astype(np.int8), categories=names)
+        for codes in (changes["before"], changes["after"])
+    )
+    return pd.DataFrame(
+        {
+            "replication": np.repeat(np.arange(len(runs)), lengths),
+            "minute": changes["minute"],
+            "server": changes["server"].astype(np.int32),
+            "job": changes["job"].astype(np.int32),
+            "before": before,
+            "after": after,
+        }
+    )

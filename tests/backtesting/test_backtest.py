@@ -249,7 +249,7 @@ def test_a_wrong_model_is_seen(log: rf.FailureLog, monkeypatch: pytest.MonkeyPat
         return replace(mixture, mean=2.0 * mixture.mean, variance=4.0 * mixture.variance)
 
     monkeypatch.setattr(forecast_scores, "mix", twice)
-    wrong = rf.backtest(log, parts="forecasts", by=None)
+    wrong = rf.backtest(replace(log), parts="forecasts", by=None)
     first, second = (result.of("forecasts").iloc[0] for result in (right, wrong))
     assert second["held"] < 0.3 < 0.8 <= first["held"]
     assert second["bias"] == pytest.approx(1.0, abs=0.25)
@@ -331,7 +331,7 @@ def test_progress_and_fast_jobs(log: rf.FailureLog) -> None:
     line = result.of("jobs").iloc[0]
     assert abs(line["bias"]) < 0.04
     assert line["held"] > 0.7
-    rf.backtest(log, parts="forecasts", by=None, progress=lambda what, done: said.append((what, done)))
+    rf.backtest(replace(log), parts="forecasts", by=None, progress=lambda what, done: said.append((what, done)))
     assert said[-1] == ("forecasts", pytest.approx(0.5))
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+import relfit as rf
 from relfit import datasets
 from relfit.cli.app import built, main
 
+LOAD = datasets.load
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"
 COMMANDS = re.findall(r"^\$ relfit (.+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 COMMANDS.remove("report white -o report.html")  # the report that `make report` writes and tests/reporting reads
@@ -38,12 +41,15 @@ def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
     assert [link for link in links if not (README.parent / link).exists()] == []
 
 
+@cache
+def few_racks(name: str) -> rf.FailureLog:
+    """The sample's first four racks of 32: enough to show that a command and its options work."""
+    return LOAD(name).where(rack=[f"frame{i:02d}" for i in range(1, 5)])
+
+
 @pytest.fixture
 def _few_racks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sample's first four racks of 32: enough to show that a command and its options work."""
-    whole = datasets.load
-    racks = [f"frame{i:02d}" for i in range(1, 5)]
-    monkeypatch.setattr(datasets, "load", lambda name: whole(name).where(rack=racks))
+    monkeypatch.setattr(datasets, "load", few_racks)
 
 
 @pytest.mark.usefixtures("_few_racks")

@@ -14,7 +14,8 @@ def test_answer(capsys, tmp_path) -> None:
     out, plot = tmp_path / "forecast.csv", tmp_path / "forecast.png"
     assert main([*LOG, "--horizon", "30d", "--horizon", "90d", "--out", str(out), "--plot", str(plot)]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("Expect ")
+    assert shown.startswith("Period used: all of the log, 2003-04-01")
+    assert "\nExpect " in shown
     assert "As of 2004-10-01: " in " ".join(shown.split())
     assert "hardware" in shown
     table = pd.read_csv(out)

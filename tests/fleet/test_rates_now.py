@@ -88,6 +88,19 @@ def test_incidents_to_come_are_those_of_now(now):
     assert week == pytest.approx(0.04 * NODES * 7, rel=0.2)
 
 
+def test_rates_of_systems_add_up_and_so_do_their_variances():
+    systems = [failing(np.full((NODES, 400), rate), seed) for rate, seed in ((0.02, 1), (0.05, 2))]
+    events = pd.concat([one.events.assign(system=f"s{i}") for i, one in enumerate(systems)])
+    both = rf.read(events[["system", "node", "start", "end"]])
+    model = rf.fleet_model(both, "all")
+    level, variance = model.lately.level()
+    alone = [rf.fleet_model(both.where(system=f"s{i}"), "all").lately.level() for i in range(2)]
+    assert level == pytest.approx(sum(rate for rate, _ in alone), rel=0.05)
+    assert variance == pytest.approx(sum(square * rate**2 for rate, square in alone) / level**2, rel=0.2)
+    low, high = (168.0 / rf.calibrate(both, model=model).mtbf.any.high, model.lately.a_week(0.95)[1] / 2.0)
+    assert low == pytest.approx(high, rel=1e-6)  # a system of the two has half of their incidents
+
+
 def test_the_headline_has_both_rates(now, log, long_run):
     text = now.now_headline
     until = log.window.end

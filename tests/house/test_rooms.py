@@ -15,7 +15,9 @@ PACKAGE = ROOT / "relfit"
 ORDER = (
     "arrays",
     "errors",
+    "deprecation",
     "lazy",
+    "sealed",
     "units",
     "results",
     "text",
@@ -23,7 +25,6 @@ ORDER = (
     "writing",
     "paths",
     "numeric",
-    "second_process",
     "tables",
     "lifechecks",
     "lifedata",

@@ -10,6 +10,7 @@ import pytest
 
 import relfit as rf
 from relfit.independence import dependence, failures_of, pooled_tests
+from relfit.independence.resampling import shared_alpha
 from tests.factories import make_log
 
 
@@ -133,3 +134,10 @@ def test_forty_failures_are_enough_to_call_nodes_independent() -> None:
     enough = dependence(simulated([*times, np.array([5000.0])]), window="3d")
     assert enough.failures == 40
     assert enough.depends("cofailure") is False
+
+
+def test_holm_shares_alpha_among_questions() -> None:
+    shares = shared_alpha(np.array([0.3, 0.001, np.nan, 0.02]), 0.05)  # 0.05 / 3, then 0.05 / 2, then 0.05 / 1
+    assert shares == pytest.approx([0.05, 0.05 / 3.0, 0.05, 0.025])
+    shares = shared_alpha(np.array([0.03, 0.04]), 0.05)  # the first fails at 0.05 / 2, which holds for the next
+    assert shares == pytest.approx([0.025, 0.025])

@@ -438,14 +438,17 @@ def test_a_log_is_written_as_the_ending_says(tmp_path):
         (2**62, pa.date64()),
     ],
 )
-def test_times_that_parquet_has_and_no_calendar_are_rejected(tmp_path, number, kind):
+@pytest.mark.parametrize("place", [0, 1])
+def test_times_that_parquet_has_and_no_calendar_are_rejected(tmp_path, number, kind, place):
     whole = pa.int32() if pa.types.is_date32(kind) else pa.int64()
     ordinary = {pa.date32(): 12_000, pa.date64(): 12_000 * 86_400_000}.get(kind, 12_000 * 86_400 * 1000)
-    start = pa.array([ordinary, number, ordinary], whole).cast(kind)
+    numbers = [ordinary, ordinary]
+    numbers.insert(place, number)
+    start = pa.array(numbers, whole).cast(kind)
     parquet.write_table(pa.table({"node": ["a", "b", "c"], "start": start}), tmp_path / "log.parquet")
     log = rf.read(tmp_path / "log.parquet")
-    assert log.events["node"].astype(str).tolist() == ["a", "c"]
-    assert log.rejected["line"].tolist() == [2]
+    assert log.events["node"].astype(str).tolist() == list(["bc", "ac"][place])
+    assert log.rejected["line"].tolist() == [place + 1]
     assert "is not a date or time" in log.rejected["reason"].iloc[0]
 
 

@@ -14,6 +14,8 @@ import pytest
 
 import relfit as rf
 from relfit.errors import DataError
+from relfit.io.host_lists import Hosts, hosts
+from tests.io.made import RAW
 
 HOUR = 3600.0
 
@@ -254,6 +256,16 @@ def test_what_each_xid_ends(tmp_path):
         rf.read(path, year=2024, ends="all")
 
 
+@pytest.mark.parametrize("name", ["loghub", "syslog", "slurmctld", "sacct", "slurm_nodes", "blue_gene"])
+def test_what_counts_as_a_failure_is_said_in_plain_lines(tmp_path, name):
+    log = rf.read(write(tmp_path, RAW[name]))
+    assert 1 < len(log.source.rules) <= 10
+    assert not any(sign in line for line in log.source.rules for sign in ("\\", "(?", ".*", "[["))
+    if name == "syslog":
+        assert any(line.startswith("failures of a node: gpu memory, gpu interconnect, ") for line in log.source.rules)
+        assert any(line.startswith("ends of a job only: ") for line in log.source.rules)
+
+
 # ------------------------------------------------------------------------ Slurm
 
 
@@ -316,6 +328,33 @@ def test_failed_runs_of_jobs(tmp_path):
     assert sorted(log.population["node"].astype(str)) == [f"n{i}" for i in range(1, 8)]
     assert log.rejected["line"].tolist() == [10]
     adds_up(log, 10)
+
+
+def test_ranges_that_overlap_are_written_out_once(tmp_path):
+    rows = [f"{i}|NODE_FAIL|2024-01-05T10:00:00|2024-01-05T11:00:00|n[{i}-{i + 60_000}]" for i in range(200)]
+    path = write(tmp_path, "\n".join(["JobID|State|Start|End|NodeList", *rows]) + "\n")
+    begun = time.process_time()
+    log = rf.read(path)
+    assert time.process_time() - begun < 5  # 11 seconds where each was
+    assert log.n_nodes == 60_200
+    assert log.events["node"].isna().all()
+
+
+def test_hosts_of_many_lists_are_those_of_each():
+    chance = random.Random(3)
+    for _ in range(300):
+        lists = []
+        for _ in range(chance.randrange(1, 9)):
+            low = chance.randrange(0, 40)
+            width = chance.choice([1, 1, 3])
+            lists.append(
+                f"{chance.choice('ab')}[{low:0{width}}-{low + chance.randrange(-1, 20)}]{chance.choice(['', 'x'])}"
+            )
+            lists += chance.sample(["a5", "login1", "", "r[1-2]n[0-3]", "a[07,3-4]", "None assigned"], 2)
+        together = Hosts()
+        singles = [together.add(text) for text in lists]
+        assert set(together.names) == {name for text in lists for name in hosts(text)}
+        assert singles == [{0: "", 1: hosts(text)[0] if hosts(text) else ""}.get(len(hosts(text))) for text in lists]
 
 
 SNAPSHOT = """{moment}

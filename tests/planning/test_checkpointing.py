@@ -12,6 +12,7 @@ import pytest
 from scipy import integrate, optimize, special, stats
 
 from relfit.calibration import Parameters
+from relfit.calibration.schema import Check
 from relfit.errors import ArgumentError, DataError
 from relfit.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
 from relfit.jobs import Checkpoint, _time_to_failure, expected_time, time_to_failure
@@ -21,7 +22,7 @@ from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, 
 from relfit.planning.checkpointing.two_level import Levels
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, robust_interval
 from relfit.planning.job_rate import _hit, rate_of_job, wait_for_repair
-from relfit.planning.plan import limits
+from relfit.planning.plan import contradictions, limits
 from tests.planning.followed_jobs import follow
 
 EXPOSED = [("save", "restore"), (), ("save",), ("restore",)]
@@ -318,7 +319,7 @@ def test_limits_of_a_count() -> None:
 
 def test_limits_are_central_quantiles() -> None:
     assert limits(np.arange(101.0), 0.9) == pytest.approx((5.0, 95.0))
-    assert limits(np.arange(11), 0.5, whole=True) == (2.0, 8.0)
+    assert limits(np.arange(11), 0.5, integer=True) == (2.0, 8.0)
     assert limits([0.0, 1.0], 0.5) == (0.25, 0.75)
     assert np.isnan(limits(None, 0.9)).all()
 
@@ -338,7 +339,7 @@ def test_plan_by_the_fitted_family() -> None:
     assert plan.own_limits[0] < plan.own_waste < plan.own_limits[1]
     assert 0.0 <= plan.robust_waste - plan.waste < 0.02
     assert plan.n_draws == 60
-    with pytest.raises(ArgumentError, match="by_family"):
+    with pytest.raises(ArgumentError, match="no fitted family"):
         plan_checkpoints(Parameters(mtbf="9h"), costs(1), nodes=2, by_family=True)
 
 
@@ -596,3 +597,11 @@ def test_an_incident_of_a_share_of_unknown_nodes_hits_a_job_by_chance() -> None:
     assert _hit(0.1, nodes, None) == pytest.approx(1.0 - 0.9**nodes)
     assert _hit(0.1, nodes, 10.0) == pytest.approx([0.1, 0.5])  # one of ten
     assert _hit(None, nodes, None).tolist() == [1.0, 1.0]
+
+
+def test_a_plan_names_what_the_log_says_against_it() -> None:
+    trend = Check(name="trend", concern=True, finding="The rate rises.")
+    other = Check(name="dependence.cycles", concern=True, finding="There is a daily cycle.")
+    found = contradictions(Parameters(mtbf="2000h", checks=[trend, other]), "checkpoint")
+    assert found == ("The rate rises. The plan takes the rate as steady: look at the last period alone.",)
+    assert contradictions(2000.0, "checkpoint") == ()

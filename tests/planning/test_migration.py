@@ -15,6 +15,7 @@ from relfit.jobs import Checkpoint
 from relfit.jobs.checkpoint import best_interval
 from relfit.planning import MigrationPlan, Predictor, Scenario, plan_checkpoints, plan_migration
 from relfit.planning.checkpointing.exponential_failures import best_waste, waste
+from relfit.planning.migration.migration_plan import spares_for_alarms
 from relfit.planning.migration.prediction import (
     best_predicted_interval,
     break_even_recall,
@@ -342,3 +343,12 @@ def test_the_headline_and_the_table_of_sizes_agree() -> None:
     single = plan_migration("100 days", **one, sequential=True)
     assert "average" not in single.headline
     assert len(single.shown) == 1
+
+
+def test_false_alarms_need_spares_too() -> None:
+    perfect = spares_for_alarms(2**14, 24.0, "1min", "2.5min", Predictor(1.0), 1e-4)
+    assert perfect == spares_for_risk(2**14, 24.0, "1min", "2.5min", 1e-4) == 65
+    # 0.8 true alarms a failure leave a node for 3.5 minutes, and as many false ones for 1
+    away = (0.8 * 3.5 + 0.8 * 1.0) / 60.0 / 24.0
+    direct = next(k for k in range(2**14) if stats.binom.sf(k, 2**14, away / (1.0 + away)) <= 1e-4)
+    assert spares_for_alarms(2**14, 24.0, "1min", "2.5min", Predictor(0.8, 0.5), 1e-4) == direct

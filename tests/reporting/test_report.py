@@ -20,7 +20,6 @@ import pytest
 
 import relfit as rf
 from relfit.reporting.components import Table, csv_text
-from relfit.second_process import SecondProcess
 from tests.reporting.logs import FAST, HOSTILE, log_of
 
 
@@ -65,13 +64,6 @@ def page_of(log: rf.FailureLog, folder: Path, **options: Any) -> Page:
 @pytest.fixture(scope="module")
 def white_page(white_report: Path) -> Page:
     return Page(white_report.read_text(encoding="utf-8"))
-
-
-@pytest.mark.slow
-def test_two_processes_write_the_same_bytes(white_report: Path, tmp_path: Path) -> None:
-    with SecondProcess() as second:
-        path = rf.report(rf.datasets.load("white"), tmp_path / "white.html", second=second)
-    assert path.read_bytes() == white_report.read_bytes()
 
 
 def test_sections_are_all_there(white_page: Page) -> None:

@@ -9,7 +9,8 @@ import pytest
 from scipy import integrate, stats
 
 from relfit.lifedata import LifeData
-from relfit.screening.frailty import RenewalModels, _Lives, renewal_models
+from relfit.screening.equal_nodes import equal_nodes_p
+from relfit.screening.frailty import RenewalModels, renewal_models
 
 
 def steady(rng, nodes: int, shape: float, mean: float, window: float, frailty) -> LifeData:
@@ -25,28 +26,6 @@ def steady(rng, nodes: int, shape: float, mean: float, window: float, frailty) -
         observed.append(np.arange(ends.size + 1) < ends.size)
         stationary.append(np.arange(ends.size + 1) == 0)
     return LifeData.from_groups(durations, observed, stationary=stationary)
-
-
-def test_nodes_that_are_alike_are_reckoned_once(monkeypatch):
-    """Of 3,000 nodes, 40 fail: the likelihood of the others is that of one of them, in numbers and in sum."""
-    rng = np.random.default_rng(5)
-    gaps = [rng.weibull(0.7, 4) * 2000.0 for _ in range(40)]
-    lives = LifeData.from_groups(
-        [*gaps, *([8766.0], [4000.0]) * 1480],
-        [*([True, True, True, False] for _ in gaps), *([False], [False]) * 1480],
-        stationary=[*([True, False, False, False] for _ in gaps), *([True], [False]) * 1480],
-    )
-    code = np.arange(3000) % 4 // 2
-    nodes = []
-    each = _Lives.hazards
-    monkeypatch.setattr(_Lives, "hazards", lambda self, shape: nodes.append(self.code.size) or each(self, shape))
-    found = renewal_models(lives, code)
-    assert max(nodes[:-1]) == 40 + 2 * 2  # the last are all, whose rates are told apart
-    monkeypatch.setattr(_Lives, "_kinds", None)
-    one_by_one = renewal_models(lives, code)
-    assert max(nodes) == 3000
-    assert found.to_dict() == one_by_one.to_dict()
-    assert np.array_equal(found.covariance, one_by_one.covariance)
 
 
 @pytest.mark.parametrize("shape", [0.5, 2.0])
@@ -188,3 +167,12 @@ def test_rates_that_differ_widely_are_no_chance_at_five_failures_a_node() -> Non
             stationary=[np.arange(row.size + 1) == 0 for row in ends],
         )
         assert renewal_models(lives, n_resamples=199).p[0] <= 0.005
+
+
+def test_random_logs_tell_equal_nodes_from_unequal_ones() -> None:
+    rng = np.random.default_rng(1)
+    assert equal_nodes_p(LifeData.from_array(rng.standard_exponential((50, 20))), 99, rng) > 0.05
+    rates = np.where(np.arange(50) < 5, 5.0, 1.0)[:, None]
+    ends = np.cumsum(rng.standard_exponential((50, 200)) / rates, axis=1)
+    gaps = [np.diff(row[row < 20.0], prepend=0.0) for row in ends]
+    assert equal_nodes_p(LifeData.from_groups(gaps), 99, rng) == 0.01

@@ -14,7 +14,7 @@ from relfit.families import Exponential, Gamma, Lognormal, Weibull
 from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, Strategies
 from relfit.planning.sparing.evaluation import SHARES
 from relfit.simulation import DeviceTimes, SparingSimulation, simulate_sparing
-from relfit.simulation.time_tables import LOW, STEP, remaining_table, time_table
+from relfit.simulation.engine.time_tables import LOW, STEP, remaining_table, time_table
 
 RECOVERY = Recovery("15min", "10s", "60s", "6min")
 SMALL = Cluster(zones=2, racks=32, trays=8, gpus=8, shared_racks=False)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import relfit as rf
 from relfit.errors import ArgumentError, DataError
 from relfit.training import Retirement, Server, Servers, TrainingJob, states_over_time, training_parameters, transitions
-from relfit.training.layout import TIMES
+from relfit.training.cluster_state import TIMES
 from relfit.training.repair_events import shift_end
 from relfit.training.training_simulation import _TIME_NAMES
 

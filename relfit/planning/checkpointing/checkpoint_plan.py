@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from relfit.arguments import durations, share, whole
-from relfit.arrays import Seed
+from relfit.arrays import Durations, Seed
 from relfit.calibration import Parameters, draw_parameters
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, Remedy
 from relfit.jobs import Checkpoint, TimeToFailure, between_failures, expected_time, time_to_failure
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
@@ -91,7 +91,7 @@ class CheckpointPlan(Plan, kw_only=True):
     least_mtbf: float
     status: str
 
-    _table: ClassVar[str] = "rules"
+    _frame: ClassVar[str] = "rules"
 
     @property
     def headline(self) -> str:
@@ -147,17 +147,17 @@ class CheckpointPlan(Plan, kw_only=True):
 def plan_checkpoints(
     source: Any,
     checkpoint: Checkpoint,
-    restart: Any = 0.0,
+    restart: Durations = 0.0,
     *,
-    nodes: Any = None,
-    repair: Any = None,
-    ages: Any = None,
-    global_save: Any = None,
-    global_restore: Any = None,
+    nodes: int | None = None,
+    repair: Durations | None = None,
+    ages: Durations | None = None,
+    global_save: Durations | None = None,
+    global_restore: Durations | None = None,
     share_global: float | None = None,
     by_family: bool = False,
-    work: Any = None,
-    events: Any = None,
+    work: Durations | None = None,
+    events: float | None = None,
     robust: str | float = "mean",
     n_draws: int = 2000,
     level: float = 0.95,
@@ -213,7 +213,10 @@ def plan_checkpoints(
     Save after every 1.77 hours (1.51 hours to 2.09 hours) of work: 9.6 % (8.1 % to 11.3 %) of the time is lost.
     """
     if not isinstance(checkpoint, Checkpoint):
-        raise ArgumentError(f"checkpoint is {checkpoint!r}", remedy="give Checkpoint(save=..., restore=...)")
+        raise ArgumentError(
+            f"checkpoint is {checkpoint!r}",
+            remedy=Remedy("give Checkpoint(save=..., restore=...)", "give --save and --restore"),
+        )
     pause = float(durations("restart", restart))
     share("level", level, zero=False, one=False)
     if robust != "mean":
@@ -282,14 +285,14 @@ def _limited(value: str, ends: list[str]) -> str:
     return value if "unknown" in ends else f"{value} ({ends[0]} to {ends[1]})"
 
 
-def _assumptions(life: TimeToFailure | None, ages: Any, drawn: int) -> tuple[str, ...]:
+def _assumptions(life: TimeToFailure | None, ages: Durations | None, drawn: int) -> tuple[str, ...]:
     about = () if life is None else (_AGEING if ages is None else _SAME_AGES,)
     return (*about, _REPAIRING, *((NOISE,) if drawn else ()))
 
 
 def _model(
-    source: Any, plan: Checkpoint, restart: float, nodes: Any, repair: Any, ages: Any, by_family: bool, events: Any,
-    n_draws: int, rng: Seed,
+    source: Any, plan: Checkpoint, restart: float, nodes: int | None, repair: Durations | None, ages: Durations | None,
+    by_family: bool, events: float | None, n_draws: int, rng: Seed,
 ) -> tuple[ExponentialWaste | RenewalWaste, str, str, str]:  # fmt: skip
     """Waste by the interval, what it rests on, whether the job waits for repairs, and the premise of the plan."""
     size = 1 if nodes is None else int(whole("nodes", nodes))
@@ -299,13 +302,13 @@ def _model(
 
     if by_family:
         if not isinstance(source, Parameters) or source.failure is None:
-            raise ArgumentError("by_family takes parameters with a fitted family", remedy="calibrate with families")
-        fitted, known = source.failure, source.values()
+            raise ArgumentError("the parameters hold no fitted family", remedy="calibrate with families")
+        fitted, values = source.failure, source.values()
         if nodes is None and source.fleet.nodes:
             size = source.fleet.nodes
-        name = next((name for name in ("mttr.node", "mttr.mean") if name in known), "")
+        name = next((name for name in ("mttr.node", "mttr.mean") if name in values), "")
         life, drawn = life_of(fitted.distribution()), []
-        wait, waits = _wait(repair, life, known.get(name), name)
+        wait, waits = _wait(repair, life, values.get(name), name)
         if fitted.covariance is not None:
             several = draw_parameters(source, min(int(whole("n_draws", n_draws, 2)), _FEW_DRAWS), rng).family("failure")
             drawn = [life_of(several[i]) for i in range(several.batch_shape[0])]
@@ -332,11 +335,13 @@ def _model(
     return model_of_rates, rate.source, rate.waits, rate.premise
 
 
-def _wait(repair: Any, life: TimeToFailure, known: float | None = None, name: str = "") -> tuple[float, str]:
+def _wait(
+    repair: Durations | None, life: TimeToFailure, mttr: float | None = None, name: str = ""
+) -> tuple[float, str]:
     """Hours until all nodes of a job are up after a failure, and in a sentence."""
-    hours, _ = wait_for_repair(repair, known, name)
+    hours, _ = wait_for_repair(repair, mttr, name)
     wait = float(until_all_are_up(life.mean(), hours))
-    return wait, wait_for_repair(repair, known, name, wait=wait)[1]
+    return wait, wait_for_repair(repair, mttr, name, wait=wait)[1]
 
 
 def _premise(size: int, basis: str, wait: float) -> str:
@@ -357,17 +362,19 @@ def _rules(model: ExponentialWaste | RenewalWaste, best: float, lost: float) -> 
 
 
 def _two_levels(
-    mtbf: Any, costs: tuple[Any, Any, Any], levels: tuple[Any, Any, Any], life: TimeToFailure | None
+    mtbf: Durations, costs: tuple[Any, Any, Any], levels: tuple[Any, Any, Any], life: TimeToFailure | None
 ) -> TwoLevels | None:
     save, restore, restart = costs
     global_save, global_restore, share_global = levels
     if global_save is None:
         if global_restore is not None or share_global is not None:
-            raise ArgumentError("two levels need global_save", remedy="give it")
+            remedy = Remedy("give global_save", "give --global-save")
+            raise ArgumentError("two levels need the time of a global save", remedy=remedy)
         return None
     if share_global is None:
         raise ArgumentError(
-            "two levels need share_global", remedy="give the share of failures that need the global save"
+            "two levels need the share of failures that need the global save",
+            remedy=Remedy("give share_global", "give --share-global"),
         )
     if life is not None and np.isnan(life.constant):
         raise ArgumentError("two levels are planned for exponential failures", remedy="give a mean time")
@@ -385,7 +392,7 @@ def _curve(model: ExponentialWaste | RenewalWaste, middle: float, drawn: int, le
 
 
 def _expected_hours(
-    model: ExponentialWaste | RenewalWaste, work: Any, every: float, life: TimeToFailure | None
+    model: ExponentialWaste | RenewalWaste, work: Durations, every: float, life: TimeToFailure | None
 ) -> float:
     """Expected hours of a job that saves its end too."""
     if every <= 0.0:

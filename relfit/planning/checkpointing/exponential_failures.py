@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from relfit.arguments import cases, durations
-from relfit.arrays import FloatArray
+from relfit.arrays import Durations, FloatArray
 from relfit.errors import ArgumentError
 from relfit.jobs.checkpoint import BOTH, best_interval, slowdown_exponential
 
@@ -30,18 +30,12 @@ __all__ = [
 ]
 
 
-def costs_of(save: Any, restore: Any, restart: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Hours to save, to restore, and to restart, checked.
-
-    Raises
-    ------
-    ArgumentError
-        For durations that cannot be.
-    """
+def costs_of(save: Durations, restore: Durations, restart: Durations) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Hours to save, to restore, and to restart, checked."""
     return durations("save", save), durations("restore", restore), durations("restart", restart)
 
 
-def young_interval(mtbf: Any, save: Any) -> FloatArray:
+def young_interval(mtbf: Durations, save: Durations) -> FloatArray:
     """Young's interval ``sqrt(2 C mu)``, hours.
 
     Examples
@@ -52,7 +46,7 @@ def young_interval(mtbf: Any, save: Any) -> FloatArray:
     return np.sqrt(2.0 * durations("save", save) * durations("mtbf", mtbf, zero=False, infinite=True))
 
 
-def daly_interval(mtbf: Any, save: Any, restore: Any = 0.0, order: str = "higher") -> FloatArray:
+def daly_interval(mtbf: Durations, save: Durations, restore: Durations = 0.0, order: str = "higher") -> FloatArray:
     """Daly's estimates of the best interval, hours.
 
     First order: ``sqrt(2 C (mu + R))``. Higher order (his equation 37): with ``z = sqrt(C / (2 mu))``,
@@ -81,13 +75,15 @@ def daly_interval(mtbf: Any, save: Any, restore: Any = 0.0, order: str = "higher
         return np.where(c < 2.0 * mu, np.sqrt(2.0 * c * mu) * (1.0 + z / 3.0 + z * z / 9.0) - c, mu)
 
 
-def first_order_best_waste(mtbf: Any, save: Any, restore: Any = 0.0, restart: Any = 0.0) -> FloatArray:
+def first_order_best_waste(
+    mtbf: Durations, save: Durations, restore: Durations = 0.0, restart: Durations = 0.0
+) -> FloatArray:
     """Least waste to first order, ``(R + D)/mu + sqrt(2 C/mu)``, at most 1 (equation 6 of the migration paper)."""
     mu, (c, r, d) = durations("mtbf", mtbf, zero=False), costs_of(save, restore, restart)
     return np.minimum((r + d) / mu + np.sqrt(2.0 * c / mu), 1.0)
 
 
-def least_mtbf(save: Any, restore: Any = 0.0, restart: Any = 0.0) -> FloatArray:
+def least_mtbf(save: Durations, restore: Durations = 0.0, restart: Durations = 0.0) -> FloatArray:
     """Mean time between failures, hours, below which the first-order waste reaches 1 at any period.
 
     The migration paper, section 6: ``1/nu**2`` with ``nu`` the root of ``nu**2 (R + D) + nu sqrt(2 C) = 1``.
@@ -103,7 +99,13 @@ def least_mtbf(save: Any, restore: Any = 0.0, restart: Any = 0.0) -> FloatArray:
 
 
 def slowdown(
-    mtbf: Any, every: Any, save: Any, restore: Any = 0.0, restart: Any = 0.0, *, exposed: tuple[str, ...] = BOTH
+    mtbf: Durations,
+    every: Durations,
+    save: Durations,
+    restore: Durations = 0.0,
+    restart: Durations = 0.0,
+    *,
+    exposed: tuple[str, ...] = BOTH,
 ) -> FloatArray:
     """Expected hours for an hour of work, exact; infinite beyond the largest float.
 
@@ -125,7 +127,9 @@ def slowdown(
     return slowdown_exponential(mu, w, c, r, d, exposed)
 
 
-def waste(mtbf: Any, every: Any, save: Any, restore: Any = 0.0, restart: Any = 0.0, **how: Any) -> FloatArray:
+def waste(
+    mtbf: Durations, every: Durations, save: Durations, restore: Durations = 0.0, restart: Durations = 0.0, **how: Any
+) -> FloatArray:
     """Share of time that is not kept work, ``1 - 1/slowdown``.
 
     Examples
@@ -137,7 +141,9 @@ def waste(mtbf: Any, every: Any, save: Any, restore: Any = 0.0, restart: Any = 0
         return 1.0 - 1.0 / slowdown(mtbf, every, save, restore, restart, **how)
 
 
-def best_waste(mtbf: Any, save: Any, restore: Any = 0.0, restart: Any = 0.0, **how: Any) -> FloatArray:
+def best_waste(
+    mtbf: Durations, save: Durations, restore: Durations = 0.0, restart: Durations = 0.0, **how: Any
+) -> FloatArray:
     """Waste at `best_interval`; 1 where no interval gives progress that a float can hold.
 
     Examples

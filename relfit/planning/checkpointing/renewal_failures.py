@@ -1,4 +1,4 @@
-"""Checkpoints every so many hours when failures have any distribution: exact, by the renewal equation.
+"""Checkpoints at a fixed interval when failures have any distribution: exact, by the renewal equation.
 
 Between two failures the clock runs from a restart; the time to the next failure has a distribution (nodes of some age,
 a system). What is kept of it is the work before its last complete save. When every restart meets the same distribution,
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.arguments import durations
-from relfit.arrays import FloatArray
+from relfit.arrays import Durations, FloatArray
 from relfit.jobs import Checkpoint, TimeToFailure, time_to_failure
 from relfit.jobs.checkpoint import best_interval
 from relfit.numeric.grid_search import highest
@@ -28,49 +28,18 @@ _CHUNK = 2_000_000
 
 @dataclass(frozen=True)
 class BestFixed:
-    """The best fixed interval.
-
-    Attributes
-    ----------
-    every : float
-        Hours of work from the end of a save to the start of the next; 0 where saves best follow one another.
-    waste : float
-        Share of time that is not kept work, in the long run.
-    status : str
-        ``"ok"``, or ``"no_progress"``: however often the job saves, less than a billionth of the time is kept work.
-    """
+    """The best hours of work between two saves (0: they best follow one another), and what they waste."""
 
     every: float
     waste: float
     status: str
 
 
-def renewal_waste(source: Any, every: npt.ArrayLike, checkpoint: Checkpoint, restart: Any = 0.0) -> FloatArray:
-    """Long-run waste of saves after every so many hours of work, when every restart meets the same ages.
+def renewal_waste(source: Any, every: npt.ArrayLike, checkpoint: Checkpoint, restart: Durations = 0.0) -> FloatArray:
+    """Long-run waste of saves after a fixed number of hours of work, when every restart meets the same ages.
 
-    Parameters
-    ----------
-    source
-        A mean time, a distribution or a system, as for `relfit.jobs.time_to_failure`, or what that gives.
-    every : array_like of durations
-        Hours from the end of one save to the start of the next; where saves block, the work between them. Zero where
-        saves take time and do not block: they follow one another.
-    checkpoint : Checkpoint
-        Its costs; its own ``every`` does not matter. A restore in which failures can strike counts for the time to the
-        next failure.
-    restart : duration
-
-    Returns
-    -------
-    ndarray
-        Waste, of the shape of `every`.
-
-    Raises
-    ------
-    ArgumentError
-        For a time that is not above zero where it must be.
-    DataError
-        When the mean time to failure is infinite.
+    `source` as for `relfit.jobs.time_to_failure`. A restore in which failures can strike counts for the time to the
+    next failure. `every` may be zero where saves take time and do not block: they follow one another.
 
     Examples
     --------
@@ -82,7 +51,7 @@ def renewal_waste(source: Any, every: npt.ArrayLike, checkpoint: Checkpoint, res
     return 1.0 - _progress(time_to_failure(source), gap, checkpoint, float(durations("restart", restart)))
 
 
-def best_fixed_interval(source: Any, checkpoint: Checkpoint, restart: Any = 0.0) -> BestFixed:
+def best_fixed_interval(source: Any, checkpoint: Checkpoint, restart: Durations = 0.0) -> BestFixed:
     """The interval with the least waste, by search over eight decades and refinement; arguments as in `renewal_waste`.
 
     Examples
@@ -98,8 +67,8 @@ def best_fixed_interval(source: Any, checkpoint: Checkpoint, restart: Any = 0.0)
     def progress(every: npt.ArrayLike) -> FloatArray:
         return _progress(life, np.asarray(every, dtype=np.float64), checkpoint, pause)
 
-    def result(every: float, kept: float) -> BestFixed:
-        return BestFixed(every, 1.0 - kept, "ok" if kept > LEAST_PROGRESS else "no_progress")
+    def result(every: float, useful: float) -> BestFixed:
+        return BestFixed(every, 1.0 - useful, "ok" if useful > LEAST_PROGRESS else "no_progress")
 
     guess = float(best_interval(life.mean(), checkpoint.save))
     if guess <= 0.0:  # saves that cost nothing: as often as one likes
@@ -117,10 +86,7 @@ def best_fixed_interval(source: Any, checkpoint: Checkpoint, restart: Any = 0.0)
 
 
 def lattice_sum(life: TimeToFailure, start: npt.ArrayLike, step: npt.ArrayLike) -> FloatArray:
-    """Sum of survival at ``start + step``, ``start + 2 step`` and so on without end.
-
-    The first terms are added, the rest is the integral with the corrections of Euler and Maclaurin.
-    """
+    """Sum of survival at ``start + step``, ``start + 2 step`` and so on, the far terms by Euler-Maclaurin."""
     first, pace = np.broadcast_arrays(np.asarray(start, np.float64), np.asarray(step, np.float64))
     if not np.isnan(life.constant):
         with np.errstate(over="ignore", divide="ignore"):

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from relfit.arguments import whole
-from relfit.errors import ArgumentError
+from relfit.arrays import Durations
+from relfit.errors import ArgumentError, Remedy
 from relfit.jobs import Checkpoint
 from relfit.planning.checkpointing.checkpoint_plan import CheckpointPlan, plan_checkpoints
 from relfit.results import Result
@@ -35,6 +36,7 @@ class CheckpointTable(Result):
     plans: tuple[CheckpointPlan, ...]
 
     _not_in_json = ("plans",)
+    _frame = "table"
 
     @property
     def headline(self) -> str:
@@ -54,13 +56,9 @@ class CheckpointTable(Result):
         last = self.plans[-1]
         return (self.headline, last.premise.rstrip(":") + ".", last.waits)
 
-    def to_frame(self) -> pd.DataFrame:
-        """The table."""
-        return self.table
-
 
 def checkpoint_table(
-    source: Any, checkpoint: Checkpoint, sizes: Sequence[int], restart: Any = 0.0, **options: Any
+    source: Any, checkpoint: Checkpoint, sizes: Sequence[int], restart: Durations = 0.0, **options: Any
 ) -> CheckpointTable:
     """Plan the checkpoints of jobs of several sizes.
 
@@ -85,7 +83,9 @@ def checkpoint_table(
     [[1, 207646], [64, 25781], [1000, 6374]]
     """
     if not len(sizes):
-        raise ArgumentError("no size is given", remedy="give sizes=[1, 16, 64] or the like")
+        raise ArgumentError(
+            "no size is given", remedy=Remedy("give sizes=[1, 16, 64] or the like", "give --sizes 1,16,64 or the like")
+        )
     wanted = np.atleast_1d(whole("sizes", list(sizes)))
     if np.unique(wanted).size < wanted.size:
         raise ArgumentError("a size is given twice", remedy="give each once")

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from relfit.arguments import cases, durations, share, whole
-from relfit.arrays import FloatArray
+from relfit.arrays import Durations, FloatArray
 from relfit.errors import ArgumentError
 from relfit.jobs.checkpoint import best_interval
 from relfit.numeric.grid_search import highest
@@ -36,7 +35,7 @@ class TwoLevels(Result):
     checkpoint_every : ndarray of float
         Hours of work between two saves.
     saves_per_global : ndarray of int
-        Every so many saves, one is global; 1 where local saves do not pay.
+        Every this many saves, one is global; 1 where local saves do not pay.
     waste : ndarray of float
         Share of time that is not kept work.
     global_only : ndarray of float
@@ -47,6 +46,8 @@ class TwoLevels(Result):
     saves_per_global: npt.NDArray[np.int64]
     waste: FloatArray
     global_only: FloatArray
+
+    _frame = ("checkpoint_every", "saves_per_global", "waste", "global_only")
 
     @property
     def headline(self) -> str:
@@ -60,11 +61,6 @@ class TwoLevels(Result):
             f"Save every {duration(every)} of work, globally every {k:.0f} saves: waste {percent(waste, 2)}, "
             f"with global saves alone {percent(alone, 2)}."
         )
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per case."""
-        names = ("checkpoint_every", "saves_per_global", "waste", "global_only")
-        return pd.DataFrame({name: np.ravel(getattr(self, name)) for name in names})
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,15 +86,15 @@ class Levels:
     restart: Any = 0.0
 
     def __post_init__(self) -> None:
-        given = {
+        values = {
             name: share(name, value) if name == "share_global" else durations(name, value, zero=name != "mtbf")
             for name, value in vars(self).items()
         }
-        for name, value in zip(given, cases(**given), strict=True):
+        for name, value in zip(values, cases(**values), strict=True):
             object.__setattr__(self, name, value)
 
-    def waste(self, checkpoint_every: Any, saves_per_global: Any) -> FloatArray:
-        """Long-run waste; every so many saves, one is global (and not local too).
+    def waste(self, checkpoint_every: Durations, saves_per_global: npt.ArrayLike) -> FloatArray:
+        """Long-run waste; every `saves_per_global` saves, one is global (and not local too).
 
         Examples
         --------
@@ -136,10 +132,10 @@ class Levels:
         )
         near = np.clip(np.floor(np.exp(top))[..., None] + np.arange(-1.0, 3.0), 1.0, _MOST_LOCAL)
         k = np.concatenate([np.ones((*top.shape, 1)), near], axis=-1)  # ties go to the plan with one level
-        log, kept = by_number(k)
-        best = kept.argmax(axis=-1)[..., None]
-        every, number, most = (np.take_along_axis(x, best, axis=-1)[..., 0] for x in (np.exp(log), k, kept))
-        return TwoLevels(every, number.astype(np.int64), 1.0 - most, 1.0 - kept[..., 0])
+        log, progress = by_number(k)
+        best = progress.argmax(axis=-1)[..., None]
+        every, number, most = (np.take_along_axis(x, best, axis=-1)[..., 0] for x in (np.exp(log), k, progress))
+        return TwoLevels(every, number.astype(np.int64), 1.0 - most, 1.0 - progress[..., 0])
 
 
 # ---------------------------------------------------------------------- details
@@ -173,5 +169,5 @@ def _progress(w: FloatArray, k: FloatArray, costs: Sequence[FloatArray]) -> Floa
         total = np.where(lost > 1e-13, -np.expm1(before * np.log1p(-lost)) / lost, before)
         both = power * b_last
         time = (a * total + power * a_last + (1.0 - both) * g0) / both
-        kept = k * w / time
-    return np.where(np.isfinite(kept), kept, 0.0)
+        progress = k * w / time
+    return np.where(np.isfinite(progress), progress, 0.0)

@@ -19,25 +19,12 @@ __all__ = ["ExponentialWaste", "RenewalWaste", "robust_interval"]
 
 @dataclass(frozen=True, eq=False)
 class ExponentialWaste:
-    """Waste under exponential failures.
+    """Waste under exponential failures; hours."""
 
-    Attributes
-    ----------
-    mtbf : float
-        Of the job, hours.
-    drawn : ndarray or None
-        Drawn mean times.
-    checkpoint : Checkpoint
-    restart : float
-        Hours, with the wait for a repair.
-    drawn_restart : ndarray or None
-        The same by draws; `restart` in each when left out.
-    """
-
-    mtbf: float
+    mtbf: float  # of the job
     drawn: FloatArray | None
     checkpoint: Checkpoint
-    restart: float
+    restart: float  # with the wait for a repair
     drawn_restart: FloatArray | None = None
 
     def at(self, every: FloatArray) -> FloatArray:
@@ -45,7 +32,7 @@ class ExponentialWaste:
         return self._of(np.asarray(self.mtbf), every, np.asarray(self.restart))
 
     def drawn_at(self, every: FloatArray, most: int) -> FloatArray:
-        """The same for each of at most so many draws; draws first."""
+        """The same for each of at most this many draws; draws first."""
         mu, restart = (values[:most].reshape((-1,) + (1,) * every.ndim) for values in self._draws)
         return self._of(mu, every[None], restart)
 
@@ -74,8 +61,8 @@ class ExponentialWaste:
         # `renewal_waste` in closed form
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             pace = (w + c) / mu
-            kept = (w + (1.0 - slowed) * c) / np.expm1(pace) - (1.0 - slowed) * c * np.exp(-pace)
-            progress = kept * np.exp(-r / mu) / (mu + d) if "restore" in exposed else kept / (mu + d + r)
+            work = (w + (1.0 - slowed) * c) / np.expm1(pace) - (1.0 - slowed) * c * np.exp(-pace)
+            progress = work * np.exp(-r / mu) / (mu + d) if "restore" in exposed else work / (mu + d + r)
         return np.asarray(1.0 - np.where(np.isfinite(progress), progress, 0.0))
 
     def _best(self, mu: FloatArray, restart: FloatArray) -> FloatArray:
@@ -96,16 +83,7 @@ class ExponentialWaste:
 
 @dataclass(frozen=True, eq=False)
 class RenewalWaste:
-    """Waste when every restart meets the same time to failure of any distribution.
-
-    Attributes
-    ----------
-    life : TimeToFailure
-    drawn : sequence of TimeToFailure
-        By draws of the parameters; empty where nothing is known of their uncertainty.
-    checkpoint, restart
-        As in `ExponentialWaste`.
-    """
+    """Waste when every restart meets the same time to failure of any distribution."""
 
     life: TimeToFailure
     drawn: Sequence[TimeToFailure]
@@ -122,7 +100,7 @@ class RenewalWaste:
         return self._of(self.life, every)
 
     def drawn_at(self, every: FloatArray, most: int) -> FloatArray:
-        """The same for each of at most so many draws; draws first."""
+        """The same for each of at most this many draws; draws first."""
         return np.stack([self._of(life, every) for life in self.drawn[:most]])
 
     def best(self) -> tuple[float, float]:
@@ -146,18 +124,7 @@ class RenewalWaste:
 def robust_interval(
     model: ExponentialWaste | RenewalWaste, near: float, by: str | float, most: int
 ) -> tuple[float, float]:
-    """The interval with the least mean, or quantile, of the waste over the draws, and that mean or quantile.
-
-    Parameters
-    ----------
-    model
-        With draws.
-    near : float
-        Hours of work between saves from which to search.
-    by : "mean" or float
-    most : int
-        Draws to look at.
-    """
+    """The interval near `near` with the least mean, or quantile, of the waste over `most` draws, and that."""
 
     def over_draws(interval: FloatArray) -> FloatArray:
         waste = model.drawn_at(interval, most)

@@ -11,18 +11,14 @@ import numpy as np
 import pandas as pd
 
 from relfit.arguments import durations, share, whole
-from relfit.arrays import FloatArray, Seed
+from relfit.arrays import Durations, FloatArray, Seed
 from relfit.errors import ArgumentError
+from relfit.families import Distribution
 from relfit.jobs import Checkpoint
 from relfit.jobs.checkpoint import best_interval
 from relfit.planning.checkpointing.exponential_failures import best_waste
 from relfit.planning.job_rate import JobRate, rate_of_job
-from relfit.planning.migration.prediction import (
-    Predictor,
-    best_predicted_interval,
-    break_even_recall,
-    predicted_waste,
-)
+from relfit.planning.migration.prediction import Predictor, best_predicted_interval, break_even_recall, predicted_waste
 from relfit.planning.migration.throughput import (
     JobMix,
     Scenario,
@@ -99,7 +95,7 @@ class MigrationPlan(Plan):
     risk: float
     waits: str
 
-    _table: ClassVar[str] = "by_size"
+    _frame: ClassVar[str] = "by_size"
 
     @property
     def headline(self) -> str:
@@ -124,13 +120,13 @@ class MigrationPlan(Plan):
     @property
     def _least(self) -> str:
         """From which quality of the predictions on migration pays."""
-        known = self.break_even.dropna()
-        if not len(known):
+        rows = self.break_even.dropna()
+        if not len(rows):
             return "migration does not pay, whatever the quality of the predictions"
-        any_recall = known[known["recall"] < _NO_RECALL]
+        any_recall = rows[rows["recall"] < _NO_RECALL]
         if len(any_recall):
             return f"migration pays at any recall with a precision of {any_recall['precision'].min():.2g} and more"
-        shown = known.iloc[sorted({0, len(known) // 2})]
+        shown = rows.iloc[sorted({0, len(rows) // 2})]
         parts = [f"a recall of {recall:.2g} with a precision of {p:.2g}" for p, recall in shown.itertuples(index=False)]
         on_average = " on average" if len(self.by_size) > 1 else ""
         return f"migration pays{on_average} from {' or '.join(parts)} on"
@@ -171,18 +167,11 @@ class MigrationPlan(Plan):
 
 
 def spares_for_alarms(
-    nodes: Any, mtbf: Any, migration: Any, restart: Any, predictor: Predictor, risk: float
+    nodes: Any, mtbf: Durations, migration: Durations, restart: Durations, predictor: Predictor, risk: float
 ) -> FloatArray:
     """Spares for a risk when nodes are left on true alarms (for M + D) and false ones (for M).
 
     Nodes whose failure was not predicted come back to their own job after the restart and need no spare.
-
-    Examples
-    --------
-    >>> spares_for_alarms(2**14, 24, "1min", "2.5min", Predictor(1.0), 1e-4).tolist()
-    65
-    >>> spares_for_alarms(2**14, 24, "1min", "2.5min", Predictor(0.8, 0.5), 1e-4).tolist()
-    67
     """
     mu, m, d = durations("mtbf", mtbf, zero=False), durations("migration", migration), durations("restart", restart)
     _, avoided, false = predictor.rates(mu, m)
@@ -193,20 +182,20 @@ def spares_for_alarms(
 def plan_migration(
     source: Any,
     checkpoint: Checkpoint,
-    migration: Any,
-    restart: Any = 0.0,
+    migration: Durations,
+    restart: Durations = 0.0,
     *,
-    nodes: Any = None,
-    repair: Any = None,
+    nodes: int | None = None,
+    repair: Durations | None = None,
     recall: float | None = None,
     precision: float | None = None,
-    lead: Any = None,
+    lead: Durations | Distribution | None = None,
     risk: float = 1e-4,
-    spares: Any = None,
+    spares: int | None = None,
     sequential: bool = False,
     mix: JobMix | None = None,
     share_sequential: float = 0.25,
-    events: Any = None,
+    events: float | None = None,
     n_draws: int = 1000,
     level: float = 0.95,
     rng: Seed = 0,
@@ -289,7 +278,7 @@ def plan_migration(
         if rate.drawn is not None:
             spares_drawn = machine.spare_nodes(rate.drawn, predictor)
             gains = machine.gain(rate.drawn, predictor)
-    spare_limits, gain_limits = limits(spares_drawn, level, whole=True), limits(gains, level)
+    spare_limits, gain_limits = limits(spares_drawn, level, integer=True), limits(gains, level)
     gap = machine.gap(rate)
     precise = 1.0 if stated[1] is None else stated[1]
     if predictor is None:
@@ -404,7 +393,7 @@ class _Machine:
         """By how much migration yields more than checkpoints alone."""
         return np.asarray(self.weighted(self.moving(rate, predictor)[1]) - self.alone(rate))
 
-    def least_recalls(self, rate: JobRate, precision: float, lead: Any) -> FloatArray:
+    def least_recalls(self, rate: JobRate, precision: float, lead: Durations | Distribution | None) -> FloatArray:
         """Least recall with which migration pays for jobs of each size, with the spares that this recall needs."""
         alone = self.alone_by_size(rate)
 
@@ -413,7 +402,9 @@ class _Machine:
 
         return np.array([_pays_from(partial(gains, j)) for j in range(alone.size)])
 
-    def break_even(self, rate: JobRate, recall: float | None, precision: float | None, lead: Any) -> pd.DataFrame:
+    def break_even(
+        self, rate: JobRate, recall: float | None, precision: float | None, lead: Durations | Distribution | None
+    ) -> pd.DataFrame:
         """Least precision for the recall, or least recall for the precision, or for each of several."""
 
         def least(predictor_of: Any) -> float:

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from relfit.arguments import cases, durations, share
-from relfit.arrays import FloatArray
+from relfit.arrays import Durations, FloatArray
+from relfit.families import Distribution
 from relfit.jobs.checkpoint import mu_times_root
 from relfit.planning.checkpointing.exponential_failures import best_waste
 
@@ -57,7 +59,7 @@ class Predictor:
         if self.lead is not None and not hasattr(self.lead, "log_sf"):
             object.__setattr__(self, "lead", durations("lead", self.lead, infinite=True))
 
-    def in_time(self, migration: Any) -> FloatArray:
+    def in_time(self, migration: Durations) -> FloatArray:
         """Share of the predictions that come early enough to migrate."""
         needed = durations("migration", migration)
         if self.lead is None:
@@ -74,7 +76,13 @@ class Predictor:
 
 
 def predicted_waste(
-    mtbf: Any, interval: Any, save: Any, restore: Any, restart: Any, migration: Any, predictor: Predictor
+    mtbf: Durations,
+    interval: Durations,
+    save: Durations,
+    restore: Durations,
+    restart: Durations,
+    migration: Durations,
+    predictor: Predictor,
 ) -> FloatArray:
     """Long-run waste when a job migrates on every alarm and saves at a fixed interval; arrays are cases.
 
@@ -109,7 +117,7 @@ def predicted_waste(
 
 
 def best_predicted_interval(
-    mtbf: Any, save: Any, restore: Any, restart: Any, migration: Any, predictor: Predictor
+    mtbf: Durations, save: Durations, restore: Durations, restart: Durations, migration: Durations, predictor: Predictor
 ) -> FloatArray:
     """Interval with the least `predicted_waste`, hours; infinite where every failure is avoided.
 
@@ -126,14 +134,14 @@ def best_predicted_interval(
 
 
 def break_even_recall(
-    mtbf: Any,
-    save: Any,
-    restore: Any,
-    restart: Any,
-    migration: Any,
-    precision: Any = 1.0,
-    lead: Any = None,
-    working_share: Any = 1.0,
+    mtbf: Durations,
+    save: Durations,
+    restore: Durations,
+    restart: Durations,
+    migration: Durations,
+    precision: npt.ArrayLike = 1.0,
+    lead: Durations | Distribution | None = None,
+    working_share: npt.ArrayLike = 1.0,
 ) -> FloatArray:
     """Least recall from which migration on alarms, with checkpoints, beats checkpoints alone.
 
@@ -183,7 +191,13 @@ def break_even_recall(
 
 
 def _cases(
-    mtbf: Any, save: Any, restore: Any, restart: Any, migration: Any, predictor: Predictor, **more: FloatArray
+    mtbf: Durations,
+    save: Durations,
+    restore: Durations,
+    restart: Durations,
+    migration: Durations,
+    predictor: Predictor,
+    **more: FloatArray,
 ) -> tuple[FloatArray, ...]:
     """Mean time, costs and `more`, checked and broadcast with each other and with the predictor's shares."""
     broadcast = cases(

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import scipy
 
 from relfit.arguments import cases, durations, share, whole
-from relfit.arrays import FloatArray
+from relfit.arrays import Durations, FloatArray
 from relfit.errors import ArgumentError
+from relfit.families import Distribution
 from relfit.jobs import time_to_failure
 from relfit.planning.checkpointing.exponential_failures import best_waste, first_order_best_waste
 from relfit.results import Result
@@ -73,19 +73,13 @@ SCENARIOS = {
 """The paper's six scenarios, Tables 1 to 6."""
 
 
-def spares_for_risk(nodes: Any, mtbf: Any, migration: Any, restart: Any, risk: Any) -> npt.NDArray[np.int64]:
-    """Fewest spare nodes for which the probability to be short of one is at most `risk`.
+def spares_for_risk(
+    nodes: npt.ArrayLike, mtbf: Durations, migration: Durations, restart: Durations, risk: npt.ArrayLike
+) -> npt.NDArray[np.int64]:
+    """Fewest spare nodes (of all the nodes) for which the probability to be short of one is at most `risk`.
 
     Each of the N nodes is migrating or down with probability ``v = (M + D)/(mu + M + D)`` at any time; short are those
     instants at which more than m are.
-
-    Parameters
-    ----------
-    nodes : array_like of int
-        N, spares included.
-    mtbf, migration, restart : array_like of durations
-    risk : array_like of float
-        Above 0, below 1.
 
     Examples
     --------
@@ -98,27 +92,19 @@ def spares_for_risk(nodes: Any, mtbf: Any, migration: Any, restart: Any, risk: A
         risk=share("risk", risk, zero=False, one=False),
     )  # fmt: skip
     away = (m + d) / (mu + m + d)
-    found = np.maximum(np.asarray(scipy.stats.binom.isf(eps, n, away), dtype=np.float64), 0.0)
+    spares = np.maximum(np.asarray(scipy.stats.binom.isf(eps, n, away), dtype=np.float64), 0.0)
     for _ in range(60):  # the quantile function is off by one now and then
-        more = scipy.stats.binom.sf(found, n, away) > eps
-        less = (found > 0.0) & (scipy.stats.binom.sf(found - 1.0, n, away) <= eps)
+        more = scipy.stats.binom.sf(spares, n, away) > eps
+        less = (spares > 0.0) & (scipy.stats.binom.sf(spares - 1.0, n, away) <= eps)
         if not (more.any() or less.any()):
             break
-        found = found + more - (less & ~more)
-    return np.minimum(found, n).astype(np.int64)
+        spares = spares + more - (less & ~more)
+    return np.minimum(spares, n).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class JobMix:
-    """Jobs by size.
-
-    Attributes
-    ----------
-    sizes : ndarray of int, shape (s,)
-        Nodes of a job.
-    jobs : ndarray, shape (s,)
-        Mean number of such jobs that run at once; together they fill the machine.
-    """
+    """Jobs by size: nodes of a job, and the mean number of such jobs at once; together they fill the machine."""
 
     sizes: npt.NDArray[np.int64]
     jobs: FloatArray
@@ -200,6 +186,8 @@ class Throughputs(Result):
     periodic_exact: FloatArray
     nothing: FloatArray
 
+    _frame = ("nodes", "spares", "save_in_time", "migrate", "improvement", "periodic", "periodic_exact", "nothing")
+
     @property
     def improvement(self) -> FloatArray:
         """How much migration yields beyond saving in time, as a share: the paper's percentages over 100."""
@@ -215,22 +203,17 @@ class Throughputs(Result):
         parts = ", ".join(f"{name} {percent(value)}" for value, name in shown)
         return f"Share of the nodes at work: {parts}; {count(int(np.ravel(self.spares)[0]), 'spare')}."
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per case: nodes at work under each strategy."""
-        names = ("nodes", "spares", "save_in_time", "migrate", "improvement", "periodic", "periodic_exact", "nothing")
-        return pd.DataFrame({name: np.ravel(getattr(self, name)) for name in names})
-
 
 def compare_throughputs(
     scenario: Scenario | str,
-    nodes: Any,
-    mtbf: Any,
-    risk: Any = 1e-4,
+    nodes: npt.ArrayLike,
+    mtbf: Durations | Distribution,
+    risk: npt.ArrayLike = 1e-4,
     *,
     parallel: bool = True,
     mix: JobMix | None = None,
     share_sequential: float = 0.25,
-    spares: Any = None,
+    spares: npt.ArrayLike | None = None,
 ) -> Throughputs:
     """Nodes at work when jobs save in time, migrate, or checkpoint periodically.
 
@@ -268,7 +251,7 @@ def compare_throughputs(
         if scenario not in SCENARIOS:
             raise ArgumentError(f"scenario {scenario!r} is not known", remedy=f"use one of {', '.join(SCENARIOS)}")
         scenario = SCENARIOS[scenario]
-    family = mtbf if hasattr(mtbf, "log_sf") else None
+    family = mtbf if isinstance(mtbf, Distribution) else None
     mean = durations("mtbf", mtbf, zero=False) if family is None else np.asarray(family.mean(), dtype=np.float64)
     n, mu, eps, c, r, d, m = cases(
         nodes=whole("nodes", nodes).astype(np.float64), mtbf=mean,
@@ -280,7 +263,7 @@ def compare_throughputs(
     spare = np.broadcast_to(spare, n.shape)
     if np.any(spare > n):
         raise ArgumentError("more spares than nodes")
-    found, flat = np.empty((5, n.size)), zip(*(x.ravel() for x in (n, mu, c, r, d, m)), strict=True)
+    working, flat = np.empty((5, n.size)), zip(*(x.ravel() for x in (n, mu, c, r, d, m)), strict=True)
     for i, (total, one, save, restore, down, move) in enumerate(flat):
         if not parallel:
             jobs = JobMix(np.ones(1, dtype=np.int64), np.array([total]))
@@ -290,11 +273,11 @@ def compare_throughputs(
         if family is not None:
             gap = np.array([time_to_failure(family, nodes=int(size)).mean() for size in jobs.sizes])
         waste, exact = first_order_best_waste(gap, save, restore, down), best_waste(gap, save, restore, down)
-        found[:, i] = (
+        working[:, i] = (
             (busy * gap / (gap + save + down + restore)).sum(),
             (busy * gap / (gap + move)).sum() * (1.0 - spare.ravel()[i] / total),
             (busy * (1.0 - waste)).sum(),
             (busy * (1.0 - exact)).sum(),
             busy[waste >= 1.0].sum() / total,
         )
-    return Throughputs(sizes, spare, *found.reshape(5, *n.shape))
+    return Throughputs(sizes, spare, *working.reshape(5, *n.shape))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy import special
 
 from relfit.arguments import cases, durations, positive, share, whole
-from relfit.arrays import FloatArray
+from relfit.arrays import Durations, FloatArray
 from relfit.families.distribution import log_one_minus_exp
 from relfit.numeric.grid_search import highest
 from relfit.numeric.quadrature import gauss_legendre
@@ -29,7 +29,7 @@ _MOST_NODES = 2**50
 _NODES, _WEIGHTS = gauss_legendre(16)
 
 
-def failures_to_interruption(processes: Any, replicas: Any = 2) -> FloatArray:
+def failures_to_interruption(processes: npt.ArrayLike, replicas: npt.ArrayLike = 2) -> FloatArray:
     """Mean number of failures of running nodes until some process has lost all its copies, none being restarted before.
 
     ``n B(1/r, n)``, for large n ``Gamma(1/r) n**(1 - 1/r)``; for two copies, ``sqrt(pi n)``.
@@ -54,21 +54,8 @@ def failures_to_interruption(processes: Any, replicas: Any = 2) -> FloatArray:
 class Copies:
     """A job whose processes run in copies that are restarted at every save; arrays are cases.
 
-    Attributes
-    ----------
-    mtbf, save, restore, restart : ndarray
-        Hours, or any durations: mean time between failures of one node; what a save (with the restart of failed
-        copies), a restore, and the time from an interruption to it take.
-    replicas : int
-    overhead : ndarray
-        Share of speed that copies lose to keep in step.
-    wide_rate : ndarray
-        Failures per hour that stop the job whatever copies there are.
-
-    Raises
-    ------
-    ArgumentError
-        For values that cannot be.
+    `mtbf` is that of one node; a save restarts failed copies, too; `overhead` is the share of speed that copies lose to
+    keep in step, `wide_rate` the failures per hour that stop the job whatever copies there are.
     """
 
     mtbf: Any
@@ -80,15 +67,18 @@ class Copies:
     wide_rate: Any = 0.0
 
     def __post_init__(self) -> None:
-        save, restore, restart = costs_of(self.save, self.restore, self.restart)
-        given = {"mtbf": durations("mtbf", self.mtbf, zero=False), "save": save, "restore": restore, "restart": restart}
-        given |= {"overhead": share("overhead", self.overhead)}
-        given |= {"wide_rate": positive("wide_rate", self.wide_rate, zero=True)}
-        for name, value in zip(given, cases(**given), strict=True):
+        costs = dict(zip(("save", "restore", "restart"), costs_of(self.save, self.restore, self.restart), strict=True))
+        values = {
+            "mtbf": durations("mtbf", self.mtbf, zero=False),
+            **costs,
+            "overhead": share("overhead", self.overhead),
+        }
+        values["wide_rate"] = positive("wide_rate", self.wide_rate, zero=True)
+        for name, value in zip(values, cases(**values), strict=True):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "replicas", int(whole("replicas", self.replicas)))
 
-    def waste(self, processes: Any, interval: Any) -> FloatArray:
+    def waste(self, processes: npt.ArrayLike, interval: Durations) -> FloatArray:
         """Long-run waste for hours of work between saves; exact, without the nodes that copies take.
 
         Every period starts with all copies.
@@ -101,7 +91,7 @@ class Copies:
         n = whole("processes", processes).astype(np.float64)
         return 1.0 - self._progress(n, durations("interval", interval, zero=False), *self._rates)
 
-    def best_interval(self, processes: Any) -> FloatArray:
+    def best_interval(self, processes: npt.ArrayLike) -> FloatArray:
         """Hours of work between saves with the least `waste`; of pairs to first order ``(3 C mu**2 / (4 n))**(1/3)``.
 
         Examples
@@ -117,12 +107,12 @@ class Copies:
         with np.errstate(divide="ignore"):
             guess = np.minimum(guess, 0.5 * np.log(2.0 * self.save / self.wide_rate))
         rates = [value[..., None] for value in self._rates]
-        found, _ = highest(
+        log_interval, _ = highest(
             lambda log: self._progress(n[..., None], np.exp(log), *rates), guess - 3.5, guess + 2.5, rounds=5
         )
-        return np.exp(found)
+        return np.exp(log_interval)
 
-    def useful(self, nodes: Any) -> FloatArray:
+    def useful(self, nodes: npt.ArrayLike) -> FloatArray:
         """Share of N nodes that does kept work at the best interval, with ``N // replicas`` processes.
 
         Examples
@@ -134,8 +124,8 @@ class Copies:
         if self.replicas == 1:
             return 1.0 - best_waste(1.0 / (n / self.mtbf + self.wide_rate), self.save, self.restore, self.restart)
         processes = np.floor(n / self.replicas)
-        kept = self._progress(processes, self.best_interval(processes), *self._rates)
-        return np.asarray(kept * (1.0 - self.overhead) * processes / n)
+        progress = self._progress(processes, self.best_interval(processes), *self._rates)
+        return np.asarray(progress * (1.0 - self.overhead) * processes / n)
 
     def break_even(self) -> FloatArray:
         """Nodes, a multiple of `replicas`, from which on copies yield more than checkpoints alone; infinite if never.
@@ -158,17 +148,17 @@ class Copies:
             if not np.isinf(high).any():
                 break
             high = np.where(np.isinf(high) & better(np.full(high.shape, power)), power, high)
-        found = np.isfinite(high)
-        top = np.where(found, high, 2.0)
+        pays = np.isfinite(high)
+        top = np.where(pays, high, 2.0)
         low = np.where(top > 1.0, top / 2.0, 0.0)
         while np.any(top - low > 1.0):
             middle = np.maximum(np.floor(0.5 * (low + top)), 1.0)
             wins = better(middle)
             low, top = np.where(wins, low, middle), np.where(wins, middle, top)
-        return np.asarray(np.where(found, top * self.replicas, np.inf))
+        return np.asarray(np.where(pays, top * self.replicas, np.inf))
 
     def every(self, step: int) -> Copies:
-        """Every so many of the cases."""
+        """One of every `step` cases."""
         some = {name: value[::step] for name, value in vars(self).items() if name != "replicas"}
         return replace(self, **some)
 
@@ -204,5 +194,5 @@ class Copies:
             once, again = w + c, r + w + c
             log_once, log_again = log_sf(once, n, mu, wide), log_sf(again, n, mu, wide)
             retry = (area(again) - np.expm1(log_again) * d) / np.exp(log_again)
-            found = w / (area(once) - np.expm1(log_once) * (d + retry))
-        return np.where(np.isfinite(found), found, 0.0)
+            progress = w / (area(once) - np.expm1(log_once) * (d + retry))
+        return np.where(np.isfinite(progress), progress, 0.0)

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from relfit.arguments import durations, share, whole
-from relfit.arrays import FloatArray, Seed
-from relfit.errors import ArgumentError
+from relfit.arrays import Durations, FloatArray, Seed
+from relfit.errors import ArgumentError, Remedy
 from relfit.jobs import Checkpoint
 from relfit.jobs.checkpoint import best_interval
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
@@ -66,7 +66,7 @@ class ReplicationPlan(Plan):
     costs: dict[str, float]
     overhead: float
 
-    _table: ClassVar[str] = "strategies"
+    _frame: ClassVar[str] = "strategies"
 
     @property
     def headline(self) -> str:
@@ -96,13 +96,13 @@ class ReplicationPlan(Plan):
 def plan_replication(
     source: Any,
     checkpoint: Checkpoint,
-    restart: Any = 0.0,
+    restart: Durations = 0.0,
     *,
-    nodes: Any = None,
-    repair: Any = None,
+    nodes: int | None = None,
+    repair: Durations | None = None,
     most_replicas: int = 3,
     overhead: float = 0.0,
-    events: Any = None,
+    events: float | None = None,
     n_draws: int = 500,
     level: float = 0.95,
     rng: Seed = 0,
@@ -124,7 +124,7 @@ def plan_replication(
     repair : duration, optional
         As in `plan_checkpoints`: what the job waits for when it is interrupted, with what fails meanwhile.
     most_replicas : int
-        2, 3, ... up to so many copies are looked at.
+        2, 3, ... up to this many copies are looked at.
     overhead : float
         Share of speed that copies lose to keep in step.
     events, n_draws, level, rng
@@ -152,7 +152,10 @@ def plan_replication(
     if drawn is not None and (most - 1) * drawn.node_mtbf.size > _MOST_WORK:
         raise ArgumentError(
             f"{drawn.node_mtbf.size:,} draws of 2 to {most} copies are too many to work out",
-            remedy=f"give most_replicas=... times n_draws=... of at most {_MOST_WORK:,}",
+            remedy=Remedy(
+                f"give most_replicas=... times n_draws=... of at most {_MOST_WORK:,}",
+                f"give --replicas times --draws of at most {_MOST_WORK:,}",
+            ),
         )
     slow = float(share("overhead", overhead, one=False))
     share("level", level, zero=False, one=False)
@@ -187,7 +190,7 @@ def plan_replication(
     if drawn is not None:
         probability = float((np.argmax(np.stack(yields), axis=0) == best_row).mean())
         breaks = of_draws[1].every(max(1, yields[1].size // 200)).break_even()
-    low, high = limits(breaks, level, whole=True)
+    low, high = limits(breaks, level, integer=True)
     return ReplicationPlan(
         strategies=table,
         best=str(table.loc[best_row, "strategy"]),

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from relfit.arrays import FloatArray, IntArray
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, Remedy
 from relfit.numeric.batches import over_groups
 from relfit.numeric.compiled import njit
 from relfit.planning.sparing.blocks import SharedRacks
@@ -92,10 +92,17 @@ def check_work(blocks: IntArray, spare_trays: IntArray, draws: int, limit: int, 
     tries = float(zones) * draws * float(blocks.sum()) * (limit + 1.0) ** 2
     if limit and (float(blocks.max()) * (limit + 1.0) > _MOST_AT_ONCE or tries > _MOST_TRIES):
         raise ArgumentError(
-            f"{what} with up to {limit:,} missing are too much to try", remedy="give a smaller loss_limit=..."
+            f"{what} with up to {limit:,} missing are too much to try",
+            remedy=Remedy("give a smaller loss_limit", "give a smaller --loss-limit"),
         )
     if draws * max(float(blocks.sum()), float(blocks.size) * float(spare_trays.max())) > _MOST_BLOCKS:
-        raise ArgumentError(f"{what} are too many", remedy="give fewer strategies (block=...), or a smaller cluster")
+        raise ArgumentError(
+            f"{what} are too many",
+            remedy=Remedy(
+                "give fewer strategies (block=...), or a smaller cluster",
+                "give fewer strategies (--block), or a smaller cluster",
+            ),
+        )
 
 
 def _try_all(

@@ -100,7 +100,7 @@ class SparingPlan(Plan):
     criterion: str
     fixed: SparingEvaluation
 
-    _table: ClassVar[str] = "intervals"
+    _frame: ClassVar[str] = "intervals"
 
     @property
     def intervals(self) -> pd.DataFrame:

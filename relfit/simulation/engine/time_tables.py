@@ -1,27 +1,30 @@
-"""Times to failure and to repair as tables that compiled loops draw from: log of time by log of cumulative hazard.
+"""Times to failure and to repair as tables for compiled loops: log of time by log of cumulative hazard.
 
 A Weibull time is a straight line there, so it (and the exponential) are drawn exactly; other families to about 1e-5.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.families.distribution import Distribution
+from relfit.simulation.engine.records import entry
 
-__all__ = ["LOW", "STEP", "remaining_table", "time_table"]
+__all__ = ["KNOTS", "LOW", "STEP", "hazard_at", "remaining_table", "time_at", "time_table"]
 
 
-_KNOTS = 4096
+KNOTS = 4096
 LOW, _HIGH = float(np.log(1e-12)), float(np.log(60.0))
-STEP = (_HIGH - LOW) / (_KNOTS - 1)
+STEP = (_HIGH - LOW) / (KNOTS - 1)
 _LEAST = -600.0  # log of the shortest time
 
 
 def _hazards() -> FloatArray:
-    return np.asarray(np.exp(LOW + STEP * np.arange(_KNOTS)))
+    return np.asarray(np.exp(LOW + STEP * np.arange(KNOTS)))
 
 
 def time_table(name: str, family: Distribution) -> FloatArray:
@@ -71,9 +74,32 @@ def remaining_table(table: FloatArray) -> FloatArray:
         hazard = np.where(passed < 0.5 * whole, -np.log1p(-passed / whole), -np.log(left / whole))
     keep = np.concatenate([[True], np.diff(hazard) > 0.0])
     x, y = np.log(hazard[keep]), table[keep]
-    wanted = LOW + STEP * np.arange(_KNOTS)
+    wanted = LOW + STEP * np.arange(KNOTS)
     found = np.interp(wanted, x, y)
     # near zero the density is flat, so time is proportional to the hazard; beyond the last knot the last slope goes on
     found = np.where(wanted < x[0], y[0] + (wanted - x[0]), found)
     slope = (y[-1] - y[-8]) / (x[-1] - x[-8])
     return np.asarray(np.where(wanted > x[-1], y[-1] + slope * (wanted - x[-1]), found))
+
+
+@entry
+def time_at(table: FloatArray, hazard: float) -> float:
+    """The time at which the cumulative hazard reaches a value; that of an exponential number is a random time."""
+    step = (math.log(max(hazard, 1e-300)) - LOW) / STEP
+    knot = min(max(int(step), 0), KNOTS - 2)
+    return math.exp(table[knot] + (step - knot) * (table[knot + 1] - table[knot]))
+
+
+@entry
+def hazard_at(table: FloatArray, time: float) -> float:
+    """The cumulative hazard by a time."""
+    log = math.log(max(time, 1e-300))
+    low, high = 0, KNOTS - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if table[middle] <= log:
+            low = middle
+        else:
+            high = middle
+    rise = table[high] - table[low]
+    return math.exp(LOW + STEP * (low + ((log - table[low]) / rise if rise > 0.0 else 0.0)))

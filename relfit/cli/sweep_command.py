@@ -1,0 +1,164 @@
+"""The commands ``relfit sweep``: compute a campaign, say how far it is, write its page."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import relfit as rf
+from relfit.cli import options as opt
+from relfit.cli import output
+from relfit.cli.progress import Steps
+from relfit.cli.stopping import STOPPED
+from relfit.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from relfit.simulation.campaigns import CampaignResults
+
+__all__ = ["CampaignCommands", "report", "run", "status"]
+
+_ROWS = 12
+_EVERY = 30.0  # seconds between two lines of progress where nobody watches
+_FAILED = 1
+_SHOWN = ("runs", "failed", "mean", "low", "high", "p5", "p95")
+
+
+class CampaignCommands(TyperGroup):
+    """``relfit sweep CAMPAIGN`` is ``relfit sweep run CAMPAIGN``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the name of the command where it is left out."""
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+def run(
+    campaign: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="What is run over which values: a .toml.")],
+    to: opt.Output,
+    store: Annotated[Path | None, opt.option("DIR", "Folder of the results (required); goes on where it is.")] = None,
+    executor: Annotated[
+        str, opt.option("NAME", "Who computes: processes, serial, dask, or tcp://HOST:PORT of a Dask scheduler.")
+    ] = "processes",
+    workers: Annotated[
+        int | None, opt.option("N", "Processes; one per processor when left out.", min=1, max=4096)
+    ] = None,
+    retry_failed: Annotated[bool, opt.flag("--retry-failed", "Run again what failed.")] = False,
+) -> None:
+    """Compute a campaign: simulations over values of parameters.
+
+    --out writes one row per cell, or to a folder a file of statistics per experiment. A sweep that is stopped by Ctrl-C
+    or a signal keeps what is done and ends with status 75: the same command goes on. Status 1: some runs failed.
+    """
+    if store is None:
+        raise ArgumentError("no folder for the results is given", remedy="write --store DIR")
+    output.check_output(to)
+    with Steps("computing") as steps, _stopping() as stopped:
+        result = rf.campaigns.sweep(
+            campaign, store, executor=executor, workers=workers, retry_failed=retry_failed,
+            progress=_progress(steps), stopped=stopped,
+        )  # fmt: skip
+    if result.missing:
+        again = shlex.join(["relfit", "sweep", str(campaign), "--store", str(store), "--executor", executor])
+        typer.echo(f"relfit: stopped: {result.missing:,} runs are to be done; go on with: {again}", err=True)
+        sys.stdout.flush()
+        raise typer.Exit(STOPPED)
+    written = [f"statistics written to {path}" for path in result.write(store / "statistics")]
+    _show(result, to, written)
+    if len(result.failed):
+        sys.stdout.flush()
+        raise typer.Exit(_FAILED)
+
+
+def status(
+    store: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results.")],
+    to: opt.Output,
+) -> None:
+    """How far a campaign is, and what it says so far."""
+    output.check_output(to)
+    _show(rf.campaigns.load(store), to, [])
+
+
+def report(
+    store: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="The page (required): .html.")] = None,
+) -> None:
+    """Write what a campaign says as one HTML page."""
+    from relfit.reporting.campaign_page import write_campaign_page
+
+    if out is None:
+        raise ArgumentError("no file is given", remedy="write --out page.html")
+    output.check_destination(out, (".html",))
+    with Steps("drawing"):
+        write_campaign_page(rf.campaigns.load(store), out)
+    output.print_lines([f"written to {out}"])
+
+
+def _show(result: CampaignResults, to: opt.Output, notes: list[str]) -> None:
+    figures: list[Any] = [("campaign", partial(rf.plot, result))] if result.outputs else []
+    tables = {"cells": result.to_frame()}
+    if result.outputs:
+        tables |= {name or "grid": result.of(experiment=name) for name in result.experiments if name}
+        costs = rf.campaigns.cost_of_ownership(result) if result.campaign.get("prices") else None
+        if costs is not None:
+            tables["costs"], notes = costs.to_frame(), [*costs.findings, *notes]
+    written = output.write_results(to, tables, "cells", figures)
+    if to.json:
+        output.print_json({**result.to_dict(), "table": result.to_frame()})
+        return
+    lines = [*result.findings, *notes]
+    if result.outputs:
+        table = result.of()
+        table = table[[name for name in table if name not in result.cells.columns or name in result.parameters]]
+        shown = table[[*[name for name in table if name in result.parameters], *_SHOWN]].head(_ROWS)
+        lines += ["", f"{result.output.replace('_', ' ')[:1].upper()}{result.output.replace('_', ' ')[1:]}"]
+        lines += output.table(shown)
+        if len(shown) < len(table):
+            lines.append(f"... {len(table) - len(shown)} more rows; --out FILE writes all of them")
+    output.print_lines([*lines, *written])
+
+
+def _progress(steps: Steps) -> Callable[[str, float], None]:
+    """A bar where somebody watches, else a line now and then."""
+    last = time.monotonic()
+
+    def say(text: str, share: float) -> None:
+        nonlocal last
+        steps.say(text, share)
+        if not sys.stderr.isatty() and time.monotonic() - last > _EVERY:
+            last = time.monotonic()
+            typer.echo(f"relfit: {text}", err=True)
+
+    return say
+
+
+@contextmanager
+def _stopping() -> Iterator[Callable[[], bool]]:
+    """Within, signals ask to stop; a second one ends the process as ever."""
+    asked: list[int] = []
+    names = [name for name in ("SIGTERM", "SIGINT", "SIGUSR1") if hasattr(signal, name)]
+    before: dict[int, Any] = {}
+
+    def ask(number: int, _: Any) -> None:
+        asked.append(number)
+        signal.signal(number, before[number])
+
+    for name in names:
+        number = getattr(signal, name)
+        before[number] = signal.getsignal(number)
+        signal.signal(number, ask)
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,26 @@
+"""Work of Python itself, shared by processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+__all__ = ["in_processes"]
+
+T = TypeVar("T")
+
+
+def in_processes(function: Callable[..., T], tasks: Iterable[tuple[Any, ...]], workers: int) -> Iterator[T]:
+    """What a function of a module gives for the arguments of each task, in their order; here for one worker.
+
+    Examples
+    --------
+    >>> list(in_processes(divmod, [(7, 2), (9, 4)], 1))
+    [(3, 1), (2, 1)]
+    """
+    if workers == 1:
+        return (function(*task) for task in tasks)
+    from joblib import Parallel, delayed
+
+    answers: Iterator[T] = Parallel(workers, return_as="generator")(delayed(function)(*task) for task in tasks)
+    return answers

@@ -1,0 +1,184 @@
+"""Figures of campaigns: response curves, maps with lines of equal values, tornado charts, Sobol indices, costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relfit.plotting import style
+from relfit.plotting._registry import plot
+from relfit.simulation.campaigns import CampaignResults, Ownership, sobol, tornado
+from relfit.simulation.campaigns.cell_comparisons import numbers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["campaign_map", "campaign_tornado", "costs_of_ownership", "response_curve", "sobol_indices"]
+
+_MARKERS = "osD^vP"
+_CURVES = 8
+
+
+def _words(name: str) -> str:
+    return style.plain(name.replace("_", " "), 40)
+
+
+@plot.register(CampaignResults)
+def response_curve(
+    result: CampaignResults,
+    ax: Axes | None = None,
+    *,
+    parameter: str | None = None,
+    output: str | None = None,
+    experiment: str | None = None,
+    relative: bool = False,
+) -> Axes:
+    """An output over the values of a parameter, with intervals; one line per set of the other parameters.
+
+    Parameters
+    ----------
+    parameter, output, experiment : str, optional
+        The first parameter of the experiment, the campaign's output, the first experiment when left out.
+    relative : bool
+        Over each line's own first value.
+    """
+    ax = style.axes(ax)
+    if result.runs.empty:
+        return style.empty(ax, "nothing is computed yet")
+    label = result.experiments[0] if experiment is None else experiment
+    cells = result.where(experiment=label).dropna(axis=1, how="all")
+    name = parameter or next(str(each) for each in cells if each != "experiment")
+    table = result.curve(name, output, relative=relative, experiment=label)
+    others = [each for each in table if each not in (name, "mean", "low", "high")]
+    groups = list(table.groupby(others, sort=False, dropna=False)) if others else [((), table)]
+    for i, (values, rows) in enumerate(groups[:_CURVES]):
+        x, ticks = _axis(rows[name])
+        mean = rows["mean"].to_numpy(dtype=float)
+        error = np.abs(rows[["low", "high"]].to_numpy(dtype=float).T - mean)
+        told = ", ".join(f"{_words(n)} {value}" for n, value in zip(others, np.atleast_1d(values), strict=True))
+        colour = style.PALETTE[i % len(style.PALETTE)]
+        ax.errorbar(
+            x, mean, np.nan_to_num(error), marker=_MARKERS[i % 6], color=colour, capsize=3.0, label=told or None
+        )
+        if ticks is not None:
+            ax.set_xticks(x, ticks)
+    _spread(ax, table[name])
+    shown = _words(output or result.output)
+    limits = f"{100 * result.level:g} % intervals"
+    message = f"{shown} over {_words(name)}" + (", over the first value" if relative else "") + f" ({limits})"
+    return style.finish(ax, message, _words(name), shown, legend=bool(others))
+
+
+def _axis(values: Any) -> tuple[Any, list[str] | None]:
+    """Where values stand: numbers and durations by size, others in order with their texts."""
+    try:
+        return numbers(values), None
+    except (TypeError, ValueError):
+        return np.arange(len(values)), [style.plain(value, 16) for value in values]
+
+
+def _spread(ax: Axes, values: Any) -> None:
+    x, ticks = _axis(list(dict.fromkeys(values)))
+    if ticks is None and (x > 0).all() and x.max() > 100.0 * x.min():
+        ax.set_xscale("log")
+
+
+def campaign_map(
+    result: CampaignResults,
+    ax: Axes | None = None,
+    *,
+    row: str | None = None,
+    column: str | None = None,
+    output: str | None = None,
+    **where: Any,
+) -> Axes:
+    """An output over two parameters; lines join pairs with equal values.
+
+    Parameters
+    ----------
+    row, column : str, optional
+        The second and the first parameter when left out.
+    output : str, optional
+    **where
+        Values of other parameters, and ``experiment``.
+    """
+    ax = style.axes(ax)
+    names = [name for name in result.parameters if name in result.where(**where).dropna(axis=1, how="all")]
+    if len(names) < 2 or result.runs.empty:
+        return style.empty(ax, "a map needs two parameters and some runs")
+    column = column or next(name for name in names if name != row)
+    row = row or next(name for name in names if name != column)
+    table = result.heat_map(row, column, output, **where)
+    values = table.to_numpy(dtype=float)
+    y, x = np.arange(values.shape[0]), np.arange(values.shape[1])
+    mesh = ax.pcolormesh(x, y, values, cmap="cividis", shading="nearest")
+    ax.grid(visible=False)
+    if min(values.shape) > 1 and np.ptp(values[np.isfinite(values)]) > 0.0:
+        lines = ax.contour(x, y, values, levels=6, colors="white", linewidths=0.9)
+        ax.clabel(lines, fontsize=7)
+    ax.set_xticks(x, [style.plain(value, 10) for value in table.columns], rotation=45 if x.size > 8 else 0)
+    ax.set_yticks(y, [style.plain(value, 10) for value in table.index])
+    ax.figure.colorbar(mesh, ax=ax, label=_words(output or result.output))
+    return style.finish(ax, f"{_words(output or result.output)}: equal along the lines", _words(column), _words(row))
+
+
+def campaign_tornado(result: CampaignResults, ax: Axes | None = None, *, output: str | None = None) -> Axes:
+    """How far each parameter moves an output, the widest first."""
+    ranges = tornado(result, output)
+    ax = style.axes(ax, (7.6, 1.6 + 0.34 * len(ranges)))
+    if ranges.empty:
+        return style.empty(ax, "nothing is computed yet")
+    ax.grid(visible=False, axis="y")
+    low, high = (ranges[name].to_numpy(dtype=float) for name in ("low", "high"))
+    at = np.arange(len(ranges))
+    ax.barh(at, high - low, left=low, height=0.66, color=style.BLUE)
+    for i, (a, b) in enumerate(zip(ranges["low_at"], ranges["high_at"], strict=True)):
+        ax.annotate(f" {_short(a)} to {_short(b)}", (high[i], i), va="center", fontsize=8)
+    ax.set_yticks(at, [_words(str(name)) for name in ranges.index])
+    ax.invert_yaxis()
+    ax.margins(x=0.2)
+    shown = _words(output or result.output)
+    return style.finish(ax, f"{_words(str(ranges.index[0]))} moves {shown} most", shown, "")
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, (int, float, np.number)) else style.plain(value, 16)
+
+
+def sobol_indices(result: CampaignResults, ax: Axes | None = None, *, output: str | None = None) -> Axes:
+    """First- and total-order Sobol indices with intervals."""
+    table = sobol(result, output)
+    ax = style.axes(ax)
+    at = np.arange(len(table))
+    for shift, name, colour in ((-0.2, "first", style.BLUE), (0.2, "total", style.ORANGE)):
+        value = table[name].to_numpy(dtype=float)
+        error = np.abs(table[[f"{name}_low", f"{name}_high"]].to_numpy(dtype=float).T - value)
+        label = {"first": "by itself", "total": "with interactions"}[name]
+        ax.bar(at + shift, value, 0.38, yerr=error, color=colour, capsize=3.0, label=label)
+    ax.set_xticks(at, [_words(str(name)) for name in table.index])
+    message = (
+        f"{_words(str(table['total'].idxmax()))} explains most of the variance of {_words(output or result.output)}"
+    )
+    return style.finish(ax, message, "", "share of the variance", legend=True)
+
+
+@plot.register(Ownership)
+def costs_of_ownership(result: Ownership, ax: Axes | None = None) -> Axes:
+    """Costs of the cheapest cells, by what they are for."""
+    table = result.costs.head(12)
+    ax = style.axes(ax, (7.6, 1.6 + 0.34 * len(table)))
+    ax.grid(visible=False, axis="y")
+    left, at = np.zeros(len(table)), np.arange(len(table))
+    for i, name in enumerate(name for name in table if str(name).startswith("cost of ")):
+        part = table[name].to_numpy(dtype=float)
+        colour = style.PALETTE[i % len(style.PALETTE)]
+        ax.barh(at, part, left=left, height=0.66, color=colour, label=_words(str(name)[8:]))
+        left += part
+    names = [name for name in result.alike if name not in ("mean", "difference", "low", "high")]
+    told = [", ".join(_short(value) for value in row) for row in table[names].itertuples(index=False)]
+    ax.set_yticks(at, told)
+    ax.invert_yaxis()
+    style.finish(ax, style.headline(result), "cost", ", ".join(map(_words, names)))
+    style.legend_below(ax, 3)
+    return ax

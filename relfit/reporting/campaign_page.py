@@ -1,0 +1,99 @@
+"""A campaign as one HTML page that needs nothing else: findings, figures, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from relfit.plotting import campaign_figures as draw
+from relfit.reporting.components import Figure, Table
+from relfit.reporting.drawing import drawn
+from relfit.reporting.rendering import isolated, write_whole
+from relfit.simulation.campaigns import CampaignResults, best_cells, cost_of_ownership, sobol, tornado
+
+__all__ = ["write_campaign_page"]
+
+_MOST = 40  # experiments with a figure each
+_ROWS = 200
+
+
+def write_campaign_page(result: CampaignResults, path: str | Path) -> Path:
+    """Write what a campaign says as one HTML page: findings, curves, maps, what matters most, the best cell, costs.
+
+    Parameters
+    ----------
+    result : CampaignResults
+    path : str or Path
+
+    Raises
+    ------
+    ArgumentError
+        When it cannot be written.
+    """
+    environment = Environment(
+        loader=PackageLoader("relfit.reporting"), autoescape=True, finalize=isolated, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    css = (files("relfit.reporting") / "templates" / "report.css").read_text(encoding="utf-8")
+    campaign = result.campaign
+    run = f"{campaign['run']}, seed {campaign.get('seed', 0)}"
+    text = environment.get_template("campaign.html.j2").render(
+        css=css, title=f"Campaign of {Path(str(campaign.get('config') or campaign['run'])).name}", subtitle=run,
+        findings=result.findings, sections=list(_sections(result)), footer=f"relfit {version('relfit')}",
+    )  # fmt: skip
+    return write_whole(Path(path), text)
+
+
+def _sections(result: CampaignResults) -> Iterator[dict[str, Any]]:
+    if result.runs.empty:
+        return
+    picture = _Pictures()
+    if result.campaign.get("prices"):
+        costs = cost_of_ownership(result)
+        shown = [picture.of("Costs of the cheapest cells", draw.costs_of_ownership, costs)]
+        yield _section("Cost of ownership", costs.headline, shown, {"Costs": costs.costs})
+    best = best_cells(result)
+    text = "The best cell, and those that cannot be distinguished from it." if len(best) > 1 else "The best cell."
+    yield _section("Best", text, [], {"Best cells": best})
+    ranges = tornado(result)
+    if len(ranges) > 1:
+        shown = [picture.of("What moves it most", draw.campaign_tornado, result)]
+        if result.experiments[:2] == ["A", "B"] and not result.missing:
+            shown.append(picture.of("Sobol indices", draw.sobol_indices, result))
+            yield _section("What matters", "", shown, {"Sobol indices": sobol(result).reset_index()})
+        else:
+            yield _section("What matters", "", shown, {"Ranges": ranges.reset_index()})
+    for label in [] if result.experiments[:2] == ["A", "B"] else result.experiments[:_MOST]:
+        cells = result.where(experiment=label).dropna(axis=1, how="all")
+        names = [str(name) for name in cells if name != "experiment"]
+        shown = [
+            picture.of(title, draw.response_curve, result, experiment=label, relative=relative)
+            for title, relative in (("Curve", False), ("Over its first value", True))
+        ]
+        if len(names) > 1 and min(cells[name].nunique() for name in names[:2]) > 1:
+            shown.append(picture.of("Map", draw.campaign_map, result, experiment=label))
+        table = result.of(experiment=label).drop(columns="experiment")
+        yield _section(label or "All cells", "", shown, {"Cells": table})
+
+
+class _Pictures:
+    """Draws figures, each with a name of its own in the page."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def of(self, title: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[str, str]:
+        """Title and SVG."""
+        self.count += 1
+        return title, drawn(Figure.of(f"figure-{self.count}", title, function, *arguments, **options)).svg
+
+
+def _section(title: str, text: str, pictures: list[tuple[str, str]], frames: dict[str, pd.DataFrame]) -> dict[str, Any]:
+    tables = [Table(f"table-{name}", name, frame.rename(columns=str), shown=_ROWS) for name, frame in frames.items()]
+    return {"title": title, "text": text, "pictures": pictures, "tables": tables}

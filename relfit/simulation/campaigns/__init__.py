@@ -1,0 +1,17 @@
+"""Campaigns: a file says what to simulate over which values; any machines compute it; a folder has the answers."""
+
+from __future__ import annotations
+
+from relfit.lazy import front
+
+__getattr__, __dir__, __all__ = front(
+    __name__,
+    {
+        "campaign": "Campaign Experiment Until read_campaign",
+        "campaign_results": "CampaignResults load",
+        "cell_comparisons": "best_cells break_even contour pareto_front",
+        "ownership": "Ownership cost_of_ownership",
+        "sensitivity": "sobol tornado",
+        "sweeping": "sweep",
+    },
+)

@@ -1,0 +1,157 @@
+"""`Campaign`: what is run, over which values of its parameters, how often, and with which seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
+
+from relfit.calibration.parameter_values import Model, rejection
+from relfit.calibration.validation_errors import ParameterError
+from relfit.errors import ArgumentError, ReadError
+from relfit.parsing.settings import read_settings
+
+__all__ = ["Campaign", "Experiment", "Until", "read_campaign"]
+
+
+class Experiment(Model):
+    """One parameter over values, or two at once; the others as the configuration has them."""
+
+    label: str = Field("", description="what it is called in tables, figures and files; the parameter when left out")
+    parameter: str = Field(description="a key of the configuration, with dots where tables are nested")
+    values: list[Any] = Field(min_length=1, description="its values")
+    second: str | None = Field(None, description="a second parameter, every value with every value of the first")
+    second_values: list[Any] = Field(default_factory=list, description="its values")
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if (self.second is None) != (not self.second_values) or self.second == self.parameter:
+            raise rejection("the second parameter has no values of its own", at="second_values", remedy="give some")
+        return self
+
+    @property
+    def name(self) -> str:
+        """The label, or the parameter where there is none."""
+        return self.label or self.parameter.replace("_", " ")
+
+
+class Until(Model):
+    """Replications are added to a cell until the interval of a mean is narrow enough."""
+
+    output: str = Field(description="whose mean")
+    width: float = Field(gt=0.0, description="of the interval, from end to end, as a share of the mean")
+    at_most: int = Field(1000, ge=2, description="most replications of a cell")
+
+
+class Campaign(Model):
+    """What is run, over which values of its parameters, how often, and with which seed.
+
+    The keys are those of a campaign's file; `relfit.campaigns.read_campaign` reads one.
+
+    Examples
+    --------
+    >>> campaign = Campaign(run="math:sqrt", parameters={"x": [1, 4]}, replications=1)
+    >>> campaign.design
+    'grid'
+    """
+
+    run: str | Callable[..., Any] = Field(
+        description='"training", "batch", "sparing", "plan", "fit", or a function as "module:function"'
+    )
+    config: str | Path | dict[str, Any] | None = Field(None, description="what is run, without what is varied")
+    replications: int = Field(30, ge=1, description="runs of each cell; the first so many with `until`")
+    until: Until | None = Field(None, description="add runs to a cell until its interval is narrow enough")
+    seed: int = Field(0, ge=0, description="of everything that is drawn; all cells share their random numbers")
+    level: float = Field(0.95, gt=0.0, lt=1.0, description="of the intervals")
+    output: str | None = Field(None, description="what the headline, the page and the best cell are about")
+    best: Literal["least", "most"] = Field("least", description="which cell is the best")
+    design: Literal["grid", "one at a time", "latin hypercube", "sobol"] = "grid"
+    points: int | None = Field(None, ge=1, description="of a latin hypercube or sobol design")
+    parameters: dict[str, list[Any]] = Field(default_factory=dict, description="values, or two ends, by parameter")
+    experiments: list[Experiment] = Field(default_factory=list)
+    second: str | None = Field(None, description="second parameter of all experiments")
+    second_values: list[Any] = Field(default_factory=list)
+    prices: dict[str, Any] = Field(
+        default_factory=dict, description="per unit of a parameter or an output, or by value"
+    )
+    _folder: Path = PrivateAttr(Path())
+
+    def __init__(self, /, **given: Any) -> None:
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            raise ParameterError(error, Campaign) from None
+
+    @field_validator("parameters")
+    @classmethod
+    def _some_values(cls, parameters: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        empty = [name for name, values in parameters.items() if not values]
+        if empty:
+            raise rejection("this has no values: the grid is empty", at=f"{empty[0]}", remedy="give some, as [10, 20]")
+        return parameters
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if not self.parameters and not self.experiments:
+            what = "nothing is varied: the grid is empty"
+            raise rejection(what, remedy="write [parameters] with lists, or [[experiments]]")
+        labels = [experiment.name for experiment in self.experiments]
+        if len(set(labels)) < len(labels):
+            raise rejection("two experiments share a label", at="experiments", remedy="give each a label of its own")
+        drawn = self.design in ("latin hypercube", "sobol")
+        if drawn and (self.points is None or not self.parameters):
+            raise rejection(f"a {self.design} design needs points", at="points", remedy="write points = 64")
+        if self.design == "sobol" and self.points is not None and self.points & (self.points - 1):
+            raise rejection(f"{self.points} is no power of two", at="points", remedy="write points = 64")
+        if self.until is not None and self.until.at_most < self.replications:
+            raise rejection(f"at_most is below replications ({self.replications})", at="until", remedy="raise it")
+        if (self.second is None) != (not self.second_values):
+            raise rejection("the second parameter has no values", at="second_values", remedy="give some")
+        return self
+
+    @property
+    def folder(self) -> Path:
+        """Where the campaign's file is."""
+        return self._folder
+
+    @property
+    def most_replications(self) -> int:
+        """Of a cell."""
+        return self.replications if self.until is None else self.until.at_most
+
+    def document(self) -> dict[str, Any]:
+        """The campaign as plain values, for the file beside its results."""
+        values = self.model_dump(mode="json", exclude={"run"}, exclude_unset=True)
+        run = self.run if isinstance(self.run, str) else f"{self.run.__module__}:{self.run.__qualname__}"
+        return {"run": run, **values}
+
+
+def read_campaign(path: str | Path) -> Campaign:
+    """Read a campaign from a TOML file; a path in it is relative to its folder.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    Campaign
+
+    Raises
+    ------
+    ReadError
+        When it cannot be read, or says something that cannot be: one line with the key.
+    """
+    place = Path(path)
+    remedy = 'write run = "training", config = "base.yaml" and [parameters] into a .toml file'
+    values = read_settings(place, "toml", "a campaign", remedy)
+    try:
+        campaign = Campaign(**values)
+    except ArgumentError as error:
+        raise ReadError(error.what, path=place, remedy=error.remedy) from None
+    if isinstance(campaign.config, str):
+        campaign = campaign.model_copy(update={"config": place.parent / campaign.config})
+    campaign._folder = place.parent
+    return campaign

@@ -1,0 +1,424 @@
+"""`load`: what a campaign's store holds, as tables: cells with means and intervals, curves, maps."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from relfit.arrays import FloatArray, IntArray
+from relfit.errors import ArgumentError
+from relfit.results import Result
+from relfit.simulation.campaigns.campaign import Until
+from relfit.simulation.campaigns.campaign_store import CampaignStore
+from relfit.text import count
+from relfit.writing import complete
+
+__all__ = ["CampaignResults", "load", "replications_needed", "row_means", "statistics"]
+
+_PERCENTILES = (5, 25, 50, 75, 95)
+_GROWTH = 1.25
+
+
+class CampaignResults(Result):
+    """What the store of a campaign holds.
+
+    Attributes
+    ----------
+    campaign : dict
+        As its file says.
+    cells : pandas.DataFrame
+        One row per cell, in the order of the campaign: ``experiment``, and a column per parameter (NaN or None where
+        the cell leaves it as it is). `cell` is the index; two experiments may share a cell.
+    runs : pandas.DataFrame
+        One row per run: ``cell``, ``replication``, and every output.
+    failed : pandas.DataFrame
+        ``cell``, ``replication`` and ``error`` of the runs that failed.
+    output : str
+        What headline and figures are about.
+    missing : int
+        Runs that are still to be done.
+    notes : tuple of str
+        What no longer belongs, and files that could not be read.
+    """
+
+    campaign: dict[str, Any]
+    cells: pd.DataFrame
+    runs: pd.DataFrame
+    failed: pd.DataFrame
+    output: str
+    missing: int
+    notes: tuple[str, ...] = ()
+
+    _not_in_json: ClassVar[tuple[str, ...]] = ("runs",)
+
+    @property
+    def level(self) -> float:
+        """Of the intervals."""
+        return float(self.campaign.get("level", 0.95))
+
+    @property
+    def outputs(self) -> list[str]:
+        """Names of the outputs."""
+        return [str(name) for name in self.runs if name not in ("cell", "replication")]
+
+    @property
+    def parameters(self) -> list[str]:
+        """Names of the parameters that are varied."""
+        return [str(name) for name in self.cells if name != "experiment"]
+
+    @property
+    def experiments(self) -> list[str]:
+        """Labels of the experiments, or of the parts of a design, in order; one empty label for a grid."""
+        return [str(label) for label in self.cells["experiment"].unique()]
+
+    def samples(self, output: str | None = None) -> pd.DataFrame:
+        """One row per different cell, one column per replication: the values of an output, NaN where there is none.
+
+        Raises
+        ------
+        ArgumentError
+            When there is no such output.
+        """
+        name = self._output(output)
+        if name not in self._samples:
+            keys = pd.Index(self.cells.index.unique(), name="cell")
+            width = int(self.runs["replication"].max()) + 1 if len(self.runs) else 0
+            values = _scattered(keys, self.runs, self.runs[name].to_numpy(dtype=np.float64), width, np.nan)
+            self._samples[name] = pd.DataFrame(values, index=keys)
+        return self._samples[name]
+
+    @cached_property
+    def _samples(self) -> dict[str, pd.DataFrame]:
+        return {}
+
+    def _output(self, output: str | None) -> str:
+        name = self.output if output is None else output
+        if name not in self.runs:
+            remedy = f"there is {', '.join(self.outputs)}" if self.outputs else "nothing is computed yet"
+            raise ArgumentError(f"there is no output {name!r}", remedy=remedy)
+        return name
+
+    def of(self, output: str | None = None, experiment: str | None = None) -> pd.DataFrame:
+        """One output, one row per cell: the parameters, ``runs``, ``failed``, mean, interval, percentiles.
+
+        Parameters
+        ----------
+        output : str, optional
+            That of the campaign when left out.
+        experiment : str, optional
+            Label; all when left out.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``experiment``, the parameters, ``runs``, ``failed``, ``mean``, ``sd``, ``low`` and ``high`` (Student's
+            interval of the mean), ``p5``, ..., ``p95``, ``min``, ``max``.
+
+        Raises
+        ------
+        ArgumentError
+            When there is no such output or experiment.
+        """
+        table = self.cells
+        if experiment is not None:
+            table = table[table["experiment"] == experiment]
+            if table.empty:
+                raise ArgumentError(
+                    f"there is no experiment {experiment!r}", remedy=f"there is {', '.join(self.experiments)}"
+                )
+            table = table.dropna(axis=1, how="all")
+        values = statistics(self.samples(output), self.level)
+        values.insert(1, "failed", self._n_failed.reindex(values.index, fill_value=0))
+        return table.join(values).reset_index(drop=True)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per cell: the parameters, ``runs``, ``failed``, and of each output all of `of`, as ``wait_mean``."""
+        table = self.cells.reset_index(drop=True)
+        if not self.outputs:
+            return table.assign(runs=0, failed=self._n_failed.reindex(self.cells.index, fill_value=0).to_numpy())
+        tables = {name: self.of(name) for name in self.outputs}
+        table["runs"] = np.max([each["runs"] for each in tables.values()], axis=0)
+        table["failed"] = tables[self.outputs[0]]["failed"]
+        own = [each.iloc[:, table.shape[1] :].add_prefix(f"{name}_") for name, each in tables.items()]
+        return pd.concat([table, *own], axis=1)
+
+    @property
+    def _n_failed(self) -> pd.Series:
+        return self.failed.groupby("cell").size()
+
+    @property
+    def headline(self) -> str:
+        """Which cell is the best, or that nothing is computed yet."""
+        text = f"{count(self.cells.index.nunique(), 'cell')}, {count(len(self.runs), 'run')}"
+        if self.missing:
+            text += f" ({self.missing:,} to do)"
+        if self.runs.empty or not np.isfinite(self.of()["mean"]).any():
+            return f"{text}: no results yet."
+        table, most = self.of(), self.campaign.get("best") == "most"
+        mean = table["mean"].to_numpy(dtype=np.float64)
+        best: Any = table.iloc[int(np.nanargmax(mean) if most else np.nanargmin(mean))]
+        where = ", ".join(f"{name} {_shown(best[name])}" for name in self.parameters if not _left(best[name]))
+        limits = f" ({best['low']:,.6g}-{best['high']:,.6g})" if np.isfinite(best["low"]) else ""
+        name = self.output.replace("_", " ")
+        return f"{text}; {'most' if most else 'least'} {name} {best['mean']:,.6g}{limits} at {where}."
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """The headline, what failed, what no longer belongs."""
+        texts = [self.headline]
+        if len(self.failed):
+            cells = self.failed["cell"].nunique()
+            error = self.failed["error"].value_counts().index[0]
+            texts.append(f"{count(len(self.failed), 'run')} of {count(cells, 'cell')} failed, most often: {error}")
+        return (*texts, *self.notes)
+
+    # ------------------------------------------------------------ curves, maps
+
+    def curve(self, parameter: str, output: str | None = None, *, relative: bool = False, **where: Any) -> pd.DataFrame:
+        """Response curve: an output over the values of a parameter, one row per value and per set of the others.
+
+        Parameters
+        ----------
+        parameter : str
+        output : str, optional
+        relative : bool
+            Over its own first value; limits are those of the ratio, from replications that share their random numbers.
+        **where
+            Values of other parameters, and ``experiment``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The other parameters that differ, `parameter`, ``mean``, ``low``, ``high``.
+        """
+        cells = self.where(**where)
+        cells = cells[~cells[self._parameter(parameter)].map(_left)]
+        others = [n for n in self.parameters if n != parameter and len(set(map(str, cells[n]))) > 1]
+        parts = []
+        groups = cells.groupby(others, sort=False, dropna=False) if others else [((), cells)]
+        for _, rows in groups:
+            rows = rows[~rows.index.duplicated()]
+            values = self.samples(output).loc[rows.index].to_numpy()
+            table = rows[[*others, parameter]].reset_index(drop=True)
+            if relative:
+                own = _ratios(values, self.level)
+            else:
+                own = statistics(pd.DataFrame(values), self.level)[["mean", "low", "high"]].reset_index(drop=True)
+            parts.append(pd.concat([table, own], axis=1))
+        return pd.concat(parts, ignore_index=True)
+
+    def where(self, **values: Any) -> pd.DataFrame:
+        """The cells with these values of parameters, and of ``experiment``; index `cell`.
+
+        Raises
+        ------
+        ArgumentError
+            When there is none.
+        """
+        cells = self.cells
+        for name, value in values.items():
+            column = cells["experiment"] if name == "experiment" else cells[self._parameter(name)]
+            chosen = column.map(lambda have, want=value: bool(have == want))
+            if not chosen.any():
+                remedy = f"there is {', '.join(dict.fromkeys(map(str, column.dropna())))}"
+                raise ArgumentError(f"no cell has {name} {value!r}", remedy=remedy)
+            cells = cells[chosen]
+        return cells
+
+    def _parameter(self, name: str) -> str:
+        if name not in self.parameters:
+            raise ArgumentError(f"{name!r} is not varied", remedy=f"the parameters are {', '.join(self.parameters)}")
+        return name
+
+    def heat_map(self, row: str, column: str, output: str | None = None, **where: Any) -> pd.DataFrame:
+        """Means over two parameters: one row per value of the one, one column per value of the other.
+
+        Means over cells that differ in further parameters.
+        """
+        cells = self.where(**where)
+        cells = cells[~cells[self._parameter(row)].map(_left) & ~cells[self._parameter(column)].map(_left)]
+        mean = self.samples(output).mean(axis=1)
+        table = cells[[row, column]].assign(mean=mean.reindex(cells.index))
+        table = table.pivot_table(index=row, columns=column, values="mean", sort=False)
+        return table.loc[list(dict.fromkeys(cells[row])), list(dict.fromkeys(cells[column]))]
+
+    # ---------------------------------------------------------------- files
+
+    def write(self, folder: str | Path) -> list[Path]:
+        """Write a CSV of statistics for each experiment, one row per value and output; the folder is made.
+
+        Raises
+        ------
+        ArgumentError
+            When the folder, or a file in it, cannot be written.
+        """
+        place, paths = Path(folder), []
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ArgumentError(f"cannot make the folder {place}: {error.strerror}", remedy="choose another") from error
+        for label in self.experiments:
+            tables = {output: self.of(output, label) for output in self.outputs}
+            table = pd.concat(tables, names=["output", "row"]).reset_index("output").sort_index(kind="stable")
+            first = [name for name in table if name in self.parameters]
+            table = table[[*first, "output", *[n for n in table if n not in (*first, "output", "experiment")]]]
+            name = re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_") or "cells"
+            paths.append(place / f"{name}.csv")
+            with complete(paths[-1]) as part:
+                table.to_csv(part, index=False)
+        return paths
+
+
+def statistics(samples: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Runs, mean with Student's interval, standard deviation and percentiles of each row; NaN is no run."""
+    values = np.sort(samples.to_numpy(dtype=np.float64), axis=1)  # NaN last
+    n, mean, sd, half = row_means(values, level)
+    table = {"runs": n, "mean": mean, "sd": sd, "low": mean - half, "high": mean + half}
+    padded = values if values.shape[1] else np.full((len(values), 1), np.nan)
+    for percent in _PERCENTILES:
+        at = np.maximum(n - 1, 0) * (percent / 100.0)
+        below = np.floor(at).astype(np.int64)
+        rows = np.arange(len(n))
+        low, high = padded[rows, below], padded[rows, np.minimum(below + 1, np.maximum(n - 1, 0))]
+        table[f"p{percent}"] = low + (at - below) * (high - low)
+    table |= {"min": padded[:, 0], "max": padded[np.arange(len(n)), np.maximum(n - 1, 0)]}
+    return pd.DataFrame(table, index=samples.index)
+
+
+def row_means(values: FloatArray, level: float) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    """Of each row how many values it has (NaN is none), their mean and deviation, and half of the mean's interval."""
+    n = np.isfinite(values).sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.nansum(values, axis=1) / n
+        freedom = np.where(n > 1, n - 1.0, np.nan)
+        sd = np.sqrt(np.nansum((values - mean[:, None]) ** 2, axis=1) / freedom)
+        return n, mean, sd, special.stdtrit(freedom, 0.5 + 0.5 * level) * sd / np.sqrt(n)
+
+
+def _ratios(values: FloatArray, level: float) -> pd.DataFrame:
+    """Means over that of the first row, with limits from differences of the same replications."""
+    both = np.where(np.isfinite(values) & np.isfinite(values[0]), 1.0, np.nan)
+    base = row_means(both * values[0], level)[1]
+    ratio = row_means(both * values, level)[1] / base
+    half = row_means(both * (values - ratio[:, None] * values[0]), level)[3] / np.abs(base)
+    return pd.DataFrame({"mean": ratio, "low": ratio - half, "high": ratio + half})
+
+
+def _scattered(
+    keys: pd.Index, rows: pd.DataFrame, values: Any, width: int, empty: Any
+) -> Any:  # fmt: skip
+    """Values of rows by key and replication, shape (keys, width); rows of other keys or later ones are left out."""
+    code, replication = keys.get_indexer(pd.Index(rows["cell"])), rows["replication"].to_numpy(dtype=np.int64)
+    fits = (code >= 0) & (replication < width)
+    table = np.full((keys.size, width), empty)
+    table[code[fits], replication[fits]] = values[fits]
+    return table
+
+
+def _left(value: Any) -> bool:
+    """Whether a cell leaves a parameter as the configuration has it."""
+    return value is None or value is pd.NA or value != value
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,.6g}" if isinstance(value, (float, np.floating)) else str(value)
+
+
+def load(folder: str | Path) -> CampaignResults:
+    """Read what the store of a campaign holds, also while it is being computed.
+
+    Parameters
+    ----------
+    folder : str or Path
+
+    Returns
+    -------
+    CampaignResults
+
+    Raises
+    ------
+    ReadError
+        When the folder is no store.
+    """
+    store = CampaignStore(folder)
+    document = store.document
+    campaign = document["campaign"]
+    table, runs, failed = store.cells(), store.rows("runs"), store.rows("failed")
+    own = table[table["belongs"].astype(bool)]
+    settings = [json.loads(text) for text in own["settings"]]
+    names = list(dict.fromkeys(name for each in settings for name in each))
+    columns = {name: pd.Series([each.get(name) for each in settings]).infer_objects() for name in names}
+    cells = pd.DataFrame({"experiment": own["experiment"].to_list(), **columns})
+    cells.index = pd.Index(own["cell"], name="cell")
+    needed = replications_needed(campaign, cells.index.unique(), runs, failed)
+    notes, gone = [], set(table["cell"]) - set(own["cell"])
+    if gone:
+        old = int(runs["cell"].isin(gone).sum())
+        texts = table.set_index("cell").loc[sorted(gone), "settings"].drop_duplicates().head(3)
+        notes.append(f"{count(len(gone), 'cell')} no longer belong ({old:,} runs), as {'; '.join(texts)}")
+    runs, failed = (_belonging(each, needed) for each in (runs, failed))
+    failed = failed[~_pairs(failed).isin(_pairs(runs))] if len(failed) else failed.assign(error="")
+    if store.damaged:
+        notes.append(f"{count(len(store.damaged), 'file')} left out, not complete: {', '.join(store.damaged[:3])}")
+    versions = document["versions"].get("relfit", [])
+    if len(versions) > 1:
+        notes.append(f"the runs are of several versions of relfit: {', '.join(versions)}")
+    outputs = [name for name in runs if name not in ("cell", "replication")]
+    output = str(document["output"] or (outputs[0] if outputs else ""))
+    missing = int(needed.sum()) - len(runs) - len(failed)
+    return CampaignResults(campaign, cells, runs, failed, output, missing, tuple(notes))
+
+
+def _pairs(rows: pd.DataFrame) -> pd.MultiIndex:
+    return pd.MultiIndex.from_frame(rows[["cell", "replication"]])
+
+
+def _belonging(rows: pd.DataFrame, needed: pd.Series) -> pd.DataFrame:
+    most = needed.reindex(rows["cell"], fill_value=0).to_numpy()
+    return rows[rows["replication"].to_numpy() < most].reset_index(drop=True)
+
+
+def replications_needed(
+    campaign: Mapping[str, Any], keys: pd.Index, runs: pd.DataFrame, failed: pd.DataFrame
+) -> pd.Series:
+    """Replications of each cell that a campaign asks for, as far as can be told from those that are done.
+
+    With `until` it is looked whether the interval is narrow enough at numbers of replications that are the same whoever
+    computes: ``replications``, and a quarter more each time.
+    """
+    least = int(campaign.get("replications", 30))
+    if campaign.get("until") is None:
+        return pd.Series(least, index=keys)
+    until, level = Until(**campaign["until"]), float(campaign.get("level", 0.95))
+    if len(runs) and until.output not in runs:
+        have = ", ".join(str(name) for name in runs if name not in ("cell", "replication"))
+        raise ArgumentError(f"until: there is no output {until.output!r}", remedy=f"there is {have}" if have else None)
+    values = runs[until.output].to_numpy(dtype=np.float64) if len(runs) else np.zeros(0)
+    values = _scattered(keys, runs, values, until.at_most, np.nan)
+    done = np.zeros(values.shape, dtype=bool)
+    for rows in (runs, failed):
+        done |= _scattered(keys, rows, np.ones(len(rows), dtype=bool), until.at_most, False)
+    return pd.Series([_enough(*each, least, until, level) for each in zip(values, done, strict=True)], index=keys)
+
+
+def _enough(values: FloatArray, done: Any, least: int, until: Until, level: float) -> int:
+    """The number of replications at which the interval is narrow enough, or that must be done to tell."""
+    n = least
+    while n < until.at_most:
+        there = values[:n][np.isfinite(values[:n])]
+        if not done[:n].all() or not there.size:  # to be done, or all failed
+            break
+        if there.size > 1:
+            half = special.stdtrit(there.size - 1, 0.5 + 0.5 * level) * there.std(ddof=1) / np.sqrt(there.size)
+            if 2.0 * half <= until.width * abs(there.mean()):
+                break
+        n = min(max(n + 1, int(np.ceil(_GROWTH * n))), until.at_most)
+    return n

@@ -1,0 +1,246 @@
+"""Where a campaign's results are: a folder of Parquet files, each complete or absent, for many writers at once.
+
+``campaign.json`` has the campaign and who wrote it, ``cells.parquet`` the values of each cell, ``runs/*.parquet`` one
+row per run (``cell``, ``replication``, the outputs), ``failed/*.parquet`` one row per run that failed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from relfit.arrays import IntArray
+from relfit.errors import ArgumentError, ReadError
+from relfit.simulation.campaigns.cell_designs import Cell, canonical
+from relfit.simulation.campaigns.runners import Outputs
+from relfit.writing import complete
+
+__all__ = ["Block", "CampaignStore"]
+
+_FORMAT = 1
+_KEYS = ("cell", "replication")
+_LIBRARIES = ("relfit", "numpy", "scipy", "pandas", "numba")
+
+
+@dataclass
+class Block:
+    """Runs that are done, as they come back from whoever computed them.
+
+    Beside each array of numbers of cells are those of replications and, by name, of outputs. Runs that failed are rows
+    of cell, replication and error.
+    """
+
+    cell: list[IntArray] = field(default_factory=list)
+    replication: list[IntArray] = field(default_factory=list)
+    outputs: list[Outputs] = field(default_factory=list)
+    failed: list[tuple[int, int, str]] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def add(self, other: Block) -> None:
+        """Take in the runs of another."""
+        for name in ("cell", "replication", "outputs", "failed"):
+            getattr(self, name).extend(getattr(other, name))
+        self.seconds += other.seconds
+
+    def packed(self) -> Block:
+        """The same in a few arrays: what goes between processes."""
+        if not self.outputs:
+            return self
+        sizes = [each.size for each in self.cell]
+        names = dict.fromkeys(name for outputs in self.outputs for name in outputs)
+        columns = {
+            name: np.concatenate(
+                [
+                    each[name] if name in each else np.full(n, np.nan)
+                    for each, n in zip(self.outputs, sizes, strict=True)
+                ]
+            )
+            for name in names
+        }
+        cell, replication = np.concatenate(self.cell), np.concatenate(self.replication)
+        return Block([cell], [replication], [columns], self.failed, self.seconds)
+
+    @property
+    def size(self) -> int:
+        """Number of runs."""
+        return sum(each.size for each in self.cell) + len(self.failed)
+
+
+class CampaignStore:
+    """The folder of one campaign."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.damaged: list[str] = []
+        self._seen: set[str] = set()
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What ``campaign.json`` says.
+
+        Raises
+        ------
+        ReadError
+            When the folder is no store.
+        """
+        place = self.folder / "campaign.json"
+        try:
+            document: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            remedy = "name a folder that relfit sweep --store wrote"
+            raise ReadError(f"this is no store of a campaign: {error}", path=self.folder, remedy=remedy) from None
+        if document.get("format") != _FORMAT:
+            what = f"this store has format {document.get('format')}, and {_FORMAT} is read"
+            raise ReadError(what, path=self.folder, remedy="use the version of relfit that wrote it")
+        return document
+
+    def begin(self, document: dict[str, Any], identity: Any, output: str, cells: Sequence[Cell]) -> bool:
+        """Make the store, or take up one of the same campaign; whether it was there.
+
+        Raises
+        ------
+        ArgumentError
+            For the store of another campaign, or a folder with other files; nothing is written over.
+        """
+        common = json.loads(canonical({"run": document["run"], "seed": document.get("seed", 0), "config": identity}))
+        there = (self.folder / "campaign.json").exists()
+        versions = {name: [version(name)] for name in _LIBRARIES} | {"python": [platform.python_version()]}
+        if there:
+            before = self.document
+            differ = [name for name in common if before["identity"].get(name) != common[name]]
+            if differ:
+                what = f"{self.folder} is the store of another campaign: {' and '.join(differ)} differ"
+                raise ArgumentError(what, remedy="name another folder")
+            versions = {n: list(dict.fromkeys([*before["versions"].get(n, []), *v])) for n, v in versions.items()}
+        elif self.folder.is_dir() and any(self.folder.iterdir()):
+            strange = [each.name for each in self.folder.iterdir() if not each.name.startswith(".relfit-")]
+            if strange and set(strange) - {"cells.parquet", "runs", "failed"}:
+                raise ArgumentError(f"{self.folder} has other files, as {strange[0]}", remedy="name an empty folder")
+        try:
+            for kind in ("runs", "failed"):
+                (self.folder / kind).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ArgumentError(
+                f"cannot make {self.folder}: {error.strerror}", remedy="choose another place"
+            ) from error
+        self._write_cells(cells)
+        everything = {
+            "format": _FORMAT, "identity": common, "campaign": document, "output": output, "versions": versions,
+        }  # fmt: skip
+        if not there or everything != before:
+            with complete(self.folder / "campaign.json") as part:
+                part.write_text(json.dumps(everything, indent=1), encoding="utf-8")
+        return there
+
+    def _write_cells(self, cells: Sequence[Cell]) -> None:
+        """The cells in their order; those of an earlier form of the campaign stay, as not belonging."""
+        own = {cell.key for cell in cells}
+        settings = pd.DataFrame([cell.settings for cell in cells])
+        fixed = pd.DataFrame(
+            {
+                "cell": [cell.key for cell in cells],
+                "experiment": [cell.experiment for cell in cells],
+                "belongs": True,
+                "settings": [json.dumps(cell.settings) for cell in cells],
+            }
+        )
+        table = pd.concat([fixed, settings.apply(_one_type).add_prefix("value.")], axis=1)
+        place = self.folder / "cells.parquet"
+        if place.exists():
+            before = pd.read_parquet(place)
+            gone = before[~before["cell"].isin(own)].drop_duplicates("cell").assign(belongs=False)
+            if not gone.empty:
+                table = pd.concat([table, gone], ignore_index=True)
+                table = table.assign(**{str(name): _one_type(table[name]) for name in table.filter(like="value.")})
+            if table.equals(before):
+                return
+        with complete(place) as part:
+            table.to_parquet(part, index=False)
+
+    def cells(self) -> pd.DataFrame:
+        """The table of the cells, as written."""
+        return pd.read_parquet(self.folder / "cells.parquet")
+
+    # ------------------------------------------------------------------ runs
+
+    def write(self, block: Block, keys: Sequence[str]) -> None:
+        """Write runs as files of their own; they are there for good when this returns.
+
+        Raises
+        ------
+        ArgumentError
+            When they cannot be written, as on a full disk: nothing of them is there then.
+        """
+        packed = block.packed()
+        if packed.outputs:
+            names = pa.DictionaryArray.from_arrays(pa.array(packed.cell[0].astype(np.int32)), pa.array(list(keys)))
+            columns = {"cell": names.cast(pa.string()), "replication": packed.replication[0].astype(np.int32)}
+            self._write_part("runs", pa.table({**columns, **packed.outputs[0]}))
+        if block.failed:
+            rows = [{"cell": keys[cell], "replication": int(r), "error": text} for cell, r, text in block.failed]
+            self._write_part("failed", pa.Table.from_pylist(rows))
+
+    def _write_part(self, kind: str, table: Any) -> None:
+        name = f"{time.time_ns()}-{secrets.token_hex(6)}.parquet"
+        with complete(self.folder / kind / name) as part:
+            pq.write_table(table, part, compression="zstd")
+            with part.open("rb") as written:
+                os.fsync(written.fileno())
+        self._seen.add(f"{kind}/{name}")
+
+    def new_rows(self) -> Iterator[pd.DataFrame]:
+        """Cell and replication of the runs in files that were not looked at before."""
+        for kind in ("runs", "failed"):
+            for place in self._parts(kind):
+                if f"{kind}/{place.name}" not in self._seen:
+                    self._seen.add(f"{kind}/{place.name}")
+                    table = self._read(place, list(_KEYS))
+                    if table is not None:
+                        yield table.to_pandas()
+
+    def rows(self, kind: str = "runs", columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """All rows of one kind, each run once, in the order of cells and replications."""
+        wanted = None if columns is None else [*_KEYS, *columns]
+        tables = [table for place in self._parts(kind) if (table := self._read(place, wanted)) is not None]
+        if not tables:
+            return pd.DataFrame({"cell": pd.Series(dtype=str), "replication": pd.Series(dtype=np.int32)})
+        frame = pa.concat_tables(tables, promote_options="permissive").to_pandas()
+        return frame.sort_values(list(_KEYS), kind="stable", ignore_index=True).drop_duplicates(
+            list(_KEYS), ignore_index=True
+        )
+
+    def _parts(self, kind: str) -> list[Path]:
+        return sorted((self.folder / kind).glob("[!.]*.parquet"))
+
+    def _read(self, place: Path, columns: list[str] | None) -> Any:
+        """A part; None, and its name among those damaged, for one that is not complete."""
+        try:
+            file = pq.ParquetFile(place)
+            names = file.schema_arrow.names
+            return file.read(columns=None if columns is None else [name for name in columns if name in names])
+        except (pa.ArrowException, OSError):
+            name = f"{place.parent.name}/{place.name}"
+            if name not in self.damaged:
+                self.damaged.append(name)
+            return None
+
+
+def _one_type(column: pd.Series) -> pd.Series:
+    """A column as Parquet has it: numbers, booleans, or text where types are mixed."""
+    typed = column.infer_objects()
+    return (
+        typed if typed.dtype != object else column.map(lambda v: v if isinstance(v, str) else json.dumps(v), "ignore")
+    )

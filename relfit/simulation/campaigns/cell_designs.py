@@ -1,0 +1,116 @@
+"""The cells of a campaign: which values each sets, in the order of the campaign's tables."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import qmc
+
+from relfit.arrays import FloatArray
+from relfit.errors import ArgumentError
+from relfit.results import json_ready
+from relfit.simulation.campaigns.campaign import Campaign
+
+__all__ = ["Cell", "canonical", "cells_of"]
+
+_MOST = 5_000_000
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One set of values: what differs from the configuration, and a key that is the same for equal settings."""
+
+    experiment: str
+    settings: dict[str, Any]
+    key: str
+
+
+def canonical(values: Any) -> str:
+    """Values as JSON, the same text for equal values."""
+    return json.dumps(values, sort_keys=True, separators=(",", ":"))
+
+
+def cells_of(campaign: Campaign) -> list[Cell]:
+    """All cells: those of the experiments, then those of the parameters.
+
+    A cell that two experiments have in common is there twice, with one key: it is computed once.
+
+    Raises
+    ------
+    ArgumentError
+        When there are more than five million.
+
+    Examples
+    --------
+    >>> x = {"parameter": "x", "values": [1, 2]}
+    >>> campaign = Campaign(run="m:f", experiments=[x], second="y", second_values=[3])
+    >>> [(cell.experiment, cell.settings) for cell in cells_of(campaign)]
+    [('x', {'x': 1, 'y': 3}), ('x', {'x': 2, 'y': 3})]
+    """
+    cells = [
+        Cell(label, values, hashlib.sha256(canonical(values).encode()).hexdigest()[:16])
+        for label, values in itertools.islice(_all(campaign), _MOST + 1)
+    ]
+    if len(cells) > _MOST:
+        raise ArgumentError(f"there are more than {_MOST:,} cells", remedy="give fewer values, or a drawn design")
+    return cells
+
+
+def _all(campaign: Campaign) -> Iterator[tuple[str, dict[str, Any]]]:
+    for experiment in campaign.experiments:
+        second, values = experiment.second or campaign.second, experiment.second_values or campaign.second_values
+        beside = {} if second in (None, experiment.parameter) else {second: values}
+        for settings in _grid({experiment.parameter: experiment.values, **beside}):
+            yield experiment.name, settings
+    if campaign.parameters and campaign.design == "grid":
+        yield from (("", settings) for settings in _grid(campaign.parameters))
+    elif campaign.design == "one at a time":
+        for name, values in campaign.parameters.items():
+            yield from ((name, settings) for settings in _grid({name: values}))
+    elif campaign.parameters:
+        yield from _drawn(campaign)
+
+
+def _grid(values: dict[Any, list[Any]]) -> Iterator[dict[str, Any]]:
+    ready = {name: json_ready(each) for name, each in values.items()}
+    for row in itertools.product(*ready.values()):
+        yield dict(zip(ready, row, strict=True))
+
+
+def _drawn(campaign: Campaign) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Cells of a latin hypercube; or those from which Saltelli's estimates of Sobol indices are made.
+
+    These are two samples A and B, and for each parameter A with that parameter as in B.
+    """
+    names, points = list(campaign.parameters), campaign.points or 0
+    if campaign.design == "latin hypercube":
+        sample = qmc.LatinHypercube(len(names), rng=np.random.default_rng(campaign.seed)).random(points)
+        parts: list[tuple[str, FloatArray]] = [("", sample)]
+    else:
+        both = qmc.Sobol(2 * len(names), rng=np.random.default_rng(campaign.seed)).random(points)
+        a, b = np.hsplit(both, 2)
+        parts = [("A", a), ("B", b)]
+        for i, name in enumerate(names):
+            mixed = a.copy()
+            mixed[:, i] = b[:, i]
+            parts.append((f"AB {name}", mixed))
+    for label, rows in parts:
+        for row in rows.tolist():
+            yield label, {name: _value(campaign.parameters[name], u) for name, u in zip(names, row, strict=True)}
+
+
+def _value(ends: list[Any], u: float) -> Any:
+    """The value at a share `u`: between two numbers (whole ones stay whole), else one of the list."""
+    numbers = len(ends) == 2 and all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in ends)
+    if not numbers:
+        return ends[min(int(u * len(ends)), len(ends) - 1)]
+    low, high = ends
+    if isinstance(low, int) and isinstance(high, int):
+        return low + min(int(u * (high - low + 1)), high - low)
+    return low + u * (high - low)

@@ -1,0 +1,67 @@
+"""Fits of simulated logs as cells of a campaign: how well a log of that size gives back its parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relfit.calibration.files import parameters_of_document
+from relfit.errors import ArgumentError
+from relfit.fitting import fit
+from relfit.simulation.campaigns.campaign import Campaign
+from relfit.simulation.campaigns.runners import Outputs, changed, document_of
+from relfit.simulation.simulated_logs import simulate_log
+
+__all__ = ["LogFitRuns"]
+
+_OWN = ("span", "nodes", "racks", "families")
+
+
+class LogFitRuns:
+    """`simulate_log` from parameters, and `relfit.fit` of its times to failure.
+
+    The configuration is a parameter file, with ``span``, ``nodes``, ``racks`` and ``families`` (of the fits) beside.
+    """
+
+    output = "mean"
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.base, _ = document_of(campaign.config, "parameters of a log")
+
+    def identity(self) -> Any:
+        """The configuration."""
+        return self.base
+
+    def check(self, settings: dict[str, Any]) -> None:
+        """As parameters are checked."""
+        self._arguments(settings)
+
+    def _arguments(self, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        tables = changed(self.base, settings)
+        own = {name: tables.pop(name) for name in _OWN if name in tables}
+        if "nodes" not in own and "nodes" not in tables.get("fleet", {}):
+            raise ArgumentError("the number of nodes is not known", remedy="write nodes = 100")
+        return parameters_of_document(tables, None), own
+
+    def run(self, settings: dict[str, Any], first: int, last: int, seed: int) -> Outputs:
+        """``failures``, the ``mean`` by the best family, and of each family ``.mean``, ``.aic`` and its parameters."""
+        parameters, own = self._arguments(settings)
+        families = own.pop("families", ["exponential", "weibull", "lognormal"])
+        rows = []
+        for replication in range(first, last):
+            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(replication,)))
+            log = simulate_log(parameters, rng=rng, **own)
+            rows.append({"failures": float(len(log)), **_fitted(log, families)})
+        names = dict.fromkeys(name for row in rows for name in row)
+        return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
+
+
+def _fitted(log: Any, families: list[str]) -> dict[str, float]:
+    """Mean, AIC and parameters of each family, the times to failure of all nodes together."""
+    rows: Any = fit(log.ttf().pooled(), families=families, n_resamples=0).to_frame().to_dict("records")
+    values = {"mean": min(rows, key=lambda row: row["aic"])["mean"]}
+    for row in rows:
+        names = [*(name for name in row if f"{name}_se" in row), "mean", "median", "aic"]
+        values |= {f"{row['family']}.{name}": row[name] for name in names if np.isfinite(row[name])}
+    return values

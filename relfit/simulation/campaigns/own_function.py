@@ -1,0 +1,77 @@
+"""A user's function as cells of a campaign."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relfit.errors import ArgumentError
+from relfit.simulation.campaigns.campaign import Campaign
+from relfit.simulation.campaigns.runners import Outputs, changed, check_names, document_of
+
+__all__ = ["OwnFunction"]
+
+
+class OwnFunction:
+    """A function of the parameters, and of a generator where it takes `rng`; it returns a number, or several by name.
+
+    Every replication has a generator of its own, which all cells share.
+    """
+
+    output = ""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.base, _ = document_of(campaign.config, "parameters of a function")
+        self.function = campaign.run if callable(campaign.run) else _imported(campaign.run, campaign.folder)
+        names = inspect.signature(self.function).parameters
+        kinds = {each.kind for each in names.values()}
+        self.takes_any = inspect.Parameter.VAR_KEYWORD in kinds
+        self.names = [name for name in names if name != "rng"]
+        self.random = "rng" in names or self.takes_any
+        if not self.random and campaign.most_replications > 1:
+            raise ArgumentError("a function without rng is the same in every run", remedy="write replications = 1")
+
+    def identity(self) -> Any:
+        """The parameters that are not varied, and a checksum of the function's source."""
+        try:
+            source = inspect.getsource(self.function)
+        except (OSError, TypeError):  # built in, or typed at a prompt
+            source = ""
+        return {"config": self.base, "source": hashlib.sha256(source.encode()).hexdigest()[:16]}
+
+    def check(self, settings: dict[str, Any]) -> None:
+        """Names of the parameters."""
+        if not self.takes_any:
+            check_names(changed(self.base, settings), self.names)
+
+    def run(self, settings: dict[str, Any], first: int, last: int, seed: int) -> Outputs:
+        """What the function returns; a number alone is called ``value``."""
+        values, rows = changed(self.base, settings), []
+        for replication in range(first, last):
+            if self.random:
+                sequence = np.random.SeedSequence(seed, spawn_key=(replication,))
+                values["rng"] = np.random.default_rng(sequence)
+            result = self.function(**values)
+            rows.append(result if isinstance(result, Mapping) else {"value": result})
+        names = dict.fromkeys(name for row in rows for name in row)
+        return {str(name): np.array([row.get(name, np.nan) for row in rows], dtype=np.float64) for name in names}
+
+
+def _imported(name: str, folder: Path) -> Any:
+    """The function of ``module:function``; modules beside the campaign's file are looked at first."""
+    module, _, function = name.partition(":")
+    place = str(folder.resolve())
+    if place not in sys.path:  # stays there: other processes import the function by its name, too
+        sys.path.insert(0, place)
+    try:
+        return getattr(import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        remedy = "write 'module:function', of a module in this folder or an installed one"
+        raise ArgumentError(f"run = {name!r}: {error}", remedy=remedy) from None

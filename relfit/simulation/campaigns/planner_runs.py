@@ -1,0 +1,68 @@
+"""Planners as cells of a campaign: closed forms, of which one run says all."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import Any
+
+import numpy as np
+
+from relfit.calibration import read_parameters
+from relfit.errors import ArgumentError
+from relfit.jobs import Checkpoint
+from relfit.planning import plan_checkpoints, plan_migration, plan_replication
+from relfit.simulation.campaigns.campaign import Campaign
+from relfit.simulation.campaigns.runners import Outputs, changed, check_names, document_of
+
+__all__ = ["PlannerRuns"]
+
+_PLANNERS = {"checkpoint": plan_checkpoints, "migration": plan_migration, "replication": plan_replication}
+_OWN = ("planner", "params", "mtbf", "checkpoint")
+_ECHOED = ("level", "n_draws", "restart", "robust_by", "overhead", "risk")
+
+
+class PlannerRuns:
+    """A planner over its arguments.
+
+    The configuration has ``planner`` (checkpoint, migration or replication), ``mtbf`` of a node or ``params`` (a
+    parameter file), a table ``checkpoint`` (every, save, restore), and arguments of the planner by their names.
+    """
+
+    output = ""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.base, folder = document_of(campaign.config, "settings of a planner")
+        name = self.base.get("planner")
+        if name not in _PLANNERS:
+            raise ArgumentError(f"planner = {name!r} is not known", remedy=f"use {', '.join(_PLANNERS)}")
+        self.planner = str(name)
+        self.parameters = read_parameters(folder / self.base["params"]) if "params" in self.base else None
+        if campaign.most_replications > 1 and "n_draws" not in self.base:
+            raise ArgumentError("a plan is the same in every run", remedy="write replications = 1")
+
+    def identity(self) -> Any:
+        """The configuration with its parameters."""
+        return {**self.base, "parameters": None if self.parameters is None else self.parameters.model_dump(mode="json")}
+
+    def check(self, settings: dict[str, Any]) -> None:
+        """Names of arguments, and the planner's own checks."""
+        known = [*_OWN, *list(inspect.signature(_PLANNERS[self.planner]).parameters)[2:]]
+        tables = changed(self.base, settings)
+        check_names(tables, known)
+        Checkpoint(**tables.get("checkpoint", {}))
+
+    def run(self, settings: dict[str, Any], first: int, last: int, seed: int) -> Outputs:
+        """Every number of the plan."""
+        tables = changed(self.base, settings)
+        own = {name: tables.pop(name, None) for name in _OWN}
+        source = own["mtbf"] if self.parameters is None or "mtbf" in settings else self.parameters
+        plan = _PLANNERS[self.planner](source, Checkpoint(**(own["checkpoint"] or {})), rng=seed, **tables)
+        values = {each.name: getattr(plan, each.name) for each in dataclasses.fields(plan)}
+        numbers = {name: _number(value) for name, value in values.items() if name not in _ECHOED}
+        return {name: np.full(last - first, value) for name, value in numbers.items() if value is not None}
+
+
+def _number(value: Any) -> float | None:
+    number = isinstance(value, (int, float, np.generic)) and not isinstance(value, (bool, str))
+    return float(value) if number else None

@@ -1,0 +1,126 @@
+"""What a campaign runs: one adapter for each kind, all with the same four functions."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from relfit.arrays import FloatArray
+from relfit.errors import ArgumentError
+from relfit.parsing.settings import read_settings
+from relfit.simulation.campaigns.campaign import Campaign
+
+__all__ = ["Outputs", "Runner", "changed", "check_names", "document_of", "runner_of", "stream"]
+
+Outputs = dict[str, FloatArray]
+"""By output one value per replication."""
+
+_KINDS = {
+    "training": ("training_runs", "TrainingRuns"),
+    "batch": ("batch_system_runs", "BatchSystemRuns"),
+    "sparing": ("sparing_runs", "SparingRuns"),
+    "plan": ("planner_runs", "PlannerRuns"),
+    "fit": ("log_fit_runs", "LogFitRuns"),
+}
+
+
+class Runner(Protocol):
+    """What runs the replications of a cell; it is sent to other processes.
+
+    Attributes
+    ----------
+    output : str
+        What is looked at where the campaign does not say; the first output where it is empty.
+    """
+
+    output: str
+
+    def identity(self) -> Any:
+        """What all cells share, as JSON: another one is another campaign."""
+
+    def check(self, settings: dict[str, Any]) -> None:
+        """Raise an ArgumentError for settings that cannot be, before anything is run."""
+
+    def run(self, settings: dict[str, Any], first: int, last: int, seed: int) -> Outputs:
+        """Run the replications from `first` up to `last`; the same each whatever the others."""
+
+
+def runner_of(campaign: Campaign) -> Runner:
+    """The runner of a campaign; an ArgumentError with the nearest kind for what cannot be run."""
+    kind = campaign.run
+    if callable(kind) or ":" in kind:
+        module, name = "own_function", "OwnFunction"
+    elif kind in _KINDS:
+        module, name = _KINDS[kind]
+    else:
+        near = get_close_matches(kind, _KINDS, n=1) or [", ".join(_KINDS)]
+        remedy = f"did you mean {near[0]}? A function of your own is written 'module:function'"
+        raise ArgumentError(f"run = {kind!r} is not known", remedy=remedy)
+    runner: Runner = getattr(import_module(f"relfit.simulation.campaigns.{module}"), name)(campaign)
+    return runner
+
+
+def check_names(names: Iterable[str], known: Sequence[str]) -> None:
+    """Reject a name that is not known, with the nearest one."""
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            remedy = f"did you mean {near[0]}?" if near else f"there is {', '.join(known)}"
+            raise ArgumentError(f"{name}: there is no such parameter", remedy=remedy)
+
+
+def document_of(config: Any, what: str) -> tuple[dict[str, Any], Path]:
+    """The tables of a configuration, and the folder to which paths in it are relative."""
+    if isinstance(config, Mapping):
+        return dict(config), Path()
+    if config is None:
+        return {}, Path()
+    place = Path(config)
+    kinds = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
+    return read_settings(place, kinds.get(place.suffix.lower(), "toml"), what, "name a .toml file"), place.parent
+
+
+def changed(document: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables with other values at dotted keys; a number is a place in a list.
+
+    Raises
+    ------
+    ArgumentError
+        For a place that is not there.
+
+    Examples
+    --------
+    >>> changed({"failures": [{"mtbf": "5h"}]}, {"failures.0.repair": "1h", "scheduler.name": "fcfs"})
+    {'failures': [{'mtbf': '5h', 'repair': '1h'}], 'scheduler': {'name': 'fcfs'}}
+    """
+    tables: dict[str, Any] = copy.deepcopy(dict(document))
+    for key, value in settings.items():
+        *path, last = (int(part) if part.isdigit() else part for part in key.split("."))
+        at: Any = tables
+        try:
+            for part in path:
+                if isinstance(at, dict) and at.get(part) is None:
+                    at[part] = {}
+                at = at[part]
+            at[last] = value
+        except (LookupError, TypeError):
+            raise ArgumentError(f"{key}: there is no such place", remedy="write it in the configuration") from None
+    return tables
+
+
+def stream(seed: int, first: int) -> np.random.Generator:
+    """A generator that spawns those of the replications from `first` on.
+
+    Examples
+    --------
+    >>> later, all_of_them = stream(5, 3).spawn(1)[0], np.random.default_rng(5).spawn(4)
+    >>> later.random() == all_of_them[3].random()
+    True
+    """
+    return np.random.default_rng(np.random.SeedSequence(seed, n_children_spawned=first))

@@ -1,0 +1,110 @@
+"""Which parameter matters: how far each moves an output, and Sobol indices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import sobol_indices
+
+from relfit.errors import ArgumentError
+from relfit.simulation.campaigns.campaign_results import CampaignResults
+
+__all__ = ["sobol", "tornado"]
+
+
+def tornado(result: CampaignResults, output: str | None = None) -> pd.DataFrame:
+    """How far each parameter moves an output, the widest first.
+
+    Of experiments each by itself; where an experiment has a second parameter, at its middle value. Of a grid or a drawn
+    design, means over the other parameters.
+
+    Parameters
+    ----------
+    result : CampaignResults
+    output : str, optional
+
+    Returns
+    -------
+    pandas.DataFrame
+        Index ``experiment`` (label or parameter); ``low``, ``high``, ``range``, ``low_at``, ``high_at``.
+    """
+    mean, rows = result.samples(output).mean(axis=1), []
+    single = [label for label in result.experiments if label and not _drawn(label)]
+    for label in single:
+        cells = result.where(experiment=label).dropna(axis=1, how="all")
+        first, *second = [str(name) for name in cells if name != "experiment"]
+        for name in second:
+            values = list(dict.fromkeys(cells[name]))
+            cells = cells[cells[name] == values[len(values) // 2]]
+        rows.append((label, mean.reindex(cells.index).groupby(cells[first].to_list(), sort=False).mean()))
+    if not single:
+        cells = result.cells[~result.cells.index.duplicated()]
+        for name in result.parameters:
+            column = cells[name]
+            if column.nunique() > 20:  # drawn: tenths of the range
+                column = pd.qcut(column.astype(np.float64), 10, duplicates="drop").map(lambda cut: cut.mid)
+            rows.append((name, mean.reindex(cells.index).groupby(column.to_list(), sort=False).mean()))
+    table = pd.DataFrame(
+        [
+            {
+                "experiment": label, "low": curve.min(), "high": curve.max(), "range": curve.max() - curve.min(),
+                "low_at": curve.idxmin(), "high_at": curve.idxmax(),
+            }
+            for label, curve in rows
+            if curve.notna().any()
+        ],
+        columns=["experiment", "low", "high", "range", "low_at", "high_at"],
+    )  # fmt: skip
+    return table.sort_values("range", ascending=False, kind="stable").set_index("experiment")
+
+
+def _drawn(label: str) -> bool:
+    return label in ("A", "B") or label.startswith("AB ")
+
+
+def sobol(result: CampaignResults, output: str | None = None, *, rng: int = 0) -> pd.DataFrame:
+    """First- and total-order Sobol indices: the share of an output's variance that each parameter explains.
+
+    Parameters
+    ----------
+    result : CampaignResults
+        Of a design "sobol", complete.
+    output : str, optional
+    rng : int
+        Points are drawn again for the limits.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Index ``parameter``; ``first``, ``first_low``, ``first_high``: by itself; ``total``, ...: with what it does
+        together with others.
+
+    Raises
+    ------
+    ArgumentError
+        For another design, or where cells are missing.
+
+    References
+    ----------
+    Saltelli et al., Variance based sensitivity analysis of model output (2010).
+    """
+    parts = result.experiments
+    names = [label.removeprefix("AB ") for label in parts if label.startswith("AB ")]
+    if not names or parts[:2] != ["A", "B"]:
+        raise ArgumentError("Sobol indices need their own design", remedy='write design = "sobol" and points = 64')
+    mean = result.samples(output).mean(axis=1)
+    values = {label: mean.reindex(result.where(experiment=label).index).to_numpy() for label in parts}
+    if not all(np.isfinite(each).all() for each in values.values()):
+        raise ArgumentError("cells of the design are missing", remedy="run the campaign to its end first")
+    mixed = np.stack([values[f"AB {name}"] for name in names])
+    func: Any = {"f_A": values["A"][None], "f_B": values["B"][None], "f_AB": mixed[:, None]}
+    indices = sobol_indices(func=func, n=values["A"].size, rng=np.random.default_rng(rng))
+    drawn = indices.bootstrap(confidence_level=result.level, n_resamples=500)
+    table = {}
+    for name, own in (("first", "first_order"), ("total", "total_order")):
+        limits = getattr(drawn, own).confidence_interval
+        for key, each in (("", getattr(indices, own)), ("_low", limits.low), ("_high", limits.high)):
+            table[name + key] = np.ravel(each)
+    return pd.DataFrame(table, index=pd.Index(names, name="parameter"))

@@ -1,0 +1,304 @@
+"""`sweep`: computes what is missing in a campaign's store, whoever computes, and however often it is stopped."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.arrays import IntArray
+from relfit.errors import ArgumentError
+from relfit.simulation.campaigns.campaign import Campaign, read_campaign
+from relfit.simulation.campaigns.campaign_results import CampaignResults, load, replications_needed
+from relfit.simulation.campaigns.campaign_store import Block, CampaignStore
+from relfit.simulation.campaigns.cell_designs import cells_of
+from relfit.simulation.campaigns.executors import Computing, WorkersLostError, computing, first_done, runner_here
+from relfit.simulation.campaigns.runners import runner_of
+from relfit.text import duration
+
+__all__ = ["sweep"]
+
+Progress = Callable[[str, float], None]
+
+_TASK = 1.0  # seconds that a task should take
+_LARGEST = 20_000  # runs of a task
+_TOGETHER = 16  # replications of a cell in turn, before the next cell's
+_FIRST, _SHARE, _LAST = 2.0, 0.02, 60.0  # seconds between two parts: at first, as a share of the time, at last
+_DEATHS = 3  # of the process that runs it, until a run counts as failed
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Runs that go out together: numbers of cells, and from which replication up to which."""
+
+    cells: IntArray
+    first: IntArray
+    last: IntArray
+
+    @property
+    def singles(self) -> list[_Task]:
+        """One task per run."""
+        rows = zip(self.cells, self.first, self.last, strict=True)
+        return [
+            _Task(np.array([cell]), np.array([r]), np.array([r + 1])) for cell, a, b in rows for r in range(a, b)
+        ]  # fmt: skip
+
+
+def sweep(
+    campaign: Campaign | str | Path,
+    store: str | Path,
+    *,
+    executor: str = "processes",
+    workers: int | None = None,
+    retry_failed: bool = False,
+    progress: Progress | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> CampaignResults:
+    """Compute what is missing in the store of a campaign.
+
+    A second call goes on where the first one stopped. Results are the same whoever computes them and in which order.
+    Several calls may work on one store at once.
+
+    Parameters
+    ----------
+    campaign : Campaign, str or Path
+        A path is read by `read_campaign`.
+    store : str or Path
+        The folder of the results; it is made where there is none.
+    executor : str
+        ``"processes"`` of this machine, ``"serial"``, ``"dask"`` (a local cluster), or the address of a scheduler.
+    workers : int, optional
+        Processes; as many as there are processors when left out.
+    retry_failed : bool
+        Run again what failed.
+    progress : callable, optional
+        Called with a text and the share that is done.
+    stopped : callable, optional
+        Asked now and then whether to stop; what is done is written first.
+
+    Returns
+    -------
+    CampaignResults
+        What the store holds; `CampaignResults.missing` is above zero where it was stopped.
+
+    Raises
+    ------
+    ArgumentError
+        Before anything is run: for a parameter that is unknown (with the nearest one), an empty grid, the store of
+        another campaign.
+
+    Examples
+    --------
+    >>> campaign = Campaign(run="builtins:pow", parameters={"base": [2, 3]}, config={"exp": 2}, replications=1)
+    >>> sweep(campaign, "squares", executor="serial").of("value")["mean"].tolist()
+    [4.0, 9.0]
+    """
+    plan = campaign if isinstance(campaign, Campaign) else read_campaign(campaign)
+    runner, cells = runner_of(plan), cells_of(plan)
+    unique = {cell.key: cell.settings for cell in cells}
+    for key in unique:
+        _checked(runner, unique[key])
+    place = CampaignStore(store)
+    output = plan.output or runner.output
+    shared = place.begin(plan.document(), runner.identity(), output, cells)
+    work = _Work(plan, place, unique, executor, workers, progress, stopped)
+    work.count_stored(retry_failed)
+    while not stopped() and (pending := work.pending()).size:
+        offset = secrets.randbelow(pending.shape[1]) if shared else 0  # others may have begun with the first
+        work.run(np.roll(pending, -offset, axis=1))
+        if plan.until is None:
+            break
+    return load(store)
+
+
+def _checked(runner: Any, settings: dict[str, Any]) -> None:
+    try:
+        runner.check(settings)
+    except ArgumentError as error:
+        values = ", ".join(f"{name} = {value}" for name, value in settings.items())
+        raise ArgumentError(f"{error.what} (cell {values})", remedy=error.remedy) from None
+
+
+class _Work:
+    """The runs of a campaign that are to be done, and those that are."""
+
+    def __init__(
+        self, campaign: Campaign, store: CampaignStore, unique: dict[str, dict[str, Any]], executor: str,
+        workers: int | None, progress: Progress | None, stopped: Callable[[], bool],
+    ) -> None:  # fmt: skip
+        self.campaign, self.store, self.executor, self.workers = campaign, store, executor, workers
+        self.keys, self.settings = list(unique), list(unique.values())
+        self.number = {key: i for i, key in enumerate(self.keys)}
+        self.progress, self.stopped = progress, stopped
+        self.done = np.zeros((len(self.keys), campaign.replications), dtype=bool)
+        self.needed = np.full(len(self.keys), campaign.replications)
+        self.seconds = 0.0  # that a run takes
+
+    def count_stored(self, retry_failed: bool = False) -> None:
+        """Take note of runs that are in the store, those of other writers too."""
+        if retry_failed:
+            for place in (self.store.folder / "failed").glob("*.parquet"):
+                place.unlink()
+        for rows in self.store.new_rows():
+            cell = rows["cell"].map(self.number).to_numpy(dtype=np.float64)
+            known = np.isfinite(cell)
+            self._mark(cell[known].astype(np.int64), rows["replication"].to_numpy()[known])
+
+    def _mark(self, cell: IntArray, replication: IntArray) -> None:
+        inside = replication < self.campaign.most_replications
+        most = int(replication[inside].max(initial=-1)) + 1
+        if most > self.done.shape[1]:
+            self.done = np.pad(self.done, ((0, 0), (0, most - self.done.shape[1])))
+        self.done[cell[inside], replication[inside]] = True
+
+    def pending(self) -> IntArray:
+        """Cell and replication of the runs to be done, shape (2, runs): some of every cell, then further ones."""
+        until = self.campaign.until
+        if until is not None:
+            runs, failed = self.store.rows(columns=[until.output]), self.store.rows("failed", [])
+            needed = replications_needed(self.campaign.document(), pd.Index(self.keys), runs, failed)
+            self.needed = needed.to_numpy()
+        most = max(int(self.needed.max()), self.done.shape[1])
+        self.done = np.pad(self.done, ((0, 0), (0, most - self.done.shape[1])))
+        cell, replication = np.nonzero(~self.done & (np.arange(most) < self.needed[:, None]))
+        order = np.argsort(replication // _TOGETHER, kind="stable")
+        return np.stack([cell[order], replication[order]])
+
+    # --------------------------------------------------------------- running
+
+    def run(self, pending: IntArray) -> None:
+        """Run what is pending, and write it, until it is done or a stop is asked for."""
+        self.begun = self.flushed = time.monotonic()
+        self.buffer = Block()
+        runner = runner_of(self.campaign)
+        for settings in self.settings:  # what is read for a check goes with the runner
+            runner.check(settings)
+        try:
+            with computing(self.executor, self.workers, runner) as where:
+                self._hand_out(where, pending)
+        finally:
+            self._flush()
+
+    def _hand_out(self, where: Computing, pending: IntArray) -> None:
+        running: dict[Future[Any], tuple[_Task, int]] = {}
+        again: deque[tuple[_Task, int]] = deque()  # tasks whose process died, and how often
+        at = 0
+        while (at < pending.shape[1] or running or again) and not self.stopped():
+            while again or at < pending.shape[1]:
+                alone = bool(again) and again[0][1] > 1
+                if len(running) >= (1 if alone or any(deaths > 1 for _, deaths in running.values()) else where.slots):
+                    break
+                if again:
+                    task, deaths = again.popleft()
+                else:
+                    size = 1 if not self.seconds else int(np.clip(_TASK / self.seconds, 1, _LARGEST))
+                    task, deaths = self._task(pending[:, at : at + size]), 0
+                    at += size
+                if task.cells.size:
+                    settings = [self.settings[cell] for cell in task.cells]
+                    asked = self.stopped if where.here else None
+                    seed = self.campaign.seed
+                    future = where.submit(_run, where.token, settings, task.cells, task.first, task.last, seed, asked)
+                    running[future] = task, deaths
+                if where.here:
+                    break
+            for future in first_done(set(running), 0.2):
+                task, deaths = running.pop(future)
+                try:
+                    self._take(where.result(future))
+                except WorkersLostError:
+                    self._lost(task, deaths + 1, again)
+            self._flush_when_due()
+
+    def _task(self, runs: IntArray) -> _Task:
+        """Runs that nobody has done meanwhile, with those of one cell that follow each other together."""
+        cell, replication = runs[:, ~self.done[runs[0], runs[1]]]
+        begins = np.flatnonzero(np.diff(cell, prepend=-1) | (np.diff(replication, prepend=-1) != 1))
+        ends = np.append(begins[1:], cell.size)
+        return _Task(cell[begins], replication[begins], replication[ends - 1] + 1 if cell.size else replication)
+
+    def _lost(self, task: _Task, deaths: int, again: deque[tuple[_Task, int]]) -> None:
+        """Do again what a process took with it; a run that ends its process by itself, again and again, has failed."""
+        single = int((task.last - task.first).sum()) == 1
+        if single and deaths > _DEATHS:
+            error = f"the process that ran it ended, {deaths} times"
+            self._take(Block(failed=[(int(task.cells[0]), int(task.first[0]), error)]))
+        elif deaths == 2 and not single:
+            again.extend((each, deaths) for each in task.singles)
+        else:
+            again.append((task, deaths))
+
+    def _take(self, block: Block) -> None:
+        if block.size:
+            each = max(block.seconds / block.size, 1e-7)
+            self.seconds = each if not self.seconds else 0.5 * (self.seconds + each)
+        self.buffer.add(block)
+
+    def _flush_when_due(self) -> None:
+        now = time.monotonic()
+        if now - self.flushed > min(max(_FIRST, _SHARE * (now - self.begun)), _LAST):
+            self._flush()
+
+    def _flush(self) -> None:
+        block, self.buffer = self.buffer, Block()
+        self.store.write(block, self.keys)
+        for cell, replication in zip(block.cell, block.replication, strict=True):
+            self._mark(cell, replication)
+        if block.failed:
+            self._mark(*(np.array([row[k] for row in block.failed]) for k in (0, 1)))
+        self.count_stored()
+        now, before = time.monotonic(), self.flushed
+        self.flushed = now
+        if self.progress is not None:
+            inside = self.done & (np.arange(self.done.shape[1]) < self.needed[:, None])
+            done, total = int(inside.sum()), int(self.needed.sum())
+            left = (total - done) * (now - before) / max(block.size, 1)
+            text = f"{done:,} of {total:,} runs stored"
+            self.progress(
+                text + (f", {duration(left / 3600.0)} left" if block.size and done < total else ""), done / total
+            )
+
+
+def _run(
+    token: str, settings: list[dict[str, Any]], cells: IntArray, first: IntArray, last: IntArray, seed: int,
+    stopped: Callable[[], bool] | None,
+) -> Block:  # fmt: skip
+    """Run the replications of some cells; one that fails is kept with its error, and the others go on."""
+    runner, block, begun = runner_here(token), Block(), time.perf_counter()
+    for values, cell, a, b in zip(settings, cells.tolist(), first.tolist(), last.tolist(), strict=True):
+        if stopped is not None and stopped():
+            break
+        _attempt(runner, values, cell, a, b, seed, block)
+    block.seconds = time.perf_counter() - begun
+    return block.packed()
+
+
+def _attempt(
+    runner: Any, values: dict[str, Any], cell: int, first: int, last: int, seed: int, block: Block
+) -> None:  # fmt: skip
+    """Run replications together; each by itself where one of them fails."""
+    try:
+        outputs = runner.run(values, first, last, seed)
+    except Exception as error:
+        if last - first == 1:
+            block.failed.append((cell, first, _told(error)))
+        else:
+            for r in range(first, last):
+                _attempt(runner, values, cell, r, r + 1, seed, block)
+        return
+    block.cell.append(np.full(last - first, cell))
+    block.replication.append(np.arange(first, last))
+    block.outputs.append(outputs)
+
+
+def _told(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return text if getattr(error, "what", None) else f"{type(error).__name__}: {text}"

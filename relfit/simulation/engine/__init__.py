@@ -1,0 +1,11 @@
+"""What the simulators of sparing, training and batch systems stand on; it knows none of them.
+
+* `records`: the state of a model as record arrays with named fields, declared as a class
+* `event_heap`: the next events, in one total order
+* `random_streams`: random numbers, a stream per purpose
+* `time_tables`: times of any distribution, for compiled loops
+* `replications`: runs spread over threads, and the statistics of what they gave
+
+Compiled functions take records and arrays; they are called from the compiled loop of a model. Inside a model times are
+hours, except where its inputs are published as whole minutes or seconds and are to stay whole; such a model says so.
+"""

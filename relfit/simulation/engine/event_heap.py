@@ -1,0 +1,133 @@
+"""The next events of a model: a binary heap in the total order (time, kind, number), compiled.
+
+A number has one event at a time, so that an event can be moved or taken out by its number. Room is fixed: where a model
+may need more, its compiled loop stops at `is_full` and Python goes on with a `larger` one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from relfit.arrays import IntArray
+from relfit.simulation.engine.records import Records, compiled, entry, inlined, new_records
+
+__all__ = ["Event", "EventHeap", "empty_heap", "is_full", "larger", "pop", "put", "remove"]
+
+
+class Event:
+    """What happens, by number (of a server, a job, ...), at a time; of two at one time the lower kind is first."""
+
+    time: float
+    kind: int
+    number: int
+
+
+class EventHeap(NamedTuple):
+    """Events in heap order: ``events[0]`` is the first of ``size[0]``."""
+
+    events: Records[Event]
+    place: IntArray
+    """Where the event of each number stands in `events`; -1 where it has none."""
+    size: IntArray
+
+
+def empty_heap(numbers: int, room: int | None = None, heaps: int = 1) -> EventHeap:
+    """An empty heap for numbers from 0 on, with room for an event of each when `room` is left out.
+
+    A model may cut it into several heaps by slices of each array; `size` then has an entry of each of them.
+
+    Examples
+    --------
+    >>> heap = empty_heap(3)
+    >>> put(heap, 2, 5.0), put(heap, 0, 7.0), put(heap, 2, 9.0)
+    (None, None, None)
+    >>> pop(heap), pop(heap), int(heap.size[0])
+    ((7.0, 0, 0), (9.0, 0, 2), 0)
+    """
+    events = new_records(Event, max(numbers if room is None else room, 1))
+    return EventHeap(events, np.full(numbers, -1, np.int64), np.zeros(heaps, np.int64))
+
+
+def larger(heap: EventHeap, numbers: int, room: int) -> EventHeap:
+    """The same events with more room."""
+    new, size = empty_heap(numbers, room), int(heap.size[0])
+    for name in ("time", "kind", "number"):
+        new.events[name][:size] = heap.events[name][:size]
+    new.place[: heap.place.size], new.size[0] = heap.place, size
+    return new
+
+
+@entry
+def is_full(heap: EventHeap) -> bool:
+    """Whether no further event has room."""
+    return int(heap.size[0]) == len(heap.events)
+
+
+@inlined
+def _before(time: float, kind: int, number: int, other: Event) -> bool:
+    """Whether an event is before another."""
+    if time != other.time:
+        return time < other.time
+    return kind < other.kind or (kind == other.kind and number < other.number)
+
+
+@inlined
+def _set(heap: EventHeap, place: int, time: float, kind: int, number: int) -> None:
+    event = heap.events[place]
+    event.time, event.kind, event.number = time, kind, number
+    heap.place[number] = place
+
+
+@compiled
+def _settle(heap: EventHeap, place: int, time: float, kind: int, number: int) -> None:
+    """Put an event where it belongs, from a free place on: above that place, else at it or below."""
+    events, size = heap.events, heap.size[0]
+    while place > 0:
+        above = events[(place - 1) >> 1]
+        if not _before(time, kind, number, above):
+            break
+        _set(heap, place, above.time, above.kind, above.number)
+        place = (place - 1) >> 1
+    while 2 * place + 1 < size:
+        child = 2 * place + 1
+        below = events[child]
+        if child + 1 < size:
+            other = events[child + 1]
+            if _before(other.time, other.kind, other.number, below):
+                child, below = child + 1, other
+        if _before(time, kind, number, below):
+            break
+        _set(heap, place, below.time, below.kind, below.number)
+        place = child
+    _set(heap, place, time, kind, number)
+
+
+@entry
+def put(heap: EventHeap, number: int, time: float, kind: int = 0) -> None:
+    """Plan the event of a number, or move the one that it has."""
+    place = heap.place[number]
+    if place < 0:
+        place = heap.size[0]
+        heap.size[0] += 1
+    _settle(heap, place, time, kind, number)
+
+
+@entry
+def remove(heap: EventHeap, number: int) -> None:
+    """Take the event of a number out; there must be one."""
+    place, last = heap.place[number], heap.size[0] - 1
+    heap.size[0], heap.place[number] = last, -1
+    if place != last:
+        event = heap.events[last]
+        _settle(heap, place, event.time, event.kind, event.number)
+
+
+@entry
+def pop(heap: EventHeap) -> tuple[float, int, int]:
+    """Take the first event out: its time, kind and number."""
+    first = heap.events[0]
+    time, kind, number = first.time, first.kind, first.number
+    remove(heap, number)
+    return time, kind, number

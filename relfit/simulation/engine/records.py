@@ -1,0 +1,98 @@
+"""State as records: a class declares the fields, arrays of records hold them, compiled code reads them by name."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Protocol, TypeVar, cast, get_type_hints, overload
+
+import numba
+import numpy as np
+
+from relfit.numeric.compiled import njit
+
+__all__ = ["Records", "compiled", "entry", "inlined", "merged", "new_records", "record_dtype"]
+
+Record = TypeVar("Record")
+Function = TypeVar("Function")
+
+entry = njit(nogil=True, error_model="numpy", _nrt=False)
+"""Compile a function that Python calls, and keep it on disk."""
+
+_jit: Any = numba.njit  # whose type does not name all that it takes
+_part = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function that compiled code alone calls; from Python it must not be called.
+
+    It makes no arrays, so that those that it works on are not counted as used.
+    """
+    return cast("Function", _jit(**_part)(function))
+
+
+def inlined(function: Function) -> Function:
+    """`compiled`, and copied to where it is called: a short function that nearly every event needs."""
+    return cast("Function", _jit(**_part, forceinline=True)(function))
+
+
+def merged(function: Function) -> Function:
+    """`compiled`, as a part of the one function that calls it, with which it is compiled in half the time."""
+    return cast("Function", _jit(**_part, inline="always")(function))
+
+
+class Records(Protocol[Record]):
+    """An array of records: by number a record, by name the array of one field."""
+
+    @overload
+    def __getitem__(self, place: int) -> Record: ...
+    @overload
+    def __getitem__(self, place: slice) -> Records[Record]: ...
+    @overload
+    def __getitem__(self, place: str) -> np.ndarray: ...
+    def __setitem__(self, place: str, values: Any) -> None:
+        """Set a field of all records."""
+
+    def __len__(self) -> int: ...
+    def copy(self) -> Records[Record]:
+        """The same records in an array of their own."""
+
+
+@cache
+def record_dtype(fields: type) -> np.dtype[np.void]:
+    """The dtype of a class of annotated fields: ``int`` and ``float`` of eight bytes, ``bool`` of one.
+
+    A field annotated ``Annotated[IntArray, n]`` holds n numbers.
+
+    Examples
+    --------
+    >>> class Event:
+    ...     time: float
+    ...     number: int
+    >>> record_dtype(Event).names
+    ('time', 'number')
+    """
+    parts: list[tuple[Any, ...]] = []
+    if taken := [name for name in get_type_hints(fields) if hasattr(np.record, name)]:
+        raise TypeError(f"{fields.__name__}: {', '.join(taken)} would hide an attribute of numpy's records")
+    for name, hint in get_type_hints(fields, include_extras=True).items():
+        if hasattr(hint, "__metadata__"):
+            parts.append((name, hint.__origin__.__args__[1].__args__[0], hint.__metadata__))
+        else:
+            parts.append((name, {int: np.int64, float: np.float64, bool: np.bool_}[hint]))
+    return np.dtype(parts, align=True)
+
+
+def new_records(fields: type[Record], n: int) -> Records[Record]:
+    """Records of zeros.
+
+    Examples
+    --------
+    >>> class Event:
+    ...     time: float
+    ...     number: int
+    >>> events = new_records(Event, 3)
+    >>> events[1].time = 2.5
+    >>> events["time"].tolist()
+    [0.0, 2.5, 0.0]
+    """
+    return cast("Records[Record]", np.zeros(n, record_dtype(cast("type", fields))).view(np.recarray))

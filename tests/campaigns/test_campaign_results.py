@@ -1,0 +1,180 @@
+"""What a campaign says, against plain numpy and published values."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import relfit as rf
+from relfit.errors import ArgumentError
+from relfit.reporting.campaign_page import write_campaign_page
+
+mpl.use("Agg")
+MODELS = "tests.campaigns.models"
+
+
+def swept(folder: Path, function: str, **given: Any) -> Any:
+    campaign = rf.campaigns.Campaign(run=f"{MODELS}:{function}", **{"seed": 3, **given})
+    return rf.campaigns.sweep(campaign, folder / "store", executor="serial")
+
+
+def noise(n: int, seed: int = 3) -> np.ndarray:
+    streams = (np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(r,))) for r in range(n))
+    return np.array([rng.standard_normal() for rng in streams])
+
+
+def test_statistics_are_those_of_numpy_and_scipy(tmp_path: Path) -> None:
+    table = swept(tmp_path, "noisy", parameters={"x": [4.0]}, replications=25, level=0.9).of("value").iloc[0]
+    values = 4.0 + noise(25)
+    low, high = stats.t.interval(0.9, 24, values.mean(), stats.sem(values))
+    expected = [values.mean(), values.std(ddof=1), low, high, *np.percentile(values, [5, 25, 50, 75, 95])]
+    names = ["mean", "sd", "low", "high", "p5", "p25", "p50", "p75", "p95"]
+    np.testing.assert_allclose(table[names].to_numpy(dtype=float), expected)
+    assert (table["min"], table["max"]) == (values.min(), values.max())
+
+
+def test_every_cell_has_one_row_with_every_output(tmp_path: Path) -> None:
+    result = swept(tmp_path, "noisy", parameters={"x": [1.0, 2.0], "y": [0.0, 5.0]}, replications=4)
+    frame = result.to_frame()
+    assert frame[["x", "y"]].to_numpy().tolist() == [[1, 0], [1, 5], [2, 0], [2, 5]]
+    assert frame["runs"].tolist() == [4] * 4
+    np.testing.assert_allclose(frame["value_mean"], noise(4).mean() + np.array([1, 6, 2, 7]))
+    np.testing.assert_allclose(frame["noise_mean"], noise(4).mean())
+
+
+def test_a_relative_curve_uses_that_noise_is_shared(tmp_path: Path) -> None:
+    result = swept(tmp_path, "noisy", parameters={"x": [10.0, 20.0]}, replications=30)
+    curve = result.curve("x", "value", relative=True)
+    a, b = 10.0 + noise(30), 20.0 + noise(30)
+    ratio = b.mean() / a.mean()
+    half = stats.t.ppf(0.975, 29) * (b - ratio * a).std(ddof=1) / np.sqrt(30) / a.mean()
+    np.testing.assert_allclose(curve[["mean", "low", "high"]].iloc[1], [ratio, ratio - half, ratio + half])
+    assert curve["mean"].iloc[0] == 1.0
+
+
+def test_a_map_has_a_row_and_a_column_per_value(tmp_path: Path) -> None:
+    result = swept(tmp_path, "noisy", parameters={"y": [5.0, 0.0], "x": [1.0, 2.0]}, replications=3)
+    table = result.heat_map("y", "x", "value")
+    assert (table.index.tolist(), table.columns.tolist()) == ([5.0, 0.0], [1.0, 2.0])
+    np.testing.assert_allclose(table.to_numpy(), noise(3).mean() + np.array([[6, 7], [1, 2]]))
+
+
+def test_the_best_cell_and_those_not_distinguishable_from_it(tmp_path: Path) -> None:
+    grid = {"x": [1.0, 1.2, 9.0], "scale": [1.0, 2.0]}
+    result = swept(tmp_path, "noisy", parameters=grid, replications=10)
+    table = rf.campaigns.best_cells(result, "value")
+    values = np.array([x + scale * noise(10) for x in grid["x"] for scale in grid["scale"]])
+    apart = values - values[values.mean(axis=1).argmin()]
+    half = stats.t.ppf(1 - 0.025 / 5, 9) * apart.std(axis=1, ddof=1) / np.sqrt(10)
+    alike = np.flatnonzero(apart.mean(axis=1) <= half)
+    assert 1 < alike.size < 5
+    np.testing.assert_allclose(np.sort(table["mean"]), np.sort(values.mean(axis=1)[alike]))
+    assert table["difference"].iloc[0] == 0.0
+    most = rf.campaigns.best_cells(result, "value", best="most")
+    assert set(most["x"]) == {9.0}
+
+
+def test_a_pareto_front_has_what_nothing_beats(tmp_path: Path) -> None:
+    result = swept(tmp_path, "square", parameters={"x": [-2.0, -1.0, 1.0, 3.0]}, replications=1)
+    front = rf.campaigns.pareto_front(result, {"value": "least", "x": "most"})
+    assert front["x"].tolist() == [1.0, 3.0]
+
+
+def test_pairs_that_cost_the_same(tmp_path: Path) -> None:
+    grid = {"x": [0.0, 4.0, 10.0], "y": [0.0, 3.0]}
+    result = swept(tmp_path, "noisy", parameters=grid, config={"scale": 0.0}, replications=5)
+    lines = rf.campaigns.contour(result, "y", "x", 5.0, "value")
+    assert lines["x"].tolist() == [5.0, 2.0]
+    even = rf.campaigns.break_even(result, "x", {"x": 4.0, "y": 3.0}, {"y": 0.0}, "value")
+    np.testing.assert_allclose([even.estimate, even.low, even.high], 7.0)
+    outside = rf.campaigns.break_even(result, "x", {"x": 10.0, "y": 3.0}, {"y": 0.0}, "value")
+    assert np.isinf(float(outside.estimate))
+
+
+def test_a_tornado_has_the_widest_first(tmp_path: Path) -> None:
+    experiments = [
+        {"label": "less", "parameter": "x", "values": [1.0, 2.0]},
+        {"label": "more", "parameter": "y", "values": [0.0, 3.0, 9.0]},
+    ]
+    result = swept(tmp_path, "noisy", experiments=experiments, replications=3)
+    table = rf.campaigns.tornado(result, "value")
+    assert table.index.tolist() == ["more", "less"]
+    np.testing.assert_allclose(table["range"], [9.0, 1.0])
+    assert table["high_at"].tolist() == [9.0, 2.0]
+
+
+def test_sobol_indices_of_ishigami(tmp_path: Path) -> None:
+    ends = [-np.pi, np.pi]
+    parameters = {"x1": ends, "x2": ends, "x3": ends}
+    result = swept(tmp_path, "ishigami", parameters=parameters, design="sobol", points=2048, replications=1)
+    table = rf.campaigns.sobol(result)
+    np.testing.assert_allclose(table["first"], [0.3139, 0.4424, 0.0], atol=0.03)
+    np.testing.assert_allclose(table["total"], [0.5576, 0.4424, 0.2437], atol=0.03)
+    assert (table["total_low"] < table["total"]).all()
+
+
+def test_sobol_indices_need_their_design(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="their own design"):
+        rf.campaigns.sobol(swept(tmp_path, "square", parameters={"x": [1.0]}, replications=1))
+
+
+def test_the_cheapest_cell(tmp_path: Path) -> None:
+    prices = {"x": 2.0, "value": 10.0, "y": {"0": 0, "3.0": 50}}
+    result = swept(tmp_path, "noisy", parameters={"x": [1.0, 2.0], "y": [0.0, 3.0]}, replications=6, prices=prices)
+    costs = rf.campaigns.cost_of_ownership(result).costs
+    expected = [2 * x + 10 * (x + y + noise(6).mean()) + (50 if y else 0) for x, y in ((1, 0), (2, 0), (1, 3), (2, 3))]
+    np.testing.assert_allclose(costs["cost"], expected)
+    assert costs[["x", "y"]].to_numpy().tolist() == [[1, 0], [2, 0], [1, 3], [2, 3]]
+    with pytest.raises(ArgumentError, match="no price for y"):
+        rf.campaigns.cost_of_ownership(result, {"y": {"7": 1}})
+    with pytest.raises(ArgumentError, match="no output 'z'"):
+        rf.campaigns.cost_of_ownership(result, {"z": 1.0})
+
+
+def test_each_experiment_has_a_file_of_statistics(tmp_path: Path) -> None:
+    experiments = [{"label": "Recovery (min)", "parameter": "x", "values": [1.0, 2.0]}]
+    result = swept(tmp_path, "noisy", experiments=experiments, replications=4)
+    (path,) = result.write(tmp_path / "files")
+    assert path.name == "recovery_min.csv"
+    table = pd.read_csv(path)
+    assert table.columns[:3].tolist() == ["x", "output", "runs"]
+    value = table[table["output"] == "value"]
+    np.testing.assert_allclose(value["mean"], noise(4).mean() + np.array([1.0, 2.0]))
+
+
+def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+    result = swept(tmp_path, "noisy", parameters={"x": [1.0]}, replications=2)
+    with pytest.raises(ArgumentError, match="there is value, noise"):
+        result.of("wait")
+    with pytest.raises(ArgumentError, match="'y' is not varied"):
+        result.curve("y")
+    with pytest.raises(ArgumentError, match="no cell has x"):
+        result.where(x=3.0)
+
+
+@pytest.mark.parametrize("design", ["grid", "sobol"])
+def test_the_page_needs_nothing_else(tmp_path: Path, design: str) -> None:
+    more = {"design": design, "points": 8} if design == "sobol" else {}
+    result = swept(
+        tmp_path, "noisy", parameters={"x": [1.0, 2.0], "y": [0.0, 3.0]}, replications=4, prices={"value": 2.0}, **more
+    )
+    text = write_campaign_page(result, tmp_path / "page.html").read_text()
+    assert "<svg" in text
+    assert not re.findall(r'(?:src|href)="(?!#|data:)', text)
+    assert result.headline.split(";")[0] in text
+
+
+def test_figures_say_when_nothing_is_computed(tmp_path: Path) -> None:
+    campaign = rf.campaigns.Campaign(run=f"{MODELS}:noisy", parameters={"x": [1.0]})
+    result = rf.campaigns.sweep(campaign, tmp_path / "s", executor="serial", stopped=lambda: True)
+    assert result.missing == 30
+    assert "nothing is computed" in rf.plot(result).get_title(loc="left").lower()
+    assert result.to_frame()["runs"].tolist() == [0]
+    write_campaign_page(result, tmp_path / "page.html")

@@ -1,0 +1,108 @@
+"""Every kind of run gives what its own function gives, replication by replication."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import relfit as rf
+from relfit.errors import RelfitError
+from relfit.simulation.campaigns.campaign import Campaign
+from relfit.simulation.campaigns.runners import runner_of
+
+TRAINING = {"job_size": 60, "working_pool_size": 70, "spare_pool_size": 4, "job_length": "20 days"}
+
+
+def two_ways(runner: Any, settings: dict[str, Any], seed: int = 7) -> dict[str, np.ndarray]:
+    """Five replications at once, and in two parts: they must be the same."""
+    runner.check(settings)
+    at_once = runner.run(settings, 0, 5, seed)
+    parts = [runner.run(settings, 0, 1, seed), runner.run(settings, 1, 5, seed)]
+    for name, values in at_once.items():
+        np.testing.assert_array_equal(values, np.concatenate([part[name] for part in parts]), err_msg=name)
+    return at_once
+
+
+def campaign(run: str, parameters: dict[str, list[Any]], **given: Any) -> Campaign:
+    return Campaign(run=run, parameters=parameters, **{"replications": 5, "seed": 7, **given})
+
+
+def test_training_is_that_of_simulate_training() -> None:
+    runner = runner_of(campaign("training", {"recovery_time": [10]}, config=TRAINING))
+    outputs = two_ways(runner, {"recovery_time": 10, "retirement.max_failures": 2, "retirement.policy": "threshold"})
+    params = rf.training.TrainingParameters(
+        **TRAINING, recovery_time=10, retirement={"max_failures": 2, "policy": "threshold"}
+    )
+    runs = rf.simulate_training(params, n_replications=5, rng=7).replications
+    np.testing.assert_array_equal(outputs["total_training_time"], runs["total_training_time"])
+    assert set(outputs) == set(runs) - {"replication", "job"}
+
+
+def batch_config(folder: Path) -> Path:
+    jobs = "\n".join(f"{i},{300 * i},{i % 3 + 1},3600,7200" for i in range(40))
+    (folder / "jobs.csv").write_text(f"job_id,submit,nodes,run_time,requested\n{jobs}\n")
+    text = (
+        '[workload]\nfile = "jobs.csv"\n[cluster]\nnodes = 4\n[[failures]]\nkind = "system"\n'
+        'mtbf = "5h"\nrepair = "1h"\n'
+    )
+    (folder / "batch.toml").write_text(text)
+    return folder / "batch.toml"
+
+
+def test_batch_is_that_of_simulate_batches(tmp_path: Path) -> None:
+    config = batch_config(tmp_path)
+    runner = runner_of(campaign("batch", {"failures.0.repair": ["1h"]}, config=config))
+    outputs = two_ways(runner, {"failures.0.repair": "2h", "scheduler.name": "fcfs"})
+    settings = rf.batch.read_batch_config(config)
+    failures = rf.batch.SystemFailures(mtbf="5h", repair="2h")
+    runs = rf.batch.simulate_batches(settings.read_jobs(), 4, n_runs=5, rng=7, failures=failures, scheduler="fcfs").runs
+    np.testing.assert_array_equal(outputs["mean_wait"], runs["mean_wait"])
+
+
+def test_batch_names_the_nearest_key(tmp_path: Path) -> None:
+    runner = runner_of(campaign("batch", {"failures.0.repair": ["1h"]}, config=batch_config(tmp_path)))
+    with pytest.raises(RelfitError, match="did you mean repair"):
+        runner.check({"failures.0.repiar": "1h"})
+    with pytest.raises(RelfitError, match="no such place"):
+        runner.check({"failures.3.repair": "1h"})
+
+
+def test_sparing_runs_one_strategy(tmp_path: Path) -> None:
+    config = {
+        "cluster": {"zones": 2, "racks": 16, "trays": 8, "gpus": 8, "block": 64, "working": 56, "save": "1min"},
+        "devices": {"mtbf_tray": "3000h", "mtbf_rack": "9000h", "mttr": "24h"}, "years": 1.0,
+    }  # fmt: skip
+    runner = runner_of(campaign("sparing", {"devices.mttr": ["24h"]}, config=config))
+    outputs = two_ways(runner, {"devices.mttr": "48h", "cluster.spare_blocks": 2})
+    assert ((outputs["useful"] > 0.3) & (outputs["useful"] < 1.0)).all()
+    with pytest.raises(RelfitError, match="strategies in a cell"):
+        runner.check({"cluster.working": [56, 48], "cluster.block": [64, 64]})
+
+
+def test_a_plan_is_that_of_the_planner() -> None:
+    config = {"planner": "checkpoint", "mtbf": "20000h", "nodes": 1000, "checkpoint": {"save": "5min"}}
+    runner = runner_of(campaign("plan", {"nodes": [10]}, config=config, replications=1))
+    outputs = runner.run({"nodes": 500, "checkpoint.save": "2min"}, 0, 1, 0)
+    plan = rf.planning.plan_checkpoints("20000h", rf.jobs.Checkpoint(save="2min"), nodes=500)
+    assert outputs["waste"] == plan.waste
+    assert outputs["checkpoint_every"] == plan.checkpoint_every
+    with pytest.raises(RelfitError, match="did you mean nodes"):
+        runner.check({"node": 500})
+
+
+def test_fits_of_simulated_logs_come_near_what_was_simulated() -> None:
+    config = {"mtbf": "500h", "mttr": "5h", "nodes": 50, "span": "2000h", "families": ["exponential", "weibull"]}
+    runner = runner_of(campaign("fit", {"nodes": [50]}, config=config))
+    outputs = two_ways(runner, {"nodes": 80})
+    assert 450 < outputs["exponential.mean"].mean() < 560
+    assert 0.8 < outputs["weibull.shape"].mean() < 1.2
+    assert 250 < outputs["failures"].mean() < 390
+
+
+def test_a_function_takes_any_parameter_where_it_says_so() -> None:
+    runner = runner_of(campaign("tests.campaigns.models:anything", {"x": [1]}, config={"y": 1}))
+    runner.check({"whatever": 2})
+    assert runner.run({"x": 2}, 0, 2, 0)["value"].tolist() == [3.0, 3.0]
