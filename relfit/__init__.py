@@ -80,6 +80,7 @@ _NAMES = {
 }
 _PACKAGES = (
     "batch",
+    "campaigns",
     "datasets",
     "families",
     "fitting",
@@ -167,10 +168,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "campaigns":
-        return import_module("relfit.simulation.campaigns")
     if name in _PACKAGES or name in _OTHERS:
-        return import_module(f"relfit.{name}")
+        return import_module("relfit.simulation.campaigns" if name == "campaigns" else f"relfit.{name}")
     for package, names in _MOVED.items():
         if name in names.split():
             raise AttributeError(f"relfit.{name} is relfit.{package}.{name}")

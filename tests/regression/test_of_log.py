@@ -141,7 +141,7 @@ def test_results_are_ready_for_json_and_readable() -> None:
         assert record["table"][0]["covariate"] == "rack[T.b]"
         assert "failures in" in repr(found)
         assert "<table" in found._repr_html_()
-        assert found.to_frame() is found.table
+        assert found.to_frame().equals(found.table)
 
 
 def test_importing_relfit_does_not_import_lifelines() -> None:
