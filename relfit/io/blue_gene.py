@@ -10,7 +10,7 @@ import numpy as np
 from relfit.errors import ReadError
 from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import Rules, rules_of
-from relfit.io.clock_lines import in_order
+from relfit.io.clock_lines import instants_of
 from relfit.io.raw_logs import Found, Records
 from relfit.io.reader import Reader
 from relfit.parsing.opening import Content
@@ -53,9 +53,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
                 f"{example!r}: nothing tells whether days or months come first", path=content.path, remedy=remedy
             )
         found = parse_stamps(times, bool(day_first))
-        clock = found.clock.copy()
-        local = found.good & ~found.absolute
-        clock[local] = in_order(clock[local], records.zone)
+        clock = instants_of(found, records.zone)
         severity = np.array([value.upper() for value in table[columns["SEVERITY"]].tolist()], dtype=object)
         table.rejections.reject(~found.good, "not a date or time", columns["EVENT_TIME"])
         table.rejections.reject(severity == "", "no severity", columns["SEVERITY"])

@@ -13,9 +13,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.arrays import BoolArray, IntArray
+from relfit.parsing.stamps import Stamps
 from relfit.parsing.times import localised
 
-__all__ = ["Clock", "in_order", "stamps_without_year", "turns"]
+__all__ = ["Clock", "in_order", "instants_of", "stamps_without_year", "turns"]
 
 _MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8).reshape(12, 3).astype(np.int64)
 _CODES = (_MONTHS * np.array([65536, 256, 1])).sum(axis=1)
@@ -144,6 +145,13 @@ def in_order(clock: IntArray, zone: str) -> IntArray:
             again = these[back[0] :]
             chosen[again] = second[again]
     return chosen
+
+
+def instants_of(stamps: Stamps, zone: str) -> IntArray:
+    """Nanoseconds since 1970 of stamps, of which those without a zone are on the clocks of this one."""
+    clock, local = stamps.clock.copy(), stamps.good & ~stamps.absolute
+    clock[local] = in_order(clock[local], zone)
+    return clock
 
 
 def _twice(clock: IntArray, zone: str) -> int:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import Rules, rules_of
-from relfit.io.raw_lines import Block, blocks_of_lines
+from relfit.io.raw_lines import Block
 from relfit.io.raw_logs import Found, Records
 from relfit.io.reader import Reader
 from relfit.parsing.opening import Content
@@ -45,10 +45,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     nodes: set[str] = set()
     times: list[int] = []
     for content in contents:
-        for block in blocks_of_lines(content):
-            records.read += block.count + bool(block.too_long)
-            if block.too_long:
-                records.refuse(content.path, block.too_long, "", "a line of more than a million bytes", "")
+        for block in records.blocks(content):
             _look_at_some(block, nodes, times)
             # what begins with - is no alert; what is empty is no line
             letters = block.octets[block.begins]

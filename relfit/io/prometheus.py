@@ -20,7 +20,7 @@ import pyarrow as pa
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ReadError
 from relfit.failurelog import FailureLog
-from relfit.io.clock_lines import in_order
+from relfit.io.clock_lines import instants_of
 from relfit.io.raw_logs import Found, Records
 from relfit.io.reader import Reader
 from relfit.io.up_and_down import outages_between, states
@@ -154,9 +154,7 @@ def _seconds(table: TextTable, when: str, zone: str) -> FloatArray:
     if pa.types.is_timestamp(stamp.type):
         stamp = pa.chunked_array([as_text_array(stamp)])
     found = parse_stamps(as_text_array(stamp))
-    clock, local = found.clock.copy(), found.good & ~found.absolute
-    clock[local] = in_order(clock[local], zone)
-    seconds = np.where(np.isfinite(numbers), numbers, np.where(found.good, clock / 1e9, np.nan))
+    seconds = np.where(np.isfinite(numbers), numbers, np.where(found.good, instants_of(found, zone) / 1e9, np.nan))
     return np.where(np.isfinite(numbers) & (np.abs(seconds) > 1e11), seconds / 1000.0, seconds)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from relfit.errors import ReadError
 from relfit.failurelog import FailureLog, Window
 from relfit.io.alert_rules import AlertRules
 from relfit.io.frames import events_frame, population_frame
+from relfit.io.raw_lines import Block, blocks_of_lines
 from relfit.io.up_and_down import Outages
 from relfit.parsing.opening import Content
 from relfit.parsing.times import since_1970
@@ -37,6 +38,15 @@ class Records:
     notes: list[str] = field(default_factory=list)
     funnel: list[tuple[str, int]] = field(default_factory=list)
     _refused: list[tuple[str, int, str, str, str]] = field(default_factory=list)
+
+    def blocks(self, content: Content) -> Iterator[Block]:
+        """The lines of a file, counted; a line that is too long is refused."""
+        for block in blocks_of_lines(content):
+            self.read += block.count + bool(block.too_long)
+            if block.too_long:
+                self.refuse(content.path, block.too_long, "", "a line of more than a million bytes", "")
+            if block.data:
+                yield block
 
     def refuse(self, path: Path, line: int, column: str, reason: str, text: str) -> None:
         """Set a record apart."""

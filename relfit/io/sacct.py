@@ -13,7 +13,7 @@ import numpy as np
 
 from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import Rules, rules_of
-from relfit.io.clock_lines import in_order
+from relfit.io.clock_lines import instants_of
 from relfit.io.host_lists import Hosts
 from relfit.io.raw_logs import Found, Records
 from relfit.io.reader import Reader
@@ -56,9 +56,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
             if name not in table.columns:
                 continue
             found = parse_stamps(as_text_array(table.columns[name]))
-            clock = found.clock.copy()
-            local = found.good & ~found.absolute
-            clock[local] = in_order(clock[local], records.zone)
+            clock = instants_of(found, records.zone)
             times[name] = np.where(found.good, clock, -1)
             edges += [int(clock[found.good].min()), int(clock[found.good].max())] if found.good.any() else []
             nothing = unsaid(table[name])

@@ -18,7 +18,7 @@ import pyarrow as pa
 from relfit.errors import ReadError
 from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import AlertRules, Rules, rules_of
-from relfit.io.clock_lines import in_order
+from relfit.io.clock_lines import instants_of
 from relfit.io.host_lists import hosts
 from relfit.io.raw_logs import Found, Records
 from relfit.io.reader import Reader
@@ -235,9 +235,7 @@ def _sinfo(lines: list[str], content: Content, records: Records) -> Iterator[tup
 
 def _instant(text: str, zone: str) -> int | None:
     found = parse_stamps(pa.array([text or None], pa.string()))
-    if not found.good[0]:
-        return None
-    return int(found.clock[0]) if found.absolute[0] else int(in_order(found.clock, zone)[0])
+    return int(instants_of(found, zone)[0]) if found.good[0] else None
 
 
 READER = Reader(_NAME, _recognises, _read, ("rules",))

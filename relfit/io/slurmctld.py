@@ -16,7 +16,6 @@ from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import AlertRules, Rules, rules_of
 from relfit.io.clock_lines import in_order
 from relfit.io.host_lists import hosts
-from relfit.io.raw_lines import blocks_of_lines
 from relfit.io.raw_logs import Found, Records
 from relfit.io.reader import Reader
 from relfit.io.up_and_down import outages_between
@@ -46,10 +45,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     numbers: list[IntArray] = []  # of rule, line and time
     stamps = 0
     for content in contents:
-        for block in blocks_of_lines(content):
-            records.read += block.count + bool(block.too_long)
-            if block.too_long:
-                records.refuse(content.path, block.too_long, "", "a line of more than a million bytes", "")
+        for block in records.blocks(content):
             hits = block.matching(known.pattern)
             rows = np.union1d(hits, block.sample())
             lines = block.texts(rows)

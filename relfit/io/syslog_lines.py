@@ -21,7 +21,7 @@ from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import AlertRules, Rules, rules_of
 from relfit.io.clock_lines import Clock, stamps_without_year, turns
-from relfit.io.raw_lines import Block, blocks_of_lines
+from relfit.io.raw_lines import Block
 from relfit.io.raw_logs import Found, Records
 from relfit.io.reader import Reader
 from relfit.parsing.opening import Content
@@ -79,12 +79,8 @@ def _read(
     without_year = any(_OLD.match(line) for line in contents[0].first_lines(8192))
     reader = (_OldStamps if without_year else _NewStamps)(records, known, ends)
     for content in contents:
-        for block in blocks_of_lines(content):
-            records.read += block.count + bool(block.too_long)
-            if block.too_long:
-                records.refuse(content.path, block.too_long, "", "a line of more than a million bytes", "")
-            if block.data:
-                reader.take(content, block)
+        for block in records.blocks(content):
+            reader.take(content, block)
     times = reader.times(int(year) if year is not None else None)
     node, message, rule, line, place = reader.failures()
     records.funnel += [("lines", records.read), ("alerts", reader.alerts), ("that end a job", reader.of_jobs)]
