@@ -8,127 +8,24 @@ it lasted. Times are hours.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.simulation.engine.event_heap import EventHeap, empty_heap, put, remove
-from relfit.simulation.engine.records import Records, compiled, new_records
+from relfit.simulation.engine.records import compiled, new_records
 from relfit.simulation.engine.time_tables import LOW, STEP
+from relfit.simulation.sparing_state import ACCOUNTS, Accounts, JobState, Plant, Setup, per_rack_of, racks_of
 
-__all__ = ["ACCOUNTS", "Setup", "simulate"]
+__all__ = ["simulate"]
 
 _RUNNING, _RECOVERING, _STUCK = 0, 1, 2
 
 
-class Accounts:
-    """Where the running time of the job goes, and counts."""
-
-    useful: float
-    reduced: float
-    saves: float
-    rework: float
-    detection: float
-    restart: float
-    blocked: float
-    hits: float
-    stops: float
-    blockings: float
-    events: float
-
-
-ACCOUNTS = tuple(Accounts.__annotations__)
-
-
-class JobState:
-    """The job that runs on the cluster."""
-
-    now: float
-    warmed: int
-    mode: int
-    ready: float
-    """When a recovery is over."""
-    begun: float
-    elapsed: float
-    """Since the last checkpoint."""
-    pending: float
-    """Work that is not saved."""
-    missing: int
-    """Blocks for want of spares."""
-    away: int
-    """Units being brought back."""
-    head: int
-    """The first of these in `Plant.ring`."""
-    hit: int
-    """Whether this event struck a unit at work."""
-
-
-class Setup(NamedTuple):
-    """What is simulated."""
-
-    zones: int
-    blocks: int
-    size: int
-    rack_trays: int
-    spare_trays: int
-    spare_blocks: int
-    tables: FloatArray
-    tray_time: int
-    rack_time: int
-    """Below 0: racks do not fail."""
-    tray_first: int
-    rack_first: int
-    repair_kinds: IntArray
-    repair_shares: FloatArray
-    rack_kinds: IntArray
-    rack_shares: FloatArray
-    whole_block: bool
-    """One repair restores all trays of a block (the paper's chain); else every tray is repaired by itself."""
-    own_racks: bool
-    """Every block has a rack of its own (blocks fail independently); else racks take all their blocks."""
-    repeat: bool
-    """A failure during recovery starts it again."""
-    period: float
-    save: float
-    detection: float
-    restart: float
-    limit: int
-    unit: int
-    exchange: float
-
-
-class Plant(NamedTuple):
-    """Trays, racks and blocks, and the job on them."""
-
-    events: EventHeap
-    failed: npt.NDArray[np.bool_]
-    """Trays."""
-    n_failed: IntArray
-    """Trays of each block."""
-    up: npt.NDArray[np.bool_]
-    rack_up: npt.NDArray[np.bool_]
-    outage: FloatArray
-    """Hours without power of what a tray hangs on: its block, or its rack."""
-    reckoned: FloatArray
-    """How many of these each tray has reckoned with."""
-    used: npt.NDArray[np.bool_]
-    idle: IntArray
-    n_idle: IntArray
-    where: IntArray
-    short: IntArray
-    n_down: IntArray
-    since: FloatArray
-    ring: FloatArray
-    job: Records[JobState]
-    account: Records[Accounts]
-    down_hours: FloatArray
-
-
 def _plant(rng: Any, s: Setup, down_hours: FloatArray) -> Plant:
     """A cluster at time 0, its devices at random ages."""
-    n_blocks, n_racks = s.zones * s.blocks, _racks(s)
+    n_blocks, n_racks = s.zones * s.blocks, racks_of(s)
     n_trays = n_blocks * s.size
     events = empty_heap(n_trays + n_racks + (n_blocks if s.whole_block else 0))
     _begin(rng, s, events, n_trays, n_racks)
@@ -146,17 +43,6 @@ def _plant(rng: Any, s: Setup, down_hours: FloatArray) -> Plant:
         np.zeros(n_trays), used, idle, np.full(s.zones, s.spare_blocks), where, zones, zones.copy(),
         np.zeros(s.zones), np.zeros(s.limit // s.unit + 2), job, new_records(Accounts, 1), down_hours,
     )  # fmt: skip
-
-
-@compiled
-def _per_rack(s: Setup) -> int:
-    """Blocks of a rack."""
-    return 1 if s.own_racks else s.rack_trays // s.size
-
-
-@compiled
-def _racks(s: Setup) -> int:
-    return s.zones * s.blocks // _per_rack(s) if s.rack_time >= 0 else 0
 
 
 @compiled
@@ -267,7 +153,7 @@ def _tray_fails(rng: Any, s: Setup, p: Plant, tray: int, domain: int) -> None:
         remove(p.events, tray)
         if p.n_failed[block] == 1 or p.n_failed[block] > s.spare_trays:
             time = _draw_repair(rng, s.tables, s.repair_kinds, s.repair_shares)
-            put(p.events, p.failed.size + _racks(s) + block, now + time, 0)
+            put(p.events, p.failed.size + racks_of(s) + block, now + time, 0)
             if p.n_failed[block] > s.spare_trays:
                 p.outage[domain] += time
                 _change(s, p, block, block + 1, False)
@@ -280,8 +166,8 @@ def _tray_fails(rng: Any, s: Setup, p: Plant, tray: int, domain: int) -> None:
 @compiled
 def _tray_event(rng: Any, s: Setup, p: Plant, tray: int) -> None:
     """A tray fails, or is repaired by itself."""
-    now, block, n_racks = p.job[0].now, tray // s.size, _racks(s)
-    rack = block // _per_rack(s) if n_racks > 0 else 0
+    now, block, n_racks = p.job[0].now, tray // s.size, racks_of(s)
+    rack = block // per_rack_of(s) if n_racks > 0 else 0
     domain = block if s.whole_block else rack
     if not p.failed[tray]:
         if p.reckoned[tray] < p.outage[domain]:  # it did not age while the power was off
@@ -307,7 +193,7 @@ def _tray_event(rng: Any, s: Setup, p: Plant, tray: int) -> None:
 def _rack_event(rng: Any, s: Setup, p: Plant, rack: int) -> None:
     """A rack fails, or is back."""
     now, n_trays = p.job[0].now, p.failed.size
-    number, repair, per_rack = n_trays + rack, n_trays + _racks(s) + rack, _per_rack(s)
+    number, repair, per_rack = n_trays + rack, n_trays + racks_of(s) + rack, per_rack_of(s)
     if s.whole_block and not p.up[rack]:  # the block is in repair: its rack does not age
         put(p.events, number, _time_of(p, repair) + _draw(rng, s.tables, s.rack_time), 0)
         return
@@ -457,7 +343,7 @@ def _job_event(s: Setup, p: Plant) -> None:
 @compiled
 def _happen(rng: Any, s: Setup, p: Plant) -> None:
     """The next event of a component."""
-    number, n_trays, n_racks = p.events.events[0].number, p.failed.size, _racks(s)
+    number, n_trays, n_racks = p.events.events[0].number, p.failed.size, racks_of(s)
     p.account[0].events += 1
     p.job[0].hit = 0
     if number < n_trays:

@@ -31,7 +31,8 @@ from relfit.planning.sparing import (
 from relfit.planning.sparing.evaluation import SHARES
 from relfit.results import Result, json_ready
 from relfit.simulation.engine.time_tables import remaining_table, time_table
-from relfit.simulation.sparing_events import ACCOUNTS, Setup, simulate
+from relfit.simulation.sparing_events import simulate
+from relfit.simulation.sparing_state import ACCOUNTS, Setup
 from relfit.text import percent
 
 __all__ = ["DeviceTimes", "SparingSimulation", "simulate_sparing"]
