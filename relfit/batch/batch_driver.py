@@ -230,7 +230,7 @@ def _estimate(run: Drive, now: float) -> None:
     shape, scale = run.reliability.parameters(
         len(engine.nodes), engine.log[: int(engine.state["n_log"][0])], run.start, now
     )
-    engine.nodes["shape"], engine.nodes["scale"] = shape, scale
+    engine.nodes["weibull_shape"], engine.nodes["scale"] = shape, scale
 
 
 def _numbered(simulation: Simulation, saving: Saving | None, write: Any) -> None:

@@ -77,7 +77,7 @@ class Node:
     """A node: since when it is up, and the Weibull life that allocation takes it to have."""
 
     up_since: float
-    shape: float
+    weibull_shape: float
     scale: float
     rack: int
 
@@ -234,7 +234,7 @@ def new_engine(jobs: Records[Job], n_nodes: int, *, fixed_plans: bool = False) -
         Whether plans fix nodes, which needs room for the plan of every job.
     """
     nodes, state = new_records(Node, n_nodes), new_records(State, 1)
-    nodes["shape"], nodes["scale"] = 1.0, np.inf
+    nodes["weibull_shape"], nodes["scale"] = 1.0, np.inf
     state["n_free"] = state["n_up"] = n_nodes
     state["last_node"] = state["head"] = -1
     state["n_left"] = int(np.count_nonzero(jobs["status"] == SUBMITTED_LATER))

@@ -144,7 +144,7 @@ def _judge(run: Drive, part: Part, size: int) -> None:
         own = [source.lives(size) for source in part.failures]
         lives = next((each for each in own if each is not None), None)
     if lives is not None:
-        nodes["shape"], nodes["scale"] = lives
+        nodes["weibull_shape"], nodes["scale"] = lives
     elif not part.allocation.is_own:
         what = "how reliable the nodes are thought to be is not known"
         raise ArgumentError(what, remedy="give reliability, as EstimatedReliability()")

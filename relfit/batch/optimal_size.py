@@ -21,7 +21,7 @@ _WEIGHTS = 0.5 * _WEIGHTS
 @part
 def hazard(e: Engine, node: int, now: float, length: float) -> float:
     """Cumulative hazard of a node over the next `length` seconds, as its parameters are estimated now."""
-    scale, shape = e.nodes[node].scale, e.nodes[node].shape
+    scale, shape = e.nodes[node].scale, e.nodes[node].weibull_shape
     if not scale < math.inf:
         return 0.0
     if shape == 1.0:

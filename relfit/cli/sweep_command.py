@@ -55,7 +55,7 @@ def run(
     ] = None,
     retry_failed: Annotated[bool, opt.flag("--retry-failed", "Run again what failed.")] = False,
 ) -> None:
-    """Compute a campaign: simulations over values of parameters.
+    """Simulate over values of parameters.
 
     --out writes one row per cell, or to a folder a file of statistics per experiment. A sweep that is stopped by Ctrl-C
     or a signal keeps what is done and ends with status 75: the same command goes on. Status 1: some runs failed.

@@ -133,8 +133,9 @@ def _reader(content: Content, format: str | None, options: dict[str, Any]) -> Re
     if format is not None:
         reader = next(reader for reader in READERS if format == reader.name)
     else:
-        # what is named by columns is a table, whatever else it looks like
-        taking = [each for each in READERS if each is relfit_parquet.READER or set(options) <= set(each.options)]
+        # what is named by columns is a table, whatever else it looks like; a unit names no column
+        naming = set(options) - {"duration_unit"}
+        taking = [each for each in READERS if each is relfit_parquet.READER or naming <= set(each.options)]
         reader = next(each for each in (*taking, *READERS) if each.recognises(content))
     further = [name for name in options if name not in reader.options]
     if further and reader is not table.READER:
