@@ -37,7 +37,7 @@ class Levels:
     wander : ndarray, shape (predictors,)
         By how much the variance of the level grows in a step, likewise.
     toward : ndarray of int, shape (predictors,)
-        Row of the mean of all, to which a level that moves fast may return; its own for the others.
+        Row of the mean of all, to which a level that lies elsewhere may return; its own for means that do not move fast.
     days : float
         In a step.
     """

@@ -1,11 +1,11 @@
 """Predictors weighed by what they said of the past, and mixed: one rule for counts and for shares.
 
 Each predictor has a level and says how far what comes may be from it: the scatter of what is seen, in one of several
-sizes, how well it knows its level, and how far that may wander meanwhile. A level that moves fast may stay where it is
-or return to the mean of all. It is scored by the logarithm of the density that it had given to what came: in the next
-ten days, and over the horizon. Weights follow the scores, and a small share of them goes back to all predictors alike,
-so that one that was wrong for years can be right again (Herbster and Warmuth 1998: the loss is that of the best
-sequence of predictors, and a term that grows with the number of its changes only).
+sizes, how well it knows its level, and how far that may wander meanwhile. A level that moves fast may stay where it is,
+or return to the mean of all (what is left of a difference decays by 1 / e in `_LASTS` days). It is scored by the logarithm of the density
+that it had given to what came: in the next ten days, and over the horizon. Weights follow the scores, and a small share
+of them goes back to all predictors alike, so that one that was wrong for years can be right again (Herbster and Warmuth
+1998: the loss is that of the best sequence of predictors, and a term that grows with the number of its changes only).
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def mix(
 
 
 def _share_that_stays(steps: float, lasts: FloatArray) -> FloatArray:
-    """The mean over some steps of a difference from the mean that decays by 1 / e in `lasts` steps."""
+    """How much of a difference from the mean remains over some steps, on average, where it decays by 1 / e in `lasts`."""
     rate = steps / lasts
     return np.asarray(np.where(rate > 1e-9, -np.expm1(-rate) / np.maximum(rate, 1e-9), 1.0))
 
