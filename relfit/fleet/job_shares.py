@@ -170,8 +170,7 @@ class Lately:
         spent = -np.log1p(-np.minimum(counted.level[_STEADY], _LONGEST))
         ratio = spent / np.maximum(modelled[_STEADY], 1e-12)  # what fails together meets fewer jobs
         levels = np.concatenate([counted.level, -np.expm1(-modelled * ratio)])
-        toward = np.concatenate([counted.toward, counted.toward + counted.toward.size])
-        every = Levels(levels, np.tile(counted.uncertain, (2, 1)), np.tile(counted.wander, 2), toward)
+        every = Levels(levels, np.tile(counted.uncertain, (2, 1)), np.tile(counted.wander, 2))
         return mix(every, value, number, self.horizon / 24.0, 1.0, shares=True)
 
 

@@ -38,8 +38,7 @@ Future = tuple[Coming, Coming, Coming]
 
 def steady(levels: Levels) -> Levels:
     """The one level that does not move."""
-    rows = np.arange(len(_STEADY))
-    return Levels(levels.level[_STEADY], levels.uncertain[_STEADY], levels.wander[_STEADY], rows, levels.days)
+    return Levels(levels.level[_STEADY], levels.uncertain[_STEADY], levels.wander[_STEADY])
 
 
 def coarse(values: FloatArray, width: float) -> tuple[FloatArray, float]:

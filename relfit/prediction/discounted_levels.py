@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import FloatArray
 
 __all__ = ["HALF_LIVES", "WINDOWS", "Levels", "discounted", "levels_of"]
 
@@ -20,7 +20,6 @@ HALF_LIVES = (5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, np.inf)
 WINDOWS = (90.0, 180.0)
 """Days, too."""
 _DOUBLINGS = 500  # of a weight, that a number of double precision holds with room to spare
-_RETURNING = 6  # levels of the shortest half-lives that may return to the mean of all
 _PRIOR = 0.5  # of an event, at the mean of all that was seen before
 
 
@@ -36,17 +35,11 @@ class Levels:
         Variance of the level, in variances of what one step shows.
     wander : ndarray, shape (predictors,)
         By how much the variance of the level grows in a step, likewise.
-    toward : ndarray of int, shape (predictors,)
-        Row of the mean of all, to which a level that lies elsewhere may return; its own for means that do not move fast.
-    days : float
-        In a step.
     """
 
     level: FloatArray
     uncertain: FloatArray
     wander: FloatArray
-    toward: IntArray
-    days: float = 1.0
 
 
 def discounted(values: FloatArray, half_life: float) -> FloatArray:
@@ -100,6 +93,4 @@ def levels_of(value: FloatArray, exposure: FloatArray, days: float = 1.0) -> Lev
         level.append((sums + _PRIOR) / (units + _PRIOR / mean))
         uncertain.append(1.0 / np.maximum(steps_seen, 1.0))
         wander.append(0.0)
-    rows = np.arange(len(level))
-    toward = np.where(rows < _RETURNING, HALF_LIVES.index(np.inf), rows)
-    return Levels(np.array(level), np.array(uncertain), np.array(wander), toward, days)
+    return Levels(np.array(level), np.array(uncertain), np.array(wander))

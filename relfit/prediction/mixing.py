@@ -1,8 +1,7 @@
 """Predictors weighed by what they said of the past, and mixed: one rule for counts and for shares.
 
 Each predictor has a level and says how far what comes may be from it: the scatter of what is seen, in one of several
-sizes, how well it knows its level, and how far that may wander meanwhile. A level that moves fast may stay where it is,
-or return to the mean of all (what is left of a difference decays by 1 / e in `_LASTS` days). It is scored by the logarithm of the density
+sizes, how well it knows its level, and how far that may wander meanwhile. It is scored by the logarithm of the density
 that it had given to what came: in the next ten days, and over the horizon. Weights follow the scores, and a small share
 of them goes back to all predictors alike, so that one that was wrong for years can be right again (Herbster and Warmuth
 1998: the loss is that of the best sequence of predictors, and a term that grows with the number of its changes only).
@@ -22,7 +21,7 @@ __all__ = ["Mixture", "fixed_share", "log_negative_binomial", "mix"]
 
 _SCATTER = (1.0, 1.5, 2.5, 5.0, 10.0, 20.0, 60.0, 200.0, 600.0)  # variance of counts relative to Poisson
 _SCATTER_OF_SHARES = (0.1, 0.3, 1.0, 3.0, 10.0)  # variance of a day's share, relative to one trial a day
-_LASTS = (np.inf, 60.0)  # days after which a level that differs from the mean of all has come nearer to it by 1 / e
+_WANDER = (1.0, 3.0)  # variance by which levels wander, relative to what their half-lives suit
 _SCORED = 10  # steps between two predictions that are scored
 _BEGIN = 20  # steps before the first
 _BACK = 0.03  # share of the weights that goes back to all predictors in a horizon
@@ -130,21 +129,16 @@ def mix(
     (True, True, True)
     """
     scatter = np.array(_SCATTER_OF_SHARES if shares else _SCATTER)
-    predictor, phi, lasts = (
-        axis.ravel() for axis in np.meshgrid(np.arange(levels.level.shape[0]), scatter, _LASTS, indexing="ij")
+    predictor, phi, kappa = (
+        axis.ravel() for axis in np.meshgrid(np.arange(levels.level.shape[0]), scatter, _WANDER, indexing="ij")
     )
-    used = np.isinf(lasts) | (levels.toward[predictor] != predictor)
-    predictor, phi, lasts = predictor[used], phi[used], lasts[used] / levels.days
 
     def moments(at: IntArray, steps: float, units: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean, variance and the level's part of it, shape (components, origins), at origins over some steps."""
-        stays = _share_that_stays(steps, lasts)[:, None]
-        level = stays * levels.level[predictor][:, at] + (1.0 - stays) * levels.level[levels.toward[predictor]][:, at]
-        level = np.maximum(level, 1e-12)
+        level = np.maximum(levels.level[predictor][:, at], 1e-12)
         of_step = np.minimum(level, 1.0 - 1e-9) * (1.0 - np.minimum(level, 1.0 - 1e-9)) if shares else level * units
         each = phi[:, None] * of_step  # variance of one step
-        wander = levels.wander[predictor][:, None] * np.minimum(steps, lasts)[:, None] / 3.0
-        known = stays**2 * levels.uncertain[predictor][:, at] + stays * wander
+        known = levels.uncertain[predictor][:, at] + (kappa * levels.wander[predictor])[:, None] * steps / 3.0
         if shares:
             return level, np.maximum(each * (known + 1.0 / steps), 1e-12), each * known
         return level * units * steps, each * steps * (1.0 + steps * known), each * steps**2 * known
@@ -168,12 +162,6 @@ def mix(
     used = weight > _LEAST
     weight = weight[used] / weight[used].sum()
     return Mixture(weight, mean[used], variance[used], of_level[used], shares, predictor[used])
-
-
-def _share_that_stays(steps: float, lasts: FloatArray) -> FloatArray:
-    """How much of a difference from the mean remains over some steps, on average, where it decays by 1 / e in `lasts`."""
-    rate = steps / lasts
-    return np.asarray(np.where(rate > 1e-9, -np.expm1(-rate) / np.maximum(rate, 1e-9), 1.0))
 
 
 def fixed_share(scores: FloatArray, back: float, prior: FloatArray | None = None) -> FloatArray:

@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, stats
 
 from relfit.prediction import HALF_LIVES, Levels, Mixture, levels_of, mix
-from relfit.prediction.mixing import _share_that_stays, fixed_share, log_negative_binomial
+from relfit.prediction.mixing import fixed_share, log_negative_binomial
 
 HORIZON = 30
 
@@ -178,28 +178,6 @@ def test_a_rate_that_doubled_is_followed():
     assert comes.quantile(0.05) < 8.0 * HORIZON < comes.quantile(0.95)
 
 
-def test_the_share_of_a_difference_that_stays_is_the_mean_of_its_decay():
-    for steps, lasts in ((30.0, 60.0), (90.0, 60.0), (1.0, 1000.0)):
-        mean = integrate.quad(lambda t, lasts=lasts: np.exp(-t / lasts), 0.0, steps)[0] / steps
-        assert _share_that_stays(steps, np.array([lasts])) == pytest.approx(mean)
-    assert _share_that_stays(90.0, np.array([np.inf])).tolist() == [1.0]
-
-
-def test_after_a_bad_month_of_a_rate_that_returns_to_its_mean_less_is_expected():
-    rng, stays = np.random.default_rng(3), np.exp(-1.0 / 40.0)
-    expected, came = [], []
-    while len(expected) < 30:
-        state = np.zeros(990)
-        for day in range(1, state.size):
-            state[day] = stays * state[day - 1] + np.sqrt(1.0 - stays**2) * rng.standard_normal()
-        series = rng.poisson(3.0 * np.exp(0.7 * state - 0.245)).astype(float)
-        if series[880:900].mean() > 7.0:  # far above the mean of 3 lately
-            expected.append(predicted(series[:900], 90).expected / 90)
-            came.append(series[900:].mean())
-    assert np.mean(came) < 5.5
-    assert np.mean(expected) < np.mean(came) + 2.7
-
-
 def test_what_comes_is_in_proportion_to_the_units_ahead():
     rng = np.random.default_rng(5)
     units = np.r_[np.full(300, 10.0), np.full(300, 40.0)]
@@ -219,13 +197,13 @@ def test_a_longer_horizon_is_less_certain_of_its_level():
 def test_the_variance_of_each_component():
     rng = np.random.default_rng(10)
     series, units, steps = rng.poisson(3.0, 400).astype(float), np.ones(400), 40
-    one = Levels(np.full((1, 401), 3.0), np.full((1, 401), 0.01), np.full(1, 1e-4), np.zeros(1, int))
+    one = Levels(np.full((1, 401), 3.0), np.full((1, 401), 0.01), np.full(1, 1e-4))
     comes = mix(one, series, units, steps, 1.0)
     scatter = (comes.variance - comes.of_level) / comes.mean  # of what is seen beyond its level
     assert (scatter > 0.999).all()
     # a level that wanders by w a day is on average w/3 a day off over the time to come
     wander = (comes.of_level / (comes.mean * steps * scatter) - 0.01) / (1e-4 * steps / 3.0)
-    assert set(wander.round(6)) == {1.0}
+    assert sorted(set(wander.round(6))) == [1.0, 3.0]
     assert (comes.mean == 120.0).all()
 
 
