@@ -27,10 +27,9 @@ def read_only(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     >>> read_only(values).flags.writeable, values.flags.writeable
     (False, True)
     """
-    if values.flags.writeable:
-        values = values.view()
-        values.flags.writeable = False
-    return values
+    view = values.view()
+    view.flags.writeable = False
+    return view
 
 
 def seal_arrays(instance: object) -> None:

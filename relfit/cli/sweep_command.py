@@ -84,7 +84,7 @@ def status(
     store: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results.")],
     to: opt.Output,
 ) -> None:
-    """How far a campaign is, and what it says so far."""
+    """How far a campaign is, and its answers."""
     output.check_output(to)
     _show(rf.campaigns.load(store), to, [])
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from relfit.errors import DataError
 from relfit.nonparametric.samples import lives_of
@@ -108,5 +108,5 @@ def log_rank(
     table = key_columns(lives.groups).assign(
         durations=lives.n_lives, failures=failed.sum(axis=1).astype(np.int64), expected=expected
     )
-    p = float(stats.chi2.sf(statistic, degrees)) if degrees else np.nan
+    p = float(special.chdtrc(degrees, statistic)) if degrees else np.nan
     return LogRank(statistic, degrees, p, table)

@@ -343,7 +343,7 @@ def test_tables_that_were_changed_are_an_error(tmp_path):
     for name, table in (("0_queue", tables["0_queue"][:3]), ("0_owner", tables["0_owner"] + 10**9)):
         np.savez(path, **{**tables, name: table})
         with pytest.raises(ReadError, match="damaged"):
-            rf.resume_batch(path)
+            rf.batch.resume_batch(path)
 
 
 def test_a_small_file_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch):

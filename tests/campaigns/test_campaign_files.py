@@ -104,7 +104,7 @@ def test_experiments_have_labels_of_their_own() -> None:
 
 
 def test_the_13_parameters_of_airesim_at_3_pools() -> None:
-    campaign, defaults = rf.campaigns.read_campaign("airesim"), rf.TrainingParameters()
+    campaign, defaults = rf.campaigns.read_campaign("airesim"), rf.training.TrainingParameters()
     cells = cells_of(campaign)
     for experiment in campaign.experiments:
         values = [float(value) for value in experiment.values]
