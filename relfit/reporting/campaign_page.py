@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+import relfit as rf
 from relfit.plotting import campaign_figures as draw
 from relfit.reporting.components import Figure, Table
 from relfit.reporting.drawing import drawn
@@ -45,7 +45,7 @@ def write_campaign_page(result: CampaignResults, path: str | Path) -> Path:
     run = f"{campaign['run']}, seed {campaign.get('seed', 0)}"
     text = environment.get_template("campaign.html.j2").render(
         css=css, title=f"Campaign of {Path(str(campaign.get('config') or campaign['run'])).name}", subtitle=run,
-        findings=result.findings, sections=list(_sections(result)), footer=f"relfit {version('relfit')}",
+        findings=result.findings, sections=list(_sections(result)), footer=f"relfit {rf.__version__}",
     )  # fmt: skip
     return write_whole(Path(path), text)
 
