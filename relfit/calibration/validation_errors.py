@@ -96,6 +96,8 @@ def _one(item: ErrorDetails, model: type[Model]) -> tuple[Place, str, str | None
         return place, "this key is unknown", f"did you mean {near[0]}?" if near else f"there is {', '.join(known)}"
     if kind == "missing":
         return place, "this is missing", "give it"
+    if kind == "too_short":
+        return place, f"this has {context['actual_length']} values", f"give {context['min_length']} or more"
     if kind in _WANTED:
         return place, f"this cannot be {shown}", _WANTED[kind].format(**context)
     if kind == "literal_error":

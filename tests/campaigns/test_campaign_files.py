@@ -112,3 +112,8 @@ def test_the_13_parameters_of_airesim_at_3_pools() -> None:
     assert len({cell.experiment for cell in cells}) == 13
     assert len(cells) == 3 * sum(len(each.values) for each in campaign.experiments)
     assert {cell.settings["working_pool_size"] for cell in cells} == {4128, 4160, 4192}
+
+
+def test_an_experiment_without_values_is_told_in_plain_words() -> None:
+    with pytest.raises(ArgumentError, match=r"experiments\[0\]\.values: this has 0 values; give 1 or more"):
+        rf.campaigns.Campaign(run="training", experiments=[{"parameter": "recovery_time", "values": []}])

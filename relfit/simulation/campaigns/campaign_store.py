@@ -123,7 +123,8 @@ class CampaignStore:
             before = self.document
             differ = [name for name in common if before["identity"].get(name) != common[name]]
             if differ:
-                what = f"{self.folder} is the store of another campaign: {' and '.join(differ)} differ"
+                which = f"its {' and '.join(differ)} differ{'s' if len(differ) == 1 else ''}"
+                what = f"{self.folder} is the store of another campaign: {which}"
                 raise ArgumentError(what, remedy="name another folder")
             versions = {n: list(dict.fromkeys([*before["versions"].get(n, []), *v])) for n, v in versions.items()}
         elif self.folder.is_dir() and any(self.folder.iterdir()):
