@@ -14,7 +14,7 @@ from scipy import special
 
 from relfit.arguments import durations, positive, share, whole
 from relfit.arrays import FloatArray
-from relfit.calibration import Parameters
+from relfit.calibration import FailuresByScope, Parameters
 from relfit.errors import ArgumentError
 from relfit.families.distribution import Distribution
 from relfit.families.exponential import Exponential
@@ -154,16 +154,16 @@ class DeviceTimes:
         means = device_failures(parameters)
         plain = cls.exponential(means)
         tray, repair = plain.tray, plain.repair
-        if parameters.failure is not None:
-            tray = _Rescaled("failure", parameters.failure.distribution(), float(means.mtbf_tray))
-        known = parameters.values()
-        quick, slow, part = (known.get(f"mttr.{name}") for name in ("quick", "slow", "share_quick"))
-        if quick and slow and part is not None:
+        failures = FailuresByScope.of_parameters(parameters)
+        if failures.times is not None:
+            tray = _Rescaled("failure", failures.times, float(means.mtbf_tray))
+        if failures.kinds is not None and all(failures.kinds[:2]):
+            quick, slow, part = failures.kinds
             factor = float(means.mttr) / (part * quick + (1.0 - part) * slow)
             kinds = ((part, quick), (1.0 - part, slow))
             repair = [(each, Exponential(np.asarray(1.0 / (factor * mean)))) for each, mean in kinds]
-        elif parameters.repair is not None:
-            repair = _Rescaled("repair", parameters.repair.distribution(), float(means.mttr))
+        elif failures.repairs is not None:
+            repair = _Rescaled("repair", failures.repairs, float(means.mttr))
         return cls(tray, repair, plain.rack)
 
     def kinds(self, which: str) -> list[tuple[float, Distribution]]:

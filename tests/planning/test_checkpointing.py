@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, special, stats
 
-from relfit.calibration import Parameters
+from relfit.calibration import Parameters, ScopeFailures
 from relfit.calibration.schema import Check
 from relfit.errors import ArgumentError, DataError
 from relfit.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
@@ -21,7 +21,7 @@ from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, lattice_sum, renewal_waste
 from relfit.planning.checkpointing.two_level import Levels
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, robust_interval
-from relfit.planning.job_rate import _hit, rate_of_job, wait_for_repair
+from relfit.planning.job_rate import rate_of_job, wait_for_repair
 from relfit.planning.plan import contradictions, limits
 from tests.factories import migration_costs
 from tests.planning.followed_jobs import follow
@@ -595,9 +595,12 @@ def test_every_plan_counts_what_fails_during_a_repair() -> None:
 
 def test_an_incident_of_a_share_of_unknown_nodes_hits_a_job_by_chance() -> None:
     nodes = np.array([1.0, 5.0])
-    assert _hit(0.1, nodes, None) == pytest.approx(1.0 - 0.9**nodes)
-    assert _hit(0.1, nodes, 10.0) == pytest.approx([0.1, 0.5])  # one of ten
-    assert _hit(None, nodes, None).tolist() == [1.0, 1.0]
+    unknown, ten, all_of_them = (
+        ScopeFailures("group", 1.0, place=n, share=share) for n, share in ((0, 0.1), (10, 0.1), (10, None))
+    )
+    assert unknown.met(nodes) == pytest.approx(1.0 - 0.9**nodes)
+    assert ten.met(nodes) == pytest.approx([0.1, 0.5])  # one of ten
+    assert all_of_them.met(nodes).tolist() == [1.0, 1.0]
 
 
 def test_a_plan_names_what_the_log_says_against_it() -> None:
