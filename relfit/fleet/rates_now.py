@@ -11,7 +11,7 @@ from scipy import special
 
 from relfit.arrays import FloatArray
 from relfit.failurelog import FailureLog
-from relfit.fleet.incident_scopes import Places, Scope
+from relfit.fleet.incident_scopes import Places, ScopeIncidents
 from relfit.fleet.scope_rates import ScopeRates
 from relfit.outages import node_codes, watched_of
 from relfit.prediction import Levels, Mixture, Multiples, Steps, levels_of, mix, multiples_now
@@ -61,7 +61,7 @@ class ScopeSeries:
         return {}
 
 
-def series_of(log: FailureLog, places: Places, scope: Scope, system: int) -> ScopeSeries:
+def series_of(log: FailureLog, places: Places, scope: ScopeIncidents, system: int) -> ScopeSeries:
     """Incidents of a scope in a system of a log, and how many of its places were watched."""
     steps = Steps.of(log.window.start, log.window.end)
     origin = log.window.start.as_unit("ns").value
