@@ -15,9 +15,9 @@ import numpy as np
 from scipy import special
 
 from relfit.arrays import FloatArray, IntArray
-from relfit.prediction.discounted_levels import Levels
+from relfit.prediction.discounted_levels import DiscountedLevels
 
-__all__ = ["Mixture", "fixed_share", "log_negative_binomial", "mix"]
+__all__ = ["Prediction", "fixed_share", "log_negative_binomial", "mix"]
 
 _SCATTER = (1.0, 1.5, 2.5, 5.0, 10.0, 20.0, 60.0, 200.0, 600.0)  # variance of counts relative to Poisson
 _SCATTER_OF_SHARES = (0.1, 0.3, 1.0, 3.0, 10.0)  # variance of a day's share, relative to one trial a day
@@ -30,7 +30,7 @@ _MOST = 1e12  # of a count that is drawn
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class Prediction:
     """The distribution of what comes over a horizon, arrays of shape (components,).
 
     Attributes
@@ -102,13 +102,19 @@ class Mixture:
 
 
 def mix(
-    levels: Levels, value: FloatArray, exposure: FloatArray, horizon: float, ahead: float, *, shares: bool = False
-) -> Mixture:
+    levels: DiscountedLevels,
+    value: FloatArray,
+    exposure: FloatArray,
+    horizon: float,
+    ahead: float,
+    *,
+    shares: bool = False,
+) -> Prediction:
     """What comes over a horizon, as predictors say that are weighed by their past.
 
     Parameters
     ----------
-    levels : Levels
+    levels : DiscountedLevels
         By predictor.
     value, exposure : ndarray, shape (steps,)
         What was seen in each step, and of how many units.
@@ -161,7 +167,7 @@ def mix(
     mean, variance, of_level = (each[:, 0] for each in moments(now, horizon, np.array([ahead])))
     used = weight > _LEAST
     weight = weight[used] / weight[used].sum()
-    return Mixture(weight, mean[used], variance[used], of_level[used], shares, predictor[used])
+    return Prediction(weight, mean[used], variance[used], of_level[used], shares, predictor[used])
 
 
 def fixed_share(scores: FloatArray, back: float, prior: FloatArray | None = None) -> FloatArray:
