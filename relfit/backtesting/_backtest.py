@@ -40,7 +40,7 @@ Progress = Callable[[str, float], None]
 
 
 @made_once
-def backtest(
+def backtest(  # noqa: PLR0913 - what is tested, named one by one
     log: FailureLog,
     *,
     parts: str | Sequence[str] = PARTS,

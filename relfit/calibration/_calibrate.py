@@ -34,7 +34,7 @@ _FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 
 
 @made_once
-def calibrate(
+def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
     log: FailureLog,
     *,
     at: str = NOW,

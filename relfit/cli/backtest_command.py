@@ -17,7 +17,7 @@ _PARTS = ("forecasts", "jobs", "nodes", "decisions")
 _HORIZONS = ("30d", "90d")
 
 
-def backtest(
+def backtest(  # noqa: PLR0913 - one argument per option
     reading: opt.PartReading,
     to: opt.Output,
     parts: Annotated[

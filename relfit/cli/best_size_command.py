@@ -82,7 +82,7 @@ class Asked:
         return rf.jobs.Checkpoint(every, save, restore)
 
 
-def nodes(
+def nodes(  # noqa: PLR0913 - one argument per option
     reading: opt.PeriodReading,
     asked: Asked,
     fleet: Fleet,

@@ -272,9 +272,10 @@ def _simulate(plan: Any, devices: Devices, file: PlanFile, years: float, draws: 
     chosen = one.with_spare_blocks(evaluation.spare_blocks[best : best + 1])
     calibrated = file.parameters is not None and not any(devices.by_hand.values())
     lives = rf.simulation.DeviceTimes.of_parameters(file.parameters) if calibrated else evaluation.failures
+    assumptions = rf.simulation.Assumptions(whole_block_repairs=False, undisturbed_recovery=False)
     run = rf.simulation.simulate_sparing(
-        evaluation.cluster, chosen, lives, evaluation.recovery, years=years, rng=draws.seed, level=draws.level,
-        whole_block_repairs=False, undisturbed_recovery=False,
+        evaluation.cluster, chosen, lives, evaluation.recovery, assumptions,
+        years=years, rng=draws.seed, level=draws.level,
     )  # fmt: skip
     shown.add("simulation", run)
     shown.pictures.append(("simulation", partial(rf.plot, run)))

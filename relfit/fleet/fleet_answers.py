@@ -16,7 +16,7 @@ from relfit.fleet._fleet_system import ages_now, system_of
 from relfit.fleet._placements import placements
 from relfit.fleet.drawn_fleet import KEPT, DrawnFleet, Job
 from relfit.fleet.fleet_parts import FleetParts
-from relfit.fleet.incident_scopes import SCOPES, Scope
+from relfit.fleet.incident_scopes import SCOPES, ScopeIncidents
 from relfit.fleet.job_shares import Lately
 from relfit.fleet.now import LONG_RUN, NOW
 from relfit.fleet.rates_now import LevelRates
@@ -137,7 +137,7 @@ class FleetModel(FleetParts, Result):
         """The same as `scopes`."""
         return self.scopes
 
-    def _mean_hit(self, scope: Scope, size: int) -> FloatArray:
+    def _mean_hit(self, scope: ScopeIncidents, size: int) -> FloatArray:
         """Mean number of nodes that an incident hit in each system; all of them where it names none."""
         hit = self.nodes_hit(scope)
         with np.errstate(invalid="ignore", divide="ignore"):

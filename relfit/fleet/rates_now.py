@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from scipy import special
 
 from relfit.arrays import FloatArray
 from relfit.failurelog import FailureLog
-from relfit.fleet.incident_scopes import Places, Scope
+from relfit.fleet.incident_scopes import Places, ScopeIncidents
 from relfit.fleet.scope_rates import ScopeRates
 from relfit.outages import node_codes, watched_of
 from relfit.prediction import Levels, Mixture, Multiples, Steps, levels_of, mix, multiples_now
@@ -50,11 +51,17 @@ class ScopeSeries:
 
     def ahead(self, horizon: float) -> Mixture:
         """Incidents over the next `horizon` hours, of as many places as there are now."""
-        ahead = float(self.units[-1]) if self.units[-1] > 0.0 else 1.0
-        return mix(self.levels, self.value, self.units, horizon / self.steps.width, ahead)
+        if horizon not in self._ahead:
+            ahead = float(self.units[-1]) if self.units[-1] > 0.0 else 1.0
+            self._ahead[horizon] = mix(self.levels, self.value, self.units, horizon / self.steps.width, ahead)
+        return self._ahead[horizon]
+
+    @cached_property
+    def _ahead(self) -> dict[float, Mixture]:
+        return {}
 
 
-def series_of(log: FailureLog, places: Places, scope: Scope, system: int) -> ScopeSeries:
+def series_of(log: FailureLog, places: Places, scope: ScopeIncidents, system: int) -> ScopeSeries:
     """Incidents of a scope in a system of a log, and how many of its places were watched."""
     steps = Steps.of(log.window.start, log.window.end)
     origin = log.window.start.as_unit("ns").value

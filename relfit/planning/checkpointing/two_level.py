@@ -22,7 +22,7 @@ from relfit.numeric.grid_search import highest
 from relfit.results import Result
 from relfit.text import duration, percent
 
-__all__ = ["Levels", "TwoLevels"]
+__all__ = ["GlobalSaves", "Levels", "TwoLevels"]
 
 _MOST_LOCAL = 2000
 
@@ -61,6 +61,24 @@ class TwoLevels(Result):
             f"Save every {duration(every)} of work, globally every {k:.0f} saves: waste {percent(waste, 2)}, "
             f"with global saves alone {percent(alone, 2)}."
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GlobalSaves:
+    """The second level of checkpoints, for failures that destroy what was saved locally.
+
+    Attributes
+    ----------
+    save : duration
+    share : float
+        Share of the failures that need a global save.
+    restore : duration, optional
+        That of the local checkpoints when left out.
+    """
+
+    save: Any
+    share: Any
+    restore: Any = None
 
 
 @dataclass(frozen=True, eq=False)
