@@ -57,7 +57,7 @@ class ScopeSeries:
         return self._ahead[horizon]
 
     @cached_property
-    def _ahead(self) -> dict[float, Mixture]:
+    def _ahead(self) -> dict[float, Prediction]:
         return {}
 
 
