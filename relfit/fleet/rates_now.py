@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -50,8 +51,14 @@ class ScopeSeries:
 
     def ahead(self, horizon: float) -> Prediction:
         """Incidents over the next `horizon` hours, of as many places as there are now."""
-        ahead = float(self.units[-1]) if self.units[-1] > 0.0 else 1.0
-        return mix(self.levels, self.value, self.units, horizon / self.steps.width, ahead)
+        if horizon not in self._ahead:
+            ahead = float(self.units[-1]) if self.units[-1] > 0.0 else 1.0
+            self._ahead[horizon] = mix(self.levels, self.value, self.units, horizon / self.steps.width, ahead)
+        return self._ahead[horizon]
+
+    @cached_property
+    def _ahead(self) -> dict[float, Prediction]:
+        return {}
 
 
 def series_of(log: FailureLog, places: Places, scope: ScopeIncidents, system: int) -> ScopeSeries:

@@ -56,6 +56,7 @@ ORDER = (
     "study",
     "plotting",
     "reporting",
+    "live",
     "cli",
 )
 """Rooms from the lowest to the highest."""

@@ -1,0 +1,7 @@
+"""A fleet that is watched: sources are fetched into a store, what changed raises alarms, and a page says what to do.
+
+Data goes one way: a source (`relfit.live.sources`) gives records and where it got to (`Fetched`); the store keeps each
+record once; a round asks a `relfit.Study` of what is stored; alarms and the page of the day say what changed; outputs
+hand it to Prometheus, Alertmanager, Grafana and Slurm. Nothing outside this package imports it but its command. It
+needs ``pip install "relfit[live]"``.
+"""
