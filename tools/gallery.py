@@ -27,6 +27,7 @@ from relfit.planning import (
     Performance,
     PowerHeadroom,
     Recovery,
+    Scenario,
     Strategies,
     TensorParallel,
     evaluate_sparing,
@@ -216,11 +217,11 @@ FIGURES: dict[str, Callable[[Axes], Any]] = {
         rf.jobs.completion_time(_weibulls(8), "500h", restart="1h"), ax
     ),
     "completion_by_size": lambda ax: plotting.completion_by_size(
-        rf.jobs.best_size(_weibulls(64), "4000h", Amdahl(0.99), restart="1h", checkpoint=_SAVE, k_min=8), ax
+        rf.jobs.best_size(_weibulls(64), rf.jobs.Job("4000h", Amdahl(0.99), "1h", _SAVE), k_min=8), ax
     ),
     "waste_over_interval": lambda ax: plotting.waste_over_interval(plan_checkpoints(parameters(), _SAVE, nodes=64), ax),
     "yield_by_size": lambda ax: plotting.yield_by_size(
-        plan_migration(43_800, Checkpoint(save="10min", restore="10min"), "5min", "1min", nodes=10_000), ax
+        plan_migration(43_800, Scenario("10min", "10min", restart="1min", migration="5min"), nodes=10_000), ax
     ),
     "yield_of_replicas": lambda ax: plotting.yield_of_replicas(
         plan_replication(43_800, Checkpoint(save="10min", restore="10min"), nodes=100_000), ax
