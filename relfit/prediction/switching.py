@@ -139,7 +139,7 @@ def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, of: int
     weight: FloatArray = np.exp(gain * counts.shape[0] / counts[scored].shape[0])
     weight[weight < _SMALL] = 0.0
     weight /= weight.sum()
-    known = np.zeros((counts.shape[0], _GRID))
+    weights = np.zeros((counts.shape[0], _GRID))
     for beside, of_offer in zip(offers, list(weight), strict=True):
         share = np.asarray(of_offer, np.float64)
         used = np.flatnonzero(share > 0.0)
@@ -147,8 +147,8 @@ def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, of: int
             continue
         blocks = _blocks(counts, expected * beside[:, :-1], value, change[used], prior[used])
         now = np.concatenate([np.tensordot(share[used], states, axes=1) for states, _ in blocks])
-        known += _moved(now, np.log(beside[:, -1]) / np.log(value[1] / value[0]))
-    return Multiples(value, known)
+        weights += _moved(now, np.log(beside[:, -1]) / np.log(value[1] / value[0]))
+    return Multiples(value, weights)
 
 
 def _expected(counts: FloatArray, exposure: FloatArray, days: float) -> FloatArray:
@@ -204,20 +204,20 @@ def _forward(
 ) -> tuple[FloatArray, FloatArray]:
     """What is known of the nodes after the last step, (predictors, nodes, values); logarithms of what was seen."""
     stays, drawn = (1.0 - change)[:, None, None], (change[:, None] * prior)[:, None, :]
-    known = np.repeat(prior[:, None, :], counts.shape[0], axis=1)
+    weight = np.repeat(prior[:, None, :], counts.shape[0], axis=1)
     score, logs = np.zeros(change.size), np.log(value)
     for step in range(counts.shape[1]):
         density = counts[:, step, None] * logs - expected[:, step, None] * value
         most = density.max(axis=1)
         if step:
-            known *= stays
-            known += drawn
-        known *= np.exp(density - most[:, None])
-        total = np.maximum(known.sum(axis=2), 1e-300)
-        known /= total[:, :, None]
+            weight *= stays
+            weight += drawn
+        weight *= np.exp(density - most[:, None])
+        total = np.maximum(weight.sum(axis=2), 1e-300)
+        weight /= total[:, :, None]
         if step >= _FIRST:
             score += np.log(total).sum(axis=1) + most.sum()
-    return known, score
+    return weight, score
 
 
 def _moved(weight: FloatArray, by: FloatArray) -> FloatArray:
