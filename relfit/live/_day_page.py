@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -94,8 +95,12 @@ def _ahead(study: Study) -> dict[str, object]:
     return {"ahead": [ahead.headline, ahead.stock_headline], "pictures": [picture], "coming": [table]}
 
 
-def _span(row: dict[str, float], name: str) -> str:
-    return f"{number(row[name])} ({number(row[f'{name}_low'])}-{number(row[f'{name}_high'])})"
+def _span(row: Mapping[Any, Any], name: str) -> str:
+    return _limits(row[name], row[f"{name}_low"], row[f"{name}_high"])
+
+
+def _limits(value: float, low: float, high: float) -> str:
+    return f"{number(value)} ({number(low)}-{number(high)})"
 
 
 def _record(forecasts: pd.DataFrame) -> dict[str, object]:
@@ -109,13 +114,14 @@ def _record(forecasts: pd.DataFrame) -> dict[str, object]:
         error = (part["happened"] - part["mean"]).abs().mean() / max(part["mean"].mean(), 1e-9)
         rows.append({
             "Days": number(float(str(hours)) / 24.0), "Forecasts": len(part),
-            "Came inside": percent(part["inside"].mean()), "Should be": percent(part["level"].mean()), "Mean miss": percent(error),
+            "Came inside": percent(part["inside"].mean()), "Should be": percent(part["level"].mean()),
+            "Mean miss": percent(error),
         })  # fmt: skip
     last = known.sort_values("made", kind="stable").tail(_SHOWN)[::-1]
     each = pd.DataFrame({
         "Made": last["made"].dt.strftime("%Y-%m-%d"), "System": last["system"],
         "Days": (last["horizon_hours"] / 24.0).map(number),
-        "Forecast": [f"{number(r.mean)} ({number(r.lower)}-{number(r.upper)})" for r in last.itertuples()],
+        "Forecast": [_limits(row["mean"], row["lower"], row["upper"]) for row in last.to_dict("records")],
         "Came": last["happened"].astype(int), "Inside": inside[last.index].map({True: "yes", False: "no"}),
     })  # fmt: skip
     sentence = (
