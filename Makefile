@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help report test check coverage verify lint hooks docs notebooks bench papers studies size mutants wheel-check clean
+.PHONY: help report test check coverage verify lint hooks docs site notebooks bench papers studies size mutants wheel-check clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ hooks: $(VENV)/.installed-all ## Check style, format and types before each commi
 docs: $(VENV)/.installed-all ## Run the examples in README.md and docs/
 	$(PYTEST) --doctest-glob='*.md' README.md docs
 
+site: $(VENV)/.installed-site ## Build the site into build/site: no network needed to read it
+	$(BIN)/python tools/build_site.py
+
 notebooks: $(VENV)/.installed-all ## Execute the notebooks again and keep what they show
 	$(BIN)/python notebooks/execute.py
 
@@ -77,6 +80,10 @@ $(VENV)/bin/python:
 # the stamps keep pip from running when nothing changed
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.installed-site: pyproject.toml | $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[site]'
 	@touch $@
 
 $(VENV)/.installed-all: pyproject.toml | $(VENV)/bin/python

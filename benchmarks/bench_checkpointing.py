@@ -18,10 +18,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.timing import spent
 from relfit.families import Weibull
 from relfit.jobs import Checkpoint, expected_time
-from relfit.planning import plan_checkpoints, plan_migration, plan_replication
+from relfit.planning import Predictor, Scenario, plan_checkpoints, plan_migration, plan_replication
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval
-from relfit.planning.checkpointing.two_level import Levels
+from relfit.planning.checkpointing.two_level import LevelCosts
 
 
 def timed(call: Callable[[], Any], repeat: int = 3) -> float:
@@ -56,11 +56,13 @@ def main() -> None:
     print(f"best fixed interval, Weibull: {timed(lambda: best_fixed_interval(family, saves)) * 1e3:.0f} ms")
     print(f"time of a job of 4000 intervals: {timed(lambda: expected_time(family, 8000, saves)) * 1e3:.0f} ms")
     grid = np.geomspace(1, 1000, 100)[:, None], np.geomspace(0.01, 0.1, 100)
-    two = timed(lambda: Levels(grid[0], grid[1], 5 * grid[1], grid[1], 5 * grid[1], 0.1).best(), 1)
+    two = timed(lambda: LevelCosts(grid[0], grid[1], 5 * grid[1], grid[1], 5 * grid[1], 0.1).best(), 1)
     print(f"two levels, 100 x 100 cases: {two:.2f} s")
     print(f"plan with 2000 draws: {timed(lambda: plan_checkpoints(24, saves, events=20)) * 1e3:.0f} ms")
     both = Checkpoint(None, 0.1, 0.1)
-    moved = timed(lambda: plan_migration(8760, both, 0.04, 0.02, nodes=2**17, recall=0.7, precision=0.8, events=50))
+    moved = timed(
+        lambda: plan_migration(8760, Scenario(0.1, 0.1, 0.02, 0.04), Predictor(0.7, 0.8), nodes=2**17, events=50)
+    )
     print(f"migration plan with 1000 draws: {moved * 1e3:.0f} ms")
     copies = timed(lambda: plan_replication(43_800, both, nodes=10**5, events=50), 1)
     print(f"replication plan with 500 draws: {copies:.1f} s")

@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from relfit.families import Weibull
-from relfit.jobs import Amdahl, Checkpoint, best_size, ra_opt
+from relfit.jobs import Amdahl, Checkpoint, Job, best_size, ra_opt
 from relfit.system import System
 
 
@@ -29,12 +29,12 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=100_000)
     options = parser.parse_args()
     system = fleet(options.nodes)
-    ra_opt(system.take(np.arange(300)), 3000.0, Amdahl(0.9999))  # compiles
+    ra_opt(system.take(np.arange(300)), Job(3000.0, Amdahl(0.9999)))  # compiles
     law = Amdahl(0.9999)
     for name, call in (
-        ("RA-Opt, order over the work", lambda: ra_opt(system, 3000.0, law, horizon=3000.0)),
-        ("RA-Opt, order over the job", lambda: ra_opt(system, 3000.0, law)),
-        ("with checkpoints", lambda: best_size(system, 3000.0, law, checkpoint=Checkpoint(0.1, 0.01, 0.01))),
+        ("RA-Opt, order over the work", lambda: ra_opt(system, Job(3000.0, law), horizon=3000.0)),
+        ("RA-Opt, order over the job", lambda: ra_opt(system, Job(3000.0, law))),
+        ("with checkpoints", lambda: best_size(system, Job(3000.0, law, checkpoint=Checkpoint(0.1, 0.01, 0.01)))),
     ):
         start = time.perf_counter()
         best = call()

@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 
 from relfit.jobs import Checkpoint
-from relfit.planning import plan_checkpoints, plan_migration, plan_replication
+from relfit.planning import Predictor, Scenario, plan_checkpoints, plan_migration, plan_replication
 
 NODES, MTBF = 4096, 43_800.0
 COSTS = Checkpoint(save="10min", restore="10min"), "3min"
@@ -56,12 +56,9 @@ def main() -> None:
 def _migration(mtbf: float, events: int | None, seed: int = 0):
     return plan_migration(
         mtbf,
-        COSTS[0],
-        "2min",
-        COSTS[1],
+        Scenario(COSTS[0].save, COSTS[0].restore, COSTS[1], "2min"),
+        Predictor(0.7, 0.6),
         nodes=NODES,
-        recall=0.7,
-        precision=0.6,
         risk=1e-4,
         events=events,
         n_draws=400,

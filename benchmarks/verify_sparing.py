@@ -21,7 +21,7 @@ from relfit.calibration import calibrate
 from relfit.failurelog import Source, Window
 from relfit.families import Exponential
 from relfit.planning import Cluster, DeviceFailures, Recovery, Strategies, evaluate_sparing, plan_sparing
-from relfit.simulation import DeviceTimes, simulate_sparing
+from relfit.simulation import DeviceTimes, SparingAssumptions, simulate_sparing
 
 ZERO = pd.Timestamp("2020-01-01", tz="UTC")
 
@@ -112,17 +112,19 @@ def coverage(logs: int) -> None:
 def simulation() -> None:
     """Table 1's strategies: under the assumptions of the closed form, and with them dropped in turn."""
     steps = {
-        "kept": {},
-        "trays one by one": {"whole_block_repairs": False},
-        "racks shared": {"whole_block_repairs": False, "separate_racks": False},
-        "recovery disturbed": {"whole_block_repairs": False, "separate_racks": False, "undisturbed_recovery": False},
+        "kept": SparingAssumptions(),
+        "trays one by one": SparingAssumptions(whole_block_repairs=False),
+        "racks shared": SparingAssumptions(whole_block_repairs=False, separate_racks=False),
+        "recovery disturbed": SparingAssumptions(
+            whole_block_repairs=False, separate_racks=False, undisturbed_recovery=False
+        ),
     }
     rows = []
     for i, label in enumerate(STRATEGIES.labels(2)):
         for name, dropped in steps.items():
             found = simulate_sparing(
-                CLUSTER, STRATEGIES.take(slice(i, i + 1)), FAILURES, RECOVERY,
-                n_resamples=16, rng=1, **dropped,
+                CLUSTER, STRATEGIES.take(slice(i, i + 1)), FAILURES, RECOVERY, dropped,
+                n_resamples=16, rng=1,
             )  # fmt: skip
             low, high = found.cett_interval
             rows.append((label, name, found.cett, (high - low) / 2 / found.cett, found.error))
@@ -144,8 +146,8 @@ def figure6() -> None:
             )
             for name, whole in (("block", True), ("tray", False)):
                 found = simulate_sparing(
-                    cluster, Strategies(36, idle), times, RECOVERY, whole_block_repairs=whole, years=10,
-                    n_resamples=12, rng=2,
+                    cluster, Strategies(36, idle), times, RECOVERY, SparingAssumptions(whole_block_repairs=whole),
+                    years=10, n_resamples=12, rng=2,
                 )  # fmt: skip
                 low, high = found.cett_interval
                 rows.append((label, name, share, slow, found.cett, (high - low) / 2 / found.cett, found.error))

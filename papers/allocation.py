@@ -18,7 +18,7 @@ import pandas as pd
 
 from papers.printed import half_unit, printed_table
 from relfit.families import Exponential, Weibull
-from relfit.jobs import Amdahl, BestSize, Gustafson, best_size
+from relfit.jobs import Amdahl, BestSize, Gustafson, Job, best_size
 from relfit.system import System
 
 __all__ = [
@@ -59,7 +59,7 @@ def system_of_table_6_1(mean_times: Any = None) -> System:
 def best_size_of_table_6_1(convention: str = "paper") -> BestSize:
     """The best number of nodes for the system and the job of Table 6.1."""
     job = Amdahl(PARALLEL_FRACTION)
-    return best_size(system_of_table_6_1(), WORK, job, order="given", rule="first", convention=convention)
+    return best_size(system_of_table_6_1(), Job(WORK, job), order="given", rule="first", convention=convention)
 
 
 def cells() -> pd.DataFrame:
@@ -70,14 +70,12 @@ def cells() -> pd.DataFrame:
 
     def expected(success: FloatArray) -> FloatArray:
         times = -speedup.time(WORK, np.arange(1, 21)) / np.log(success)  # M before it was rounded to three figures
-        return best_size(
-            system_of_table_6_1(times), WORK, speedup, order="given", convention="paper"
-        ).expected  # fmt: skip
+        return best_size(system_of_table_6_1(times), Job(WORK, speedup), order="given", convention="paper").expected
 
     times = -speedup.time(WORK, np.arange(1, 21)) / np.log(reliability)
     ours, exact = expected(reliability), best_size_of_table_6_1("exact")
     allowed = np.sort([expected(reliability + 5e-7), expected(reliability - 5e-7)], axis=0)  # by the printed digits
-    right = best_size(system_of_table_6_1(times), WORK, speedup, order="given").expected
+    right = best_size(system_of_table_6_1(times), Job(WORK, speedup), order="given").expected
     rows = []
     for i, row in printed.iterrows():
         half = half_unit(row["expected"])
@@ -117,7 +115,7 @@ def figure_6_3(
     for shape in shapes:
         for scale in scales:
             system = System(Weibull(np.full(nodes, shape), np.full(nodes, scale)))
-            found = best_size(system, length, Amdahl(0.0), order="given", convention=convention)
+            found = best_size(system, Job(length, Amdahl(0.0)), order="given", convention=convention)
             parts.append(
                 pd.DataFrame({"shape": shape, "scale": scale, "nodes": found.sizes, "expected": found.expected})
             )
@@ -156,7 +154,7 @@ def figure_6_5(
 ) -> BestSize:
     """Expected completion time with and without failures by number of nodes: Amdahl (a), Gustafson (b)."""
     system = System(Weibull(np.full(nodes, shape), np.full(nodes, scale)))
-    return best_size(system, work, speedup, order="given", convention=convention)
+    return best_size(system, Job(work, speedup), order="given", convention=convention)
 
 
 def _fleet(nodes: int, seed: int) -> System:
@@ -168,7 +166,7 @@ def _fleet(nodes: int, seed: int) -> System:
 
 def figure_6_7a(nodes: int = 512, *, work: float = 5e4, fraction: float = 0.999, seed: int = 1) -> BestSize:
     """RA-Opt on nodes that differ: expected completion time by number of the most reliable nodes."""
-    return best_size(_fleet(nodes, seed), work, Amdahl(fraction))
+    return best_size(_fleet(nodes, seed), Job(work, Amdahl(fraction)))
 
 
 def figure_6_7b(
@@ -190,8 +188,8 @@ def figure_6_7b(
     system, rng = _fleet(nodes, seed), np.random.default_rng(seed)
     rows = []
     for work in works:
-        ours = best_size(system, work, Amdahl(fraction))
-        others = [best_size(system, work, Amdahl(fraction), order=rng.permutation(nodes)) for _ in range(orders)]
+        ours = best_size(system, Job(work, Amdahl(fraction)))
+        others = [best_size(system, Job(work, Amdahl(fraction)), order=rng.permutation(nodes)) for _ in range(orders)]
         rows.append(
             {
                 "work": work,

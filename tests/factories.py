@@ -8,6 +8,8 @@ from typing import Any
 import pandas as pd
 
 from relfit.failurelog import FailureLog, Source, Window
+from relfit.jobs import Checkpoint
+from relfit.planning import Scenario
 
 EPOCH = pd.Timestamp("2001-01-01", tz="UTC")
 
@@ -83,3 +85,8 @@ def make_log(
         source=Source(rows_read=len(rows), rows_kept=len(rows)),
         lifetimes=lives,
     )
+
+
+def migration_costs(saves: Checkpoint, migration: Any, restart: Any = 0.0) -> Scenario:
+    """Costs of a machine whose jobs save as `saves` says."""
+    return Scenario(saves.save, saves.restore, restart, migration)

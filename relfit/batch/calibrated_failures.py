@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,10 @@ from relfit.arrays import FloatArray
 from relfit.batch.failure_processes import Table
 from relfit.batch.failure_source import Failures, GroupFailures, NodeFailures
 from relfit.batch.seconds import HOUR
-from relfit.calibration import Parameters
+from relfit.calibration import FailuresByScope, Parameters, ScopeFailures
 from relfit.errors import ArgumentError
 from relfit.families import Exponential, Weibull
 from relfit.families.distribution import Distribution
-from relfit.simulation.simulated_logs import relative_rates
 
 __all__ = ["CalibratedFailures"]
 
@@ -54,14 +55,17 @@ class CalibratedFailures(Failures):
     parameters: Parameters
     nodes_per_rack: int | None = None
 
+    @cached_property
+    def _by_scope(self) -> FailuresByScope:
+        return FailuresByScope.of_parameters(self.parameters)
+
     @property
     def node_mtbf(self) -> float:
         """Mean hours between outages of one node, whatever their scope."""
-        known = self.parameters.values()
-        mean = known.get("mtbf.outage", known.get("mtbf.node"))
+        mean = self._by_scope.outage_mtbf
         if mean is None:
             raise ArgumentError("no mean time between failures is known", remedy='give mtbf, as in mtbf = "20000h"')
-        return float(mean)
+        return mean
 
     def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
         """One over the mean time between outages of a node."""
@@ -70,44 +74,37 @@ class CalibratedFailures(Failures):
     @property
     def mean_repair(self) -> float:
         """Seconds."""
-        own = self.parameters.repair
-        return HOUR * float(
-            self.parameters.values().get("mttr.mean", 0.0) if own is None else own.distribution().mean()
-        )
+        repairs = self._by_scope.repairs
+        return HOUR * float((self._by_scope.mttr or 0.0) if repairs is None else repairs.mean())
 
     def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> _Together:
         """One process for each scope."""
-        known, fleet = self.parameters.values(), self.parameters.fleet
-        own = self.parameters.repair
-        per_rack = self.nodes_per_rack
-        if per_rack is None and fleet.nodes and fleet.racks:
-            per_rack = -(-fleet.nodes // fleet.racks)
-
-        def repair(scope: str) -> Any:
-            if own is not None and (scope == "node" or f"mttr.{scope}" not in known):
-                return own.distribution()
-            names = (f"mttr.{scope}_node", f"mttr.{scope}", "mttr.mean")  # each node is back when it is repaired
-            return f"{next((known[name] for name in names if name in known), 0.0)}h"
-
-        sources: list[Any] = [NodeFailures(life=self._lives(n_nodes, rng), repair=repair("node"))]
-        wide = (("rack", per_rack, fleet.rack_share), ("group", None, fleet.group_share), ("system", None, None))
-        for scope, size, share in wide:
-            unplaced = (scope == "rack" and size is None) or (scope == "group" and share is None)
-            if f"mtbf.{scope}" in known and "mtbf.node" in known and not unplaced:
-                life = f"{known[f'mtbf.{scope}']}h"
-                sources.append(GroupFailures(life=life, groups=size, share=share, repair=repair(scope)))
+        failures, per_rack = self._by_scope, self.nodes_per_rack
+        sources: list[Any] = [NodeFailures(life=self._lives(n_nodes, rng), repair=self._repair(failures.node))]
+        for scope in failures.wider:
+            size = (per_rack or math.ceil(scope.place)) if scope.name == "rack" else None
+            if size or (scope.name != "rack" and scope.is_placed):
+                repair = self._repair(scope)
+                sources.append(GroupFailures(life=f"{scope.mtbf}h", groups=size, share=scope.share, repair=repair))
         return _Together([one.process(n_nodes, part, start) for one, part in zip(sources, rng.spawn(4), strict=False)])
 
+    def _repair(self, scope: ScopeFailures) -> Any:
+        """Times to repair of one node: each is back when it is repaired."""
+        repairs = self._by_scope.repairs
+        if repairs is not None and (scope.name == "node" or not scope.has_own_mttr):
+            return repairs
+        hours = scope.mttr if scope.mttr_node is None else scope.mttr_node
+        return f"{0.0 if hours is None else hours}h"
+
     def _lives(self, n_nodes: int, rng: np.random.Generator) -> Distribution:
-        known, fitted = self.parameters.values(), self.parameters.failure
-        rates = relative_rates(self.parameters, rng, n_nodes)
-        if fitted is not None:
-            life = fitted.distribution()
+        failures, mean = self._by_scope, self._by_scope.node.mtbf
+        rates, life = failures.relative_rates(rng, n_nodes), failures.times
+        if life is not None:
             if np.ptp(rates) == 0.0:
                 return life
             if isinstance(life, Weibull):
                 return Weibull(np.full(n_nodes, float(life.shape)), float(life.scale) / rates)
-        return Exponential(rates / known.get("mtbf.node", self.node_mtbf))
+        return Exponential(rates / (self.node_mtbf if mean is None else mean))
 
 
 class _Together:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import scipy
 
+from relfit.calibration.failures_by_scope import FailuresByScope
 from relfit.calibration.schema import Parameters
 from relfit.errors import ArgumentError
 from relfit.families import family_named
@@ -74,15 +75,14 @@ def airesim_values(parameters: Parameters) -> dict[str, float | str]:
     >>> round(values["random_failure_rate"] * 24 * 60, 6)
     0.01
     """
-    known = parameters.values()
-    mtbf = known.get("mtbf.node", known.get("mtbf.outage"))
+    failures = FailuresByScope.of_parameters(parameters)
+    mtbf = failures.node.mtbf
     if mtbf is None:
         parameters.require("mtbf.node")
-    assert mtbf is not None
-    fraction, factor = known.get("bad_nodes.fraction"), known.get("bad_nodes.factor")
+    fraction, factor = failures.bad_nodes or (0.0, 0.0)
     values: dict[str, float | str] = {}
     rate = 1.0 / (mtbf * _MINUTES)
-    if fraction is not None and factor is not None and factor >= 1.0:
+    if factor >= 1.0:
         values["random_failure_rate"] = rate / (1.0 + fraction * (factor - 1.0))
         values["systematic_failure_rate_multiplier"] = factor - 1.0
         values["systematic_failure_fraction"] = fraction
@@ -91,13 +91,13 @@ def airesim_values(parameters: Parameters) -> dict[str, float | str]:
         values["random_failure_rate"] = rate
         values["systematic_failure_fraction"] = 0.0
     values["failure_distribution"] = "exponential"
-    quick, slow, share = (known.get(f"mttr.{name}") for name in ("quick", "slow", "share_quick"))
-    if quick is not None and slow is not None and share is not None and slow > quick:
+    quick, slow, share = failures.kinds or (0.0, 0.0, 0.0)
+    if slow > quick:
         values["auto_repair_time"] = quick * _MINUTES
         values["manual_repair_time"] = (slow - quick) * _MINUTES
         values["prob_auto_to_manual"] = 1.0 - share
-    elif "mttr.mean" in known:
-        values["auto_repair_time"] = known["mttr.mean"] * _MINUTES
+    elif failures.mttr is not None:
+        values["auto_repair_time"] = failures.mttr * _MINUTES
         values["prob_auto_to_manual"] = 0.0
     return values
 
@@ -134,16 +134,16 @@ def to_airesim(parameters: Parameters, path: str | Path, **others: float | str |
 
 def _left_out(parameters: Parameters) -> list[str]:
     """What of the parameters AIReSim's cannot say."""
-    lines, known, fitted = [], parameters.values(), parameters.failure
-    if "bad_nodes.factor" in known and known["bad_nodes.factor"] >= 1.0:
+    lines, failures, fitted = [], FailuresByScope.of_parameters(parameters), parameters.failure
+    if failures.bad_nodes is not None and failures.bad_nodes[1] >= 1.0:
         lines.append("Repairs are said to fail, or they would make bad servers good, which those of the log stay.")
     if fitted is not None and fitted.family != "exponential":
         lines.append(
             f"The {fitted.family} family of times to failure is left out: AIReSim draws all lives anew at each restart."
         )
-    wide = [scope for scope in ("rack", "group", "system") if f"mtbf.{scope}" in known and "mtbf.node" in known]
-    if wide:
-        lines.append(f"Failures of scope {', '.join(wide)} are left out: AIReSim knows those of single servers.")
+    if failures.wider:
+        wider = ", ".join(scope.name for scope in failures.wider)
+        lines.append(f"Failures of scope {wider} are left out: AIReSim knows those of single servers.")
     return lines
 
 

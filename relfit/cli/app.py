@@ -36,6 +36,7 @@ from relfit.cli import (
     simulate_batch,
     simulate_training,
     sweep_command,
+    watch_command,
 )
 from relfit.cli.examples import Commands, epilog
 from relfit.cli.options import grouped
@@ -79,6 +80,12 @@ sweeps = typer.Typer(
     no_args_is_help=False,
     rich_markup_mode=None,
 )
+watches = typer.Typer(
+    name="watch",
+    help="Every day: what changed, and what to do",
+    no_args_is_help=False,
+    rich_markup_mode=None,
+)
 for _command in (
     look.info, look.fit, look.report, check.dependence, check.trend, check.incidents,
     regress_command.regress, predict.system, best_size_command.nodes, forecast_command.forecast,
@@ -88,6 +95,7 @@ for _command in (
 app.add_typer(plans)
 app.add_typer(simulations)
 app.add_typer(sweeps)
+app.add_typer(watches)
 app.command(epilog=epilog("convert"))(grouped(look.convert))
 app.command(epilog=epilog("data"))(grouped(look.data))
 app.command(epilog=epilog("fetch"))(grouped(fetch_command.fetch))
@@ -99,6 +107,8 @@ simulations.command(epilog=epilog("simulate batch"))(grouped(simulate_batch.batc
 
 for _sweep in (sweep_command.run, sweep_command.status, sweep_command.report):
     sweeps.command(epilog=epilog(f"sweep {_sweep.__name__}"))(grouped(_sweep))
+for _watch in (watch_command.init, watch_command.run, watch_command.status):
+    watches.command(epilog=epilog(f"watch {_watch.__name__}"))(grouped(_watch))
 
 
 def _show_version(wanted: bool) -> None:
@@ -137,7 +147,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     -------
     int
         0 when done, 2 after a user's mistake (told in one line on stderr), 75 of a simulation or a sweep that saved
-        itself before its end, 1 of a sweep with runs that failed, 130 after Ctrl-C.
+        itself before its end, 1 of a sweep with runs that failed, 3 and 4 of a watch with alarms and with sources that
+        failed, 130 after Ctrl-C.
 
     Examples
     --------

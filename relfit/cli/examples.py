@@ -50,6 +50,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "sweep status": ("relfit sweep status results",),
     "sweep report": ("relfit sweep report results --out campaign.html",),
+    "watch init": ("relfit watch init logs", "relfit watch init 'logs/*.csv' --column node=host --timer"),
+    "watch run": ("relfit watch run watch.toml", "relfit watch run watch.toml --json"),
+    "watch status": ("relfit watch status watch.toml",),
     "simulate batch": (
         "relfit simulate batch cluster.toml --workload jobs.swf --jobs-out jobs.csv",
         "relfit simulate batch cluster.toml --failures failures.csv --json",
@@ -67,6 +70,7 @@ SECTIONS = {
     "Predict": ("system", "nodes", "forecast", "backtest"),
     "Plan": ("calibrate", "plan"),
     "Simulate": ("simulate", "sweep"),
+    "Watch": ("watch",),
 }
 
 

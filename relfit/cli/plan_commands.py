@@ -15,11 +15,11 @@ from relfit.cli import output
 from relfit.cli.figures import Picture
 from relfit.errors import ArgumentError
 
-__all__ = ["Draws", "checkpoint", "migration", "replication"]
+__all__ = ["DrawOptions", "checkpoint", "migration", "replication"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draws:
+class DrawOptions:
     """How uncertain parameters become limits."""
 
     level: opt.Level = 0.95
@@ -85,9 +85,9 @@ def needed(option: str, value: str | None) -> str:
     return value
 
 
-def checkpoint(
+def checkpoint(  # noqa: PLR0913 - one argument per option
     failing: Failing,
-    draws: Draws,
+    draws: DrawOptions,
     to: opt.Output,
     checkpoint_every: Annotated[str | None, opt.option("TIME", "Say what so much work between saves loses.")] = None,
     unexposed: Annotated[bool, opt.flag("--unexposed", "Failures strike neither in saves nor in restores.")] = False,
@@ -117,7 +117,8 @@ def checkpoint(
             {"--nodes": failing.nodes, "--shape": shape, "--global-save": global_save, "--work": work,
              "--checkpoint-every": checkpoint_every, "--plot": to.plot, "--robust": robust != "mean"},
         )  # fmt: skip
-        _sizes(failing, draws, to, _numbers("--sizes", sizes), unexposed, slowed, {"by_family": by_family, "ages": age})
+        source = _ageing(failing.source(), by_family, age)
+        _sizes(source, failing, draws, to, _numbers("--sizes", sizes), unexposed, slowed)
         return
     save, restore, restart = failing.costs
     source, more = failing.source(), {**failing.common, **draws.common}
@@ -125,14 +126,29 @@ def checkpoint(
     if shape is not None:
         source, wait = _weibull(source, failing, shape)
         more |= {"nodes": None, "events": None, "repair": wait}
-    if by_family:
-        more |= {"by_family": True, "ages": age}
     exposed = () if unexposed else ("save", "restore")
     plan = rf.planning.plan_checkpoints(
-        source, rf.jobs.Checkpoint(checkpoint_every, save, restore, exposed, slowed), restart, global_save=global_save,
-        global_restore=global_restore, share_global=share_global, work=work, robust=quantile_or_mean(robust), **more,
+        _ageing(source, by_family, age), rf.jobs.Checkpoint(checkpoint_every, save, restore, exposed, slowed), restart,
+        global_saves=_global_saves(global_save, global_restore, share_global), work=work,
+        robust=quantile_or_mean(robust), **more,
     )  # fmt: skip
     _show(plan, "Rules", [("waste", partial(rf.plot, plan))], to, notes)
+
+
+def _ageing(source: Any, by_family: bool, age: str | None) -> Any:
+    """The source of failures, by the distribution that was fitted where that is asked for."""
+    return rf.planning.AgeingNodes(source, age) if by_family else source
+
+
+def _global_saves(save: str | None, restore: str | None, part: float | None) -> rf.planning.GlobalSaves | None:
+    if save is None and restore is None and part is None:
+        return None
+    if save is None:
+        raise ArgumentError("two levels need the time of a global save", remedy="give --global-save")
+    if part is None:
+        what = "two levels need the share of failures that need the global save"
+        raise ArgumentError(what, remedy="give --share-global")
+    return rf.planning.GlobalSaves(save=save, share=part, restore=restore)
 
 
 def _no_table(options: dict[str, Any]) -> None:
@@ -150,15 +166,14 @@ def _numbers(option: str, text: str) -> list[int]:
 
 
 def _sizes(
-    failing: Failing, draws: Draws, to: opt.Output, sizes: list[int], unexposed: bool, slowed: float,
-    more: dict[str, Any],
-) -> None:  # fmt: skip
+    source: Any, failing: Failing, draws: DrawOptions, to: opt.Output, sizes: list[int], unexposed: bool, slowed: float
+) -> None:
     """The best interval of jobs of several sizes."""
     save, restore, restart = failing.costs
     exposed = () if unexposed else ("save", "restore")
     found = rf.planning.checkpoint_table(
-        failing.source(), rf.jobs.Checkpoint(None, save, restore, exposed, slowed), sizes, restart,
-        **{key: value for key, value in failing.common.items() if key != "nodes"}, **draws.common, **more,
+        source, rf.jobs.Checkpoint(None, save, restore, exposed, slowed), sizes, restart,
+        **{key: value for key, value in failing.common.items() if key != "nodes"}, **draws.common,
     )  # fmt: skip
     written = output.write_results(to, {"plan": found.table}, "plan", [])
     if to.json:
@@ -182,7 +197,7 @@ def quantile_or_mean(text: str) -> str | float:
 
 def migration(
     failing: Failing,
-    draws: Draws,
+    draws: DrawOptions,
     to: opt.Output,
     migration: Annotated[str | None, opt.option("TIME", "Time to migrate (required).")] = None,
     recall: Annotated[float | None, opt.option("P", "Share of the failures that are predicted.")] = None,
@@ -203,19 +218,18 @@ def migration(
     opt.without_effect({"--lead": lead}, "--recall and --precision", recall is not None and precision is not None)
     opt.without_effect({"--risk": risk != 1e-4}, "no --spares", spares is None)
     opt.without_effect({"--share-sequential": share_sequential != 0.25}, "no --sequential", not sequential)
-    move = needed("--migration", migration)
+    costs = rf.planning.Scenario(save, restore, restart, needed("--migration", migration))
     source = failing.source()
     plan = rf.planning.plan_migration(
-        source, rf.jobs.Checkpoint(save=save, restore=restore), move, restart, recall=recall, precision=precision,
-        lead=lead, risk=risk, spares=spares, sequential=sequential, share_sequential=share_sequential,
-        **failing.common, **draws.common,
+        source, costs, rf.planning.Predictor(recall, precision, lead), risk=risk, spares=spares,
+        mix=1.0 if sequential else share_sequential, **failing.common, **draws.common,
     )  # fmt: skip
     _show(plan, "By size of job", [("yield", partial(rf.plot, plan))], to, _notes(source, "replication"))
 
 
 def replication(
     failing: Failing,
-    draws: Draws,
+    draws: DrawOptions,
     to: opt.Output,
     replicas: Annotated[int, opt.option("N", "Up to so many copies of a process.", max=64)] = 3,
     overhead: Annotated[float, opt.option("P", "Share of speed that copies lose to keep in step.")] = 0.0,

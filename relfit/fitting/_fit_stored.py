@@ -97,7 +97,7 @@ class _Tally:
         self.notes |= other.notes
 
 
-def fit_stored(
+def fit_stored(  # noqa: PLR0913 - the arguments of `fit`, and of the cut of a log
     path: str | Path | Sequence[str | Path],
     out: str | Path,
     families: Sequence[str] | str = CORE,

@@ -157,7 +157,7 @@ def _add(out: np.ndarray, c: float, v: float, g0: float, g1: float, h00: float, 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _gamma_terms(
+def _gamma_terms(  # noqa: PLR0913 - compiled: flat arrays
     times: np.ndarray, weight: np.ndarray, begin: int, end: int, tail: bool, a: float, stretch: float, shift: float,
     weibull: bool, table: np.ndarray, work: np.ndarray, tails: np.ndarray, out: np.ndarray,
 ) -> None:  # fmt: skip
@@ -239,7 +239,7 @@ def _lognormal_tail(z: float, sd: float, c: float, out: np.ndarray) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _value(
+def _value(  # noqa: PLR0913 - compiled: flat arrays
     kind: int, u: float, v: float, ends: np.ndarray, sf_log: np.ndarray, sf_weight: np.ndarray, sf_begin: int,
     sf_end: int, tail_log: np.ndarray, tail_weight: np.ndarray, tail_begin: int, tail_end: int, table: np.ndarray,
     work: np.ndarray, tails: np.ndarray, out: np.ndarray,
@@ -315,7 +315,7 @@ def _value(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _climb(
+def _climb(  # noqa: PLR0913 - compiled: flat arrays
     kind: int, point: np.ndarray, ends: np.ndarray, sf_log: np.ndarray, sf_weight: np.ndarray, sf_begin: int,
     sf_end: int, tail_log: np.ndarray, tail_weight: np.ndarray, tail_begin: int, tail_end: int, table: np.ndarray,
     work: np.ndarray, tails: np.ndarray, out: np.ndarray, trial: np.ndarray,
@@ -370,7 +370,7 @@ def _climb(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _climb_all(
+def _climb_all(  # noqa: PLR0913 - compiled: flat arrays
     kind: int, first: int, last: int, ends: np.ndarray, sf_offsets: np.ndarray, sf_log: np.ndarray,
     sf_weight: np.ndarray, tail_offsets: np.ndarray, tail_log: np.ndarray, tail_weight: np.ndarray,
     around: np.ndarray, free: np.ndarray, value: np.ndarray, gradient: np.ndarray, information: np.ndarray,

@@ -272,7 +272,7 @@ def _shape_from_gap(gap: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _gamma_derivatives(
+def _gamma_derivatives(  # noqa: PLR0913 - compiled: flat arrays
     log: np.ndarray, observed: np.ndarray, begin: int, end: int, failures: int, log_mean: float, gap_sum: float,
     alpha: float, m: float, table: np.ndarray, work: np.ndarray, tails: np.ndarray, out: np.ndarray,
 ) -> float:  # fmt: skip
@@ -326,7 +326,7 @@ def _gamma_derivatives(
 
 
 @njit(cache=True, nogil=True)
-def fit_gamma(
+def fit_gamma(  # noqa: C901 - one loop of Newton's method
     durations: np.ndarray, log: np.ndarray, observed: np.ndarray, offsets: np.ndarray, first: int, last: int,
     status: np.ndarray, parameters: np.ndarray, covariance: np.ndarray, loglik: np.ndarray,
     start: np.ndarray,

@@ -8,7 +8,7 @@ from scipy import special
 
 from relfit.arrays import FloatArray
 from relfit.failurelog import FailureLog
-from relfit.fleet.incident_scopes import Scope
+from relfit.fleet.incident_scopes import ScopeIncidents
 from relfit.fleet.operating_time import Clocks, clocks_of
 from relfit.fleet.scope_rates import rates_of, relative_rates, residual_hours
 from relfit.screening import ChangePoints, Incidents
@@ -24,19 +24,19 @@ _PARTS = 8  # of a log, in which failures are counted
 
 
 def renewals_of(
-    scope: Scope,
+    scope: ScopeIncidents,
     n_systems: int,
     log: FailureLog,
     joined: Incidents,
     *,
     level: float = 0.95,
     n_resamples: int = 99,
-) -> tuple[Scope, RenewalModels]:
+) -> tuple[ScopeIncidents, RenewalModels]:
     """Renewals of a scope by system, and the scope with the ages at its start that its failures bear out.
 
     Parameters
     ----------
-    scope : Scope
+    scope : ScopeIncidents
     n_systems : int
     log, joined
         What the scope is of, as for `relfit.fleet.operating_time.scopes_of`.
@@ -53,10 +53,10 @@ def renewals_of(
     the rate that is counted.
     """
 
-    def fitted(of: Scope, resamples: int) -> RenewalModels:
+    def fitted(of: ScopeIncidents, resamples: int) -> RenewalModels:
         return renewal_models(of.lives, of.system, n_groups=n_systems, level=level, n_resamples=resamples)
 
-    def told(of: Scope) -> RenewalModels:
+    def told(of: ScopeIncidents) -> RenewalModels:
         models = fitted(of, n_resamples)
         return told_from_calendar(models, of.lives, of.clock) if of.name == "node" else models
 
@@ -78,7 +78,7 @@ def renewals_of(
     return scope, told(scope)
 
 
-def _along_time(scope: Scope, clocks: Clocks, fits: RenewalModels) -> FloatArray:
+def _along_time(scope: ScopeIncidents, clocks: Clocks, fits: RenewalModels) -> FloatArray:
     """p-value of the failures between instants in each system, shape (systems,): NaN where nothing is expected.
 
     Each part of the log has the failures that nodes in steady state have in the hours that they run and those that are

@@ -12,7 +12,7 @@ from scipy import sparse, special
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
-from relfit.fleet.incident_scopes import Places, Scope
+from relfit.fleet.incident_scopes import Places, ScopeIncidents
 from relfit.outages import Outages
 from relfit.units import NANOSECONDS_PER_HOUR
 
@@ -66,7 +66,9 @@ class Placements:
         number = np.searchsorted(at, left, "right") - np.searchsorted(at, entered, "right")
         return float(np.maximum(number, 0).sum() / (number.size * at.size))
 
-    def hit_while_up(self, watched: Outages, scope: Scope, system: int, origin: int) -> tuple[FloatArray, FloatArray]:
+    def hit_while_up(
+        self, watched: Outages, scope: ScopeIncidents, system: int, origin: int
+    ) -> tuple[FloatArray, FloatArray]:
         """Incidents of a scope that hit a job of each placement, of one in the system; and how often it is all up.
 
         Both of shape (placements,), from as many incidents and instants as memory asks for. What hits nodes of a
@@ -195,7 +197,7 @@ def hit_probability(hit: npt.ArrayLike, of: npt.ArrayLike, most: int) -> FloatAr
     return np.asarray(often @ (1.0 - missed) / often.sum())
 
 
-def hits_by_size(places: Places, scope: Scope, origin: int) -> list[tuple[int, float, float]]:
+def hits_by_size(places: Places, scope: ScopeIncidents, origin: int) -> list[tuple[int, float, float]]:
     """Jobs of 1, 2, 4, ... consecutive nodes of a system: size, share of a scope's incidents that hit one, time up.
 
     Means over placements, by how often all nodes of each are up; the last is the share of the time in which they are,
@@ -215,7 +217,7 @@ def hits_by_size(places: Places, scope: Scope, origin: int) -> list[tuple[int, f
     return found
 
 
-def incident_members(scope: Scope, n_nodes: int) -> Any:
+def incident_members(scope: ScopeIncidents, n_nodes: int) -> Any:
     """Nodes that each incident of a scope hit, a sparse array of shape (incidents, nodes)."""
     shape = (scope.system_of_incident.size, n_nodes)
     return sparse.csr_array((np.ones(scope.node_of.size), (scope.incident_of, scope.node_of)), shape=shape)

@@ -13,7 +13,7 @@ from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.fleet._chosen_period import ChosenPeriod
 from relfit.fleet._placements import hit_probability
-from relfit.fleet.incident_scopes import Places, Scope, Standing
+from relfit.fleet.incident_scopes import Places, ScopeIncidents, Standing
 from relfit.fleet.scope_rates import ScopeRates
 from relfit.prediction import Multiples
 from relfit.screening import Incidents
@@ -34,7 +34,7 @@ class FleetParts:
     found : Incidents
     places : Places
         Nodes, racks and systems.
-    by_scope : dict of str to Scope
+    by_scope : dict of str to ScopeIncidents
         ``node``, ``rack``, ``group`` (several nodes of several racks), ``system``.
     renewals : dict of str to RenewalModels
         One group per system.
@@ -49,7 +49,7 @@ class FleetParts:
     period: ChosenPeriod
     found: Incidents
     places: Places
-    by_scope: dict[str, Scope]
+    by_scope: dict[str, ScopeIncidents]
     renewals: dict[str, RenewalModels]
     rates: dict[str, ScopeRates]
     standing: Standing
@@ -75,7 +75,7 @@ class FleetParts:
         scope = self.by_scope[name]
         return np.bincount(scope.system_of_incident, minlength=len(self.places.systems)).astype(np.float64)
 
-    def nodes_hit(self, scope: Scope) -> IntArray:
+    def nodes_hit(self, scope: ScopeIncidents) -> IntArray:
         """Nodes that each incident hit, shape (incidents,); all that were up where it names none."""
         hit = np.bincount(scope.incident_of, minlength=scope.system_of_incident.size)
         return np.where(hit > 0, hit, np.maximum(scope.at_risk, 1))

@@ -11,7 +11,7 @@ from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.lifedata import LifeData
 from relfit.outages import Outages
 
-__all__ = ["SCOPES", "Places", "Scope", "Standing"]
+__all__ = ["SCOPES", "Places", "ScopeIncidents", "Standing"]
 
 SCOPES = ("node", "rack", "group", "system")
 
@@ -48,7 +48,7 @@ class Places:
 
 
 @dataclass(frozen=True, eq=False)
-class Scope:
+class ScopeIncidents:
     """The incidents of one scope.
 
     Attributes
@@ -101,7 +101,7 @@ class Scope:
     system_of_incident: IntArray
     instants: FloatArray
 
-    def of_unknown_age(self, systems: BoolArray) -> Scope:
+    def of_unknown_age(self, systems: BoolArray) -> ScopeIncidents:
         """The same, with no place of these systems (shape (systems,)) known to have been new when first watched."""
         mine = systems[self.system] & ~np.isnan(self.start_age)
         begins = self.lives.offsets[:-1][mine & (self.lives.sizes > 0)]

@@ -15,14 +15,14 @@ from relfit.numeric.compiled import njit
 from relfit.outages import node_values, outages_of, system_outages_of
 from relfit.units import NANOSECONDS_PER_HOUR
 
-__all__ = ["PLACEMENTS", "Jobs", "Nodes", "place"]
+__all__ = ["PLACEMENTS", "Jobs", "NodeOutages", "place"]
 
 PLACEMENTS = ("packed", "spread", "random")
 _CELLS_AT_ONCE = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Nodes:
+class NodeOutages:
     """The nodes of one system with all outages that take them down, in hours from the beginning of the log.
 
     Attributes
@@ -52,7 +52,7 @@ class Nodes:
     whole_end: FloatArray
 
     @classmethod
-    def of(cls, log: FailureLog) -> list[Nodes]:
+    def of(cls, log: FailureLog) -> list[NodeOutages]:
         """Every system of a log that has nodes."""
         outages, whole = outages_of(log), system_outages_of(log)
         zero = log.window.start.as_unit("ns").value
@@ -81,6 +81,11 @@ class Nodes:
             )  # fmt: skip
         return systems
 
+    @property
+    def offsets(self) -> IntArray:
+        """Where the outages of each node begin, and where the last one's end."""
+        return np.searchsorted(self.node, np.arange(self.labels.size + 1))
+
     def at(self, instants: FloatArray, horizon: float) -> tuple[BoolArray, FloatArray, FloatArray]:
         """Which nodes are up and watched for `horizon`, their ages, and hours to their next outages.
 
@@ -88,8 +93,7 @@ class Nodes:
         """
         t = instants[:, None]
         before = np.empty((instants.size, self.labels.size), dtype=np.int64)
-        order = np.argsort(instants, kind="stable")
-        _begun(self.start, np.searchsorted(self.node, np.arange(self.labels.size + 1)), instants, order, before)
+        _begun(self.start, self.offsets, instants, np.argsort(instants, kind="stable"), before)
         node, start, end = (np.append(v, x) for v, x in ((self.node, -1), (self.start, np.inf), (self.end, np.inf)))
         nodes = np.arange(self.labels.size)
         has = (before > 0) & (node[before - 1] == nodes)
@@ -100,20 +104,6 @@ class Nodes:
         up &= ~((whole > 0) & (np.append(self.whole_end, np.inf)[whole - 1] > instants))[:, None]
         until = np.append(self.whole_start, np.inf)[whole] - instants
         return up, age, np.minimum(following, until[:, None])
-
-    def next_of_up(self, instants: FloatArray, horizon: float) -> tuple[IntArray, FloatArray]:
-        """How many nodes are up at each instant, and the hours to their next outages, in their order, then infinity.
-
-        Jobs of several sizes ask for the same instants in turn: the last answer is kept.
-        """
-        last = vars(self).get("_last")
-        if last is None or last[1] != horizon or not np.array_equal(last[0], instants):
-            up, _, following = self.at(instants, horizon)
-            order = np.argsort(~up, axis=1, kind="stable")
-            together = np.take_along_axis(np.where(up, following, np.inf), order, axis=1)
-            last = vars(self)["_last"] = (instants, horizon, (up.sum(axis=1), together))
-        answer: tuple[IntArray, FloatArray] = last[2]
-        return answer
 
     def ranks(self, up: BoolArray, how: str, rng: np.random.Generator) -> FloatArray:
         """In which order jobs take the nodes that are up, shape of `up`; infinite for nodes that are down."""
@@ -160,7 +150,7 @@ class Jobs:
 
 
 def place(
-    nodes: Nodes, instants: FloatArray, placement: str, size: int, horizon: float, rng: np.random.Generator
+    nodes: NodeOutages, instants: FloatArray, placement: str, size: int, horizon: float, rng: np.random.Generator
 ) -> Jobs:
     """Jobs of `size` nodes that start at each instant, on nodes that are up."""
     shape = (instants.size, size)

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import ndimage, special
+from scipy import special
 
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import FloatArray
 from relfit.failurelog import FailureLog
-from relfit.fleet.job_placement import Nodes, place
+from relfit.fleet.job_placement import NodeOutages, place
 from relfit.fleet.rates_now import ScopeSeries, limits_of_multiples
-from relfit.prediction import HALF_LIVES, Levels, Mixture, Steps, levels_of, mix
+from relfit.numeric.compiled import njit
+from relfit.prediction import HALF_LIVES, DiscountedLevels, Prediction, TimeSteps, levels_of, mix
 from relfit.units import HOURS_PER_WEEK
 
 __all__ = ["ANY", "Lately", "interrupted_shares"]
@@ -34,7 +35,7 @@ _LONGEST = 0.9999  # share that a hazard is taken of
 
 
 def interrupted_shares(
-    nodes: Nodes, starts: FloatArray, sizes: tuple[int, ...], lengths: tuple[float, ...], placement: str,
+    nodes: NodeOutages, starts: FloatArray, sizes: tuple[int, ...], lengths: tuple[float, ...], placement: str,
     rng: np.random.Generator,
 ) -> FloatArray:  # fmt: skip
     """Share of the jobs that an outage meets, shape (sizes, lengths, starts); NaN where too few nodes are up.
@@ -42,44 +43,68 @@ def interrupted_shares(
     All jobs that there can be count: every run of consecutive nodes that are up, or any of them at random; of
     ``spread`` ones a few.
     """
-    shares = np.full((len(sizes), len(lengths), starts.size), np.nan)
-    step = max(1, _CELLS // max(nodes.labels.size, 1))
-    for first in range(0, starts.size, step):
-        part = slice(first, first + step)
-        if placement == "spread":
-            for i, size in enumerate(sizes):
-                ends = [
-                    place(nodes, starts[part], placement, size, max(lengths), rng).ends[:, size - 1]
-                    for _ in range(_SPREAD)
-                ]
-                for j, length in enumerate(lengths):
-                    met = np.where(np.isnan(ends), np.nan, np.asarray(ends) <= length)
-                    shares[i, j, part] = met.mean(axis=0)
+    if placement == "spread":
+        ends = np.stack(
+            [
+                place(nodes, starts, placement, max(sizes), max(lengths), rng).ends[:, np.asarray(sizes) - 1].T
+                for _ in range(_SPREAD)
+            ]
+        )
+        return np.stack([(ends <= length).mean(axis=0) for length in lengths], axis=1)
+    hits, runs, number = _counted(
+        nodes.start, nodes.end, nodes.offsets, nodes.entered, nodes.left, nodes.whole_start, nodes.whole_end, starts,
+        np.argsort(starts, kind="stable"), np.asarray(sizes), np.asarray(lengths, np.float64),
+    )  # fmt: skip
+    size = np.asarray(sizes)[:, None, None]
+    if placement == "packed":
+        met = runs / np.maximum(number - size + 1, 1)
+    else:
+        missed = np.maximum(number - hits, 0)
+        ways = special.gammaln(missed + 1.0) - special.gammaln(np.maximum(missed - size, 0) + 1.0)
+        ways -= special.gammaln(number + 1.0) - special.gammaln(np.maximum(number - size, 0) + 1.0)
+        met = np.where(missed >= size, -np.expm1(ways), 1.0)
+    return np.where(number >= size, met, np.nan)
+
+
+@njit(cache=True, nogil=True)
+def _counted(
+    start: np.ndarray, end: np.ndarray, offsets: np.ndarray, entered: np.ndarray, left: np.ndarray,
+    whole_start: np.ndarray, whole_end: np.ndarray, instants: np.ndarray, order: np.ndarray, sizes: np.ndarray,
+    lengths: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """Nodes that are up at each instant and meet an outage within each length, runs of each size that do, nodes up.
+
+    Shapes (lengths, instants), (sizes, lengths, instants), (instants,); `order` sorts the instants.
+    """
+    hits = np.zeros((lengths.size, instants.size), dtype=np.int64)
+    runs = np.zeros((sizes.size, lengths.size, instants.size), dtype=np.int64)
+    number = np.zeros(instants.size, dtype=np.int64)
+    following, last, whole, horizon = offsets[:-1].copy(), np.empty(lengths.size, dtype=np.int64), 0, lengths.max()
+    for i in order:
+        t = instants[i]
+        while whole < whole_start.size and whole_start[whole] <= t:
+            whole += 1
+        if whole > 0 and whole_end[whole - 1] > t:
             continue
-        shares[:, :, part] = _of_all_jobs(*nodes.next_of_up(starts[part], max(lengths)), sizes, lengths, placement)
-    return shares
-
-
-def _of_all_jobs(
-    number: IntArray, together: FloatArray, sizes: tuple[int, ...], lengths: tuple[float, ...], placement: str
-) -> FloatArray:
-    shares = np.full((len(sizes), len(lengths), number.size), np.nan)
-    position = np.arange(together.shape[1])
-    for i, size in enumerate(sizes):
-        there = number >= size
-        for j, length in enumerate(lengths):
-            if placement == "packed":
-                first = ndimage.minimum_filter1d(together, size, axis=1, origin=-(size // 2), mode="nearest")
-                possible = position <= (number - size)[:, None]
-                met = ((first <= length) & possible).sum(axis=1) / np.maximum(number - size + 1, 1)
-            else:
-                hit = (together <= length).sum(axis=1)
-                missed = np.maximum(number - hit, 0)
-                ways = special.gammaln(missed + 1.0) - special.gammaln(np.maximum(missed - size, 0) + 1.0)
-                ways -= special.gammaln(number + 1.0) - special.gammaln(np.maximum(number - size, 0) + 1.0)
-                met = np.where(missed >= size, -np.expm1(ways), 1.0)
-            shares[i, j] = np.where(there, met, np.nan)
-    return shares
+        until = whole_start[whole] - t if whole < whole_start.size else np.inf
+        last[:] = -1
+        for node in range(following.size):
+            while following[node] < offsets[node + 1] and start[following[node]] <= t:
+                following[node] += 1
+            at = following[node]
+            if entered[node] > t or left[node] < t + horizon or (at > offsets[node] and end[at - 1] > t):
+                continue
+            hours = min(until, start[at] - t) if at < offsets[node + 1] else until
+            for j in range(lengths.size):
+                if hours <= lengths[j]:
+                    hits[j, i] += 1
+                    last[j] = number[i]
+            number[i] += 1
+            for k in range(sizes.size):
+                for j in range(lengths.size):
+                    if sizes[k] <= number[i] <= last[j] + sizes[k]:
+                        runs[k, j, i] += 1
+    return hits, runs, number
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +139,9 @@ class Lately:
         return week, low * week, high * week
 
     @cached_property
-    def nodes(self) -> dict[str, Nodes]:
+    def nodes(self) -> dict[str, NodeOutages]:
         """The nodes of each system with their outages."""
-        return {nodes.system: nodes for nodes in Nodes.of(self.log)}
+        return {nodes.system: nodes for nodes in NodeOutages.of(self.log)}
 
     @cached_property
     def _shares(self) -> dict[tuple[str, int, float, str], tuple[FloatArray, FloatArray]]:
@@ -128,7 +153,7 @@ class Lately:
         """Jobs that were interrupted, and all jobs, in each day of the log, by length."""
         missing = tuple(length for length in lengths if (system, size, length, placement) not in self._shares)
         if missing:
-            steps = Steps.of(self.log.window.start, self.log.window.end)
+            steps = TimeSteps.of(self.log.window.start, self.log.window.end)
             nodes, days = self.nodes[system], min(steps.size, _DAYS)
             a_day = float(np.clip(_CELLS / max(nodes.labels.size * days, 1), 0.1, _A_DAY))
             end = self.log.window.hours
@@ -148,7 +173,7 @@ class Lately:
 
     def interrupted(
         self, code: int, value: FloatArray, number: FloatArray, hazards: dict[str, float]
-    ) -> Mixture | None:
+    ) -> Prediction | None:
         """The share of jobs that an outage will meet; None where too few days had such jobs.
 
         Parameters
@@ -170,7 +195,7 @@ class Lately:
         spent = -np.log1p(-np.minimum(counted.level[_STEADY], _LONGEST))
         ratio = spent / np.maximum(modelled[_STEADY], 1e-12)  # what fails together meets fewer jobs
         levels = np.concatenate([counted.level, -np.expm1(-modelled * ratio)])
-        every = Levels(levels, np.tile(counted.uncertain, (2, 1)), np.tile(counted.wander, 2))
+        every = DiscountedLevels(levels, np.tile(counted.uncertain, (2, 1)), np.tile(counted.wander, 2))
         return mix(every, value, number, self.horizon / 24.0, 1.0, shares=True)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
-from relfit.fleet.incident_scopes import SCOPES, Places, Scope, Standing
+from relfit.fleet.incident_scopes import SCOPES, Places, ScopeIncidents, Standing
 from relfit.lifedata import LifeData
 from relfit.numeric.ordering import alike
 from relfit.outages import Outages, clock_step, node_codes, node_values, outages_of, timed_repairs
@@ -22,7 +22,7 @@ from relfit.screening import Incidents
 from relfit.tables import Tables, group_codes
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
-__all__ = ["SCOPES", "Clocks", "Places", "Scope", "Standing", "clocks_of", "scopes_of", "standing_of"]
+__all__ = ["SCOPES", "Clocks", "Places", "ScopeIncidents", "Standing", "clocks_of", "scopes_of", "standing_of"]
 
 
 def _places(log: Tables, watched: Outages, group: str | None) -> Places:
@@ -40,7 +40,7 @@ def _places(log: Tables, watched: Outages, group: str | None) -> Places:
     return Places(watched.groups, system.astype(np.int64), rack, pd.Index(systems), racks, of_rack, watched)
 
 
-def standing_of(log: Tables, scope: Scope, watched: Outages, nodes: pd.Index) -> Standing:
+def standing_of(log: Tables, scope: ScopeIncidents, watched: Outages, nodes: pd.Index) -> Standing:
     """How `nodes` stood at the end of a log whose incidents of single nodes are `scope`."""
     at = watched.groups.get_indexer(nodes)
     present = watched.left >= log.window.end.as_unit("ns").value
@@ -50,7 +50,7 @@ def standing_of(log: Tables, scope: Scope, watched: Outages, nodes: pd.Index) ->
     return Standing(nodes, scope.age[at], scope.since_start[at], present[at], up[at])
 
 
-def scopes_of(log: Tables, found: Incidents) -> tuple[Places, dict[str, Scope]]:
+def scopes_of(log: Tables, found: Incidents) -> tuple[Places, dict[str, ScopeIncidents]]:
     """Where incidents happen, and the times between incidents and repairs of each scope.
 
     Parameters
@@ -60,7 +60,7 @@ def scopes_of(log: Tables, found: Incidents) -> tuple[Places, dict[str, Scope]]:
     found : Incidents
         Of this log.
     """
-    work = _Work(log, found)
+    work = _ClockWork(log, found)
     return work.places, {name: work.node_scope() if name == "node" else work.wide_scope(name) for name in SCOPES}
 
 
@@ -77,7 +77,7 @@ class Clocks:
     known : ndarray of bool
         Whether that is its age: it had an outage of its own, or was new.
     count : ndarray of int
-        Failures so far, as in `Scope`.
+        Failures so far, as in `ScopeIncidents`.
     """
 
     hours: FloatArray
@@ -86,7 +86,7 @@ class Clocks:
     count: IntArray
 
 
-def clocks_of(log: Tables, found: Incidents, at: FloatArray) -> tuple[Scope, Clocks]:
+def clocks_of(log: Tables, found: Incidents, at: FloatArray) -> tuple[ScopeIncidents, Clocks]:
     """The scope of single nodes, and how nodes stood at some instants.
 
     Parameters
@@ -96,11 +96,11 @@ def clocks_of(log: Tables, found: Incidents, at: FloatArray) -> tuple[Scope, Clo
     at : ndarray, shape (instants,)
         Hours since the window opened.
     """
-    work = _Work(log, found)
+    work = _ClockWork(log, found)
     return work.node_scope(), work.clocks(at)
 
 
-class _Work:
+class _ClockWork:
     """Instants in hours since the window opened; `down` is when whole systems were."""
 
     def __init__(self, log: Tables, found: Incidents) -> None:
@@ -167,7 +167,7 @@ class _Work:
         age = np.maximum(hours - np.where(seen, np.append(ran, 0.0)[last], 0.0), 0.0)
         return Clocks(hours, age, seen | outages.entered_known, failed[until] - failed[first])
 
-    def node_scope(self) -> Scope:
+    def node_scope(self) -> ScopeIncidents:
         places, outages, begun, ended = self.places, self.places.watched, self.begun, self.ended
         by_node, began = places.system[outages.code], self.own & outages.failures
         spans = _spans(
@@ -179,12 +179,12 @@ class _Work:
         mine[mine] = timed_repairs((ended - begun)[mine], self.step)
         repairs = _repairs(ended[mine] - begun[mine], ~outages.end_cut[mine], by_node[mine], places.systems)
         none = np.zeros(0, np.int64)
-        return Scope(
+        return ScopeIncidents(
             name="node", **vars(spans), system=places.system, repairs=repairs, incident_of=none, node_of=none,
             at_risk=none, system_of_incident=by_node[began], instants=begun[began],
         )  # fmt: skip
 
-    def wide_scope(self, name: str) -> Scope:
+    def wide_scope(self, name: str) -> ScopeIncidents:
         places = self.places
         mine = np.flatnonzero((self.scope == name) & (self.system >= 0))
         number = np.full(self.start.size + 1, -1, np.int64)
@@ -221,7 +221,7 @@ class _Work:
         done = self.end_known[mine]
         done[done] = timed_repairs((ended - begun)[done], self.step)
         repairs = _repairs((ended - begun)[done], ~self.end_cut[mine][done], system[done], places.systems)
-        return Scope(
+        return ScopeIncidents(
             name=name, **vars(spans), system=place_system, repairs=repairs, incident_of=incident,
             node_of=node, at_risk=self._at_risk(places.rack if name == "rack" else places.system, place, begun),
             system_of_incident=system, instants=begun,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy import special
 
 from relfit.arrays import FloatArray
-from relfit.fleet.incident_scopes import Places, Scope
+from relfit.fleet.incident_scopes import Places, ScopeIncidents
 from relfit.numeric.poisson import poisson_interval
 from relfit.numeric.solving import time_at_level
 from relfit.screening.frailty import RenewalModels
@@ -89,7 +89,11 @@ class ScopeRates:
 
 
 def rates_of(
-    scope: Scope, fits: RenewalModels, n_systems: int, places: Places | None = None, window: Window | None = None
+    scope: ScopeIncidents,
+    fits: RenewalModels,
+    n_systems: int,
+    places: Places | None = None,
+    window: Window | None = None,
 ) -> ScopeRates:
     """Counts of a scope in each system with their scatter, along a window too where it is given."""
     count = np.bincount(scope.system, scope.count, n_systems).astype(np.float64)
@@ -117,7 +121,9 @@ def rates_of(
     return ScopeRates(count, hours, exposure, np.where(count > 0.0, dispersion, 1.0), along, p)
 
 
-def _along(scope: Scope, n_systems: int, places: Places | None, window: Window | None) -> tuple[FloatArray, FloatArray]:
+def _along(
+    scope: ScopeIncidents, n_systems: int, places: Places | None, window: Window | None
+) -> tuple[FloatArray, FloatArray]:
     """`excess_scatter` of each system's incidents."""
     along, p = np.ones(n_systems), np.ones(n_systems)
     if places is None or window is None or not window.hours > 0.0:
@@ -179,7 +185,7 @@ def excess_scatter(times: npt.ArrayLike, span: float, entered: FloatArray, left:
 
 
 def _exposure(
-    scope: Scope, fits: RenewalModels, shape: FloatArray, count: FloatArray, hours: FloatArray
+    scope: ScopeIncidents, fits: RenewalModels, shape: FloatArray, count: FloatArray, hours: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Hours in steady state of each place, shape (places,), and of each system."""
     known = np.flatnonzero(~np.isnan(scope.start_age))
@@ -196,7 +202,7 @@ def _exposure(
     return each, exposure
 
 
-def relative_rates(scope: Scope, fits: RenewalModels, hours: FloatArray) -> FloatArray:
+def relative_rates(scope: ScopeIncidents, fits: RenewalModels, hours: FloatArray) -> FloatArray:
     """Long-run rate of each place relative to the mean of its system, shape (places,)."""
     own = fits.rates()
     with np.errstate(invalid="ignore", divide="ignore"):

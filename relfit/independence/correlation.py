@@ -116,7 +116,9 @@ class Correlations(Result):
 
     @cached_property
     def classes(self) -> pd.DataFrame:
-        """One row per class of |r|: ``class``, ``low``, ``high``, ``pairs``, ``observed_share``, ``expected_share``.
+        """One row per class of ``|r|``.
+
+        Columns are ``class``, ``low``, ``high``, ``pairs``, ``observed_share`` and ``expected_share``.
 
         The expected share is that of independent nodes, given the common lengths.
         """
@@ -192,7 +194,7 @@ class Correlations(Result):
         """Whether all pairs as a whole depend or one stands out, at `alpha`; None where too few TTFs find nothing.
 
         Counts of k nodes together vary ``1 + (k - 1) r`` times as much as those of independent ones: a mean coefficient
-        matters where that is 1.1 or more, a pair where its |r| is high.
+        matters where that is 1.1 or more, a pair where its ``|r|`` is high.
         """
         if not self.n_pairs:
             return None

@@ -20,14 +20,14 @@ from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import AlertRules, Rules, rules_of
 from relfit.io.clock_lines import instants_of
 from relfit.io.host_lists import hosts
-from relfit.io.raw_logs import Found, Records
+from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
 from relfit.parsing.opening import Content
 from relfit.parsing.stamps import parse_stamps
 from relfit.parsing.text_content import as_text
 from relfit.parsing.times import check_zone
 
-__all__ = ["READER"]
+__all__ = ["MOMENT", "READER", "down_and_meant", "instant"]
 
 _NAME = "slurm_nodes"
 _NODE = re.compile(r"^\s*NodeName=(?P<name>\S+)")
@@ -35,7 +35,7 @@ _KEY = re.compile(r"(?<!\S)([A-Z][A-Za-z]*)=")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 _STATE = re.compile(r"[a-zA-Z_+]+[*~#!%$@^-]?")
 _HEADER = re.compile(r"^REASON\s+USER\s+TIMESTAMP\s+(?:(?P<state>STATE)\s+)?NODELIST\s*$")
-_MOMENT = re.compile(
+MOMENT = re.compile(
     r"^#?\s*(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d (?:UTC |GMT )?\d{4})\s*$"
 )
 _ALL_COUNT = "nodes that are drained count as failed: `sinfo -R` lists them too, `sinfo -lR` says which they are"
@@ -52,7 +52,7 @@ def _recognises(content: Content) -> bool:
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read snapshots, in the order of their times; a line with a date and nothing else says when the next was taken."""
-    known, records = rules_of(_NAME, rules), Records(contents, _NAME, check_zone(timezone))
+    known, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     looks: list[_Look] = []
     for content in contents:
         text = as_text(content)
@@ -64,11 +64,13 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
             records.notes.append(_ALL_COUNT)
         for moment, nodes in _sinfo(lines, content, records) if sinfo else _scontrol(lines, content, records):
             for each in nodes:
-                each["since"] = _instant(each["since"], records.zone)
-                each["down"], each["failed"] = _down_and_failed(each["state"], known)
+                each["since"] = instant(each["since"], records.zone)
+                each["down"], meant = down_and_meant(each["state"], known)
+                each["failed"] = each["down"] and not meant
+            _apply_rules(nodes, known)
             times = [each["since"] for each in nodes if each["since"] is not None]
-            told = [_instant(each["told"], records.zone) for each in nodes if each["told"]]
-            at = _instant(moment, records.zone)
+            told = [instant(each["told"], records.zone) for each in nodes if each["told"]]
+            at = instant(moment, records.zone)
             latest = at if at is not None else max([*times, *(t for t in told if t is not None)], default=None)
             if latest is None and nodes:
                 raise ReadError(
@@ -81,7 +83,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     return _log(looks, known, records, strict)
 
 
-def _log(looks: list[_Look], rules: AlertRules, records: Records, strict: bool) -> FailureLog:
+def _log(looks: list[_Look], rules: AlertRules, records: RecordTally, strict: bool) -> FailureLog:
     down: dict[str, dict[str, Any]] = {}
     outages: list[dict[str, Any]] = []
     everyone: dict[str, None] = {}
@@ -122,21 +124,33 @@ def _log(looks: list[_Look], rules: AlertRules, records: Records, strict: bool) 
     return found.log(records, rules, (first, last) if looks else None, list(everyone), strict, listed=listed)
 
 
-def _down_and_failed(state: str, rules: AlertRules) -> tuple[bool, bool]:
-    """Whether a state is one of failure, and whether nothing in it says that this was meant."""
-    words = [word.rstrip(_SIGNS).upper() for word in state.split("+")]
-    down = any(word in rules.states for word in words)
-    return down, down and not rules.excused & {*words, *(sign for sign in state if sign in _SIGNS)}
+def down_and_meant(state: str, rules: AlertRules) -> tuple[bool, bool]:
+    """Whether a state is one of failure, and whether something in it says that this was meant."""
+    words = {word.rstrip(_SIGNS).upper() for word in state.split("+")}
+    meant = rules.excused & {*words, *(sign for sign in state if sign in _SIGNS)}
+    return not words.isdisjoint(rules.states), bool(meant)
 
 
-def _scontrol(lines: list[str], content: Content, records: Records) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _apply_rules(nodes: list[dict[str, Any]], rules: AlertRules) -> None:
+    """Name causes by the rules, if there are any, by which a drained node may have failed."""
+    matches = rules.first_match(pa.array([each["reason"] for each in nodes], pa.string())).tolist()
+    for each, match in zip(nodes, matches, strict=True):
+        if match >= 0:
+            rule = rules.rules[match]
+            drained = rule.state == "drain" and "DRAIN" in each["state"].upper()
+            each["failed"] = rule.ends == "node" and (each["failed"] or drained)
+            each["down"] |= each["failed"]
+            each["reason"] = rule.cause
+
+
+def _scontrol(lines: list[str], content: Content, records: RecordTally) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Each snapshot with its date; a record is all lines from NodeName to the next."""
     moment, begin = "", 0
     nodes: list[dict[str, Any]] = []
     record: list[str] = []
     seen: set[str] = set()
     for number, line in enumerate([*lines, "NodeName="], 1):
-        stamp = _MOMENT.match(line)
+        stamp = MOMENT.match(line)
         starts = line.lstrip().startswith("NodeName=")
         if (starts or stamp or not line.strip()) and record:
             each = _node(record, begin, content, records)
@@ -162,7 +176,7 @@ def _scontrol(lines: list[str], content: Content, records: Records) -> Iterator[
         yield moment, nodes
 
 
-def _node(record: list[str], line: int, content: Content, records: Records) -> dict[str, Any] | None:
+def _node(record: list[str], line: int, content: Content, records: RecordTally) -> dict[str, Any] | None:
     records.read += 1
     fields: dict[str, str] = {}
     for text in record:
@@ -207,11 +221,11 @@ def _columns(line: str) -> tuple[str, str, str, str] | None:
     return None
 
 
-def _sinfo(lines: list[str], content: Content, records: Records) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _sinfo(lines: list[str], content: Content, records: RecordTally) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     moment = ""
     nodes: list[dict[str, Any]] = []
     for number, line in enumerate(lines, 1):
-        stamp = _MOMENT.match(line)
+        stamp = MOMENT.match(line)
         if stamp or _HEADER.match(line):
             if nodes:
                 yield moment, nodes
@@ -233,7 +247,8 @@ def _sinfo(lines: list[str], content: Content, records: Records) -> Iterator[tup
         yield moment, nodes
 
 
-def _instant(text: str, zone: str) -> int | None:
+def instant(text: str, zone: str) -> int | None:
+    """Nanoseconds since 1970 of a stamp; None where it is none."""
     found = parse_stamps(pa.array([text or None], pa.string()))
     return int(instants_of(found, zone)[0]) if found.good[0] else None
 

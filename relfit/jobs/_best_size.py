@@ -12,8 +12,7 @@ import pandas as pd
 from relfit.arguments import durations, share, whole
 from relfit.arrays import Durations, FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError
-from relfit.jobs.checkpoint import Checkpoint
-from relfit.jobs.completion import CompletionTime, Job, completion_time, job_of, limits_of_draws
+from relfit.jobs.completion import CompletionTime, Job, completion_time, limits_of_draws
 from relfit.jobs.size_curve import Judged
 from relfit.results import Result
 from relfit.system.first_k import node_cumulative_hazards
@@ -178,11 +177,8 @@ class BestSize(Result):
 
 def best_size(
     system: System,
-    work: Durations | Job | None = None,
-    speedup: Any = None,
+    job: Job | Durations,
     *,
-    restart: Durations = 0.0,
-    checkpoint: Checkpoint | None = None,
     k_min: int = 1,
     k_max: int | None = None,
     order: str | npt.ArrayLike = "reliability",
@@ -203,8 +199,8 @@ def best_size(
     system : System
         The nodes to choose from. With a tolerance s, a job on k nodes has s spares beside them: the first k + s nodes,
         of which s may fail before it starts again.
-    work, speedup, restart, checkpoint
-        As for `completion_time`; `work` may be a `Job`. For a checkpoint without ``every`` each size has its own best.
+    job : Job or duration
+        Or its time on one node. For a checkpoint without ``every`` each size has its own best.
     k_min, k_max : int, optional
         Smallest and largest number of nodes; 1 and all (but the spares) when left out.
     order : "reliability", "given" or array of int
@@ -240,14 +236,14 @@ def best_size(
 
     Examples
     --------
-    >>> from relfit.jobs import Amdahl
+    >>> from relfit.jobs import Amdahl, Job
     >>> from relfit.system import System
     >>> from relfit.families import Weibull
-    >>> best = best_size(System(Weibull(0.8, [2000.0] * 64)), "1000h", Amdahl(0.99), restart="30min")
+    >>> best = best_size(System(Weibull(0.8, [2000.0] * 64)), Job("1000h", Amdahl(0.99), restart="30min"))
     >>> best.best, round(best.best_expected, 1)
     (61, 73.1)
     """
-    judged = Judged(job_of(work, speedup, restart, checkpoint), rule, convention, after_failure)
+    judged = Judged(job if isinstance(job, Job) else Job(job), rule, convention, after_failure)
     sizes = _sizes(system, k_min, k_max)
     most = int(sizes[-1]) + system.tolerance
     if not isinstance(order, str) or order == "given":
@@ -270,7 +266,7 @@ def best_size(
     return _with_limits(best, judged, float(share("level", level, zero=False, one=False)), n_draws, rng)
 
 
-def ra_opt(system: System, work: Durations | Job | None = None, speedup: Any = None, **settings: Any) -> BestSize:
+def ra_opt(system: System, job: Job | Durations, **settings: Any) -> BestSize:
     """RA-Opt: the most reliable nodes first, added while the expected completion time does not grow (Figure 6.6).
 
     `best_size` with ``rule="first"``, to which all arguments go. For the algorithm as the paper has it, set
@@ -278,13 +274,13 @@ def ra_opt(system: System, work: Durations | Job | None = None, speedup: Any = N
 
     Examples
     --------
-    >>> from relfit.jobs import Amdahl
+    >>> from relfit.jobs import Amdahl, Job
     >>> from relfit.system import System
     >>> from relfit.families import Exponential
-    >>> ra_opt(System(Exponential(1.0 / 35000.0 * 1.4 ** np.arange(20))), "1000h", Amdahl(0.895)).best
+    >>> ra_opt(System(Exponential(1.0 / 35000.0 * 1.4 ** np.arange(20))), Job("1000h", Amdahl(0.895))).best
     9
     """
-    return best_size(system, work, speedup, rule="first", **settings)
+    return best_size(system, job, rule="first", **settings)
 
 
 def most_reliable_first(system: System, horizon: float) -> IntArray:

@@ -2,6 +2,6 @@
 
 Data goes one way: a source (`relfit.live.sources`) gives records and where it got to (`Fetched`); the store keeps each
 record once; a round asks a `relfit.Study` of what is stored; alarms and the page of the day say what changed; outputs
-hand it to Prometheus, Alertmanager, Grafana and Slurm. Nothing outside this package imports it but its command. It needs
-``pip install "relfit[live]"``.
+hand it to Prometheus, Alertmanager, Grafana and Slurm. Nothing outside this package imports it but its command. It
+needs ``pip install "relfit[live]"``.
 """

@@ -12,7 +12,7 @@ from relfit.arrays import FloatArray, IntArray
 from relfit.failurelog import FailureLog
 from relfit.live.live_records import Alarm
 from relfit.outages import node_codes, node_values, watched_of
-from relfit.prediction import Steps
+from relfit.prediction import TimeSteps
 from relfit.screening import Incidents, incidents
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
@@ -81,7 +81,9 @@ class WatchedFleet:
         self.log = log
         first, last = (each.as_unit("ns").value for each in (log.window.start, log.window.end))
         midnights = np.arange(-(-first // DAY) * DAY, last + 1, DAY, dtype=np.int64)
-        self.steps = Steps(np.unique(np.append(midnights, last)) if midnights.size else np.array([first, last]), 24.0)
+        self.steps = TimeSteps(
+            np.unique(np.append(midnights, last)) if midnights.size else np.array([first, last]), 24.0
+        )
         self.joined: Incidents = incidents(log)
         self.node_of_event, _, self.nodes = node_codes(log)
         self.systems = list(log.systems) or [""]

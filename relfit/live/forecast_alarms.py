@@ -15,7 +15,7 @@ from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
 from relfit.live.alarm_streams import Episode
 from relfit.live.live_records import Alarm
-from relfit.prediction import Steps, levels_of, mix
+from relfit.prediction import TimeSteps, levels_of, mix
 from relfit.text import count, duration, number, percent
 from relfit.units import HOURS_PER_YEAR, nanoseconds
 
@@ -100,7 +100,7 @@ def short_stock(log: FailureLog, stock: Mapping[str, Any]) -> list[Alarm]:
         For what is not a number of parts.
     """
     out, now = [], log.window.end
-    steps = Steps.of(log.window.start, now)
+    steps = TimeSteps.of(log.window.start, now)
     at, cause = nanoseconds(log.events["start"]), log.events["cause"].astype(object)
     begun = ~log.events["start_cut"].to_numpy(bool)
     for name, value in stock.items():

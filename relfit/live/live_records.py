@@ -26,12 +26,16 @@ class Fetched:
         A fingerprint of the form of what came (format and columns), to notice that it changed.
     notes : tuple of str
         What was left out or looked odd, in a sentence each.
+    documents : tuple of (str, FailureLog)
+        Instead of `log`: files that were read anew, each by its name and with all that it holds now. What a file no
+        longer says of the time it covers was corrected, and is taken back.
     """
 
     log: FailureLog | None
     cursor: Mapping[str, object]
     form: str = ""
     notes: tuple[str, ...] = ()
+    documents: tuple[tuple[str, FailureLog], ...] = ()
 
 
 @dataclass(frozen=True)

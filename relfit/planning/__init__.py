@@ -9,8 +9,9 @@ __getattr__, __dir__, __all__ = front(
     __name__,
     {
         "sparing": " ".join(sparing.__all__),
-        "checkpointing.checkpoint_plan": "CheckpointPlan plan_checkpoints",
+        "checkpointing.checkpoint_plan": "AgeingNodes CheckpointPlan plan_checkpoints",
         "checkpointing.size_table": "CheckpointTable checkpoint_table",
+        "checkpointing.two_level": "GlobalSaves",
         "migration.migration_plan": "MigrationPlan plan_migration",
         "migration.prediction": "Predictor",
         "migration.throughput": "Scenario",

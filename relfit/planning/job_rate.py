@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from relfit.arguments import durations, positive, whole
 from relfit.arrays import Durations, FloatArray, Seed
-from relfit.calibration import Parameters, draw_parameters
+from relfit.calibration import FailuresByScope, Parameters, ScopeFailures, draw_parameters
+from relfit.calibration.failures_by_scope import counted_share
 from relfit.errors import ArgumentError
 from relfit.text import count, duration
 
@@ -21,31 +21,10 @@ __all__ = ["JobRate", "rate_of_job", "repairs_in_words", "until_all_are_up", "wa
 
 
 @dataclass(frozen=True, eq=False)
-class Scope:
-    """Failures of nodes, racks, groups of nodes or the whole system; numbers, or arrays over draws."""
-
-    rate: Any  # failures per hour of one of them
-    repair: Any  # hours until all that one hit is repaired
-    met: Callable[[FloatArray], FloatArray]  # how many of their failures, at this rate, a job of this many nodes meets
-    wide: bool = False  # not of a node or a rack: neither predicted nor borne by a copy
-    repair_of_one: Any = 0.0  # hours until one node that a failure hit is repaired
-    beyond_one: Callable[[FloatArray], FloatArray] = np.ones_like  # 0: it waits for one, 1: for all that was hit
-
-    def of(self, sizes: npt.ArrayLike) -> FloatArray:
-        """Failures per hour that strike jobs on this many nodes, along a last axis."""
-        return np.asarray(np.asarray(self.rate)[..., None] * self.met(np.asarray(sizes, dtype=np.float64)))
-
-    def repair_by(self, sizes: npt.ArrayLike) -> FloatArray:
-        """Hours of a repair of what such jobs lose, along a last axis."""
-        one, part = np.asarray(self.repair_of_one)[..., None], self.beyond_one(np.asarray(sizes, dtype=np.float64))
-        return np.asarray(one + (np.asarray(self.repair)[..., None] - one) * part)
-
-
-@dataclass(frozen=True, eq=False)
 class JobRate:
     """Failures and repairs of a job."""
 
-    scopes: tuple[Scope, ...]
+    scopes: tuple[ScopeFailures, ...]
     nodes: int
     source: str = ""  # where the rate comes from
     waits: str = ""  # in a sentence, whether the job waits for repairs
@@ -68,8 +47,8 @@ class JobRate:
         """Failures per hour, or hours of repair per hour, of jobs on this many nodes, along a last axis."""
         total = np.zeros(np.shape(sizes))
         for scope in self.scopes:
-            if wide is None or scope.wide == wide:
-                total = total + scope.of(sizes) * (scope.repair_by(sizes) if repair else 1.0)
+            if wide is None or scope.is_wide == wide:
+                total = total + scope.rate_of(sizes) * (scope.repair_of(sizes) if repair else 1.0)
         return total
 
     def mtbf_of(self, sizes: npt.ArrayLike) -> Any:
@@ -158,11 +137,11 @@ def rate_of_job(
     if events is not None:
         count = float(positive("events", events))
         gamma = np.random.default_rng(rng).gamma(count + 0.5, size=int(whole("n_draws", n_draws, 2)))
-        drawn = JobRate((Scope(gamma / (float(mtbf) * count), own, _all),), size)
+        drawn = JobRate((ScopeFailures("node", float(mtbf) * count / gamma, own),), size)
     basis = f"mean time between failures of a node {float(mtbf):g} h"
     basis += f", from {float(events):g} failures" if events is not None else ""
     like = f"every {duration(float(mtbf))}{' each' if size > 1 else ''}"
-    rate = JobRate((Scope(1.0 / float(mtbf), own, _all),), size, basis, drawn=drawn, like=like)
+    rate = JobRate((ScopeFailures("node", float(mtbf), own),), size, basis, drawn=drawn, like=like)
     return replace(rate, waits=wait_for_repair(repair, wait=float(rate.wait))[1])
 
 
@@ -209,94 +188,38 @@ def wait_for_repair(
 def _of_parameters(
     parameters: Parameters, nodes: int | None, repair: Durations | None, n_draws: int, rng: Seed
 ) -> JobRate:
-    values = parameters.values()
-    single = "node" if "mtbf.node" in values else "outage" if "mtbf.outage" in values else None
-    fleet = parameters.fleet
-    if single is None:
+    failures, fleet = FailuresByScope.of_parameters(parameters), parameters.fleet
+    if failures.node.mtbf is None:
         parameters.require("mtbf.node")
-        raise AssertionError
     if nodes is None and fleet.nodes is None:
         raise ArgumentError("how many nodes the job has is not known", remedy="give nodes")
     size = int(whole("nodes", fleet.nodes if nodes is None else nodes))
-    by_scope = single == "node"  # every outage of a node holds the wider ones already
-    per_rack = fleet.nodes / fleet.racks if fleet.nodes and fleet.racks else 0.0
-    wide = [name for name in ("group", "system") if by_scope and f"mtbf.{name}" in values]
-    scopes = [single, *(["rack"] if by_scope and "mtbf.rack" in values and per_rack else []), *wide]
-    mttr = {name: next((key for key in (f"mttr.{name}", "mttr.mean") if key in values), None) for name in scopes}
-    repair_hours = None if repair is None else float(durations("repair", repair))
-    hits = fleet.group_hits
-    met: dict[str, Callable[[FloatArray], FloatArray]] = {
-        "rack": lambda n: np.maximum(1.0, n / per_rack) * _hit(fleet.rack_share, np.minimum(n, per_rack), per_rack),
-        "group": lambda n: _hit(fleet.group_share, n, fleet.nodes) if hits is None else _counted(hits, n, 1),
-        "system": np.ones_like,
-    }
-    places = {"rack": (per_rack, fleet.rack_share), "group": (fleet.nodes, fleet.group_share)}
+    hours = None if repair is None else float(durations("repair", repair))
 
-    def beyond_one(name: str) -> Callable[[FloatArray], FloatArray]:
-        size, share = places[name]
+    def scoped(of: FailuresByScope) -> tuple[ScopeFailures, ...]:
+        scopes = [scope for scope in of.scopes if scope.name != "rack" or scope.is_placed]
+        return tuple(scope if hours is None else replace(scope, mttr=hours, mttr_node=None) for scope in scopes)
 
-        def part(n: FloatArray) -> FloatArray:
-            inside = np.minimum(n, size)
-            of_those_hit = inside * share / met[name](inside)  # nodes of the job, on average
-            return np.asarray(np.clip((of_those_hit - 1.0) / max(size * share - 1.0, 1e-9), 0.0, 1.0))
-
-        return part
-
-    def scope_of(of: Any, name: str, key: str | None) -> Scope:
-        repair = repair_hours if repair_hours is not None else 0.0 if key is None else of[key]
-        scope = Scope(1.0 / of[f"mtbf.{name}"], repair, met.get(name, _all), name in wide)
-        if repair_hours is None and f"mttr.{name}_node" in of and key == f"mttr.{name}" and all(places[name]):
-            return replace(scope, repair_of_one=of[f"mttr.{name}_node"], beyond_one=beyond_one(name))
-        return scope
-
-    def scoped(of: Any) -> tuple[Scope, ...]:
-        return tuple(scope_of(of, name, key) for name, key in mttr.items())
-
-    means = JobRate(scoped(values), size)
-    if hits and repair_hours is None and mttr.get("group"):
-        means = replace(means, longer=partial(_longer, means, hits))
+    means = JobRate(scoped(failures), size)
+    groups = next((scope for scope in means.scopes if scope.name == "group"), None)
+    if groups is not None and groups.hits and groups.mttr_name and hours is None:
+        means = replace(means, longer=partial(_longer, means, groups.hits))
     drawn = None
-    used = [*(f"mtbf.{name}" for name in scopes), *(key for key in mttr.values() if key and repair_hours is None)]
-    if any(name not in parameters.unknown_uncertainty for name in used):
+    keys = list(dict.fromkeys(scope.mttr_name for scope in means.scopes if scope.mttr_name))
+    single = "node" if "mtbf.node" in parameters.values() else "outage"
+    names = [f"mtbf.{single if scope.name == 'node' else scope.name}" for scope in means.scopes]
+    if any(name not in parameters.unknown_uncertainty for name in [*names, *(keys if hours is None else ())]):
         draws = draw_parameters(parameters, int(whole("n_draws", n_draws, 2)), rng)
-        drawn = JobRate(scoped(draws), size, longer=means.longer)
-    keys = list(dict.fromkeys(key for key in mttr.values() if key))
+        drawn = JobRate(scoped(FailuresByScope.of_parameters(parameters, draws)), size, longer=means.longer)
     mean_repair = float(means.repair) if keys else None
     waits = wait_for_repair(repair, mean_repair, ", ".join(keys), wait=float(means.wait))[1]
-    names = ", ".join(f"mtbf.{name}" for name in scopes)
-    basis = f"parameters ({names})" + (f" of {parameters.name}" if parameters.name else "")
+    basis = f"parameters ({', '.join(names)})" + (f" of {parameters.name}" if parameters.name else "")
     named = parameters.name or "the fleet of the parameters"
     like = f"like the {fleet.nodes:,} of {named}" if fleet.nodes else f"like those of {named}"
     return replace(means, source=basis, waits=waits, drawn=drawn, like=like)
 
 
-def _all(nodes: FloatArray) -> FloatArray:
-    """Every node fails on its own."""
-    return nodes
-
-
-def _counted(hits: list[tuple[int, float, float]], nodes: FloatArray, column: int) -> FloatArray:
-    """Share for jobs of some nodes, between sizes for which it was counted on log scales."""
-    points = np.array([(row[0], row[column]) for row in hits if row[column] > 0.0])
-    return np.asarray(np.exp(np.interp(np.log(nodes), *np.log(points).T)))
-
-
-def _longer(means: JobRate, hits: list[tuple[int, float, float]], nodes: FloatArray) -> FloatArray:
+def _longer(means: JobRate, hits: Sequence[tuple[int, float, float]], nodes: FloatArray) -> FloatArray:
     """Hours until all nodes of a job are up, by the share of the time in which they were, over those of a repair."""
-    up = _counted(hits, nodes, 2)
+    up = counted_share(hits, nodes, 2)
     return np.asarray(means.mtbf_of(nodes) * (1.0 - up) / up / means.repair_of(nodes))
-
-
-def _hit(share: float | None, nodes: FloatArray, of: float | None) -> FloatArray:
-    """Probability that an incident of a share of the `of` nodes at a place hits a job that has some of them.
-
-    Which nodes it hits is taken as chance: it misses the job in C(of - hit, nodes) of C(of, nodes) cases.
-    """
-    if share is None or share >= 1.0:
-        return np.ones_like(nodes)
-    if of is None:
-        return np.asarray(-np.expm1(nodes * np.log1p(-share)))
-    hit, spared = of * share, of * (1.0 - share)
-    left = np.maximum(spared - nodes, 0.0)
-    missed = special.betaln(spared + 1.0, hit) - special.betaln(left + 1.0, hit)
-    return np.where(nodes > spared, 1.0, -np.expm1(missed))

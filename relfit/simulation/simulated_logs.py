@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from relfit.arguments import durations
 from relfit.arrays import FloatArray, IntArray
-from relfit.calibration import Parameters
+from relfit.calibration import FailuresByScope, Parameters, ScopeFailures
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog, Source, Window
 from relfit.io.frames import events_frame, population_frame
@@ -72,7 +71,7 @@ def simulate_log(
 
     Examples
     --------
-    >>> from relfit.calibration import Parameters
+    >>> from relfit.calibration import FailuresByScope, Parameters, ScopeFailures
     >>> log = simulate_log(Parameters(mtbf="2000h", mttr="24h"), "8766h", nodes=100, rng=1)
     >>> log.n_nodes, 350 < len(log) < 550
     (100, True)
@@ -83,96 +82,74 @@ def simulate_log(
         raise ArgumentError("the number of nodes is not known", remedy="give nodes=...")
     shelves = racks if racks is not None else parameters.fleet.racks
     begun = instant(start)
-    _check_size(parameters, count, shelves or 0, length, begun)
+    failures = FailuresByScope.of_parameters(parameters, nodes=count, racks=shelves)
+    _check_size(failures, count, shelves or 0, length, begun)
     generator = np.random.default_rng(rng)
-    works, repair = _times_to_failure(parameters, generator, count), _Repairs(parameters, generator)
-    outages = _own_failures(works, repair, count, length)
+    works, repair = _times_to_failure(failures, generator, count), _Repairs(failures, generator)
+    outages = _own_failures(works, repair.of(failures.node), count, length)
     rack = None if not shelves else np.arange(count) * shelves // count
-    fleet, all_nodes = parameters.fleet, np.zeros(count, dtype=np.int64)
-    scopes = (
-        ("rack", "group", rack, fleet.rack_share),
-        ("group", "group", all_nodes, fleet.group_share),
-        ("system", "system", all_nodes, None),
-    )
-    for name, recorded, members, share in scopes:
-        mean = getattr(parameters.mtbf, name)
-        if mean is None or mean.value is None or members is None or (name == "group" and share is None):
+    for scope in failures.wider:
+        if not scope.is_placed:
             continue
+        members = rack if scope.name == "rack" and rack is not None else np.zeros(count, dtype=np.int64)
         groups = int(members.max()) + 1
-        number = generator.poisson(groups * length / mean.value)
+        number = generator.poisson(groups * length / scope.mtbf)
         when = np.sort(generator.uniform(0.0, length, number))
         struck = generator.integers(groups, size=number)
-        scope = _SCOPES.index(recorded)
-        lasting = repair.together(name, count / groups * (1.0 if share is None else share))
-        outages = _shared_failures(outages, when, struck, lasting, members, scope, share, generator)
+        lasting = repair.together(scope, count / groups * (1.0 if scope.share is None else scope.share))
+        recorded = _SCOPES.index("system" if scope.name == "system" else "group")
+        outages = _shared_failures(outages, when, struck, lasting, members, recorded, scope.share, generator)
     system = parameters.name or "simulated"
     return log_of_outages(system, outages, rack, count, length, begun)
 
 
-def _times_to_failure(parameters: Parameters, rng: np.random.Generator, count: int) -> Callable[[IntArray], FloatArray]:
+def _times_to_failure(
+    failures: FailuresByScope, rng: np.random.Generator, count: int
+) -> Callable[[IntArray], FloatArray]:
     """A function that draws one time to failure for each of some nodes."""
-    known = parameters.values()
-    times = relative_rates(parameters, rng, count)
-    if parameters.failure is not None:
-        family = parameters.failure.distribution()
-        return lambda who: family.sample(who.size, rng) / times[who]
-    mean = known.get("mtbf.node", known.get("mtbf.outage"))
-    means = np.full(count, np.inf if mean is None else mean) / times
-    if mean is None and parameters.mtbf.rack is None and parameters.mtbf.system is None:
+    rates, family, mean = failures.relative_rates(rng, count), failures.times, failures.node.mtbf
+    if family is not None:
+        return lambda who: family.sample(who.size, rng) / rates[who]
+    if mean is None and not failures.wider:
         raise ArgumentError("no mean time between failures is known", remedy='give mtbf, as in mtbf = "20000h"')
+    means = np.full(count, np.inf if mean is None else mean) / rates
     return lambda who: means[who] * rng.standard_exponential(who.size)
-
-
-def relative_rates(parameters: Parameters, rng: np.random.Generator, count: int) -> FloatArray:
-    """Failure rate of each node relative to their mean: bad nodes, or a gamma frailty of known variance."""
-    known, fitted = parameters.values(), parameters.failure
-    share, factor = known.get("bad_nodes.fraction"), known.get("bad_nodes.factor")
-    if share is not None and factor is not None:
-        rates = np.where(rng.permutation(count) < round(share * count), factor, 1.0)
-        return rates / (1.0 + share * (factor - 1.0))
-    if fitted is None or not fitted.spread:
-        return np.ones(count)
-    k = 1.0 / fitted.spread
-    power = 1.0 / fitted.parameters.get("shape", 1.0)
-    mean = np.exp(special.gammaln(k + power) - special.gammaln(k) - power * np.log(k))
-    return np.asarray((rng.gamma(k, size=count) / k) ** power / mean)
 
 
 class _Repairs:
     """Random times to repair, by scope."""
 
-    def __init__(self, parameters: Parameters, rng: np.random.Generator) -> None:
-        self.known, self.rng = parameters.values(), rng
-        self.family = None if parameters.repair is None else parameters.repair.distribution()
-        self.kinds = [self.known.get(f"mttr.{name}", np.nan) for name in ("quick", "slow", "share_quick")]
-        self.two = self.family is None and bool(np.isfinite(self.kinds).all())
+    def __init__(self, failures: FailuresByScope, rng: np.random.Generator) -> None:
+        self.family, self.rng = failures.repairs, rng
+        self.kinds = None if self.family is not None else failures.kinds
+        self.of_all, self.mean = 1.0, failures.mttr or 0.0
+        if self.family is not None:
+            self.of_all = self.mean = float(self.family.mean())
+        elif self.kinds is not None:
+            quick, slow, share = self.kinds
+            self.of_all = self.mean = share * quick + (1.0 - share) * slow
 
     def _draw(self, count: int) -> FloatArray:
         """As all of them are distributed, or exponential with the mean one."""
         if self.family is not None:
             return np.asarray(self.family.sample(count, self.rng))
-        quick, slow, share = self.kinds
         exponential = self.rng.standard_exponential(count)
-        return np.where(self.rng.random(count) < share, quick, slow) * exponential if self.two else exponential
-
-    def _of(self, scope: str) -> Callable[[int], FloatArray]:
-        """With the mean of a scope, where that is known."""
+        if self.kinds is None:
+            return exponential
         quick, slow, share = self.kinds
-        of_all = share * quick + (1.0 - share) * slow if self.two else 1.0
-        of_all = of_all if self.family is None else float(self.family.mean())
-        told = of_all if self.two or self.family is not None else self.known.get("mttr.mean", 0.0)
-        mean = self.known.get(f"mttr.{scope}_node", self.known.get(f"mttr.{scope}", told))
-        factor = mean / of_all if np.isfinite(of_all) and of_all > 0.0 else 1.0
+        return np.where(self.rng.random(count) < share, quick, slow) * exponential
+
+    def of(self, scope: ScopeFailures) -> Callable[[int], FloatArray]:
+        """Of single nodes, with the mean of a scope where that is known, by their number."""
+        mean = scope.mttr if scope.has_own_mttr else self.mean
+        mean = mean if scope.mttr_node is None else scope.mttr_node
+        factor = mean / self.of_all if np.isfinite(self.of_all) and self.of_all > 0.0 else 1.0
         return lambda count: factor * self._draw(count)
 
-    def __call__(self, count: int) -> FloatArray:
-        """Of nodes that failed by themselves."""
-        return self._of("node")(count)
-
-    def together(self, scope: str, nodes: float) -> Callable[[IntArray], FloatArray]:
+    def together(self, scope: ScopeFailures, nodes: float) -> Callable[[IntArray], FloatArray]:
         """Of nodes that failed together, some number of them on average, by the number of each one's failure."""
-        draw, at_once = self._of(scope), 1.0
-        one, last = (self.known.get(f"mttr.{name}") for name in (f"{scope}_node", scope))
+        draw, at_once = self.of(scope), 1.0
+        one, last = scope.mttr_node, scope.mttr if scope.has_own_mttr else None
         if one is not None and last is not None and nodes > 1.0:
             some = draw(_TRIALS * max(round(nodes), 2)).reshape(_TRIALS, -1)
             apart = one * float(
@@ -188,7 +165,7 @@ class _Repairs:
         return lasting
 
 
-def _check_size(parameters: Parameters, count: int, racks: int, length: float, begun: pd.Timestamp) -> None:
+def _check_size(failures: FailuresByScope, count: int, racks: int, length: float, begun: pd.Timestamp) -> None:
     if max(count, racks) > _MOST_NODES:
         raise ArgumentError(
             f"{max(count, racks):,} nodes or racks are too many", remedy=f"give at most {_MOST_NODES:,}"
@@ -196,20 +173,17 @@ def _check_size(parameters: Parameters, count: int, racks: int, length: float, b
     longest = (pd.Timestamp.max.tz_localize("UTC") - begun) / pd.Timedelta(hours=1)
     if not length < longest:
         raise ArgumentError(f"a span of {length:,.0f} hours reaches beyond the year 2262", remedy="take a shorter one")
-    known = parameters.values()
-    cycle = known.get("mtbf.node", np.inf)
-    if parameters.failure is not None:
-        cycle = float(parameters.failure.distribution().mean())
-    cycle += known.get("mttr.mean", 0.0)
+    mean = failures.node.mtbf if failures.times is None else float(failures.times.mean())
+    cycle = (np.inf if mean is None else mean) + (failures.mttr or 0.0)
     often = count / cycle if cycle else np.inf
-    for groups, mean in ((racks, parameters.mtbf.rack), (1, parameters.mtbf.group), (1, parameters.mtbf.system)):
-        if mean is not None and mean.value:
-            often += groups / mean.value
+    often += sum((racks if scope.name == "rack" else 1) / scope.mtbf for scope in failures.wider)
     if not length * often <= _MOST:
         raise ArgumentError(f"{length * often:.3g} outages are too many", remedy="take a shorter span or fewer nodes")
 
 
-def _own_failures(works: Callable[[IntArray], FloatArray], repair: _Repairs, count: int, length: float) -> Outages:
+def _own_failures(
+    works: Callable[[IntArray], FloatArray], repair: Callable[[int], FloatArray], count: int, length: float
+) -> Outages:
     """Failures of nodes by themselves."""
     who, clock = np.arange(count), np.zeros(count)
     parts: list[tuple[IntArray, FloatArray, FloatArray]] = []

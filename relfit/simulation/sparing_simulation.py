@@ -14,7 +14,7 @@ from scipy import special
 
 from relfit.arguments import durations, positive, share, whole
 from relfit.arrays import FloatArray
-from relfit.calibration import Parameters
+from relfit.calibration import FailuresByScope, Parameters
 from relfit.errors import ArgumentError
 from relfit.families.distribution import Distribution
 from relfit.families.exponential import Exponential
@@ -35,7 +35,7 @@ from relfit.simulation.sparing_events import simulate
 from relfit.simulation.sparing_state import ACCOUNTS, Setup
 from relfit.text import percent
 
-__all__ = ["DeviceTimes", "SparingSimulation", "simulate_sparing"]
+__all__ = ["DeviceTimes", "SparingAssumptions", "SparingSimulation", "simulate_sparing"]
 
 Repairs = Distribution | Sequence[tuple[float, Distribution]]
 
@@ -154,16 +154,16 @@ class DeviceTimes:
         means = device_failures(parameters)
         plain = cls.exponential(means)
         tray, repair = plain.tray, plain.repair
-        if parameters.failure is not None:
-            tray = _Rescaled("failure", parameters.failure.distribution(), float(means.mtbf_tray))
-        known = parameters.values()
-        quick, slow, part = (known.get(f"mttr.{name}") for name in ("quick", "slow", "share_quick"))
-        if quick and slow and part is not None:
+        failures = FailuresByScope.of_parameters(parameters)
+        if failures.times is not None:
+            tray = _Rescaled("failure", failures.times, float(means.mtbf_tray))
+        if failures.kinds is not None and all(failures.kinds[:2]):
+            quick, slow, part = failures.kinds
             factor = float(means.mttr) / (part * quick + (1.0 - part) * slow)
             kinds = ((part, quick), (1.0 - part, slow))
             repair = [(each, Exponential(np.asarray(1.0 / (factor * mean)))) for each, mean in kinds]
-        elif parameters.repair is not None:
-            repair = _Rescaled("repair", parameters.repair.distribution(), float(means.mttr))
+        elif failures.repairs is not None:
+            repair = _Rescaled("repair", failures.repairs, float(means.mttr))
         return cls(tray, repair, plain.rack)
 
     def kinds(self, which: str) -> list[tuple[float, Distribution]]:
@@ -188,6 +188,44 @@ class DeviceTimes:
         kinds = [self.kinds(which) for which in _KINDS]
         families = [self.tray, *([self.rack] if self.rack else []), *(f for kind in kinds for _, f in kind)]
         return all(isinstance(f, Exponential) for f in families) and len(kinds[0]) == 1 and self.rack_repair is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparingAssumptions:
+    """SparingAssumptions of the closed form that a simulation keeps or drops.
+
+    Attributes
+    ----------
+    whole_block_repairs : bool
+        True (the closed form): one repair restores all trays of a block. False: every tray is repaired by itself.
+    separate_racks : bool, optional
+        True: every block fails by itself at the rate of a rack. False: racks take all their blocks down together. Needs
+        to be True when `whole_block_repairs` is, and then is when left out; else as the cluster says.
+    undisturbed_recovery : bool, optional
+        True: failures during detection and restart cost nothing. False: they start it again. As the recovery says when
+        left out, which is what the closed form takes too.
+
+    Raises
+    ------
+    ArgumentError
+        For repairs of whole blocks with shared racks.
+    """
+
+    whole_block_repairs: bool = True
+    separate_racks: bool | None = None
+    undisturbed_recovery: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.whole_block_repairs and self.separate_racks is False:
+            raise ArgumentError(
+                "whole_block_repairs go with separate_racks", remedy="set whole_block_repairs=False to share racks"
+            )
+
+    def of(self, cluster: Cluster, recovery: Recovery) -> tuple[bool, bool, bool]:
+        """All three, those left out by the cluster and the recovery."""
+        racks, undisturbed = self.separate_racks, self.undisturbed_recovery
+        own = self.whole_block_repairs or not cluster.shared_racks if racks is None else racks
+        return self.whole_block_repairs, own, not recovery.disturbed if undisturbed is None else bool(undisturbed)
 
 
 class SparingSimulation(Result):
@@ -273,10 +311,8 @@ def simulate_sparing(
     strategy: Strategies,
     devices: DeviceFailures | DeviceTimes,
     recovery: Recovery | None = None,
+    assumptions: SparingAssumptions | None = None,
     *,
-    whole_block_repairs: bool = True,
-    separate_racks: bool | None = None,
-    undisturbed_recovery: bool | None = None,
     years: float = 10.0,
     n_resamples: int = 8,
     warm_up: Any = None,
@@ -298,14 +334,8 @@ def simulate_sparing(
         Means of exponential times, or distributions of any family.
     recovery : Recovery, optional
         A `checkpoint_every` of None is the best by the closed form.
-    whole_block_repairs : bool
-        True (the closed form): one repair restores all trays of a block. False: every tray is repaired by itself.
-    separate_racks : bool, optional
-        True: every block fails by itself at the rate of a rack. False: racks take all their blocks down together. Needs
-        to be True when `whole_block_repairs` is, and then is when left out; else as `cluster` says.
-    undisturbed_recovery : bool
-        True: failures during detection and restart cost nothing. False: they start it again. As `recovery` says when
-        left out, which is what the closed form takes too.
+    assumptions : SparingAssumptions, optional
+        Those of the closed form when left out.
     years : float
         Simulated time of one replication, of 8760 hours each.
     n_resamples : int
@@ -340,13 +370,7 @@ def simulate_sparing(
     times = devices if isinstance(devices, DeviceTimes) else DeviceTimes.exponential(devices)
     if len(strategy) != 1:
         raise ArgumentError(f"{len(strategy)} strategies were given", remedy="simulate one: strategies.take([0])")
-    if separate_racks is None:
-        separate_racks = whole_block_repairs or not cluster.shared_racks
-    if whole_block_repairs and not separate_racks:
-        raise ArgumentError(
-            "whole_block_repairs go with separate_racks", remedy="set whole_block_repairs=False to share racks"
-        )
-    undisturbed = not recovery.disturbed if undisturbed_recovery is None else bool(undisturbed_recovery)
+    whole_block, own_racks, undisturbed = (assumptions or SparingAssumptions()).of(cluster, recovery)
     n, end = int(whole("n_resamples", n_resamples, 2)), float(positive("years", years)) * _HOURS_PER_YEAR
     share("level", level, zero=False, one=False)
     closed = evaluate_sparing(cluster, strategy, times.means(), recovery)
@@ -358,7 +382,7 @@ def simulate_sparing(
     )  # fmt: skip
     if expected > _MOST_EVENTS:
         raise ArgumentError(f"a replication would hold about {expected:.1g} events", remedy="simulate fewer years")
-    settings = _settings(cluster, closed, times, recovery, whole_block_repairs, separate_racks, undisturbed)
+    settings = _settings(cluster, closed, times, recovery, whole_block, own_racks, undisturbed)
     generators = np.random.default_rng(rng).spawn(n)
     rows, down = np.zeros((n, len(ACCOUNTS))), np.zeros((n, blocks + 1))
 
@@ -367,13 +391,13 @@ def simulate_sparing(
             rows[i] = simulate(generators[i], settings, warm, warm + end, down[i])
 
     over_groups(_WEIGHT * np.arange(n + 1), work, workers)
-    kept = {
+    assumed = {
         "exponential_times": times.all_exponential,
-        "whole_block_repairs": whole_block_repairs,
-        "separate_racks": separate_racks,
+        "whole_block_repairs": whole_block,
+        "separate_racks": own_racks,
         "undisturbed_recovery": undisturbed is not recovery.disturbed,
     }
-    return SparingSimulation(_table(rows, closed), closed, down.mean(axis=0), float(years), float(level), kept)
+    return SparingSimulation(_table(rows, closed), closed, down.mean(axis=0), float(years), float(level), assumed)
 
 
 def _table(rows: FloatArray, closed: SparingEvaluation) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from relfit.calibration import FittedFamily, Parameters
+from relfit.calibration import FailuresByScope, FittedFamily, Parameters
 from relfit.calibration.exports import airesim_values
 from relfit.calibration.parameter_values import Model, rejection
 from relfit.calibration.validation_errors import ParameterError
@@ -305,17 +305,16 @@ def training_parameters(
 
 def _of_calibrated(parameters: Parameters) -> dict[str, Any]:
     """What a log tells of a training cluster, by the keys of `TrainingParameters`."""
-    known, values = parameters.values(), dict[str, Any](airesim_values(parameters))
+    failures, values = FailuresByScope.of_parameters(parameters), dict[str, Any](airesim_values(parameters))
     del values["failure_distribution"]
     alike = values["systematic_failure_fraction"] == 0.0
     if parameters.failure is not None and parameters.failure.family != "exponential" and alike:
         values["failure"], values["ages"] = parameters.failure, "steady"  # a log is of servers that run
     if "auto_repair_time" in values and "manual_repair_time" not in values and parameters.repair is not None:
         values["auto_repair"] = parameters.repair
-    for scope, name in (("rack", "rack"), ("system", "cluster")):
-        if f"mtbf.{scope}" in known:
-            values[f"{name}_failure_rate"] = 1.0 / (60.0 * known[f"mtbf.{scope}"])
-            repair = known.get(f"mttr.{scope}", known.get("mttr.mean"))
-            if repair is not None:
-                values[f"{name}_repair_time"] = 60.0 * repair
+    names = {"rack": "rack", "system": "cluster"}
+    for scope, name in ((scope, names[scope.name]) for scope in failures.wider if scope.name in names):
+        values[f"{name}_failure_rate"] = 1.0 / (60.0 * scope.mtbf)
+        if scope.mttr is not None:
+            values[f"{name}_repair_time"] = 60.0 * scope.mttr
     return values

@@ -7,7 +7,7 @@ import pytest
 
 from relfit.cli.app import main
 from relfit.cli.fits_file import system_from_file
-from relfit.jobs import Amdahl, best_size
+from relfit.jobs import Amdahl, Job, best_size
 
 RACKS = [word for i in range(1, 5) for word in ("--where", f"rack=frame0{i}")]  # 64 nodes
 JOB = ["nodes", "white", "--families", "weibull", *RACKS, "--k-max", "40", "--work", "500h"]
@@ -86,7 +86,7 @@ def test_a_file_of_fits_with_ages(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main([*command, "--missing", "drop", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     system = system_from_file(fits, None, 240.0, missing="drop")
-    assert found["best"] == best_size(system, "2000h", Amdahl(0.999)).best
+    assert found["best"] == best_size(system, Job("2000h", Amdahl(0.999))).best
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from papers.printed import printed_table
 from relfit.errors import ArgumentError
 from relfit.families import Exponential, Lognormal, Weibull
 from relfit.fitting import fit
-from relfit.jobs import Amdahl, Checkpoint, Gustafson, best_size, completion_time, ra_opt
+from relfit.jobs import Amdahl, Checkpoint, Gustafson, Job, best_size, completion_time, ra_opt
 from relfit.jobs.size_curve import Judged
 from relfit.system import System, system_from_fits
 
@@ -20,12 +20,12 @@ def fleet(n: int, seed: int, **options) -> System:
 
 def test_table_6_1() -> None:
     printed, job = printed_table("allocation-table-6.1").astype(float), Amdahl(0.895)
-    paper = best_size(system_of_table_6_1(), 1000.0, job, order="given", convention="paper")
+    paper = best_size(system_of_table_6_1(), Job(1000.0, job), order="given", convention="paper")
     assert round(float(paper.expected[13]), 1) == 392.9
     error = np.abs(paper.expected / printed["expected"] - 1.0)
     assert error.max() < 0.0025  # M is printed to three figures
     assert error.drop(18).max() < 0.0015
-    exact = best_size(system_of_table_6_1(), 1000.0, job, order="given")
+    exact = best_size(system_of_table_6_1(), Job(1000.0, job), order="given")
     mean = printed["mttf"].to_numpy()
     assert np.allclose(exact.expected, mean * np.expm1(exact.lengths / mean), rtol=1e-9)
     assert best_size_of_table_6_1().best == 14
@@ -35,7 +35,7 @@ def test_table_6_1() -> None:
 @pytest.mark.parametrize("convention", ["exact", "paper"])
 def test_each_size_is_its_own_completion_time(convention: str) -> None:
     system = fleet(9, 1, common=Weibull(0.7, 5000.0), racks=list("aabbbccca"), rack_lives=Weibull(1.4, 4000.0))
-    found = best_size(system, "500h", Amdahl(0.9), restart="1h", convention=convention)
+    found = best_size(system, Job("500h", Amdahl(0.9), restart="1h"), convention=convention)
     for k in (1, 4, 9):
         one = completion_time(system.take(found.order[:k]), "500h", Amdahl(0.9), restart="1h", convention=convention)
         assert found.expected[k - 1] == pytest.approx(one.expected, rel=1e-6)
@@ -46,9 +46,11 @@ def test_each_size_is_its_own_completion_time(convention: str) -> None:
 def test_as_new_and_checkpoints() -> None:
     system = fleet(6, 2)
     plan = Checkpoint(3.0, 0.1, 0.2)
-    for settings in ({"after_failure": "as_new"}, {"checkpoint": plan}, {"checkpoint": plan, "convention": "paper"}):
-        found = best_size(system, "200h", Amdahl(0.9), restart="1h", **settings)
-        one = completion_time(system.take(found.order[:3]), "200h", Amdahl(0.9), restart="1h", **settings)
+    cases = (None, {"after_failure": "as_new"}), (plan, {}), (plan, {"convention": "paper"})
+    for saves, settings in cases:
+        job = Job("200h", Amdahl(0.9), restart="1h", checkpoint=saves)
+        found = best_size(system, job, **settings)
+        one = completion_time(system.take(found.order[:3]), job, **settings)
         assert found.expected[found.sizes == 3] == pytest.approx(one.expected, rel=1e-6)
 
 
@@ -58,7 +60,7 @@ def test_many_sizes_agree_with_one_at_a_time(law) -> None:
     n = 150
     scale, ages = rng.uniform(300, 3000, n) * n, rng.uniform(0, 800, n) * rng.integers(0, 2, n)
     for family in (Weibull(rng.uniform(0.1, 4.0, n), scale), Lognormal(np.log(scale), rng.uniform(0.5, 2.0, n))):
-        best = best_size(System(family, ages), 3000.0, law, order="given")
+        best = best_size(System(family, ages), Job(3000.0, law), order="given")
         for k in (1, 2, 30, 149):
             one = best.completion(k)
             assert best.log_expected[k - 1] == pytest.approx(one.log_expected, abs=1e-7)
@@ -67,7 +69,7 @@ def test_many_sizes_agree_with_one_at_a_time(law) -> None:
 
 def test_equal_nodes_and_many() -> None:
     system = System(Weibull(0.8, np.full(3000, 1e5)))
-    found = best_size(system, 500_000.0, Amdahl(0.9999), restart=0.5)
+    found = best_size(system, Job(500_000.0, Amdahl(0.9999), restart=0.5))
     k = found.sizes
     a = best_size(System(Weibull(0.8, 1e5 * 700 ** -(1 / 0.8))), 1.0).system
     one = completion_time(a, float(found.lengths[699]), restart=0.5)  # 700 of them are one of a shorter scale
@@ -81,7 +83,7 @@ def test_equal_nodes_and_many() -> None:
 )
 def test_status(nodes: int, work: float, status: str) -> None:
     # a node fails every 100 h: an attempt at 1e4 h of work meets 100 failures on one node and 200 on three
-    found = best_size(System(Exponential([0.01] * nodes)), work, Amdahl(0.5))
+    found = best_size(System(Exponential([0.01] * nodes)), Job(work, Amdahl(0.5)))
     assert found.status == status
     assert ("all of them, and more might be better" in found.headline) == (status == "all")
 
@@ -89,7 +91,7 @@ def test_status(nodes: int, work: float, status: str) -> None:
 def test_limits_of_the_best_size_over_draws() -> None:
     """Nodes of one failure rate have the expected time in closed form, so that each draw's best size is known."""
     system = system_from_fits(fit(np.random.default_rng(2).exponential(2000.0, (1, 12)), "exponential"), nodes=60)
-    found = best_size(system, 3000.0, Amdahl(0.99), level=0.8, n_draws=80, rng=4)
+    found = best_size(system, Job(3000.0, Amdahl(0.99)), level=0.8, n_draws=80, rng=4)
     assert found.draws is not None
     k, length = found.draws["nodes"].to_numpy(), Amdahl(0.99).time(3000.0, found.draws["nodes"].to_numpy())
     assert (k[0], k[-1]) == (1, 60)  # of many sizes some, the ends and those beside the best among them
@@ -107,9 +109,9 @@ def test_limits_of_the_best_size_over_draws() -> None:
 def test_rules_and_ties() -> None:
     times = {1: 1.0, 2: 0.9, 3: 3.0}  # two nodes slow the job down
     system = System(Exponential([1e-6] * 3))
-    assert best_size(system, 10.0, times).best == 3
-    assert ra_opt(system, 10.0, times).best == 1
-    same = best_size(System(Weibull(0.8, [500.0] * 5)), 10.0, Amdahl(0.5), order="reliability")
+    assert best_size(system, Job(10.0, times)).best == 3
+    assert ra_opt(system, Job(10.0, times)).best == 1
+    same = best_size(System(Weibull(0.8, [500.0] * 5)), Job(10.0, Amdahl(0.5)), order="reliability")
     assert same.order.tolist() == [0, 1, 2, 3, 4]
 
 
@@ -152,7 +154,7 @@ def test_the_most_reliable_nodes_are_best_of_all_sets_where_hazards_are_ordered_
         a = rng.uniform(100.0, 1000.0, 9)
         law, work, restart = Amdahl(rng.uniform(0.6, 1.0)), 10 ** rng.uniform(1, 3), float(rng.choice([0.0, 1.0, 20.0]))
         expected, chosen = brute_force(b, a, np.zeros(9), law, work, restart)
-        best = best_size(System(Weibull(b, a)), work, law, restart=restart)
+        best = best_size(System(Weibull(b, a)), Job(work, law, restart=restart))
         assert best.best_expected == pytest.approx(expected, rel=1e-7)
         assert tuple(sorted(best.positions.tolist())) == chosen
 
@@ -173,7 +175,7 @@ def test_the_most_reliable_nodes_are_best_of_all_sets_where_hazards_are_ordered_
 )
 def test_bad_input(settings, text) -> None:
     with pytest.raises(ArgumentError, match=text):
-        best_size(fleet(6, 2), 100.0, Amdahl(0.9), **settings)
+        best_size(fleet(6, 2), Job(100.0, Amdahl(0.9)), **settings)
 
 
 def simulated_mean(draw, length: float, plan: Checkpoint, restart: float, runs: int, rng) -> tuple[float, float]:
@@ -201,7 +203,7 @@ def test_common_causes_and_racks_that_age_are_not_taken_at_the_hazard_of_their_f
         Exponential(np.full(100, 1 / 3000.0)), common={"power": (Weibull(0.3, 2000.0), 0.0)},
         racks=np.arange(100) // 20, rack_lives=Weibull(0.5, 5000.0),
     )  # fmt: skip
-    best = best_size(system, "2000h", Amdahl(0.999), restart="24h", checkpoint=plan, order="given")
+    best = best_size(system, Job("2000h", Amdahl(0.999), restart="24h", checkpoint=plan), order="given")
     for k in (1, 40, 100):
         one = best.completion(k)
         assert best.expected[best.sizes == k] == pytest.approx(one.expected, rel=1e-6)
@@ -218,7 +220,7 @@ def test_common_causes_and_racks_that_age_are_not_taken_at_the_hazard_of_their_f
 def test_sizes_from_k_min_on() -> None:
     system = System(Weibull(np.full(512, 0.8), 5e4), ages=1e3)
     plan = Checkpoint("1h", "5min", "5min")
-    best = best_size(system, "100000h", Amdahl(0.9999), checkpoint=plan, k_min=400, k_max=500, order="given")
+    best = best_size(system, Job("100000h", Amdahl(0.9999), checkpoint=plan), k_min=400, k_max=500, order="given")
     assert best.sizes[0] == 400
     assert best.best_expected == pytest.approx(best.completion().expected, rel=1e-6)
     with pytest.raises(ArgumentError, match="k_min is 9 of 6 nodes"):
@@ -227,10 +229,14 @@ def test_sizes_from_k_min_on() -> None:
 
 @pytest.mark.parametrize("family", [Exponential(np.full(30, 1 / 900.0)), Weibull(np.full(30, 0.7), 700.0)])
 def test_the_interval_is_chosen_with_the_size(family) -> None:
-    system, costs = System(family), {"restart": "1h", "order": "given"}
-    joint = best_size(system, "900h", Amdahl(0.99), checkpoint=Checkpoint(save="6min", restore="12min"), **costs)
+    system, costs = System(family), {"order": "given"}
+    joint = best_size(
+        system, Job("900h", Amdahl(0.99), "1h", checkpoint=Checkpoint(save="6min", restore="12min")), **costs
+    )
     fixed = [
-        best_size(system, "900h", Amdahl(0.99), checkpoint=Checkpoint(every, "6min", "12min"), **costs).expected
+        best_size(
+            system, Job("900h", Amdahl(0.99), "1h", checkpoint=Checkpoint(every, "6min", "12min")), **costs
+        ).expected
         for every in np.geomspace(0.5, 60.0, 40)
     ]
     least = np.min(fixed, axis=0)
@@ -243,16 +249,19 @@ def test_the_interval_is_chosen_with_the_size(family) -> None:
     assert joint.expected[-1] == pytest.approx(alone.expected, rel=1e-4)
     assert "saving every" in joint.headline
     paper = best_size(
-        system, "900h", Amdahl(0.99), checkpoint=Checkpoint(save="6min", restore="12min"), convention="paper", **costs
+        system,
+        Job("900h", Amdahl(0.99), "1h", checkpoint=Checkpoint(save="6min", restore="12min")),
+        convention="paper",
+        **costs,
     )
     assert paper.expected[-1] == pytest.approx(paper.completion(30).expected, rel=1e-6)
     with pytest.raises(ArgumentError, match="no best interval"):
-        best_size(system, "900h", checkpoint=Checkpoint())
+        best_size(system, Job("900h", checkpoint=Checkpoint()))
 
 
 def test_spares_beside_each_size() -> None:
     system = fleet(12, 7, tolerance=2)
-    best = best_size(system, "800h", Amdahl(0.95), restart="2h")
+    best = best_size(system, Job("800h", Amdahl(0.95), restart="2h"))
     assert best.sizes.tolist() == list(range(1, 11))
     assert len(best.nodes) == best.best + 2
     b, a = (system.components[0].family.parameters()[name][best.order] for name in ("shape", "scale"))
@@ -271,7 +280,7 @@ def test_spares_beside_each_size() -> None:
 
 def test_an_order_of_some_nodes_has_no_larger_sizes() -> None:
     system = System(Weibull(0.8, [2000.0] * 6))
-    some = best_size(system, "1000h", Amdahl(0.99), restart="30min", order=[3, 0, 5, 1])
+    some = best_size(system, Job("1000h", Amdahl(0.99), restart="30min"), order=[3, 0, 5, 1])
     assert some.sizes.tolist() == [1, 2, 3, 4]
-    least = best_size(system, "1000h", Amdahl(0.99), restart="30min", order=[3, 0, 5, 1], k_min=3)
+    least = best_size(system, Job("1000h", Amdahl(0.99), restart="30min"), order=[3, 0, 5, 1], k_min=3)
     assert least.sizes.tolist() == [3, 4]

@@ -11,18 +11,19 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, special, stats
 
-from relfit.calibration import Parameters
+from relfit.calibration import Parameters, ScopeFailures
 from relfit.calibration.schema import Check
 from relfit.errors import ArgumentError, DataError
 from relfit.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
 from relfit.jobs import Checkpoint, _time_to_failure, expected_time, time_to_failure
-from relfit.planning import plan_checkpoints, plan_migration, plan_replication
+from relfit.planning import AgeingNodes, GlobalSaves, plan_checkpoints, plan_migration, plan_replication
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, lattice_sum, renewal_waste
-from relfit.planning.checkpointing.two_level import Levels
+from relfit.planning.checkpointing.two_level import LevelCosts
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, robust_interval
-from relfit.planning.job_rate import _hit, rate_of_job, wait_for_repair
+from relfit.planning.job_rate import rate_of_job, wait_for_repair
 from relfit.planning.plan import contradictions, limits
+from tests.factories import migration_costs
 from tests.planning.followed_jobs import follow
 
 EXPOSED = [("save", "restore"), (), ("save",), ("restore",)]
@@ -251,13 +252,13 @@ def test_no_progress() -> None:
 
 def test_two_levels_reduce_to_one() -> None:
     one = exact.waste(24, 1.0, 0.1, 0.2, 0.05)
-    assert Levels(24, 0.1, 0.1, 0.2, 0.2, 0.3, 0.05).waste(1.0, 1) == pytest.approx(float(one))
-    assert Levels(24, 0.1, 0.1, 0.2, 0.2, 0.0, 0.05).waste(1.0, 7) == pytest.approx(float(one))
+    assert LevelCosts(24, 0.1, 0.1, 0.2, 0.2, 0.3, 0.05).waste(1.0, 1) == pytest.approx(float(one))
+    assert LevelCosts(24, 0.1, 0.1, 0.2, 0.2, 0.0, 0.05).waste(1.0, 7) == pytest.approx(float(one))
 
 
 @pytest.mark.parametrize("saves", [1, 2, 9])
 def test_two_levels_against_jobs_followed(saves: int) -> None:
-    closed = Levels(5.0, 0.02, 0.2, 0.3, 1.0, 0.2, 0.1).waste(1.0, saves)
+    closed = LevelCosts(5.0, 0.02, 0.2, 0.3, 1.0, 0.2, 0.1).waste(1.0, saves)
     runs = follow(
         5.0, 1.0, costs(0.02, 0.3), 0.1, saves_per_global=saves, global_save=0.2, global_restore=1.0, share_global=0.2,
         runs=300, seed=8,
@@ -270,7 +271,7 @@ def test_best_two_levels_against_exhaustive_search() -> None:
     ks, ws = np.arange(1, 2001)[:, None], np.exp(np.linspace(-8, 6, 400))
     for _ in range(8):
         mu, c1, ratio = np.exp(rng.uniform(0, 7)), np.exp(rng.uniform(-6, -2)), np.exp(rng.uniform(0, 4))
-        levels = Levels(mu, c1, c1 * ratio, c1, c1 * ratio, rng.uniform(0.01, 1))
+        levels = LevelCosts(mu, c1, c1 * ratio, c1, c1 * ratio, rng.uniform(0.01, 1))
         plan, least = levels.best(), levels.waste(ws, ks).min()
         assert least - 1e-3 * least < plan.waste <= least + 1e-12
         assert plan.waste <= plan.global_only + 1e-12
@@ -332,19 +333,21 @@ def test_plan_by_the_fitted_family() -> None:
     }
     known = Parameters(failure=fitted, mtbf="1200h")
     saves = Checkpoint(4, "5min", "10min")
-    plan = plan_checkpoints(known, saves, nodes=20, ages="100h", by_family=True, n_draws=60)
-    direct = plan_checkpoints(Weibull(0.7, 1000.0), saves, nodes=20, ages="100h")
+    plan = plan_checkpoints(AgeingNodes(known, "100h"), saves, nodes=20, n_draws=60)
+    direct = plan_checkpoints(AgeingNodes(Weibull(0.7, 1000.0), "100h"), saves, nodes=20)
     assert plan.checkpoint_every == pytest.approx(direct.checkpoint_every)
     assert plan.every_limits[0] < plan.checkpoint_every < plan.every_limits[1]
     assert plan.own_limits[0] < plan.own_waste < plan.own_limits[1]
     assert 0.0 <= plan.robust_waste - plan.waste < 0.02
     assert plan.n_draws == 60
     with pytest.raises(ArgumentError, match="no fitted family"):
-        plan_checkpoints(Parameters(mtbf="9h"), costs(1), nodes=2, by_family=True)
+        plan_checkpoints(AgeingNodes(Parameters(mtbf="9h")), costs(1), nodes=2)
 
 
 def test_limits_of_two_levels() -> None:
-    plan = plan_checkpoints(24, costs("1min", "1min"), global_save="10min", share_global=0.1, events=10, n_draws=200)
+    plan = plan_checkpoints(
+        24, costs("1min", "1min"), events=10, n_draws=200, global_saves=GlobalSaves(save="10min", share=0.1)
+    )
     assert plan.two_levels is not None
     assert plan.two_level_limits is not None
     for name, (low, high) in plan.two_level_limits.items():
@@ -508,10 +511,10 @@ def test_a_job_without_spares_waits_for_what_fails_during_repairs_too() -> None:
 def test_a_thousand_nodes_by_their_family_are_not_new_at_every_restart() -> None:
     fitted = {"family": "weibull", "parameters": {"shape": 0.6, "scale": 1000.0}}
     known = Parameters(failure=fitted, fleet={"nodes": 1000}, mtbf="1504.6h")
-    plan = plan_checkpoints(known, costs("1min", "3min"), "2min", by_family=True)
+    plan = plan_checkpoints(AgeingNodes(known), costs("1min", "3min"), "2min")
     assert 60 * plan.checkpoint_every == pytest.approx(12.8, abs=0.1)
     assert 0.15 < plan.waste < 0.2
-    new = plan_checkpoints(known, costs("1min", "3min"), "2min", by_family=True, ages=0.0)
+    new = plan_checkpoints(AgeingNodes(known, 0.0), costs("1min", "3min"), "2min")
     assert new.waste > 0.85
     assert new.assumptions[0] == "Every restart meets nodes of the ages given."
 
@@ -528,9 +531,7 @@ def test_a_thousand_nodes_by_their_family_are_not_new_at_every_restart() -> None
         ({"slowed": 2}, r"slowed is 2; it must lie between 0 and 1"),
         ({"slowed": 0.5, "exposed": ()}, "asynchronous"),
         ({"exposed": ("saves",)}, "exposed"),
-        ({"global_restore": 1}, "global_save"),
-        ({"global_save": 1}, "share_global"),
-        ({"global_save": 1, "share_global": 30}, r"share_global is 30; .*did you mean 0\.3"),
+        ({"global_saves": GlobalSaves(save=1, share=30)}, r"share_global is 30; .*did you mean 0\.3"),
         ({"nodes": 1.5}, "nodes is 1.5"),
         ({"events": -1}, "events is -1"),
         ({"level": 95}, r"level is 95; .*did you mean 0\.95"),
@@ -570,7 +571,7 @@ def test_every_plan_with_limits_says_what_they_leave_out() -> None:
     save, about = Checkpoint(None, "5min", "10min"), {"nodes": 100, "n_draws": 50}
     kinds = (
         lambda **more: plan_checkpoints("1000h", Checkpoint(save="5min", restore="10min"), **about, **more),
-        lambda **more: plan_migration("1000h", save, "1min", **about, **more),
+        lambda **more: plan_migration("1000h", migration_costs(save, "1min"), **about, **more),
         lambda **more: plan_replication("1000h", save, **about, **more),
     )
     for plan in kinds:
@@ -594,9 +595,12 @@ def test_every_plan_counts_what_fails_during_a_repair() -> None:
 
 def test_an_incident_of_a_share_of_unknown_nodes_hits_a_job_by_chance() -> None:
     nodes = np.array([1.0, 5.0])
-    assert _hit(0.1, nodes, None) == pytest.approx(1.0 - 0.9**nodes)
-    assert _hit(0.1, nodes, 10.0) == pytest.approx([0.1, 0.5])  # one of ten
-    assert _hit(None, nodes, None).tolist() == [1.0, 1.0]
+    unknown, ten, all_of_them = (
+        ScopeFailures("group", 1.0, place=n, share=share) for n, share in ((0, 0.1), (10, 0.1), (10, None))
+    )
+    assert unknown.met(nodes) == pytest.approx(1.0 - 0.9**nodes)
+    assert ten.met(nodes) == pytest.approx([0.1, 0.5])  # one of ten
+    assert all_of_them.met(nodes).tolist() == [1.0, 1.0]
 
 
 def test_a_plan_names_what_the_log_says_against_it() -> None:

@@ -22,6 +22,7 @@ from relfit.planning.migration.prediction import (
     predicted_waste,
 )
 from relfit.planning.migration.throughput import SCENARIOS, compare_throughputs, job_mix, spares_for_risk
+from tests.factories import migration_costs
 
 # ------------------------------------------------------------ perfect prediction
 
@@ -50,7 +51,7 @@ def test_mix_fills_the_machine() -> None:
 
 
 def test_throughputs_of_sequential_jobs() -> None:
-    mine = Scenario("mine", 0.4, 0.3, 0.2, 0.1)
+    mine = Scenario(0.4, 0.3, 0.2, 0.1)
     found = compare_throughputs(mine, 1000, 24.0, 1e-3, parallel=False)
     m = int(spares_for_risk(1000, 24.0, 0.1, 0.2, 1e-3))
     assert float(found.save_in_time) == pytest.approx(1000 * 24 / 24.9)
@@ -66,12 +67,12 @@ def test_throughputs_of_sequential_jobs() -> None:
 def test_weibull_times_have_the_right_scale() -> None:
     # the least of n Weibull times: scale n**(-1/shape), not shape n
     one = Weibull(0.7, 1000.0)
-    found = compare_throughputs(Scenario("s", 0.4, 0.3, 0.2, 0.1), 64, one, 1e-3, share_sequential=0.0)
+    found = compare_throughputs(Scenario(0.4, 0.3, 0.2, 0.1), 64, one, 1e-3, share_sequential=0.0)
     mean = float(one.mean()) * np.array([2.0, 4, 8, 16, 32, 64]) ** (-1 / 0.7)
     shares = job_mix(64, 0.0).node_shares[1:]
     assert float(found.save_in_time) == pytest.approx(64 * float((shares * mean / (mean + 0.9)).sum()), rel=1e-6)
-    same = compare_throughputs(Scenario("s", 0.4, 0.3, 0.2, 0.1), 64, Exponential(0.01), 1e-3)
-    plain = compare_throughputs(Scenario("s", 0.4, 0.3, 0.2, 0.1), 64, 100.0, 1e-3)
+    same = compare_throughputs(Scenario(0.4, 0.3, 0.2, 0.1), 64, Exponential(0.01), 1e-3)
+    plain = compare_throughputs(Scenario(0.4, 0.3, 0.2, 0.1), 64, 100.0, 1e-3)
     assert float(same.migrate) == pytest.approx(float(plain.migrate))
 
 
@@ -189,7 +190,7 @@ FIVE = Checkpoint(save="5min", restore="5min")
 
 
 def test_plan_of_a_machine() -> None:
-    plan = plan_migration(8760, FIVE, "1min", "2.5min", nodes=2**12, recall=0.7, precision=0.6, events=30)
+    plan = plan_migration(8760, migration_costs(FIVE, "1min", "2.5min"), Predictor(0.7, 0.6), nodes=2**12, events=30)
     table = plan.by_size
     weight = table["nodes_share"]
     assert weight.sum() == pytest.approx(1.0)
@@ -197,18 +198,20 @@ def test_plan_of_a_machine() -> None:
     assert plan.migration_yield == pytest.approx((weight * table["migration_yield"]).sum())
     assert plan.gain_low < plan.gain < plan.gain_high
     assert plan.spares_low <= plan.spares <= plan.spares_high
-    few = plan_migration(876, FIVE, "1min", "2.5min", nodes=2**12, recall=0.7, precision=0.6, events=4, n_draws=50)
+    few = plan_migration(
+        876, migration_costs(FIVE, "1min", "2.5min"), Predictor(0.7, 0.6), nodes=2**12, events=4, n_draws=50
+    )
     assert few.spares_low < few.spares_high
     assert 0.0 <= plan.probability <= 1.0
     json.dumps(plan.to_dict(), allow_nan=False)
-    single = plan_migration(8760, Checkpoint(None, 1, 1), 3.0, 0.1, nodes=100, sequential=True)
+    single = plan_migration(8760, migration_costs(Checkpoint(None, 1, 1), 3.0, 0.1), nodes=100, mix=1.0)
     assert len(single.by_size) == 1
     assert any("own best spare" in text for text in single.findings)
 
 
 def test_plan_says_from_which_recall_it_pays() -> None:
     def plan(migration: str, recall: float) -> MigrationPlan:
-        return plan_migration(8760, FIVE, migration, nodes=2**12, recall=recall, precision=0.6, spares=200)
+        return plan_migration(8760, migration_costs(FIVE, migration), Predictor(recall, 0.6), nodes=2**12, spares=200)
 
     pays, never = plan("10min", 0.7), plan("2h", 0.7)
     least = float(pays.by_size["break_even_recall"].iloc[-1])
@@ -225,19 +228,19 @@ def test_plan_says_from_which_recall_it_pays() -> None:
 
 def test_predictions_that_foresee_nothing_do_not_pay() -> None:
     """Without spares to pay for they gain nothing and cost nothing."""
-    plan = plan_migration(1e5, FIVE, "1min", "2min", nodes=4, risk=0.5, recall=0.0)
+    plan = plan_migration(1e5, migration_costs(FIVE, "1min", "2min"), Predictor(0.0, None), nodes=4, risk=0.5)
     assert np.isnan(plan.break_even["precision"].item())
 
 
 def test_plan_takes_parameters() -> None:
     known = Parameters(mtbf={"node": {"value": 8760, "low": 6000, "high": 12000}}, fleet={"nodes": 512})
-    plan = plan_migration(known, FIVE, "1min", "2min", recall=0.5, precision=1.0)
+    plan = plan_migration(known, migration_costs(FIVE, "1min", "2min"), Predictor(0.5, 1.0))
     assert plan.nodes == 512
     assert plan.n_draws == 1000
     with pytest.raises(ArgumentError, match="leave nothing to work with"):
-        plan_migration(1.0, Checkpoint(None, 1, 1), 1, 50.0, nodes=4, risk=1e-9, recall=1.0, precision=1.0)
+        plan_migration(1.0, migration_costs(Checkpoint(None, 1, 1), 1, 50.0), Predictor(1.0, 1.0), nodes=4, risk=1e-9)
     with pytest.raises(ArgumentError, match=r"recall is 1\.5"):
-        plan_migration(known, FIVE, 1, recall=1.5)
+        plan_migration(known, migration_costs(FIVE, 1), Predictor(1.5, None))
     with pytest.raises(ArgumentError, match="mtbf is 0 hours"):
         predicted_waste(0.0, 2.0, *COSTS, Predictor(0.5))
     with pytest.raises(ArgumentError, match="mtbf is 0 hours"):
@@ -246,7 +249,9 @@ def test_plan_takes_parameters() -> None:
 
 def test_failures_of_whole_systems_are_not_predicted() -> None:
     known = Parameters(mtbf={"node": 1e9, "system": "50h"}, fleet={"nodes": 64})
-    plan = plan_migration(known, Checkpoint(None, "10min", "10min"), "1min", spares=0, recall=1.0, precision=1.0)
+    plan = plan_migration(
+        known, migration_costs(Checkpoint(None, "10min", "10min"), "1min"), Predictor(1.0, 1.0), spares=0
+    )
     alone = 1 - float(best_waste(50.0, 1 / 6, 1 / 6))
     assert plan.migration_yield == pytest.approx(alone, rel=1e-4)
     assert plan.by_size["mtbf"].to_numpy() == pytest.approx(50.0, rel=1e-4)
@@ -259,7 +264,7 @@ def test_a_job_of_each_size_fails_as_in_a_plan_of_its_own() -> None:
         mttr={"node": "2h", "rack": "5h", "group": "4h", "system": "9h"},
         fleet={"nodes": 512, "racks": 32, "rack_share": 0.3, "group_share": 0.00415},
     )
-    plan = plan_migration(known, FIVE, "5min", nodes=64)
+    plan = plan_migration(known, migration_costs(FIVE, "5min"), nodes=64)
     for row in plan.by_size.itertuples():
         alone = plan_checkpoints(known, FIVE, nodes=int(row.nodes))
         assert row.mtbf == pytest.approx(alone.mtbf, rel=1e-9)
@@ -278,14 +283,16 @@ def test_four_of_sixteen_nodes_of_a_rack_miss_a_job_as_often_as_by_counting(size
 
 
 def test_spares_count_before_it_is_said_from_which_recall_a_job_gains() -> None:
-    plan = plan_migration("15000h", FIVE, "5min", nodes=64)  # one spare of 64 idles 1.6 % of the machine
+    plan = plan_migration(
+        "15000h", migration_costs(FIVE, "5min"), nodes=64
+    )  # one spare of 64 idles 1.6 % of the machine
     small = plan.by_size[plan.by_size["checkpoint_yield"] > 1 - 1 / 64]
     assert len(small) > 3
     assert small["break_even_recall"].isna().all()
 
 
 def test_without_a_stated_quality_the_plan_says_which_is_needed() -> None:
-    one = {"checkpoint": Checkpoint(save="2min", restore="2min"), "migration": "4min", "restart": "1min", "nodes": 256}
+    one = {"costs": Scenario("2min", "2min", "1min", "4min"), "nodes": 256}
     plan = plan_migration("100 days", **one)
     assert plan.predictor is None
     assert np.isnan(plan.migration_yield)
@@ -296,20 +303,22 @@ def test_without_a_stated_quality_the_plan_says_which_is_needed() -> None:
     assert np.all(np.diff(table["recall"]) > 0)
     for precision, recall in table.itertuples(index=False):
         for step, pays in ((-0.02, False), (0.02, True)):
-            there = plan_migration("100 days", **one, recall=recall + step, precision=precision)
+            there = plan_migration("100 days", **one, predictor=Predictor(recall + step, precision))
             assert (there.gain > 0) == pays
-    missing = plan_migration("100 days", **one, recall=0.9).break_even
+    missing = plan_migration("100 days", **one, predictor=Predictor(0.9, None)).break_even
     assert missing["recall"].tolist() == [0.9]
     least = float(missing["precision"].iloc[0])
-    assert plan_migration("100 days", **one, recall=0.9, precision=1.1 * least).gain > 0
-    assert plan_migration("100 days", **one, recall=0.9, precision=0.9 * least).gain <= 0
+    assert plan_migration("100 days", **one, predictor=Predictor(0.9, 1.1 * least)).gain > 0
+    assert plan_migration("100 days", **one, predictor=Predictor(0.9, 0.9 * least)).gain <= 0
     json.dumps(plan.to_dict(), allow_nan=False)
 
 
 def test_repairs_are_waited_for_and_take_spares() -> None:
     known = Parameters(mtbf={"node": "3000h", "system": "2000h"}, mttr={"node": "10h", "system": "4h"})
-    how = {"nodes": 1024, "recall": 0.8, "precision": 0.8}
-    waits, spared = (plan_migration(known, FIVE, "1min", "2min", repair=repair, **how) for repair in (None, 0))
+    how = {"nodes": 1024, "predictor": Predictor(0.8, 0.8)}
+    waits, spared = (
+        plan_migration(known, migration_costs(FIVE, "1min", "2min"), repair=repair, **how) for repair in (None, 0)
+    )
     one = waits.by_size.set_index("nodes").loc[256]
     rates = np.array([256 / 3000, 1 / 2000])
     down = float(np.expm1((rates * [10.0, 4.0]).sum()) / rates.sum()) + 2 / 60
@@ -326,7 +335,7 @@ def test_a_node_whose_reboot_is_quick_is_its_own_best_spare() -> None:
 
 def test_the_headline_and_the_table_of_sizes_agree() -> None:
     """The headline is the average over the sizes, by their share of the nodes, and says so; the table has it too."""
-    one = {"checkpoint": Checkpoint(save="2min", restore="2min"), "migration": "4min", "restart": "1min", "nodes": 256}
+    one = {"costs": Scenario("2min", "2min", "1min", "4min"), "nodes": 256}
     plan = plan_migration("100 days", **one)
     assert "with jobs of all sizes checkpoints alone yield 93 % on average; migration pays on average" in plan.headline
     average = plan.shown.iloc[-1]
@@ -338,9 +347,9 @@ def test_the_headline_and_the_table_of_sizes_agree() -> None:
     assert sizes.min() < overall  # what the largest jobs need lies below the average, not all above it
     largest = plan.by_size.index[-1]
     for step, pays in ((-0.02, False), (0.02, True)):  # with the spares that this recall needs
-        row = plan_migration("100 days", **one, recall=float(sizes[largest]) + step, precision=1.0).by_size.iloc[-1]
+        row = plan_migration("100 days", **one, predictor=Predictor(float(sizes[largest]) + step, 1.0)).by_size.iloc[-1]
         assert bool(row["migration_yield"] > row["checkpoint_yield"]) == pays
-    single = plan_migration("100 days", **one, sequential=True)
+    single = plan_migration("100 days", **one, mix=1.0)
     assert "average" not in single.headline
     assert len(single.shown) == 1
 

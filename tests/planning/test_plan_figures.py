@@ -15,7 +15,8 @@ import relfit as rf
 from relfit.cli.app import main
 from relfit.families import Weibull
 from relfit.jobs import Checkpoint
-from relfit.planning import plan_checkpoints, plan_migration, plan_replication
+from relfit.planning import Predictor, plan_checkpoints, plan_migration, plan_replication
+from tests.factories import migration_costs
 
 
 @pytest.fixture(autouse=True)
@@ -40,13 +41,13 @@ def test_figures_of_checkpoints() -> None:
 
 
 def test_figures_of_migration_and_replication() -> None:
-    good = {"nodes": 4096, "recall": 0.7, "precision": 1.0}
-    pays = plan_migration(8760, Checkpoint(None, "5min", "5min"), "1min", "2.5min", **good)
+    good = {"nodes": 4096, "predictor": Predictor(0.7)}
+    pays = plan_migration(8760, migration_costs(Checkpoint(None, "5min", "5min"), "1min", "2.5min"), **good)
     assert title(rf.plot(pays)).endswith("migration pays")
-    dear = plan_migration(8760, Checkpoint(None, "1s", "1s"), "1h", "1s", sequential=True, **good)
+    dear = plan_migration(8760, migration_costs(Checkpoint(None, "1s", "1s"), "1h", "1s"), mix=1.0, **good)
     assert dear.headline.endswith("do without migration.")
     rf.plot(dear)
-    unstated = plan_migration("300 days", Checkpoint(save="2min", restore="2min"), "4min", nodes=4096)
+    unstated = plan_migration("300 days", migration_costs(Checkpoint(save="2min", restore="2min"), "4min"), nodes=4096)
     assert "recall" in rf.plot(unstated).get_ylabel()
     assert "pairs pay from 35,472 nodes on" in title(
         rf.plot(plan_replication(43_800, Checkpoint(None, "10min", "10min"), nodes=10_000))

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from papers import allocation
 from relfit import plotting
 from relfit.families import Weibull
-from relfit.jobs import Amdahl, best_size, completion_time
+from relfit.jobs import Amdahl, Job, best_size, completion_time
 from relfit.system import System
 
 
@@ -22,7 +22,7 @@ def test_best_size_is_marked() -> None:
 
 def test_a_job_that_never_ends_and_one_node() -> None:
     system = System(Weibull(0.8, [1e-3] * 3))
-    ax = plotting.completion_by_size(best_size(system, 1e5, Amdahl(0.5)), ax=Figure().add_subplot())
+    ax = plotting.completion_by_size(best_size(system, Job(1e5, Amdahl(0.5))), ax=Figure().add_subplot())
     assert "no number of nodes" in ax.get_title(loc="left")
     ax = plotting.completion_curve(completion_time(system, 1e5), ax=Figure().add_subplot())
     assert "will not finish" in ax.get_title(loc="left").replace("\n", " ")

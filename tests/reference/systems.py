@@ -9,7 +9,7 @@ import numpy as np
 import relfit as rf
 from relfit import independence as dep
 from relfit.families import Exponential, Gamma, Lognormal, Weibull
-from relfit.jobs import Amdahl, Checkpoint, Gustafson, MeasuredSpeedup, best_size, completion_time, ra_opt
+from relfit.jobs import Amdahl, Checkpoint, Gustafson, Job, MeasuredSpeedup, best_size, completion_time, ra_opt
 from relfit.recurrence import (
     EventHistories,
     availability_over_time,
@@ -309,13 +309,14 @@ def jobs() -> Values:
         "measured": ("500h", measured, {"k_max": 128}),
     }  # fmt: skip
     for name, (work, speedup, options) in sizes.items():
-        best = (ra_opt if name == "ra_opt" else best_size)(nodes, work, speedup, restart="10min", **options)
+        saves = options.pop("checkpoint", None)
+        best = (ra_opt if name == "ra_opt" else best_size)(nodes, Job(work, speedup, "10min", saves), **options)
         expected = np.asarray(best.expected)
         values |= under(f"white.{name}", {
             "best": int(best.best), "expected": float(best.best_expected),
             "curve": expected[np.unique(np.linspace(0, len(expected) - 1, 6).astype(int))],
         })  # fmt: skip
-    drawn = best_size(nodes, "1000h", Amdahl(0.99), restart="10min", level=0.95, n_draws=100, rng=SEED)
+    drawn = best_size(nodes, Job("1000h", Amdahl(0.99), restart="10min"), level=0.95, n_draws=100, rng=SEED)
     values["white.amdahl.best_interval~"] = list(map(int, drawn.best_limits))
 
     eight = rf.System(Weibull(0.8, 1000.0), ages=[600.0] * 8)

@@ -13,12 +13,13 @@ from relfit.errors import ArgumentError
 from relfit.families import Exponential, Gamma, Lognormal, Weibull
 from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, Strategies
 from relfit.planning.sparing.evaluation import SHARES
-from relfit.simulation import DeviceTimes, SparingSimulation, simulate_sparing
+from relfit.simulation import DeviceTimes, SparingAssumptions, SparingSimulation, simulate_sparing
 from relfit.simulation.engine.time_tables import LOW, STEP, remaining_table, time_table
 
 RECOVERY = Recovery("15min", "10s", "60s", "6min")
 SMALL = Cluster(zones=2, racks=32, trays=8, gpus=8, shared_racks=False)
-DROPPED = {"whole_block_repairs": False, "separate_racks": False, "undisturbed_recovery": False}
+DROPPED = SparingAssumptions(whole_block_repairs=False, separate_racks=False, undisturbed_recovery=False)
+SHARED = SparingAssumptions(whole_block_repairs=False, separate_racks=False)
 
 
 def run(strategy: Strategies, devices: object, recovery: Recovery = RECOVERY, **more: object) -> SparingSimulation:
@@ -70,7 +71,7 @@ def test_same_result_whatever_the_number_of_workers() -> None:
 def test_each_tray_repaired_by_itself_needs_fewer_spares_than_the_chain_says() -> None:
     """Independent repairs bring trays back one by one: exact binomial law of failed trays."""
     strategy, failures = Strategies(8, 1, 0), DeviceFailures(2000, np.inf, 50)
-    found = run(strategy, failures, whole_block_repairs=False, years=20)
+    found = run(strategy, failures, assumptions=SparingAssumptions(whole_block_repairs=False), years=20)
     q = 50 / 2050
     block_down = stats.binom.sf(1, 8, q)
     assert (found.down @ np.arange(33)) / 32 == pytest.approx(block_down, rel=0.05)
@@ -81,7 +82,7 @@ def test_shared_racks_take_their_blocks_together() -> None:
     """Four blocks a rack: the same mean number of blocks down, far more spread."""
     strategy, failures = Strategies(2, 0, 8), DeviceFailures(1e7, 1000, 24)
     apart = run(strategy, failures, years=10)
-    together = run(strategy, failures, whole_block_repairs=False, separate_racks=False, years=10)
+    together = run(strategy, failures, assumptions=SHARED, years=10)
     n = np.arange(129)
     assert together.down @ n == pytest.approx(apart.down @ n, rel=0.06)
     spread = [float(f.down @ n**2 - (f.down @ n) ** 2) for f in (apart, together)]
@@ -92,14 +93,13 @@ def test_shared_racks_take_their_blocks_together() -> None:
 
 def test_shared_racks_have_a_closed_form_too() -> None:
     cluster, failures = replace(SMALL, shared_racks=True), DeviceFailures(20_000, 2000, 24)
-    plain = run(Strategies(2, 0, 12), failures, whole_block_repairs=False, separate_racks=False, years=20)
+    plain = run(Strategies(2, 0, 12), failures, assumptions=SHARED, years=20)
     found = simulate_sparing(
         cluster,
         Strategies(2, 0, 12),
         failures,
         RECOVERY,
-        whole_block_repairs=False,
-        separate_racks=False,
+        SHARED,
         years=20,
         rng=3,
     )
@@ -111,7 +111,7 @@ def test_shared_racks_have_a_closed_form_too() -> None:
 def test_repeated_recovery_takes_longer() -> None:
     failures = DeviceFailures(2000, 10_000, 4)
     calm = run(Strategies(8, 0, 6), failures, years=5)
-    disturbed = run(Strategies(8, 0, 6), failures, undisturbed_recovery=False, years=5)
+    disturbed = run(Strategies(8, 0, 6), failures, assumptions=SparingAssumptions(undisturbed_recovery=False), years=5)
     rate = float(calm.closed_form.failure_rate[0])
     wait = RECOVERY.detection + RECOVERY.restart
     longer = np.expm1(rate * wait) / (rate * wait)
@@ -168,7 +168,7 @@ def test_mixed_repairs_leave_the_mean_alone_without_spare_trays() -> None:
 
 def test_other_families_keep_the_long_run_rates() -> None:
     lives = DeviceTimes(Weibull(0.7, 4740.0), Lognormal(2.5, 1.1), Gamma(2.0, 10_000.0))
-    found = run(Strategies(8, 0, 4), lives, years=20, **DROPPED)
+    found = run(Strategies(8, 0, 4), lives, years=20, assumptions=DROPPED)
     means = lives.means()
     down = float(means.mttr) / (float(means.mttr) + float(means.mtbf_tray))
     rack = float(means.mttr) / (float(means.mttr) + float(means.mtbf_rack))
@@ -223,7 +223,12 @@ def test_interval_is_students() -> None:
     [
         (lambda: run(Strategies([8, 4]), DeviceFailures(1000, 1000, 24)), "2 strategies"),
         (lambda: run(Strategies(8), DeviceFailures([1000, 2000], 1000, 24)), "many cases"),
-        (lambda: run(Strategies(8), DeviceFailures(1000, 1000, 24), separate_racks=False), "whole_block_repairs"),
+        (
+            lambda: run(
+                Strategies(8), DeviceFailures(1000, 1000, 24), assumptions=SparingAssumptions(separate_racks=False)
+            ),
+            "whole_block_repairs",
+        ),
         (lambda: run(Strategies(8), DeviceFailures(1000, 1000, 24), years=0), "years"),
         (lambda: run(Strategies(8), DeviceFailures(10, 1000, 24), years=100_000), "events"),
         (lambda: run(Strategies(8), DeviceFailures(1000, 1000, 0)), "mttr"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,19 +15,35 @@ from relfit.errors import ArgumentError, Remedy
 from relfit.jobs import Checkpoint, TimeToFailure, between_failures, expected_time, time_to_failure
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
-from relfit.planning.checkpointing.two_level import Levels, TwoLevels
+from relfit.planning.checkpointing.two_level import GlobalSaves, LevelCosts, TwoLevels
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, RenewalWaste, robust_interval
 from relfit.planning.job_rate import rate_of_job, repairs_in_words, until_all_are_up, wait_for_repair
 from relfit.planning.plan import NOISE, Plan, limits
 from relfit.text import count, duration, percent
 
-__all__ = ["CheckpointPlan", "plan_checkpoints"]
+__all__ = ["AgeingNodes", "CheckpointPlan", "plan_checkpoints"]
 
 _ROBUST_DRAWS = 1000
 _FEW_DRAWS = 300  # each is a search over two numbers
 _AGEING = "A node that failed is new, all others go on ageing: they are of all ages, as after many failures."
 _SAME_AGES = "Every restart meets nodes of the ages given."
 _REPAIRING = "Nothing fails while the job restarts, and all its nodes are up when it starts."
+
+
+@dataclass(frozen=True)
+class AgeingNodes:
+    """Nodes whose times to failure follow a distribution, and their ages when the job restarts.
+
+    Attributes
+    ----------
+    of : Parameters, Distribution or System
+        Of parameters the distribution that was fitted to the times to failure of a node, not their rates.
+    ages : array_like of durations, optional
+        At every restart; of all ages, as after many failures, when left out.
+    """
+
+    of: Any
+    ages: Any = None
 
 
 class CheckpointPlan(Plan, kw_only=True):
@@ -151,11 +167,7 @@ def plan_checkpoints(
     *,
     nodes: int | None = None,
     repair: Durations | None = None,
-    ages: Durations | None = None,
-    global_save: Durations | None = None,
-    global_restore: Durations | None = None,
-    share_global: float | None = None,
-    by_family: bool = False,
+    global_saves: GlobalSaves | None = None,
     work: Durations | None = None,
     events: float | None = None,
     robust: str | float = "mean",
@@ -166,11 +178,11 @@ def plan_checkpoints(
     """Plan the checkpoints of a job.
 
     With rates, failures are exponential. With a distribution the renewal equation gives the plan: a node that failed is
-    new, all others go on ageing through restarts, so that they are of all ages (or every restart meets `ages`).
+    new, all others go on ageing through restarts, so that they are of all ages, where `AgeingNodes` do not say which.
 
     Parameters
     ----------
-    source : duration, Parameters, Distribution or System
+    source : duration, Parameters, Distribution, System or AgeingNodes
         A mean time between failures of one node, calibrated parameters (their rates), or the distribution of the times
         to failure of the nodes.
     checkpoint : Checkpoint
@@ -183,13 +195,8 @@ def plan_checkpoints(
         Mean time to repair that the job waits for after each failure, since it has no spares, and for what fails
         meanwhile; 0 where spares take over at once. That of the parameters (by what
         failed) when left out, else 0.
-    ages : array_like of durations, optional
-        Of the nodes at every restart, for a distribution.
-    global_save, global_restore, share_global : optional
+    global_saves : GlobalSaves, optional
         Plan two levels: `checkpoint` has the costs of the local one. See `relfit.planning.checkpointing.two_level`.
-    by_family : bool
-        Plan with the distribution fitted to the times to failure of a node (``failure`` in the parameters), not the
-        parameters' rates.
     work : duration, optional
         Hours of work of the job, for its expected time.
     events : float, optional
@@ -221,9 +228,7 @@ def plan_checkpoints(
     share("level", level, zero=False, one=False)
     if robust != "mean":
         share("robust", robust, zero=False, one=False)
-    model, basis, waits, premise = _model(
-        source, checkpoint, pause, nodes, repair, ages, by_family, events, n_draws, rng
-    )
+    model, basis, waits, premise = _model(source, checkpoint, pause, nodes, repair, events, n_draws, rng)
     pause, spared = model.restart, float("nan")
     life = model.life if isinstance(model, RenewalWaste) else None
     drawn = 0 if model.drawn is None else len(model.drawn)
@@ -240,12 +245,11 @@ def plan_checkpoints(
         own = float(model.at(np.asarray(checkpoint.every)))
         own_limits = limits(model.drawn_at(np.asarray(checkpoint.every), drawn) if drawn else None, level)
     costs = checkpoint.save, checkpoint.restore, pause
-    levels = (global_save, global_restore, share_global)
-    two = _two_levels(model.mtbf, costs, levels, life)
+    two = _two_levels(model.mtbf, costs, global_saves, life)
     two_limits = None
     if two is not None and isinstance(model, ExponentialWaste) and model.drawn is not None:
         restarts = pause if model.drawn_restart is None else model.drawn_restart[:_FEW_DRAWS]
-        several = _two_levels(model.drawn[:_FEW_DRAWS], (*costs[:2], restarts), levels, None)
+        several = _two_levels(model.drawn[:_FEW_DRAWS], (*costs[:2], restarts), global_saves, None)
         names = ("checkpoint_every", "saves_per_global", "waste")
         two_limits = {name: limits(getattr(several, name), level) for name in names}
     return CheckpointPlan(
@@ -253,7 +257,7 @@ def plan_checkpoints(
         source=basis,
         level=level,
         n_draws=drawn,
-        assumptions=_assumptions(life, ages, drawn),
+        assumptions=_assumptions(life, source, drawn),
         premise=premise,
         checkpoint_every=best,
         waste=lost,
@@ -285,23 +289,26 @@ def _limited(value: str, ends: list[str]) -> str:
     return value if "unknown" in ends else f"{value} ({ends[0]} to {ends[1]})"
 
 
-def _assumptions(life: TimeToFailure | None, ages: Durations | None, drawn: int) -> tuple[str, ...]:
-    about = () if life is None else (_AGEING if ages is None else _SAME_AGES,)
+def _assumptions(life: TimeToFailure | None, source: Any, drawn: int) -> tuple[str, ...]:
+    about = () if life is None else (_AGEING if getattr(source, "ages", None) is None else _SAME_AGES,)
     return (*about, _REPAIRING, *((NOISE,) if drawn else ()))
 
 
 def _model(
-    source: Any, plan: Checkpoint, restart: float, nodes: int | None, repair: Durations | None, ages: Durations | None,
-    by_family: bool, events: float | None, n_draws: int, rng: Seed,
+    source: Any, plan: Checkpoint, restart: float, nodes: int | None, repair: Durations | None, events: float | None,
+    n_draws: int, rng: Seed,
 ) -> tuple[ExponentialWaste | RenewalWaste, str, str, str]:  # fmt: skip
     """Waste by the interval, what it rests on, whether the job waits for repairs, and the premise of the plan."""
-    size = 1 if nodes is None else int(whole("nodes", nodes))
+    size, ages = 1 if nodes is None else int(whole("nodes", nodes)), None
+    ageing = isinstance(source, AgeingNodes)
+    if ageing:
+        source, ages = source.of, source.ages
 
     def life_of(family: Any) -> TimeToFailure:
         return between_failures(family, size) if ages is None else time_to_failure(family, ages, size)
 
-    if by_family:
-        if not isinstance(source, Parameters) or source.failure is None:
+    if ageing and isinstance(source, Parameters):
+        if source.failure is None:
             raise ArgumentError("the parameters hold no fitted family", remedy="calibrate with families")
         fitted, values = source.failure, source.values()
         if nodes is None and source.fleet.nodes:
@@ -362,24 +369,15 @@ def _rules(model: ExponentialWaste | RenewalWaste, best: float, lost: float) -> 
 
 
 def _two_levels(
-    mtbf: Durations, costs: tuple[Any, Any, Any], levels: tuple[Any, Any, Any], life: TimeToFailure | None
+    mtbf: Durations, costs: tuple[Any, Any, Any], wider: GlobalSaves | None, life: TimeToFailure | None
 ) -> TwoLevels | None:
     save, restore, restart = costs
-    global_save, global_restore, share_global = levels
-    if global_save is None:
-        if global_restore is not None or share_global is not None:
-            remedy = Remedy("give global_save", "give --global-save")
-            raise ArgumentError("two levels need the time of a global save", remedy=remedy)
+    if wider is None:
         return None
-    if share_global is None:
-        raise ArgumentError(
-            "two levels need the share of failures that need the global save",
-            remedy=Remedy("give share_global", "give --share-global"),
-        )
     if life is not None and np.isnan(life.constant):
         raise ArgumentError("two levels are planned for exponential failures", remedy="give a mean time")
-    far = restore if global_restore is None else global_restore
-    return Levels(mtbf, save, global_save, restore, far, share_global, restart).best()
+    far = restore if wider.restore is None else wider.restore
+    return LevelCosts(mtbf, save, wider.save, restore, far, wider.share, restart).best()
 
 
 def _curve(model: ExponentialWaste | RenewalWaste, middle: float, drawn: int, level: float) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -14,7 +14,6 @@ from relfit.arguments import durations, share, whole
 from relfit.arrays import Durations, FloatArray, Seed
 from relfit.errors import ArgumentError
 from relfit.families import Distribution
-from relfit.jobs import Checkpoint
 from relfit.jobs.checkpoint import best_interval
 from relfit.planning.checkpointing.exponential_failures import best_waste
 from relfit.planning.job_rate import JobRate, rate_of_job
@@ -181,20 +180,14 @@ def spares_for_alarms(
 
 def plan_migration(
     source: Any,
-    checkpoint: Checkpoint,
-    migration: Durations,
-    restart: Durations = 0.0,
+    costs: Scenario,
+    predictor: Predictor | None = None,
     *,
     nodes: int | None = None,
     repair: Durations | None = None,
-    recall: float | None = None,
-    precision: float | None = None,
-    lead: Durations | Distribution | None = None,
     risk: float = 1e-4,
     spares: int | None = None,
-    sequential: bool = False,
-    mix: JobMix | None = None,
-    share_sequential: float = 0.25,
+    mix: JobMix | float = 0.25,
     events: float | None = None,
     n_draws: int = 1000,
     level: float = 0.95,
@@ -202,34 +195,29 @@ def plan_migration(
 ) -> MigrationPlan:
     """Compare checkpoints alone with migration on predictions, for a machine full of jobs.
 
-    Failures of groups of nodes and of whole systems are not predicted. Without a recall and a precision the plan says
+    Failures of groups of nodes and of whole systems are not predicted. Without a recall or a precision the plan says
     how good the predictions must be.
 
     Parameters
     ----------
     source : duration or Parameters
         Mean time between the failures of one node, or calibrated parameters.
-    checkpoint : Checkpoint
-        What saves and restores cost.
-    migration : duration
-    restart : duration
-        From a failure, or from the repair that the job waits for, to the restore; without failures.
+    costs : Scenario
+        Save, restore, migration, and the restart from a failure, or from the repair that the job waits for, to the
+        restore; without failures.
+    predictor : Predictor, optional
+        How good the predictions are; its recall or precision may be None.
     nodes : int, optional
         Of the machine, spares included; of the fleet, where the parameters know it.
     repair : duration, optional
         As in `plan_checkpoints`. A node that a job has left in time is away for the migration, repair and restart.
-    recall, precision : float, optional
-        As in `Predictor`.
-    lead
-        As in `Predictor`.
     risk : float
         Probability to be short of a spare.
     spares : int, optional
         A number of spares, instead of that for the risk.
-    sequential : bool
-        Every node has a job of its own.
-    mix, share_sequential
-        Jobs by size, as in `job_mix`.
+    mix : JobMix or float
+        Jobs by size, or the share of the jobs that have one node, as in `job_mix`; with 1 every node has a job of its
+        own.
     events, n_draws, level, rng
         As in `plan_checkpoints`.
 
@@ -240,10 +228,8 @@ def plan_migration(
 
     Examples
     --------
-    >>> plan = plan_migration(
-    ...     "365 days", Checkpoint(save="5min", restore="5min"), "1min", "2.5min", nodes=2**17, recall=0.7,
-    ...     precision=0.6,
-    ... )
+    >>> costs = Scenario(save="5min", restore="5min", restart="2.5min", migration="1min")
+    >>> plan = plan_migration("365 days", costs, Predictor(0.7, 0.6), nodes=2**17)
     >>> int(plan.spares), round(plan.checkpoint_yield, 3), round(plan.migration_yield, 3)
     (6, 0.138, 0.294)
     """
@@ -251,19 +237,13 @@ def plan_migration(
     size = rate.nodes
     if nodes is None and size == 1:
         raise ArgumentError("how many nodes the machine has is not known", remedy="give nodes")
-    pause = float(durations("restart", restart))
-    scenario = Scenario("given", checkpoint.save, checkpoint.restore, pause + float(rate.node_repair), migration)
-    c, r, m = (float(x) for x in (scenario.save, scenario.restore, scenario.migration))
+    scenario = replace(costs, restart=costs.restart + float(rate.node_repair))
+    c, r, pause, m = (float(x) for x in (costs.save, costs.restore, costs.restart, costs.migration))
     share("level", level, zero=False, one=False)
-    stated = (
-        None if recall is None else float(share("recall", recall)),
-        None if precision is None else float(share("precision", precision, zero=False)),
-    )
-    predictor = None if None in stated else Predictor(*stated, lead)
-    if sequential:
-        jobs = JobMix(np.ones(1, dtype=np.int64), np.array([float(size)]))
-    else:
-        jobs = job_mix(size, share_sequential) if mix is None else mix
+    recall, precision, lead = (None,) * 3 if predictor is None else vars(predictor).values()
+    stated = (None if recall is None else float(recall), None if precision is None else float(precision))
+    predictor = None if None in stated else predictor
+    jobs = mix if isinstance(mix, JobMix) else job_mix(size, mix)
     machine = _Machine(size, jobs, c, r, m, pause, risk, spares)
     alone = machine.alone(rate)
     spare = with_it = np.nan
@@ -316,10 +296,7 @@ def plan_migration(
         gain_low=gain_limits[0],
         gain_high=gain_limits[1],
         probability=np.nan if gains is None else float((gains > 0.0).mean()),
-        perfect=compare_throughputs(
-            scenario, size, rate.node_mtbf, risk, parallel=not sequential, mix=mix, share_sequential=share_sequential,
-            spares=spares,
-        ),
+        perfect=compare_throughputs(scenario, size, rate.node_mtbf, risk, mix=jobs, spares=spares),
         nodes=size,
         predictor=predictor,
         scenario=scenario,

@@ -30,10 +30,10 @@ class Predictor:
 
     Attributes
     ----------
-    recall : ndarray
-        Share of the failures that are predicted.
-    precision : ndarray
-        Share of the alarms that are true, above zero.
+    recall : ndarray or None
+        Share of the failures that are predicted; None, where it is not known, goes with `plan_migration` alone.
+    precision : ndarray or None
+        Share of the alarms that are true, above zero; None as above.
     lead : ndarray or Distribution, optional
         How long before the failure the alarm comes: one time, or a distribution of times. Alarms that come later than a
         migration takes are of no use. As long as needed when left out.
@@ -54,8 +54,9 @@ class Predictor:
     lead: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "recall", share("recall", self.recall))
-        object.__setattr__(self, "precision", share("precision", self.precision, zero=False))
+        for name in ("recall", "precision"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else share(name, value, zero=name == "recall"))
         if self.lead is not None and not hasattr(self.lead, "log_sf"):
             object.__setattr__(self, "lead", durations("lead", self.lead, infinite=True))
 

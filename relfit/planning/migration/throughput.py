@@ -33,21 +33,21 @@ class Scenario:
 
     Attributes
     ----------
-    name : str
     save, restore, restart, migration : ndarray
         C, R, D and M, hours; any durations are taken.
+    name : str
 
     Examples
     --------
-    >>> Scenario("mine", "2min", "2min", "1min", "30s").migration.round(5).tolist()
+    >>> Scenario("2min", "2min", "1min", "30s").migration.round(5).tolist()
     0.00833
     """
 
-    name: str
     save: Any
     restore: Any
     restart: Any
     migration: Any
+    name: str = "given"
 
     def __post_init__(self) -> None:
         for field in ("save", "restore", "restart", "migration"):
@@ -68,7 +68,7 @@ _MINUTES = {
     "2015": (0.05, 0.25),
 }
 SCENARIOS = {
-    name: Scenario(name, save / 60.0, save / 60.0, down / 60.0, 1.0 / 60.0) for name, (save, down) in _MINUTES.items()
+    name: Scenario(save / 60.0, save / 60.0, down / 60.0, 1.0 / 60.0, name) for name, (save, down) in _MINUTES.items()
 }
 """The paper's six scenarios, Tables 1 to 6."""
 
@@ -147,7 +147,8 @@ def job_mix(
     """
     total = int(whole("nodes", nodes))
     if sizes is None:
-        one, most = float(share("share_sequential", share_sequential)), int(np.log2(total))
+        one = float(share("share_sequential", share_sequential))
+        most = int(np.log2(total)) if one < 1.0 else 0
         size = 2 ** np.arange(most + 1)
         part = np.concatenate([[one], np.full(most, (1.0 - one) / max(most, 1))]) if most else np.ones(1)
     else:

@@ -30,7 +30,7 @@ _OF_CASES = ("spare_blocks", "checkpoint_every", "block_mtbf", "share_down", "fa
 
 
 class SparingEvaluation(Result):
-    """Where GPU hours go; arrays of shape (strategies, *cases of `failures`).
+    """Where GPU hours go; arrays of shape ``(strategies, *cases of failures)``.
 
     Attributes
     ----------
@@ -218,7 +218,7 @@ def evaluate_sparing(
     Returns
     -------
     SparingEvaluation
-        Arrays of shape (s, *g).
+        Arrays of shape ``(s, *g)``.
 
     Raises
     ------

@@ -9,6 +9,7 @@ search. At reduced size every number is tried.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,26 @@ _NOTHING = 1e-25
 _MOST_BLOCKS = 2e10  # of all cases
 _MOST_TRIES = 1e12  # numbers of spare and of missing blocks, of all cases
 _MOST_AT_ONCE = 5e7  # of one case
+
+
+class _Cases(NamedTuple):
+    """One entry per case."""
+
+    blocks: IntArray
+    own: FloatArray  # share of the blocks down by themselves
+    per_rack: IntArray
+    rack: FloatArray  # share of the racks down
+    rate: FloatArray  # failures of a block per hour
+    unit: IntArray
+
+
+class _Costs(NamedTuple):
+    """Hours that saves and failures cost."""
+
+    save: float
+    down: float
+    disturbed: bool
+    period: float  # NaN for the best
 
 
 def best_spare_blocks(
@@ -68,16 +89,16 @@ def best_spare_blocks(
     if recovery.loss_limit:
         _try_all(recovery, zones, total, q, rate, SharedRacks(size, rack), units, free, placed)
     else:
-        counts, own = total.astype(np.int64), SharedRacks(size, rack).own(q)
+        own = SharedRacks(size, rack).own(q)
+        cases = _Cases(total.astype(np.int64), own, size.astype(np.int64), rack, rate, units)
         period = np.nan if recovery.checkpoint_every is None else recovery.checkpoint_every
-        down = recovery.detection + recovery.restart
+        costs = _Costs(recovery.save, recovery.detection + recovery.restart, recovery.disturbed, period)
 
         def work(first: int, last: int) -> None:
-            _search(counts, own, size.astype(np.int64), rack, zones, rate, recovery.save, down, recovery.disturbed,
-                    period, units, free, placed, first, last)  # fmt: skip
+            _search(cases, costs, zones, free, placed, first, last)
 
         # each case is one "group" of the batch, weighted by the blocks that the search may have to look at
-        over_groups(offsets_of(counts), work, workers)
+        over_groups(offsets_of(cases.blocks), work, workers)
     return free.reshape(shape), placed.reshape(shape)
 
 
@@ -142,12 +163,13 @@ def _best_work(ratio: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _log_efficiency(rate: float, save: float, down: float, disturbed: bool, period: float) -> float:
-    """Log of the share of running time that is useful; a period of NaN stands for the best one."""
+def _log_efficiency(rate: float, costs: _Costs) -> float:
+    """Log of the share of running time that is useful."""
+    save, period = costs.save, costs.period
     if rate <= 0.0:
         return 0.0 if math.isnan(period) else -math.log1p(save / period)
     # log of 1 + rate times the mean downtime, which is (e^(rate D) - 1)/rate when failures start recovery again
-    boost = rate * down if disturbed else math.log1p(rate * down)
+    boost = rate * costs.down if costs.disturbed else math.log1p(rate * costs.down)
     if math.isnan(period):
         return -_best_work(rate * save * math.exp(-boost)) - boost
     load = rate * period
@@ -197,42 +219,28 @@ def _blocks_down(total: int, own: float, per_rack: int, rack: float) -> np.ndarr
 
 @njit(cache=True, nogil=True)
 def _search(
-    blocks: np.ndarray,
-    own: np.ndarray,
-    per_rack: np.ndarray,
-    rack: np.ndarray,
-    zones: int,
-    block_rate: np.ndarray,
-    save: float,
-    down: float,
-    disturbed: bool,
-    period: float,
-    unit: np.ndarray,
-    free: np.ndarray,
-    placed: np.ndarray,
-    first: int,
-    last: int,
+    cases: _Cases, costs: _Costs, zones: int, free: np.ndarray, placed: np.ndarray, first: int, last: int
 ) -> None:
     """Spare blocks of highest CETT of the cases first..last."""
     for i in range(first, last):
-        total = blocks[i]
-        law = _blocks_down(total, own[i], per_rack[i], rack[i])
+        total, unit = cases.blocks[i], cases.unit[i]
+        law = _blocks_down(total, cases.own[i], cases.per_rack[i], cases.rack[i])
         cdf, top, top_placed = 0.0, -np.inf, -np.inf
-        free[i], placed[i] = 0, total - unit[i]
+        free[i], placed[i] = 0, total - unit
         left = law.sum()
         over = False
         for spare in range(total):
             cdf += law[spare]
             left -= law[spare]
-            fits = (total - spare) % unit[i] == 0
+            fits = (total - spare) % unit == 0
             if cdf <= 0.0 or (over and not fits):
                 continue
             value = math.log(total - spare) + zones * math.log(min(cdf, 1.0))
             if value <= top_placed and not left > _SURE:
                 break
             if value > top or (fits and value > top_placed):
-                rate = (total - spare) * zones * block_rate[i]
-                value += _log_efficiency(rate, save, down, disturbed, period)
+                rate = (total - spare) * zones * cases.rate[i]
+                value += _log_efficiency(rate, costs)
                 if value > top:
                     top, free[i] = value, spare
                 elif not left > _SURE:

@@ -11,14 +11,22 @@ import numpy as np
 from relfit.calibration import read_parameters
 from relfit.errors import ArgumentError
 from relfit.jobs import Checkpoint
-from relfit.planning import plan_checkpoints, plan_migration, plan_replication
+from relfit.planning import (
+    GlobalSaves,
+    Predictor,
+    Scenario,
+    plan_checkpoints,
+    plan_migration,
+    plan_replication,
+)
 from relfit.simulation.campaigns.campaign import Campaign
 from relfit.simulation.campaigns.runners import Outputs, changed, check_names, document_of
 
 __all__ = ["PlannerRuns"]
 
 _PLANNERS = {"checkpoint": plan_checkpoints, "migration": plan_migration, "replication": plan_replication}
-_OWN = ("planner", "params", "mtbf", "checkpoint")
+_OWN = ("planner", "params", "mtbf")
+_TABLES = {"checkpoint": Checkpoint, "costs": Scenario, "global_saves": GlobalSaves, "predictor": Predictor}
 _ECHOED = ("level", "n_draws", "restart", "robust_by", "overhead", "risk")
 
 
@@ -26,7 +34,8 @@ class PlannerRuns:
     """A planner over its arguments.
 
     The configuration has ``planner`` (checkpoint, migration or replication), ``mtbf`` of a node or ``params`` (a
-    parameter file), a table ``checkpoint`` (every, save, restore), and arguments of the planner by their names.
+    parameter file), and arguments of the planner by their names: tables ``checkpoint`` (every, save, restore), for
+    migration ``costs`` (save, restore, restart, migration) and ``predictor``, and single values.
     """
 
     output = ""
@@ -47,20 +56,25 @@ class PlannerRuns:
 
     def check(self, settings: dict[str, Any]) -> None:
         """Names of arguments, and the planner's own checks."""
-        known = [*_OWN, *list(inspect.signature(_PLANNERS[self.planner]).parameters)[2:]]
+        names = [*_OWN, *list(inspect.signature(_PLANNERS[self.planner]).parameters)[1:]]
         tables = changed(self.base, settings)
-        check_names(tables, known)
-        Checkpoint(**tables.get("checkpoint", {}))
+        check_names(tables, names)
+        _arguments(tables)
 
     def run(self, settings: dict[str, Any], first: int, last: int, seed: int) -> Outputs:
         """Every number of the plan."""
         tables = changed(self.base, settings)
         own = {name: tables.pop(name, None) for name in _OWN}
         source = own["mtbf"] if self.parameters is None or "mtbf" in settings else self.parameters
-        plan = _PLANNERS[self.planner](source, Checkpoint(**(own["checkpoint"] or {})), rng=seed, **tables)
+        plan = _PLANNERS[self.planner](source, rng=seed, **_arguments(tables))
         values = {each.name: getattr(plan, each.name) for each in dataclasses.fields(plan)}
         numbers = {name: _number(value) for name, value in values.items() if name not in _ECHOED}
         return {name: np.full(last - first, value) for name, value in numbers.items() if value is not None}
+
+
+def _arguments(tables: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of a planner, those that are tables as what they describe."""
+    return {name: _TABLES[name](**value) if name in _TABLES else value for name, value in tables.items()}
 
 
 def _number(value: Any) -> float | None:

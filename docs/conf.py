@@ -1,0 +1,43 @@
+"""Settings of the site: Sphinx, MyST, numpydoc, pydata-sphinx-theme. `make site` builds it (tools/build_site.py)."""
+
+from __future__ import annotations
+
+import relfit
+
+project, author, copyright = "relfit", "the relfit developers", "the relfit developers"
+version = release = relfit.__version__
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
+
+root_doc = "docs/index"
+include_patterns = ["docs/**.md", "docs/reference/**.rst", "notebooks/*.ipynb", "CHANGELOG.md", "CONTRIBUTING.md"]
+exclude_patterns = [".venv", "build", "tests", "relfit", "benchmarks", "**/.ipynb_checkpoints"]
+templates_path = ["site/templates"]
+nitpicky = False
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+nb_execution_mode = "off"  # notebooks are stored with what they show; tests execute them
+nb_merge_streams = True
+suppress_warnings = ["myst.xref_missing_source"]
+
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"relfit {release}"
+html_static_path = ["site/static"]
+html_css_files = ["relfit.css"]
+html_extra_path = ["site/root"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "navbar_align": "left",
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+}

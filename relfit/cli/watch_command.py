@@ -1,0 +1,82 @@
+"""The commands ``relfit watch``: write the settings of a watch, make a round, say how things stand."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from relfit.cli import options as opt
+from relfit.cli import output
+from relfit.cli.look import Json
+from relfit.cli.progress import ProgressSteps
+
+__all__ = ["init", "run", "status"]
+
+ALARMS, FAILED = 3, 4
+"""Exit status of a round with alarms, and of one in which a source failed (with or without alarms)."""
+Settings = Annotated[Path, typer.Argument(metavar="WATCH.toml", help="The settings of the watch.")]
+
+
+def init(
+    places: Annotated[
+        list[str] | None, typer.Argument(metavar="[FOLDER|FILES]...", help="Logs; looked for if left out.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The settings to write.")] = Path(
+        "watch.toml"
+    ),
+    fleet: Annotated[str | None, opt.option("NAME", "Name of the fleet; the folder's if left out.")] = None,
+    column: Annotated[
+        list[str] | None, opt.option("FIELD=NAME", "Column of a table, as node=hostname. Repeatable.")
+    ] = None,
+    timezone: Annotated[str | None, opt.option("ZONE", "Zone of times that name none, as America/Denver.")] = None,
+    timer: Annotated[bool, opt.flag("--timer", "Write a service and a timer for systemd too.")] = False,
+) -> None:
+    """Write the settings of a watch.
+
+    Each log is read once, to tell what it is and what has to be asked. --timer writes relfit-watch.service and
+    relfit-watch.timer beside the settings; the line for cron is printed.
+    """
+    from relfit.live.watch_init import write_settings
+
+    with ProgressSteps("reading"):
+        columns = {name: values[-1] for name, values in opt.pairs("--column", column).items()}
+        lines = write_settings(places or [], out, fleet=fleet, columns=columns, timezone=timezone, timer=timer)
+    output.print_lines(lines)
+
+
+def run(
+    settings: Settings,
+    json: Json = False,
+    now: Annotated[str | None, opt.option("TIME", "Time of the round; that of the clock if left out.")] = None,
+) -> None:
+    """Make one round over a fleet.
+
+    Ends with status 0 where nothing is to be said, 3 with alarms, 4 where a source failed.
+    """
+    from relfit.live.watch_round import watch
+    from relfit.live.watch_settings import read_watch_settings
+
+    with ProgressSteps("fetching") as steps:
+        result = watch(read_watch_settings(settings), now, steps.say)
+    if json:
+        output.print_json(result.to_dict())
+    else:
+        output.print_lines([*result.findings, *(f"written to {place}" for place in result.written)])
+    sys.stdout.flush()
+    if result.failed or result.alarms:
+        raise typer.Exit(FAILED if result.failed else ALARMS)
+
+
+def status(settings: Settings, json: Json = False) -> None:
+    """How a watch stands: sources, alarms, rounds."""
+    from relfit.live.watch_round import watch_status
+    from relfit.live.watch_settings import read_watch_settings
+
+    document = watch_status(read_watch_settings(settings))
+    if json:
+        output.print_json(document.to_dict())
+        return
+    output.print_lines([*document.findings, "", *output.few_rows("sources", document.sources)])

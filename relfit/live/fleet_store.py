@@ -1,0 +1,395 @@
+"""`FleetStore`: every record of a fleet once, its nodes with their history, forecasts, alarms, where sources are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.errors import DataError
+from relfit.failurelog import FailureLog
+from relfit.live.live_records import Alarm, Fetched
+from relfit.live.log_from_store import stored_log
+from relfit.live.store_databases import Database, opened
+from relfit.live.store_rows import event_rows, merged_nodes, node_rows
+from relfit.live.store_schema import KEY, prepare
+from relfit.results import json_ready
+
+__all__ = ["FleetStore"]
+
+_SAME = " AND ".join(f"e.{name} = i.{name}" for name in KEY)
+_SAME_UNIT = " AND ".join(f"e.{name} = i.{name}" for name in ("system", "node", "began", "scope"))
+_MANY = "*"
+"""Place of a record that several documents gave: none of them can take it back."""
+_CORRECTED = 0.2  # of the records of a document that its next version may lack; with more it is another log
+_VALUES = ("ended", "detail", "more", "start_cut", "line", "source", "place")
+_FORECAST = ("made", "system", "horizon_hours", "mean", "lower", "upper", "level", "happened", "score")
+
+
+class FleetStore:
+    """A store of one fleet, opened by `open`; a context that closes it.
+
+    Records that sources give in any order, late, again or overlapping, lead to the same state. A record is told apart
+    by system, node, start, cause and scope; of several ends the latest stands, and one that is known replaces none.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    def open(cls, url: str, fleet: str = "", *, password_env: str | None = None, read_only: bool = False) -> FleetStore:
+        """Open a store, make it where there is none, and bring it to the present version.
+
+        Parameters
+        ----------
+        url : str
+            A DuckDB file, or ``postgresql://user@host/database``.
+        fleet : str
+            Its name; a store of another is refused.
+        password_env : str, optional
+            Environment variable that holds the password.
+        read_only : bool
+            Nothing is made or changed, and rounds can go on beside it.
+
+        Raises
+        ------
+        RelfitError
+            When it cannot be opened, another round has it, or it is of another fleet or a later version.
+        """
+        database = opened(str(url), password_env, read_only=read_only)
+        try:
+            if not read_only:
+                prepare(database, fleet, str(url).rpartition("@")[2])
+        except BaseException:
+            database.close()
+            raise
+        return cls(database)
+
+    def __enter__(self) -> FleetStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._database.close()
+
+    @property
+    def size(self) -> int:
+        """Number of records."""
+        return int(self._database.rows("SELECT count(*) FROM events")[0][0])
+
+    # ------------------------------------------------------------------ sources
+
+    def cursor(self, source: str) -> dict[str, Any]:
+        """Where a source got to; empty before its first round."""
+        rows = self._database.rows("SELECT cursor_json FROM sources WHERE source = ?", (source,))
+        return dict(json.loads(rows[0][0])) if rows else {}
+
+    def sources(self) -> pd.DataFrame:
+        """One row per source: ``form``, ``form_before``, ``gave_at``, ``asked_at``, ``failure``, ``failing_since``."""
+        return self._database.frame(
+            "SELECT source, form, form_before, gave_at, asked_at, failure, failing_since FROM sources ORDER BY source"
+        ).set_index("source")
+
+    def add(self, source: str, fetched: Fetched, now: pd.Timestamp, failure: str = "") -> int:
+        """Store what a source gave, all of it or nothing.
+
+        Returns
+        -------
+        int
+            How many records are new.
+        """
+        pieces = list(fetched.documents) or ([] if fetched.log is None else [(source, fetched.log)])
+        for _, log in pieces:
+            if log.lifetimes is not None:
+                raise DataError(f"{source} gives lives without dates", remedy="a watch needs the dates of failures")
+        at = _naive(now)
+        with self._database.transaction():
+            new = 0
+            if pieces:
+                new = self._add_events(source, pieces, exact=bool(fetched.documents))
+                self._add_nodes(source, pieces)
+            for place, log in pieces:
+                self._add_document(source, place, log)
+            self._note(source, fetched, at, new, failure)
+        return new
+
+    def failed(self, source: str, now: pd.Timestamp, failure: str) -> None:
+        """Note that a source could not be fetched."""
+        with self._database.transaction():
+            self._note(source, None, _naive(now), 0, failure)
+
+    def _note(self, source: str, fetched: Fetched | None, at: Any, new: int, failure: str) -> None:
+        """Where a source is now, and since when it fails."""
+        database = self._database
+        rows = database.rows(
+            "SELECT cursor_json, form, form_before, gave_at, failing_since FROM sources WHERE source = ?", (source,)
+        )
+        cursor, form, before, gave, failing = rows[0] if rows else ("{}", "", "", None, None)
+        if fetched is not None:
+            cursor = json.dumps(json_ready(dict(fetched.cursor)), sort_keys=True)
+            if fetched.form:
+                before, form = form or fetched.form, fetched.form
+        database.execute("DELETE FROM sources WHERE source = ?", (source,))
+        database.execute(
+            "INSERT INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (source, cursor, form, before, at if new else gave, at, failure, (failing or at) if failure else None),
+        )
+
+    def _add_events(self, source: str, pieces: Sequence[tuple[str, FailureLog]], *, exact: bool) -> int:
+        database = self._database
+        rows = event_rows(source, pieces, many=_MANY)
+        database.load("incoming", rows, "events")
+        before = self.size
+        for place, log in pieces if exact else ():
+            self._withdraw(source, place, log)
+        # the one document that a record is of says what it is; of several the latest end stands
+        own = f"e.place = i.place AND e.place <> '{_MANY}' AND {str(exact).upper()}"
+        choices = {
+            "ended": f"CASE WHEN {own} THEN i.ended ELSE greatest(e.ended, i.ended) END",
+            "detail": f"CASE WHEN {own} THEN i.detail ELSE greatest(e.detail, i.detail) END",
+            "more": f"CASE WHEN {own} THEN i.more ELSE greatest(e.more, i.more) END",
+            "start_cut": "e.start_cut AND i.start_cut",
+            "line": f"CASE WHEN {own} THEN i.line ELSE least(e.line, i.line) END",
+            "source": "least(e.source, i.source)",
+            "place": f"CASE WHEN e.place = i.place THEN e.place ELSE '{_MANY}' END",
+        }
+        database.execute("DROP TABLE IF EXISTS changed")
+        chosen = ", ".join(f"{rule} AS {name}" for name, rule in choices.items())
+        key = ", ".join(f"e.{name}" for name in KEY)
+        database.execute(
+            f"CREATE TEMP TABLE changed AS SELECT {key}, {chosen} FROM events e JOIN incoming i ON {_SAME}"
+        )
+        news = ", ".join(f"{name} = i.{name}" for name in _VALUES)
+        differs = " OR ".join(f"e.{name} IS DISTINCT FROM i.{name}" for name in _VALUES)
+        database.execute(f"UPDATE events AS e SET {news} FROM changed i WHERE {_SAME} AND ({differs})")
+        database.execute(
+            f"INSERT INTO events SELECT i.* FROM incoming i WHERE NOT EXISTS (SELECT 1 FROM events e WHERE {_SAME})"
+        )
+        self._join_continued()
+        return max(self.size - before, 0)
+
+    def _withdraw(self, source: str, place: str, log: FailureLog) -> None:
+        """Remove what a document said of the time that it covers and does not say any more: it was corrected."""
+        database = self._database
+        was = database.rows("SELECT 1 FROM documents WHERE source = ? AND place = ?", (source, place))
+        if not was or log.events.empty:
+            return
+        span = (place, _naive(log.events["start"].min()), _naive(log.events["start"].max()))
+        key = ", ".join(f"e.{name}" for name in KEY)
+        database.execute("DROP TABLE IF EXISTS vanished")
+        database.execute(
+            f"CREATE TEMP TABLE vanished AS SELECT {key}, EXISTS (SELECT 1 FROM incoming i WHERE {_SAME_UNIT}) AS twin "
+            "FROM events e WHERE e.place = ? AND e.began BETWEEN ? AND ? "
+            f"AND NOT EXISTS (SELECT 1 FROM incoming i WHERE {_SAME})",
+            span,
+        )
+        number, twins = database.rows(
+            "SELECT count(*), coalesce(sum(CASE WHEN twin THEN 1 ELSE 0 END), 0) FROM vanished"
+        )[0]
+        if not number:
+            return
+        given = database.rows("SELECT count(*) FROM events WHERE place = ? AND began BETWEEN ? AND ?", span)[0][0]
+        few = number - twins <= max(1, _CORRECTED * given) and number < given
+        which = "" if few else " AND i.twin"
+        database.execute(f"DELETE FROM events AS e USING vanished i WHERE {_SAME}{which}")
+
+    def _join_continued(self) -> None:
+        """An outage that was going on when its source began to look is part of the one that another saw begin."""
+        cut = self._database.rows("SELECT count(*) FROM events WHERE start_cut")[0][0]
+        if not cut:
+            return
+        self._database.execute("DROP TABLE IF EXISTS continued")
+        self._database.execute(
+            "CREATE TEMP TABLE continued AS SELECT c.system, c.node, c.began AS cut_at, c.cause AS cut_cause, c.scope, "
+            "max(e.began) AS began, max(c.ended) AS ended FROM events c JOIN events e ON e.system = c.system "
+            "AND e.node = c.node AND e.scope = c.scope AND e.began < c.began AND c.node <> '' "
+            "AND (e.ended IS NULL OR e.ended >= c.began) WHERE c.start_cut "
+            "GROUP BY c.system, c.node, c.began, c.cause, c.scope"
+        )
+        self._database.execute(
+            "UPDATE events AS e SET ended = greatest(e.ended, i.ended) FROM continued i WHERE e.system = i.system "
+            "AND e.node = i.node AND e.scope = i.scope AND e.began = i.began"
+        )
+        self._database.execute(
+            "DELETE FROM events AS e USING continued i WHERE e.system = i.system AND e.node = i.node "
+            "AND e.scope = i.scope AND e.began = i.cut_at AND e.cause = i.cut_cause AND e.start_cut"
+        )
+
+    def _add_nodes(self, source: str, pieces: Sequence[tuple[str, FailureLog]]) -> None:
+        database = self._database
+        incoming = node_rows(source, pieces)
+        if incoming.empty:
+            return
+        database.load("incoming", incoming, "nodes")
+        present = database.frame(
+            "SELECT n.* FROM nodes n WHERE EXISTS (SELECT 1 FROM incoming i WHERE i.source = n.source)"
+        )
+        merged = merged_nodes(present, incoming)
+        if len(merged) == len(present) and merged.equals(present[merged.columns]):
+            return
+        database.execute("DELETE FROM nodes WHERE source = ?", (source,))
+        database.load("incoming", merged, "nodes")
+        database.execute(f"INSERT INTO nodes ({', '.join(merged.columns)}) SELECT * FROM incoming")
+
+    def _add_document(self, source: str, place: str, log: FailureLog) -> None:
+        database, window = self._database, log.window
+        first, last = _naive(window.start), _naive(window.end)
+        first_known, last_known = window.start_known, window.end_known
+        rows = database.rows(
+            "SELECT first_seen, last_seen, first_known, last_known FROM documents WHERE source = ? AND place = ?",
+            (source, place),
+        )
+        if rows and rows[0][0] is not None:  # a log that was rotated was watched before, too
+            before = rows[0]
+            first, first_known = min((first, first_known), (before[0], before[2]), key=lambda end: end[0])
+            last, last_known = max((last, last_known), (before[1], before[3]), key=lambda end: end[0])
+        kinds = log.rejections().head(5)
+        reasons = json.dumps([[str(reason), int(row["rows"])] for reason, row in kinds.iterrows()])
+        database.execute("DELETE FROM documents WHERE source = ? AND place = ?", (source, place))
+        database.execute(
+            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (source, place, first, last, bool(first_known), bool(last_known), int(log.source.rows_read),
+             len(log.rejected), reasons),
+        )  # fmt: skip
+
+    # --------------------------------------------------------------- what is stored
+
+    def log(self, *, nodes: int | None = None, timezone: str = "UTC", details: bool = True) -> FailureLog:
+        """All records as one log.
+
+        Parameters
+        ----------
+        nodes : int, optional
+            How many nodes there are, where no source lists them.
+        timezone : str
+            In which the log tells local times.
+        details : bool
+            With the detail of each record.
+
+        Raises
+        ------
+        DataError
+            When there is no record yet.
+        """
+        return stored_log(self._database, nodes=nodes, timezone=timezone, details=details)
+
+    def pauses(self, source: str) -> tuple[int, float, float]:
+        """Starts of a source's records at different times in its last year, and the mean and longest hours between."""
+        number, first, last, longest = self._database.rows(
+            "SELECT count(*), min(began), max(began), max(pause) FROM (SELECT began, EXTRACT(EPOCH FROM began) - "
+            "EXTRACT(EPOCH FROM lag(began) OVER (ORDER BY began)) AS pause FROM (SELECT DISTINCT began FROM events "
+            "WHERE source = ? AND began >= (SELECT max(began) FROM events WHERE source = ?) "
+            "- INTERVAL '366 days') AS d) AS p",
+            (source, source),
+        )[0]
+        if number < 2:
+            return int(number), 0.0, 0.0
+        return int(number), (last - first).total_seconds() / 3600.0 / (number - 1), float(longest) / 3600.0
+
+    def rejected(self) -> int:
+        """Rows of all documents that could not be used."""
+        return int(self._database.rows("SELECT coalesce(sum(rows_rejected), 0) FROM documents")[0][0])
+
+    # ------------------------------------------------------------ forecasts, alarms
+
+    def save_forecasts(self, frame: pd.DataFrame) -> None:
+        """Keep forecasts; those of the same time, system and horizon are replaced."""
+        if frame.empty:
+            return
+        rows = pd.DataFrame({name: frame.get(name, np.nan) for name in _FORECAST})
+        rows["made"] = _naive_series(rows["made"])
+        rows["system"] = rows["system"].astype(object)
+        rows = rows.astype(dict.fromkeys(_FORECAST[2:], float))
+        with self._database.transaction():
+            self._database.load("incoming", rows.drop_duplicates(list(_FORECAST[:3]), keep="last"), "forecasts")
+            self._database.execute(
+                "DELETE FROM forecasts AS e USING incoming i "
+                "WHERE e.made = i.made AND e.system = i.system AND e.horizon_hours = i.horizon_hours"
+            )
+            self._database.execute(f"INSERT INTO forecasts ({', '.join(_FORECAST)}) SELECT * FROM incoming")
+
+    def forecasts(self) -> pd.DataFrame:
+        """Forecasts and what came: ``made``, ``system``, ``horizon_hours``, ``mean`` and so on, oldest first."""
+        frame = self._database.frame("SELECT * FROM forecasts ORDER BY made, system, horizon_hours")
+        return frame.assign(made=_utc(frame["made"]))
+
+    def save_alarms(self, alarms: Sequence[Alarm], now: pd.Timestamp) -> None:
+        """Keep what a round raised; an open alarm that it does not raise any more is over."""
+        at = _naive(now)
+        with self._database.transaction():
+            still = {}
+            for kind, subject in self._database.rows("SELECT kind, subject FROM alarms WHERE over IS NULL"):
+                still[f"{kind}: {subject}"] = (kind, subject)
+            for alarm in alarms:
+                told = (alarm.text, alarm.advice, json.dumps(json_ready(alarm.evidence)), at)
+                if still.pop(alarm.key, None) is not None:
+                    self._database.execute(
+                        "UPDATE alarms SET text = ?, advice = ?, evidence = ?, seen = ? "
+                        "WHERE kind = ? AND subject = ? AND over IS NULL",
+                        (*told, alarm.kind, alarm.subject),
+                    )
+                else:
+                    begun = (alarm.kind, alarm.subject, _naive(alarm.since), _naive(alarm.raised))
+                    self._database.execute("INSERT INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)", (*begun, *told))
+            for kind, subject in still.values():
+                self._database.execute(
+                    "UPDATE alarms SET over = ? WHERE kind = ? AND subject = ? AND over IS NULL", (at, kind, subject)
+                )
+
+    def open_alarms(self) -> list[Alarm]:
+        """Alarms that are not over, as they were first raised, with what was last said of them."""
+        rows = self._database.rows(
+            "SELECT kind, subject, since, raised, text, advice, evidence FROM alarms "
+            "WHERE over IS NULL ORDER BY raised, kind, subject"
+        )
+        return [
+            Alarm(kind, subject, _stamp(since), _stamp(raised), text, advice, json.loads(evidence))
+            for kind, subject, since, raised, text, advice, evidence in rows
+        ]
+
+    def advice(self) -> pd.DataFrame:
+        """What was advised and when: one row per alarm there ever was."""
+        frame = self._database.frame("SELECT * FROM alarms ORDER BY raised, kind, subject")
+        return frame.assign(**{name: _utc(frame[name]) for name in ("since", "raised", "seen", "over")})
+
+    def save_round(self, now: pd.Timestamp, document: Mapping[str, Any]) -> None:
+        """Keep what a round said."""
+        with self._database.transaction():
+            self._database.execute(
+                "INSERT INTO rounds VALUES (?, ?, ?, ?)",
+                (_naive(now), document["records"], document["new"], json.dumps(json_ready(document))),
+            )
+
+    def last_round(self) -> dict[str, Any] | None:
+        """What the last round said."""
+        rows = self._database.rows("SELECT document FROM rounds ORDER BY made DESC LIMIT 1")
+        return dict(json.loads(rows[0][0])) if rows else None
+
+
+def _naive(stamp: Any) -> Any:
+    """An instant as the store has it: UTC without saying so, in microseconds."""
+    if pd.isna(stamp):
+        return None
+    moment = pd.Timestamp(stamp)
+    return (moment if moment.tzinfo is None else moment.tz_convert("UTC").tz_localize(None)).floor("us").to_pydatetime()
+
+
+def _naive_series(stamps: pd.Series) -> pd.Series:
+    return pd.to_datetime(stamps, utc=True).dt.tz_localize(None).astype("datetime64[us]")
+
+
+def _stamp(moment: Any) -> pd.Timestamp:
+    return pd.Timestamp(moment, tz="UTC").as_unit("ns")
+
+
+def _utc(stamps: pd.Series) -> pd.Series:
+    return pd.to_datetime(stamps).astype("datetime64[ns]").dt.tz_localize("UTC")

@@ -1,0 +1,139 @@
+"""The records of a store as one `FailureLog`, with the population that its sources tell of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from relfit.errors import DataError
+from relfit.failurelog import FailureLog, Source, Window
+from relfit.io.frames import attribute_column, events_frame, open_outages, population_frame
+from relfit.io.merging import joint_window
+from relfit.live.store_databases import Database
+from relfit.parsing.times import UTC
+from relfit.tables import EVENT_COLUMNS, POPULATION_COLUMNS, pairs
+from relfit.text import count
+
+__all__ = ["stored_log"]
+
+_MOST_TEXTS = 200_000  # different details, or sets of attributes, that are kept in memory
+_TEXTS = ("system", "node", "cause", "scope")
+
+
+def stored_log(database: Database, *, nodes: int | None, timezone: str, details: bool) -> FailureLog:
+    """All records of a store; parameters and errors as of `FleetStore.log`."""
+    notes = []
+    texts = []
+    for name, what in (("detail", "details"), ("more", "attributes")):
+        if name == "detail" and not details:
+            continue
+        different = database.rows(f"SELECT count(DISTINCT {name}) FROM events")[0][0]
+        if different <= _MOST_TEXTS:
+            texts.append(name)
+        else:
+            notes.append(f"{what} of records are left out: there are {different:,} different ones")
+    columns = [*_TEXTS, "began", "ended", "start_cut", "line", *texts]
+    rows = database.frame(
+        f"SELECT {', '.join(columns)} FROM events ORDER BY began, system, node, cause, scope", [*_TEXTS, *texts]
+    )
+    if rows.empty:
+        raise DataError("the store holds no record yet", remedy="look at what the sources say: relfit watch status")
+    windows = _windows(database)
+    events = events_frame(
+        system=rows["system"], node=rows["node"], start=_utc(rows["began"]), end=_utc(rows["ended"]),
+        cause=rows["cause"], scope=rows["scope"], detail=rows.get("detail"),
+        start_cut=rows["start_cut"].to_numpy(bool), line=rows["line"].to_numpy(),
+        attributes=_attributes(rows["more"], EVENT_COLUMNS) if "more" in rows else None,
+    )  # fmt: skip
+    del rows
+    seen = events[["start", "end"]].max().max()
+    window = joint_window(list(windows.values()))
+    if seen > window.end:
+        window = Window(window.start, seen, window.start_known, False)
+    population = _population(database, windows, window)
+    if nodes is not None:
+        population = _filled(population, nodes, window)
+    events, still = open_outages(events, population, window.end)
+    size = len(events)
+    source = Source((), "store", size, size, (), timezone, (*notes, *still))
+    return FailureLog(events, population, window, source=source)
+
+
+def _windows(database: Database) -> dict[str, Window]:
+    """When each source was watched."""
+    windows: dict[str, list[Window]] = {}
+    for source, *ends in database.rows("SELECT source, first_seen, last_seen, first_known, last_known FROM documents"):
+        if ends[0] is not None:
+            first, last = (pd.Timestamp(end, tz="UTC").as_unit("ns") for end in ends[:2])
+            windows.setdefault(source, []).append(Window(first, last, *map(bool, ends[2:])))
+    return {source: joint_window(every) for source, every in windows.items()}
+
+
+def _population(database: Database, windows: dict[str, Window], window: Window) -> pd.DataFrame:
+    """One row per node; a list of nodes goes before what records say of them, and the latest attributes stand."""
+    rows = database.frame("SELECT * FROM nodes ORDER BY noted, source, more")
+    start = rows["source"].map({name: each.start for name, each in windows.items()}).astype(UTC)
+    end = rows["source"].map({name: each.end for name, each in windows.items()}).astype(UTC)
+    declared = rows["declared"].to_numpy(bool)
+    rows["entered"] = _utc(rows["entered"]).fillna(start.fillna(window.start))
+    rows["leaving"] = _utc(rows["leaving"]).fillna(end.fillna(window.end))
+    gone = declared & (rows["leaving"] < end).to_numpy()  # the latest list does not name it any more
+    rows["leaving_known"] |= gone
+    key = ["system", "node"]
+    listed = rows[declared | ~pairs(rows).isin(pairs(rows[declared]))]
+    first = listed.sort_values("entered", kind="stable").drop_duplicates(key).set_index(key)
+    last = (
+        listed.sort_values("leaving", kind="stable")
+        .drop_duplicates(key, keep="last")
+        .set_index(key)
+        .reindex(first.index)
+    )
+    latest = rows.drop_duplicates(key, keep="last").set_index(key).reindex(first.index)
+    return population_frame(
+        system=first.index.get_level_values(0), node=first.index.get_level_values(1),
+        entered=first["entered"], left=last["leaving"].reset_index(drop=True),
+        entered_known=first["entered_known"].to_numpy(bool), left_known=last["leaving_known"].to_numpy(bool),
+        declared=first["declared"].to_numpy(bool),
+        attributes=_attributes(latest["more"].reset_index(drop=True).astype("category"), POPULATION_COLUMNS),
+    )  # fmt: skip
+
+
+def _filled(population: pd.DataFrame, size: int, window: Window) -> pd.DataFrame:
+    """The population with as many further nodes as make `size`."""
+    added = size - len(population)
+    if added < 0:
+        raise DataError(f"nodes = {size}, and {count(len(population), 'node')} are known", remedy="correct nodes")
+    systems = population["system"].astype(object).unique()
+    if len(systems) != 1:
+        raise DataError("nodes counts those of one system, and there are several", remedy="list them in population")
+    names = [f"not seen {i + 1}" for i in range(added)]
+    more = population_frame(
+        system=[systems[0]] * added, node=names, entered=pd.Series([window.start] * added, dtype=UTC),
+        left=pd.Series([window.end] * added, dtype=UTC), entered_known=False, left_known=False, declared=True,
+    )  # fmt: skip
+    whole = pd.concat(
+        [population.astype(dict.fromkeys(("system", "node"), object)), more.astype(object)], ignore_index=True
+    )
+    further = {name: whole[name] for name in whole.columns if name not in POPULATION_COLUMNS}
+    return population_frame(
+        system=whole["system"], node=whole["node"], entered=pd.to_datetime(whole["entered"], utc=True),
+        left=pd.to_datetime(whole["left"], utc=True), entered_known=whole["entered_known"].astype(bool).to_numpy(),
+        left_known=whole["left_known"].astype(bool).to_numpy(), declared=True, attributes=further,
+    )  # fmt: skip
+
+
+def _attributes(texts: pd.Series, standard: Sequence[str]) -> dict[str, Any]:
+    """Columns of what rows hold as JSON: each different text is read once."""
+    kinds = texts.cat
+    rows = [json.loads(text) for text in kinds.categories]
+    codes = kinds.codes.to_numpy()
+    names = sorted({name for row in rows for name in row} - set(standard))
+    columns = {name: attribute_column([*(row.get(name) for row in rows), None]) for name in names}
+    return {name: column.iloc[codes].reset_index(drop=True) for name, column in columns.items()}
+
+
+def _utc(stamps: pd.Series) -> pd.Series:
+    return stamps.astype("datetime64[ns]").dt.tz_localize("UTC")

@@ -1,0 +1,14 @@
+"""Where records of a fleet come from: a class of settings for each kind of source, which can fetch what is new."""
+
+from __future__ import annotations
+
+from relfit.live.sources.file_source import FileSource
+from relfit.live.sources.source_base import SourceBase
+from relfit.live.sources.source_errors import SourceError
+
+__all__ = ["SOURCES", "SourceBase", "SourceError"]
+
+SOURCES: dict[str, type[SourceBase]] = {
+    "file": FileSource,
+}
+"""Kinds of sources, as ``kind`` names them in the settings."""

@@ -1,0 +1,142 @@
+"""Files that grow, are corrected, rotated or exported anew: those that changed are read again as a whole."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+from pydantic import Field
+
+from relfit.errors import RelfitError
+from relfit.failurelog import FailureLog
+from relfit.live.live_records import Fetched
+from relfit.live.sources.source_base import FilePath, SourceBase
+from relfit.live.sources.source_errors import SourceError
+from relfit.paths import files_meant
+from relfit.text import count
+
+__all__ = ["FileSource", "changed_files", "form_of"]
+
+_SETTLED = 2.0  # seconds after which a further change of a file changes its time, too
+_NAMED = 3  # of the files that cannot be read
+
+
+class FileSource(SourceBase):
+    """A file, a folder or a pattern of files, in any format that `relfit.read` knows."""
+
+    kind: Literal["file"]
+    path: FilePath = Field(description="a file, a folder, or a pattern such as logs/*.csv")
+    format: str | None = Field(None, description="as for relfit.read; recognised when left out")
+    columns: dict[str, Any] = Field(default_factory=dict, description="of tables: node = 'hostname' and so on")
+    rules: FilePath | None = Field(None, description="of raw logs: what counts as a failure")
+    nodeless: str | None = Field(None, description="what records without a node are: system, node or ignore")
+    population: FilePath | None = Field(None, description="a table of the nodes that the files are of")
+    max_size: str | None = Field(None, description="bytes that a file may have, as 32GB")
+
+    @property
+    def place(self) -> str:
+        """The path, as it was written."""
+        return getattr(self.path, "written", self.path)
+
+    def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
+        """The logs of all files that changed since the last round, each with its name."""
+        changed, state = changed_files(self.path, cursor)
+        shown = getattr(self.path, "short", str)
+        documents: list[tuple[str, FailureLog]] = []
+        failures: list[str] = []
+        for group in self._groups(changed):
+            try:
+                log = self._read(group)
+            except (RelfitError, OSError) as error:
+                failures.append(" ".join(str(error).split()))
+                for file in group:
+                    state.pop(shown(file), None)
+            else:
+                documents.append((shown(group[0]) if len(group) == 1 else self.title, log))
+        notes = documents[-1][1].source.notes if documents else ()
+        form = form_of(documents[-1][1]) if documents else ""
+        fetched = Fetched(None, {"files": state}, form, notes, tuple(documents))
+        if failures:
+            more = f" (and {len(failures) - _NAMED} more)" if len(failures) > _NAMED else ""
+            raise SourceError("; ".join(failures[:_NAMED]) + more, fetched=fetched)
+        return fetched
+
+    def _groups(self, files: Sequence[Path]) -> list[list[Path]]:
+        """Files that are read together: tables one by one, raw logs all, since outages go on from one to the next."""
+        from relfit.io import READERS
+        from relfit.parsing.opening import members
+
+        if len(files) < 2 or self.format == "table" or self.columns:
+            return [[file] for file in files]
+        try:
+            head = members(files[0])[0]
+            reader = next(
+                each for each in READERS if self.format == each.name or (not self.format and each.recognises(head))
+            )
+        except (RelfitError, OSError, StopIteration):
+            return [[file] for file in files]
+        return [[file] for file in files] if hasattr(reader.read, "__wrapped__") else [list(files)]
+
+    def _read(self, files: Sequence[Path]) -> FailureLog:
+        import relfit as rf
+
+        options: dict[str, Any] = dict(self.columns)
+        for name in ("rules", "population"):
+            if getattr(self, name) is not None:
+                options[name] = getattr(self, name)
+        zone = options.pop("timezone", self.timezone)
+        return rf.io.read(
+            list(files), self.format, timezone=zone, nodeless=self.nodeless, max_size=self.max_size, **options
+        )
+
+
+def changed_files(path: str, cursor: Mapping[str, object]) -> tuple[list[Path], dict[str, list[int]]]:
+    """Files of a path that are not as they were, and how all are now: bytes and time by name.
+
+    Raises
+    ------
+    SourceError
+        When there is no such file.
+    """
+    shown = getattr(path, "short", str)
+    before: Any = cursor.get("files", {})
+    state: dict[str, list[int]] = {}
+    changed = []
+    try:
+        files = files_meant(path)
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}") from None
+    for file in files:
+        try:
+            about = file.stat()
+        except OSError as error:
+            if len(files) == 1:
+                raise SourceError(f"{file}: {error.strerror or error}") from None
+            continue  # rotated away since the folder was listed; it comes under its new name
+        if not about.st_size:
+            continue
+        now = [about.st_size, about.st_mtime_ns]
+        if before.get(shown(file)) != now:
+            changed.append(file)
+        # a change right after this one may leave the time as it is
+        state[shown(file)] = now if time.time() - about.st_mtime > _SETTLED else [about.st_size, 0]
+    if not files:
+        raise SourceError(f"{path}: no file has such a name")
+    return changed, state
+
+
+def form_of(log: FailureLog) -> str:
+    """The format of a log and its columns, to notice that they change.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> form_of(rf.datasets.load("white"))
+    'table: rack'
+    """
+    names = log.attributes
+    shown = ", ".join(sorted(names)) if len(names) <= 50 else f"{count(len(names), 'column')} of its own"
+    return f"{log.source.format}: {shown}"

@@ -1,0 +1,141 @@
+"""What every kind of source has in common: settings that do not change, a name, and `fetch`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+from pydantic import AfterValidator, Field, ValidationInfo
+
+from relfit.calibration.parameter_values import Model, rejection
+from relfit.errors import RelfitError
+from relfit.live.live_records import Fetched
+from relfit.live.sources.source_errors import SourceError
+
+__all__ = [
+    "FilePath", "Located", "PlainUrl", "SourceBase", "missing_extra", "output_of", "password_from", "without_password",
+]  # fmt: skip
+
+_IN_URL = re.compile(r"^[\w+.-]+://[^/@\s]*:[^/@\s]+@")
+_LONGEST = 300  # characters of another program's complaint
+
+
+class Located(str):
+    """A path from the folder of the settings on, that knows how it was written there."""
+
+    written: str
+    folder: Path
+
+    @classmethod
+    def of(cls, text: str, info: ValidationInfo) -> Located:
+        """The path that `text` means."""
+        folder = Path((info.context or {}).get("folder", "."))
+        path = cls(folder / Path(text).expanduser())
+        path.written, path.folder = text, folder
+        return path
+
+    def short(self, file: Path) -> str:
+        """The name of a file that this path means, the same wherever the folder is."""
+        return str(file.relative_to(self.folder) if file.is_relative_to(self.folder) else file)
+
+
+def without_password(url: str) -> str:
+    """The URL, unless it holds a password."""
+    if _IN_URL.match(url):
+        raise rejection("this URL holds a password", remedy='leave it out and name a variable: password_env = "NAME"')
+    return url
+
+
+FilePath = Annotated[str, AfterValidator(Located.of)]
+"""A path or pattern, relative to the folder of the settings."""
+PlainUrl = Annotated[str, AfterValidator(without_password)]
+"""A URL without a password."""
+
+
+class SourceBase(Model):
+    """Settings of one source; each kind adds its own, and ``kind: Literal[...]``."""
+
+    name: str = Field("", description="what it is called; its kind and place when left out")
+    timezone: str | None = Field(None, description="zone of times that carry none; that of the fleet when left out")
+
+    @property
+    def kind_name(self) -> str:
+        """Its kind, as the settings write it."""
+        return str(getattr(self, "kind", type(self).__name__))
+
+    @property
+    def place(self) -> str:
+        """Where it is, for its name."""
+        return ""
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return self.name or f"{self.kind_name} {self.place}".strip()
+
+    def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
+        """What is new since `cursor`, empty in the first round; `now` is the time of the round.
+
+        Raises
+        ------
+        SourceError
+            When it could not be had.
+        """
+        raise NotImplementedError
+
+
+def password_from(variable: str | None) -> str | None:
+    """The password that an environment variable holds; None where no variable is named.
+
+    Raises
+    ------
+    SourceError
+        When it is not set.
+    """
+    if variable is None:
+        return None
+    try:
+        return os.environ[variable]
+    except KeyError:
+        raise SourceError(f"the environment variable {variable} is not set", remedy="it holds the password") from None
+
+
+def missing_extra(name: str) -> RelfitError:
+    """The error where a package of the extra is not installed."""
+    return RelfitError(f"{name} is not installed", remedy='pip install "relfit[live]"')
+
+
+def output_of(command: Sequence[str], timeout: float = 120.0, **environment: str) -> bytes:
+    """What a program prints, run without a shell.
+
+    Raises
+    ------
+    SourceError
+        When it is not there, takes longer than `timeout` seconds or ends with another status than 0.
+
+    Examples
+    --------
+    >>> output_of(["printf", "a;b"])
+    b'a;b'
+    """
+    name = command[0]
+    env: dict[str, Any] = {**os.environ, "LC_ALL": "C.UTF-8", **environment}
+    try:
+        done = subprocess.run(list(command), capture_output=True, timeout=timeout, env=env, stdin=subprocess.DEVNULL)
+    except FileNotFoundError:
+        raise SourceError(
+            f"there is no program {name} here", remedy="install it, or read its output from a file"
+        ) from None
+    except OSError as error:
+        raise SourceError(f"{name} cannot be run: {error.strerror or error}") from None
+    except subprocess.TimeoutExpired:
+        raise SourceError(f"{name} did not answer within {timeout:g} s") from None
+    if done.returncode:
+        told = " ".join(done.stderr.decode(errors="replace").split())[:_LONGEST]
+        raise SourceError(f"{name} ended with status {done.returncode}: {told or 'it says nothing'}")
+    return done.stdout

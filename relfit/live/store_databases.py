@@ -1,0 +1,228 @@
+"""The two databases that a store may be in, a DuckDB file or PostgreSQL, behind the few things that a store does."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import pandas as pd
+
+from relfit.errors import RelfitError
+from relfit.live.sources.source_base import missing_extra, password_from
+
+__all__ = ["Database", "DuckDatabase", "PostgresDatabase", "opened"]
+
+_MEMORY = "1GB"
+_ROWS = 100_000  # that are sent at once
+_LOCK = 7_265_696_974  # of one round at a time, the number of an advisory lock
+
+
+class Database(Protocol):
+    """What a store needs: statements with ``?`` for values, tables in and out, transactions."""
+
+    further: ClassVar[tuple[str, ...]]
+    """Statements that it needs besides when the tables are made."""
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> None:
+        """Run a statement."""
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """What a query gives."""
+
+    def frame(self, sql: str, texts: Sequence[str] = ()) -> pd.DataFrame:
+        """The same as a table; columns of `texts` are categorical."""
+
+    def load(self, name: str, frame: pd.DataFrame, like: str) -> None:
+        """Make a temporary table of the rows of a frame, with the types that its columns have in the table `like`."""
+
+    def transaction(self) -> Any:
+        """Within, all or nothing."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+def opened(url: str, password_env: str | None = None, *, read_only: bool = False) -> Database:
+    """The database of a path or a ``postgresql://`` URL; one round at a time.
+
+    Raises
+    ------
+    RelfitError
+        When it cannot be opened, another round has it, or a package is missing.
+    """
+    if "://" in url:
+        return PostgresDatabase(url, password_from(password_env), read_only=read_only)
+    return DuckDatabase(Path(url), read_only=read_only)
+
+
+class DuckDatabase:
+    """A DuckDB file."""
+
+    further: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        try:
+            import duckdb
+        except ImportError:
+            raise missing_extra("duckdb") from None
+        if read_only and not path.exists():
+            raise RelfitError(f"there is no store {path}", remedy="relfit watch run makes it")
+        settings: dict[str, Any] = {"memory_limit": _MEMORY, "preserve_insertion_order": False}
+        try:
+            self._connection = duckdb.connect(str(path), read_only=read_only, config=settings)
+        except duckdb.IOException as error:
+            if "lock" in str(error):
+                raise RelfitError(f"{path} is in use by another round", remedy="wait until it has ended") from None
+            raise RelfitError(f"{path}: {_line(error)}", remedy="name another store") from None
+        except duckdb.Error as error:
+            raise RelfitError(f"{path} cannot be opened as a store: {_line(error)}", remedy="name another") from None
+        self._connection.execute("SET TimeZone = 'UTC'")
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> None:  # noqa: D102
+        self._connection.execute(sql, list(values))
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:  # noqa: D102
+        return self._connection.execute(sql, list(values)).fetchall()
+
+    def frame(self, sql: str, texts: Sequence[str] = ()) -> pd.DataFrame:  # noqa: D102
+        return _categorical(self._connection.sql(sql).to_arrow_table(), texts)
+
+    def load(self, name: str, frame: pd.DataFrame, like: str) -> None:  # noqa: D102
+        self._connection.register("frame_in_memory", _arrow(frame))
+        try:
+            columns = ", ".join(frame.columns)
+            self.execute(f"DROP TABLE IF EXISTS {name}")
+            self.execute(f"CREATE TEMP TABLE {name} AS SELECT {columns} FROM {like} LIMIT 0")
+            self.execute(f"INSERT INTO {name} SELECT {columns} FROM frame_in_memory")
+        finally:
+            self._connection.unregister("frame_in_memory")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:  # noqa: D102
+        self._connection.begin()
+        try:
+            yield
+        except BaseException:
+            self._connection.rollback()
+            raise
+        self._connection.commit()
+
+    def close(self) -> None:  # noqa: D102
+        self._connection.close()
+
+
+class PostgresDatabase:
+    """The schema ``relfit`` of a PostgreSQL database."""
+
+    further: ClassVar[tuple[str, ...]] = ("CREATE INDEX events_began ON events (began)",)
+
+    def __init__(self, url: str, password: str | None, *, read_only: bool = False) -> None:
+        try:
+            import psycopg
+            import sqlalchemy
+        except ImportError as error:
+            raise missing_extra(str(error.name)) from None
+        where = sqlalchemy.make_url(url).set(drivername="postgresql+psycopg")
+        self._engine = sqlalchemy.create_engine(where.set(password=password) if password else where)
+        try:
+            self._raw: Any = self._engine.raw_connection()
+        except sqlalchemy.exc.OperationalError as error:
+            raise RelfitError(f"{where.render_as_string()}: {_line(error.orig)}", remedy="is the server up?") from None
+        self._cursor: Any = self._raw.cursor()
+        self._error = psycopg.Error
+        self._cursor.execute("SET TIME ZONE 'UTC'")
+        if not read_only and not self.rows(f"SELECT pg_try_advisory_lock({_LOCK})")[0][0]:
+            raise RelfitError(
+                f"{where.render_as_string()} is in use by another round", remedy="wait until it has ended"
+            )
+        if not read_only:
+            self._cursor.execute("CREATE SCHEMA IF NOT EXISTS relfit")
+        self._cursor.execute("SET search_path TO relfit, pg_temp")
+        self._raw.commit()
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> None:  # noqa: D102
+        self._cursor.execute(sql.replace("?", "%s"), list(values))
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:  # noqa: D102
+        self.execute(sql, values)
+        found: list[tuple[Any, ...]] = self._cursor.fetchall()
+        return found
+
+    def frame(self, sql: str, texts: Sequence[str] = ()) -> pd.DataFrame:  # noqa: D102
+        from pyarrow import csv
+
+        # types of the columns come from a look at none of the rows
+        self.execute(f"SELECT * FROM ({sql}) AS q LIMIT 0")
+        types = {column.name: _PG_TYPES[column.type_code] for column in self._cursor.description}
+        taken = io.BytesIO()
+        with self._cursor.copy(f"COPY ({sql}) TO STDOUT (FORMAT csv, HEADER)") as copy:
+            for part in copy:
+                taken.write(part)
+        taken.seek(0)
+        options = csv.ConvertOptions(
+            column_types=types, true_values=["t"], false_values=["f"], null_values=[""], strings_can_be_null=False
+        )
+        parsing = csv.ParseOptions(newlines_in_values=True)
+        return _categorical(csv.read_csv(taken, parse_options=parsing, convert_options=options), texts)
+
+    def load(self, name: str, frame: pd.DataFrame, like: str) -> None:  # noqa: D102
+        from pyarrow import csv
+
+        columns = ", ".join(frame.columns)
+        self.execute(f"DROP TABLE IF EXISTS pg_temp.{name}")
+        self.execute(f"CREATE TEMP TABLE {name} AS SELECT {columns} FROM {like} LIMIT 0")
+        writing = csv.WriteOptions(include_header=False, quoting_style="all_valid")  # what is null has no quotes
+        with self._cursor.copy(f"COPY {name} ({columns}) FROM STDIN (FORMAT csv)") as copy:
+            for begin in range(0, len(frame), _ROWS):
+                part = io.BytesIO()
+                csv.write_csv(_arrow(frame.iloc[begin : begin + _ROWS]), part, writing)
+                copy.write(part.getvalue())
+        self.execute(f"ANALYZE {name}")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:  # noqa: D102
+        try:
+            yield
+        except BaseException:
+            self._raw.rollback()
+            raise
+        self._raw.commit()
+
+    def close(self) -> None:  # noqa: D102
+        self._raw.invalidate()  # the lock goes with the connection
+        self._engine.dispose()
+
+
+def _arrow(frame: pd.DataFrame) -> Any:
+    import pyarrow as pa
+
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def _categorical(table: Any, texts: Sequence[str]) -> pd.DataFrame:
+    """An Arrow table as pandas has it; texts become categories on the way, which takes a tenth of the memory."""
+    for name in texts:
+        place = table.column_names.index(name)
+        coded = table[name].dictionary_encode().unify_dictionaries().combine_chunks()
+        table = table.set_column(place, name, coded)
+    frame: pd.DataFrame = table.to_pandas(self_destruct=True, split_blocks=True)
+    return frame
+
+
+def _line(error: object) -> str:
+    return re.sub(r"\s+", " ", str(error)).strip()[:300]
+
+
+def _pg_types() -> dict[int, Any]:
+    import pyarrow as pa
+
+    return {
+        16: pa.bool_(), 20: pa.int64(), 23: pa.int32(), 25: pa.string(), 701: pa.float64(), 1114: pa.timestamp("us"),
+    }  # fmt: skip
+
+
+_PG_TYPES = _pg_types()

@@ -1,0 +1,134 @@
+"""Rows of the store from logs: events and nodes, each once, with attributes as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.failurelog import FailureLog
+from relfit.live.store_schema import KEY
+from relfit.tables import EVENT_COLUMNS, POPULATION_COLUMNS
+
+__all__ = ["MOST_ATTRIBUTES", "event_rows", "merged_nodes", "node_rows"]
+
+MOST_ATTRIBUTES = 50
+"""Columns of a log that are stored beside the standard ones; the first by name."""
+_NODE_KEY = ["system", "node", "declared", "more"]
+
+
+def event_rows(source: str, pieces: Sequence[tuple[str, FailureLog]], *, many: str) -> pd.DataFrame:
+    """Events of several documents, each record once: with its latest end; `many` is the place of those of two."""
+    frames = [_events(source, place, log) for place, log in pieces]
+    rows = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
+    key = list(KEY)
+    rows = rows.sort_values(["ended", "detail", "more"], kind="stable", na_position="first")
+    again = rows.duplicated(key, keep=False)
+    if again.any():
+        groups = rows[again].groupby(key, sort=False, observed=True)
+        rows.loc[again, "start_cut"] = groups["start_cut"].transform("all")
+        several = groups["place"].transform("nunique") > 1
+        rows.loc[several[several].index, "place"] = many
+        rows = rows[~rows.duplicated(key, keep="last")]
+    return rows.sort_index().reset_index(drop=True)
+
+
+def _events(source: str, place: str, log: FailureLog) -> pd.DataFrame:
+    events = log.events
+    ended = _stamps(events["end"])
+    return pd.DataFrame(
+        {
+            "system": _texts(events["system"]),
+            "node": _texts(events["node"]),
+            "began": _stamps(events["start"]),
+            "cause": _texts(events["cause"]),
+            "scope": _texts(events["scope"]),
+            # an outage that goes on has no end yet
+            "ended": ended.where(~events["end_cut"].to_numpy(bool)),
+            "detail": _texts(events["detail"]),
+            "more": _more(events, EVENT_COLUMNS),
+            "start_cut": events["start_cut"].to_numpy(bool),
+            "line": events["line"].to_numpy(np.int64),
+            "source": source,
+            "place": place,
+        }
+    )
+
+
+def node_rows(source: str, pieces: Sequence[tuple[str, FailureLog]]) -> pd.DataFrame:
+    """Nodes of several documents; their ends are missing where they are only those of what was looked at."""
+    frames = []
+    for _, log in pieces:
+        people = log.population
+        declared = people["declared"].to_numpy(bool)
+        entered, leaving = _stamps(people["entered"]), _stamps(people["left"])
+        entered_known, leaving_known = (people[name].to_numpy(bool) for name in ("entered_known", "left_known"))
+        ends = (leaving < _stamps(pd.Series([log.window.end]))[0]).to_numpy()
+        frames.append(
+            pd.DataFrame(
+                {
+                    "system": _texts(people["system"]),
+                    "node": _texts(people["node"]),
+                    "source": source,
+                    "declared": declared,
+                    "more": _more(people, POPULATION_COLUMNS),
+                    "entered": entered.where(declared | entered_known),
+                    "entered_known": entered_known,
+                    "leaving": leaving.where(declared | (leaving_known & ends)),
+                    "leaving_known": leaving_known & ends,
+                    "noted": _stamps(pd.Series([log.window.end] * len(people), dtype="datetime64[ns, UTC]")),
+                }
+            )
+        )
+    return merged_nodes(*frames)
+
+
+def merged_nodes(*frames: pd.DataFrame) -> pd.DataFrame:
+    """Rows of nodes, one per node, source and set of attributes: from the first to the last instant of any."""
+    rows = pd.concat(frames, ignore_index=True)
+    key = ["source", *_NODE_KEY]
+    first = rows.sort_values(["entered", "entered_known"], kind="stable", na_position="first").drop_duplicates(key)
+    last = rows.sort_values(["leaving", "leaving_known"], kind="stable", na_position="first")
+    last = last.drop_duplicates(key, keep="last").set_index(key)
+    noted = rows.groupby(key, sort=False)["noted"].max()
+    place = pd.MultiIndex.from_frame(first[key])
+    merged = first.assign(
+        leaving=last["leaving"].reindex(place).to_numpy(),
+        leaving_known=last["leaving_known"].reindex(place).to_numpy(bool),
+        noted=noted.reindex(place).to_numpy(),
+    )  # fmt: skip
+    return merged.sort_values(key, kind="stable").reset_index(drop=True)
+
+
+def _texts(column: pd.Series) -> pd.Series:
+    """A text for each row, empty where it is missing."""
+    kinds = column.astype("category").cat
+    names = [str(name).replace("\0", "\u2400") for name in kinds.categories]
+    return pd.Series(np.array([*names, ""], dtype=object)[kinds.codes.to_numpy()])
+
+
+def _stamps(column: pd.Series) -> pd.Series:
+    return column.dt.tz_convert("UTC").dt.tz_localize(None).astype("datetime64[us]").reset_index(drop=True)
+
+
+def _more(frame: pd.DataFrame, standard: Sequence[str]) -> pd.Series:
+    """The attributes of each row as JSON, without those that are missing; rows alike are written once."""
+    names = sorted(str(name) for name in frame.columns if name not in standard)[:MOST_ATTRIBUTES]
+    if not names:
+        return pd.Series(np.full(len(frame), "{}", dtype=object))
+    codes = pd.DataFrame({name: pd.factorize(frame[name])[0] for name in names})
+    group = codes.groupby(names, sort=False).ngroup().to_numpy()
+    first = np.unique(group, return_index=True)[1]
+    few = frame[names].iloc[first]
+    values = [dict(zip(names, row, strict=True)) for row in zip(*(few[name].tolist() for name in names), strict=True)]
+    texts = [
+        json.dumps({name: _plain(v) for name, v in row.items() if not pd.isna(v)}, sort_keys=True) for row in values
+    ]
+    return pd.Series(np.array(texts, dtype=object)[group])
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (bool, int, float)) else str(value).replace("\0", "\u2400")

@@ -1,0 +1,58 @@
+"""Tables of a fleet's store, and the steps from one version of them to the next."""
+
+from __future__ import annotations
+
+from relfit.errors import RelfitError
+from relfit.live.store_databases import Database
+
+__all__ = ["KEY", "STEPS", "prepare"]
+
+KEY = ("system", "node", "began", "cause", "scope")
+"""Columns of events that tell records apart; a text that is missing is empty."""
+
+STEPS: tuple[tuple[str, ...], ...] = (
+    (
+        "CREATE TABLE events (system TEXT NOT NULL, node TEXT NOT NULL, began TIMESTAMP NOT NULL, cause TEXT NOT NULL, "
+        "scope TEXT NOT NULL, ended TIMESTAMP, detail TEXT NOT NULL, more TEXT NOT NULL, start_cut BOOLEAN NOT NULL, "
+        "line BIGINT NOT NULL, source TEXT NOT NULL, place TEXT NOT NULL)",
+        "CREATE TABLE nodes (system TEXT NOT NULL, node TEXT NOT NULL, source TEXT NOT NULL, "
+        "declared BOOLEAN NOT NULL, more TEXT NOT NULL, entered TIMESTAMP, "
+        "entered_known BOOLEAN NOT NULL, leaving TIMESTAMP, leaving_known BOOLEAN NOT NULL, noted TIMESTAMP NOT NULL)",
+        "CREATE TABLE documents (source TEXT NOT NULL, place TEXT NOT NULL, first_seen TIMESTAMP, last_seen TIMESTAMP, "
+        "first_known BOOLEAN NOT NULL, last_known BOOLEAN NOT NULL, rows_read BIGINT NOT NULL, "
+        "rows_rejected BIGINT NOT NULL, reasons TEXT NOT NULL, PRIMARY KEY (source, place))",
+        "CREATE TABLE sources (source TEXT PRIMARY KEY, cursor_json TEXT NOT NULL, form TEXT NOT NULL, "
+        "form_before TEXT NOT NULL, gave_at TIMESTAMP, asked_at TIMESTAMP, failure TEXT NOT NULL, "
+        "failing_since TIMESTAMP)",
+        "CREATE TABLE rounds (made TIMESTAMP NOT NULL, records BIGINT NOT NULL, new_records BIGINT NOT NULL, "
+        "document TEXT NOT NULL)",
+        "CREATE TABLE forecasts (made TIMESTAMP NOT NULL, system TEXT NOT NULL, "
+        "horizon_hours DOUBLE PRECISION NOT NULL, mean DOUBLE PRECISION, "
+        "lower DOUBLE PRECISION, upper DOUBLE PRECISION, level DOUBLE PRECISION, "
+        "happened DOUBLE PRECISION, score DOUBLE PRECISION, PRIMARY KEY (made, system, horizon_hours))",
+        "CREATE TABLE alarms (kind TEXT NOT NULL, subject TEXT NOT NULL, since TIMESTAMP NOT NULL, "
+        "raised TIMESTAMP NOT NULL, text TEXT NOT NULL, advice TEXT NOT NULL, evidence TEXT NOT NULL, "
+        "seen TIMESTAMP NOT NULL, over TIMESTAMP)",
+    ),
+)
+"""What makes each version of the tables from the one before, from nothing on."""
+
+
+def prepare(database: Database, fleet: str, place: str) -> None:
+    """Make the tables, or bring them to the present version; refuse a store of another fleet or of a later version."""
+    with database.transaction():
+        database.execute("CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+        about = dict(database.rows("SELECT name, value FROM about"))
+        version = int(about.get("version", 0))
+        if version > len(STEPS):
+            raise RelfitError(f"{place} is of a later version of relfit", remedy="update relfit")
+        if about.get("fleet") and fleet and about["fleet"] != fleet:
+            what = f"{place} is the store of the fleet {about['fleet']!r}, and this is {fleet!r}"
+            raise RelfitError(what, remedy="name another store, or correct fleet")
+        for step in STEPS[version:]:
+            for statement in (*step, *(() if version else database.further)):
+                database.execute(statement)
+        for name, value in (("version", str(len(STEPS))), ("fleet", fleet or about.get("fleet", ""))):
+            if about.get(name) != value:
+                database.execute("DELETE FROM about WHERE name = ?", (name,))
+                database.execute("INSERT INTO about VALUES (?, ?)", (name, value))

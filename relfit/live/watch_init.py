@@ -1,0 +1,144 @@
+"""The first settings of a watch: what logs there are, what they look like, and how to run a round every day."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from relfit.errors import ArgumentError
+from relfit.live.watch_settings import read_watch_settings
+from relfit.paths import files_meant
+from relfit.writing import complete
+
+__all__ = ["write_settings"]
+
+_LOOKED_FOR = ("logs", "*.csv", "*.parquet", "*.log")
+_SERVICE = """[Unit]
+Description=relfit looks at what failed
+After=network-online.target
+
+[Service]
+Type=oneshot
+ExecStart={command}
+# alarms and failed sources are no failures of the service: they are on the page and in the journal
+SuccessExitStatus=3 4
+Nice=10
+"""
+_TIMER = """[Unit]
+Description=relfit looks at what failed, every morning
+
+[Timer]
+OnCalendar=*-*-* 06:00:00
+Persistent=true
+
+[Install]
+WantedBy=timers.target
+"""
+
+
+def write_settings(
+    places: Sequence[str],
+    out: Path,
+    *,
+    fleet: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    timezone: str | None = None,
+    timer: bool = False,
+) -> list[str]:
+    """Write the settings of a watch over logs, and say what they are and what to do next.
+
+    Parameters
+    ----------
+    places : sequence of str
+        Files, folders or patterns; common ones in the folder of `out`, and Slurm, are looked for when there is none.
+    out : Path
+        The file to write; none is written over.
+    fleet, timezone : str, optional
+    columns : mapping of str to str, optional
+        Which column of a table is what.
+    timer : bool
+        Write a service and a timer for systemd beside it.
+
+    Raises
+    ------
+    ArgumentError
+        When the file is there already, or there is nothing to watch.
+    ReadError
+        When a log cannot be read as it stands: which option mends it.
+    """
+    if out.exists():
+        raise ArgumentError(f"{out} is there already", remedy="change it, or name another file with --out")
+    folder = out.resolve().parent
+    sources: list[dict[str, Any]] = []
+    lines: list[str] = []
+    for place in places or [place for place in _LOOKED_FOR if _files(folder / place)]:
+        path = str(Path(place)) if places else place
+        written = _as_written(Path(path).absolute() if places else folder / path, folder)
+        sources.append({"kind": "file", "path": written, **({"columns": dict(columns)} if columns else {})})
+        lines += _said_of(folder / written, columns or {}, timezone)
+    if not places and shutil.which("sacctmgr"):
+        sources.append({"kind": "slurm"})
+        lines.append("Slurm: its record of events, by sacctmgr")
+    if not sources:
+        raise ArgumentError("there is no log here to watch", remedy="name files or a folder: relfit watch init logs")
+    document: dict[str, Any] = {"store": "fleet.duckdb", "fleet": fleet or folder.name}
+    if timezone:
+        document["timezone"] = timezone
+    document |= {"sources": sources, "alarms": {"per_year": 4.0}, "outputs": {"page": "today.html"}}
+    with complete(out) as part:
+        part.write_text(tomli_w.dumps(document), encoding="utf-8")
+    read_watch_settings(out)
+    lines.append(f"written to {out}")
+    command = [sys.executable, "-m", "relfit", "watch", "run", str(out.resolve())]
+    if timer:
+        lines += _write_timer(command, folder)
+    lines += [f"now: relfit watch run {shlex.quote(str(out))}", f"for cron: 0 6 * * * {shlex.join(command)}"]
+    return lines
+
+
+def _files(place: Path) -> list[Path]:
+    try:
+        return [file for file in files_meant(place) if file.is_file()]
+    except OSError:
+        return []
+
+
+def _as_written(place: Path, folder: Path) -> str:
+    """The path from the folder of the settings on, a folder as the pattern of all its files of one ending."""
+    if place.is_dir():
+        endings = {"".join(file.suffixes[-2:]) for file in _files(place)}
+        place = place / (f"*{endings.pop()}" if len(endings) == 1 else "*")
+    return str(place.relative_to(folder) if place.is_relative_to(folder) else place)
+
+
+def _said_of(place: Path, columns: Mapping[str, Any], timezone: str | None) -> list[str]:
+    """What a log is, by its last file, and what has to be asked before it is relied on."""
+    import relfit as rf
+
+    files = _files(place)
+    if not files:
+        return [f"{place}: no such file yet"]
+    log = rf.io.read(files[-1], timezone=timezone, **columns)
+    lines = [f"{place}: {log!r}", *(f"  {note}" for note in log.source.notes[:3])]
+    return [*lines, *([f"  asked: {log.question}"] if log.question else [])]
+
+
+def _write_timer(command: Sequence[str], folder: Path) -> list[str]:
+    # systemd expands % and $ in a command
+    quoted = " ".join(
+        '"{}"'.format(word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$"))
+        for word in command
+    )
+    for name, text in (("relfit-watch.service", _SERVICE.format(command=quoted)), ("relfit-watch.timer", _TIMER)):
+        with complete(folder / name) as part:
+            part.write_text(text, encoding="utf-8")
+    return [
+        f"relfit-watch.service and relfit-watch.timer written to {folder}: "
+        "systemctl --user enable --now relfit-watch.timer, once they are in ~/.config/systemd/user"
+    ]

@@ -1,0 +1,150 @@
+"""`watch`: one round over a fleet: fetch, store, raise alarms, predict, and hand on what is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from relfit.errors import DataError, RelfitError
+from relfit.live.fleet_store import FleetStore
+from relfit.live.live_records import Alarm
+from relfit.live.silent_sources import SHARE, source_alarms
+from relfit.live.sources import SourceBase, SourceError
+from relfit.live.watch_outputs import write_outputs
+from relfit.live.watch_results import Round, WatchStatus
+from relfit.live.watch_settings import WatchSettings
+from relfit.study import Study
+
+__all__ = ["watch", "watch_status"]
+
+Progress = Callable[[str, float], None]
+
+
+def watch(settings: WatchSettings, now: Any = None, progress: Progress | None = None) -> Round:
+    """One round: fetch all sources, store what is new, raise alarms, predict, write the outputs.
+
+    A source that fails is named, and the round goes on. What was stored stays, whenever the round is killed.
+
+    Parameters
+    ----------
+    settings : WatchSettings
+    now : str or pandas.Timestamp, optional
+        The time of the round; that of the clock when left out.
+    progress : callable, optional
+        Told what is done, and which share of the round.
+
+    Raises
+    ------
+    RelfitError
+        When the store cannot be opened.
+    """
+    made = pd.Timestamp.now(tz="UTC") if now is None else pd.Timestamp(now)
+    made = made.tz_localize("UTC") if made.tzinfo is None else made.tz_convert("UTC")
+    say = progress or (lambda what, share: None)
+    problems: tuple[str, ...] = ()
+    with FleetStore.open(settings.store, settings.fleet, password_env=settings.password_env) as store:
+        rows = []
+        for number, source in enumerate(settings.sources):
+            say(f"fetching {source.title}", 0.5 * number / len(settings.sources))
+            rows.append(_fetched(store, source, settings, made))
+        sources = pd.DataFrame(rows, columns=["source", "new", "failure", "notes"])
+        before = store.open_alarms()
+        say("looking for changes", 0.6)
+        alarms = source_alarms(store, settings, made)
+        forecasts = pd.DataFrame()
+        study = None
+        try:
+            log = store.log(nodes=settings.nodes, timezone=settings.timezone)
+        except DataError as error:
+            problems = (str(error),)
+        else:
+            study = Study(log)
+            forecasts, more, wrong = _asked(store, study, settings, made)
+            alarms, problems = [*more, *alarms], tuple(wrong)
+        store.save_alarms(alarms, made)
+        was, now_open = {a.key for a in before}, {a.key for a in alarms}
+        result = Round(
+            settings.fleet, made, store.size, int(sources["new"].sum()), store.rejected(), sources,
+            tuple(store.open_alarms()), tuple(a.key for a in alarms if a.key not in was),
+            tuple(a.key for a in before if a.key not in now_open), forecasts, (), problems,
+        )  # fmt: skip
+        say("writing", 0.9)
+        written, failed = write_outputs(settings, result, study, before, store)
+        result = Round(**{**vars(result), "written": written, "problems": (*problems, *failed)})
+        store.save_round(made, result.to_dict())
+    return result
+
+
+def _fetched(store: FleetStore, source: SourceBase, settings: WatchSettings, now: pd.Timestamp) -> tuple[Any, ...]:
+    """Fetch and store one source: its name, new records, why it failed, notes."""
+    name, failure, new = source.title, "", 0
+    if source.timezone is None:
+        source = source.model_copy(update={"timezone": settings.timezone})
+    fetched = None
+    try:
+        fetched = source.fetch(store.cursor(name), now)
+    except SourceError as error:
+        failure, fetched = str(error), error.fetched
+    except RelfitError as error:
+        failure = str(error)
+    except Exception as error:  # whatever another's library raises: one source never ends a round
+        failure = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    if fetched is not None:
+        try:
+            new = store.add(name, fetched, now, failure)
+        except DataError as error:
+            failure, fetched = str(error), None
+    if fetched is None:
+        store.failed(name, now, failure)
+    return name, new, failure, list(fetched.notes) if fetched is not None else []
+
+
+def _asked(
+    store: FleetStore, study: Study, settings: WatchSettings, now: pd.Timestamp
+) -> tuple[pd.DataFrame, list[Alarm], list[str]]:
+    """Forecasts, made and scored, and alarms; what cannot be said is a problem and no end of the round."""
+    problems = []
+    forecasts, alarms = pd.DataFrame(), []
+    try:
+        from relfit.live.forecast_record import forecast_record, scored  # type: ignore
+
+        store.save_forecasts(scored(store.forecasts(), study.log))
+        forecasts = forecast_record(study)
+        store.save_forecasts(forecasts)
+    except ImportError:
+        pass
+    except RelfitError as error:
+        problems.append(f"no forecast: {error}")
+    try:
+        from relfit.live.fleet_alarms import fleet_alarms  # type: ignore
+
+        alarms = fleet_alarms(
+            study.log, per_year=(1.0 - SHARE) * settings.alarms.per_year, stock=settings.alarms.stock or None,
+            forecasts=store.forecasts(),
+        )  # fmt: skip
+    except ImportError:
+        pass
+    except RelfitError as error:
+        problems.append(f"no alarms: {error}")
+    return forecasts, list(alarms), problems
+
+
+def watch_status(settings: WatchSettings) -> WatchStatus:
+    """How a watch stands; a round may go on meanwhile with PostgreSQL.
+
+    Raises
+    ------
+    RelfitError
+        When there is no store yet, or it cannot be opened.
+    """
+    with FleetStore.open(settings.store, settings.fleet, password_env=settings.password_env, read_only=True) as store:
+        table = store.sources().reindex([source.title for source in settings.sources])
+        sources = pd.DataFrame(
+            {"source": table.index, "last_asked": table["asked_at"].to_numpy(), "last_new": table["gave_at"].to_numpy(),
+             "failure": table["failure"].fillna("not asked yet").to_numpy()}
+        )  # fmt: skip
+        return WatchStatus(
+            settings.fleet, store.size, store.rejected(), sources, tuple(store.open_alarms()), store.last_round()
+        )

@@ -1,0 +1,134 @@
+"""`WatchSettings`: which sources are watched, where their records are stored, and where what is found goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import (
+    Field,
+    PrivateAttr,
+    SerializeAsAny,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from relfit.calibration.parameter_values import Model, rejection
+from relfit.calibration.validation_errors import ParameterError
+from relfit.errors import ArgumentError, ReadError
+from relfit.live.sources import SOURCES, SourceBase
+from relfit.live.sources.source_base import FilePath, Located, PlainUrl, without_password
+from relfit.parsing.settings import read_settings
+from relfit.parsing.times import check_zone
+
+__all__ = ["AlarmSettings", "OutputSettings", "WatchSettings", "read_watch_settings"]
+
+
+class AlarmSettings(Model):
+    """How many false alarms are borne, and the parts in stock."""
+
+    per_year: float = Field(4.0, gt=0.0, le=366.0, description="false alarms in a year, all kinds together")
+    stock: dict[str, int] = Field(default_factory=dict, description="spare parts by cause, as memory = 12")
+
+
+class OutputSettings(Model):
+    """Where what is found goes, beside standard output."""
+
+    page: FilePath | None = Field(None, description="the page of the day: one HTML file")
+    json_file: FilePath | None = Field(None, alias="json", description="the round as JSON")
+    metrics: FilePath | None = Field(None, description="a text file for the collector of Prometheus' node exporter")
+    alertmanager: PlainUrl | None = Field(None, description="URL of an Alertmanager, as http://localhost:9093")
+    slurm: FilePath | None = Field(None, description="folder of weights, features and the drain list for Slurm")
+    params: FilePath | None = Field(None, description="parameters for planners and simulators: a .toml")
+
+
+class WatchSettings(Model):
+    """What a fleet's ``watch.toml`` says; `read_watch_settings` reads one.
+
+    Relative paths are relative to the folder of the file. No password stands in it.
+    """
+
+    store: str = Field(description="a DuckDB file, or postgresql://user@host/database")
+    password_env: str | None = Field(None, description="environment variable with the password of the store")
+    fleet: str = Field("", description="its name; a store of another fleet is refused")
+    timezone: str = Field("UTC", description="zone of times that carry none")
+    nodes: int | None = Field(None, ge=1, description="nodes that there are, where no source lists them")
+    sources: list[SerializeAsAny[SourceBase]] = Field(min_length=1, description="what is watched")
+    alarms: AlarmSettings = AlarmSettings()
+    outputs: OutputSettings = OutputSettings()
+    _path: Path = PrivateAttr(Path("watch.toml"))
+
+    @field_validator("store")
+    @classmethod
+    def _placed(cls, store: str, info: ValidationInfo) -> str:
+        if "://" in store:
+            if not store.startswith(("postgresql://", "postgresql+psycopg://")):
+                raise rejection(
+                    "this is neither a file nor a PostgreSQL URL", remedy="write postgresql://host/database"
+                )
+            return without_password(store)
+        return Located.of(store, info)
+
+    @field_validator("timezone")
+    @classmethod
+    def _zone(cls, zone: str) -> str:
+        try:
+            return check_zone(zone)
+        except ArgumentError as error:
+            raise rejection(error.what, remedy=error.remedy) from None
+
+    @field_validator("sources", mode="before")
+    @classmethod
+    def _of_their_kinds(cls, items: Any, info: ValidationInfo) -> Any:
+        if not isinstance(items, list):
+            return items
+        sources = []
+        for number, item in enumerate(items):
+            if isinstance(item, SourceBase):
+                sources.append(item)
+                continue
+            kind = item.get("kind") if isinstance(item, dict) else None
+            if kind not in SOURCES:
+                remedy = f"it must be one of {', '.join(SOURCES)}"
+                raise rejection(f"this cannot be {kind!r}", at=f"{number}.kind", remedy=remedy)
+            try:
+                sources.append(SOURCES[kind].model_validate(item, context=info.context))
+            except ValidationError as error:
+                wrong = ParameterError(error, SOURCES[kind])
+                at = ".".join(map(str, (number, *wrong.place)))
+                raise rejection(wrong.what_is_wrong, at=at, remedy=wrong.remedy) from None
+        return sources
+
+    @model_validator(mode="after")
+    def _told_apart(self) -> Self:
+        titles = [source.title for source in self.sources]
+        twice = next((title for title in titles if titles.count(title) > 1), None)
+        if twice is not None:
+            raise rejection(f"two are called {twice!r}", at="sources", remedy="give each a name of its own")
+        return self
+
+    @property
+    def path(self) -> Path:
+        """The file that the settings were read from."""
+        return self._path
+
+
+def read_watch_settings(path: str | Path) -> WatchSettings:
+    """Read the settings of a watch from a TOML file.
+
+    Raises
+    ------
+    ReadError
+        When it cannot be read, or says something that cannot be: one line with the key.
+    """
+    place = Path(path)
+    values = read_settings(place, "toml", "the settings of a watch", "relfit watch init writes such a file")
+    try:
+        settings = WatchSettings.model_validate(values, context={"folder": place.resolve().parent})
+    except ValidationError as error:
+        wrong = ParameterError(error, WatchSettings)
+        raise ReadError(wrong.what, path=place, remedy=wrong.remedy) from None
+    settings._path = place
+    return settings

@@ -1,0 +1,154 @@
+"""A store holds each record once, in whatever order, how often and in how many files it came."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from relfit.errors import RelfitError
+from relfit.live import store_schema
+from relfit.live.fleet_store import FleetStore
+from relfit.live.watch_round import watch
+from relfit.live.watch_settings import read_watch_settings
+
+HEAD = "node,start,end,cause,rack\n"
+ROWS = [
+    "n1,2024-01-01 10:00,2024-01-01 12:30,disk,r1\n",
+    "n2,2024-01-03 10:00,2024-01-03 11:00,memory,r1\n",
+    "n1,2024-01-05 10:00,2024-01-05 12:30,disk,r1\n",
+    "n3,2024-01-06 10:00,2024-01-06 12:30,disk,r2\n",
+    "n3,2024-01-07 10:00,2024-01-07 12:30,disk,r2\n",
+    "n2,2024-01-08 10:00,2024-01-08 12:00,disk,r1\n",
+]
+OPEN = "n2,2024-01-03 10:00,,memory,r1\n"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    (tmp_path / "logs").mkdir()
+    settings = 'store = "fleet.duckdb"\n[[sources]]\nkind = "file"\npath = "logs/*.csv"\n'
+    (tmp_path / "watch.toml").write_text(settings)
+    return tmp_path
+
+
+def put(fleet: Path, name: str, rows: list[str]) -> None:
+    (fleet / "logs" / name).write_text(HEAD + "".join(rows))
+
+
+def round_of(fleet: Path) -> Any:
+    return watch(read_watch_settings(fleet / "watch.toml"), "2024-02-01")
+
+
+def state(fleet: Path) -> list[tuple[str, ...]]:
+    with FleetStore.open(str(fleet / "fleet.duckdb"), read_only=True) as store:
+        log = store.log()
+    events = log.events[["node", "start", "end", "cause", "rack", "end_cut"]].astype(str)
+    return sorted(events.itertuples(index=False, name=None)) + sorted(
+        log.population[["node", "entered", "left", "rack"]].astype(str).itertuples(index=False, name=None)
+    )
+
+
+def test_a_second_round_finds_nothing_new(fleet: Path) -> None:
+    put(fleet, "a.csv", ROWS)
+    first, second = round_of(fleet), round_of(fleet)
+    assert (first.records, first.new) == (6, 6)
+    assert (second.records, second.new) == (6, 0)
+
+
+def test_late_corrected_overlapping_and_replayed_rows_lead_to_one_state(fleet: Path, tmp_path: Path) -> None:
+    parts = {
+        "1.csv": [ROWS[0], OPEN, ROWS[2]],
+        "2.csv": [ROWS[1], ROWS[3]],
+        "3.csv": ROWS[2:5],
+        "4.csv": [ROWS[5], ROWS[0]],
+    }
+    states = set()
+    for order in itertools.islice(itertools.permutations(parts), 0, 24, 5):
+        for old in (fleet / "logs").iterdir():
+            old.unlink()
+        (fleet / "fleet.duckdb").unlink(missing_ok=True)
+        total = 0
+        for name in order:
+            put(fleet, name, parts[name])
+            total += round_of(fleet).new
+        for name in order:  # replayed
+            put(fleet, name, parts[name])
+            assert round_of(fleet).new == 0
+        assert total == 6
+        states.add(tuple(state(fleet)))
+    assert len(states) == 1
+    ends = [row[2] for row in next(iter(states)) if len(row) == 6]
+    assert "2024-01-03 11:00:00+00:00" in ends
+    assert "NaT" not in ends
+
+
+def test_what_a_file_corrects_replaces_what_it_said(fleet: Path) -> None:
+    put(fleet, "a.csv", [OPEN, *ROWS[2:]])
+    assert round_of(fleet).new == 5
+    corrected = ROWS[1].replace("memory", "power supply")
+    put(fleet, "a.csv", [corrected, *ROWS[2:]])
+    result = round_of(fleet)
+    assert (result.records, result.new) == (5, 0)
+    with FleetStore.open(str(fleet / "fleet.duckdb"), read_only=True) as store:
+        events = store.log().events
+    row = events[events["node"] == "n2"].iloc[0]
+    assert row["cause"] == "power supply"
+    assert row["end"] == pd.Timestamp("2024-01-03 11:00", tz="UTC")
+    put(fleet, "a.csv", [corrected, ROWS[2], *ROWS[4:]])  # a row was a mistake
+    assert round_of(fleet).records == 4
+
+
+def test_a_rotated_log_and_one_cut_short_take_nothing_away(fleet: Path) -> None:
+    put(fleet, "a.csv", ROWS[:4])
+    round_of(fleet)
+    put(fleet, "a.csv", ROWS[4:])  # rotated: the old one is gone
+    assert round_of(fleet).records == 6
+    (fleet / "logs" / "a.csv").write_text(HEAD + ROWS[4][:20])
+    assert round_of(fleet).records == 6
+    (fleet / "logs" / "a.csv").write_text("")
+    assert round_of(fleet).records == 6
+    (fleet / "logs" / "a.csv").unlink()
+    result = round_of(fleet)
+    assert result.records == 6
+    assert result.failed == ("file logs/*.csv",)
+
+
+def test_a_record_that_two_files_hold_stays_when_one_drops_it(fleet: Path) -> None:
+    put(fleet, "a.csv", ROWS)
+    put(fleet, "b.csv", ROWS[2:4])
+    round_of(fleet)
+    put(fleet, "a.csv", [*ROWS[:2], *ROWS[3:]])
+    assert round_of(fleet).records == 6
+
+
+def test_an_outage_that_goes_on_lasts_to_the_end_of_what_is_stored(fleet: Path) -> None:
+    put(fleet, "a.csv", [ROWS[0], OPEN, ROWS[2]])
+    round_of(fleet)
+    put(fleet, "b.csv", ROWS[3:5])
+    round_of(fleet)
+    with FleetStore.open(str(fleet / "fleet.duckdb"), read_only=True) as store:
+        events = store.log().events
+    row = events[events["node"] == "n2"].iloc[0]
+    assert row["end_cut"]
+    assert row["end"] == pd.Timestamp("2024-01-07 12:30", tz="UTC")
+
+
+def test_a_store_of_another_fleet_and_of_a_later_version_is_refused(tmp_path: Path, monkeypatch) -> None:
+    place = str(tmp_path / "fleet.duckdb")
+    FleetStore.open(place, "white").close()
+    FleetStore.open(place).close()
+    with pytest.raises(RelfitError, match="the store of the fleet 'white', and this is 'blue'"):
+        FleetStore.open(place, "blue")
+    monkeypatch.setattr(store_schema, "STEPS", (*store_schema.STEPS, ("ALTER TABLE rounds ADD COLUMN seconds DOUBLE",)))
+    with FleetStore.open(place, "white") as store:  # migrated
+        assert store._database.rows("SELECT count(seconds) FROM rounds") == [(0,)]
+    monkeypatch.undo()
+    with pytest.raises(RelfitError, match="later version of relfit; update relfit"):
+        FleetStore.open(place, "white")
+    Path(tmp_path, "no.duckdb").write_text("this is no store")
+    with pytest.raises(RelfitError, match=r"no\.duckdb"):
+        FleetStore.open(str(tmp_path / "no.duckdb"))

@@ -1,0 +1,1 @@
+"""The site: its pages, answers and pictures."""
