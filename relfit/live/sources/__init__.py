@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from relfit.live.sources.file_source import FileSource
+from relfit.live.sources.slurm_source import SlurmSource
 from relfit.live.sources.source_base import SourceBase
 from relfit.live.sources.source_errors import SourceError
 
@@ -10,5 +11,6 @@ __all__ = ["SOURCES", "SourceBase", "SourceError"]
 
 SOURCES: dict[str, type[SourceBase]] = {
     "file": FileSource,
+    "slurm": SlurmSource,
 }
 """Kinds of sources, as ``kind`` names them in the settings."""
