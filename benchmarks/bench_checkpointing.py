@@ -21,7 +21,7 @@ from relfit.jobs import Checkpoint, expected_time
 from relfit.planning import Predictor, Scenario, plan_checkpoints, plan_migration, plan_replication
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval
-from relfit.planning.checkpointing.two_level import Levels
+from relfit.planning.checkpointing.two_level import LevelCosts
 
 
 def timed(call: Callable[[], Any], repeat: int = 3) -> float:
@@ -56,7 +56,7 @@ def main() -> None:
     print(f"best fixed interval, Weibull: {timed(lambda: best_fixed_interval(family, saves)) * 1e3:.0f} ms")
     print(f"time of a job of 4000 intervals: {timed(lambda: expected_time(family, 8000, saves)) * 1e3:.0f} ms")
     grid = np.geomspace(1, 1000, 100)[:, None], np.geomspace(0.01, 0.1, 100)
-    two = timed(lambda: Levels(grid[0], grid[1], 5 * grid[1], grid[1], 5 * grid[1], 0.1).best(), 1)
+    two = timed(lambda: LevelCosts(grid[0], grid[1], 5 * grid[1], grid[1], 5 * grid[1], 0.1).best(), 1)
     print(f"two levels, 100 x 100 cases: {two:.2f} s")
     print(f"plan with 2000 draws: {timed(lambda: plan_checkpoints(24, saves, events=20)) * 1e3:.0f} ms")
     both = Checkpoint(None, 0.1, 0.1)

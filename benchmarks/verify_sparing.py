@@ -21,7 +21,7 @@ from relfit.calibration import calibrate
 from relfit.failurelog import Source, Window
 from relfit.families import Exponential
 from relfit.planning import Cluster, DeviceFailures, Recovery, Strategies, evaluate_sparing, plan_sparing
-from relfit.simulation import Assumptions, DeviceTimes, simulate_sparing
+from relfit.simulation import DeviceTimes, SparingAssumptions, simulate_sparing
 
 ZERO = pd.Timestamp("2020-01-01", tz="UTC")
 
@@ -112,10 +112,12 @@ def coverage(logs: int) -> None:
 def simulation() -> None:
     """Table 1's strategies: under the assumptions of the closed form, and with them dropped in turn."""
     steps = {
-        "kept": Assumptions(),
-        "trays one by one": Assumptions(whole_block_repairs=False),
-        "racks shared": Assumptions(whole_block_repairs=False, separate_racks=False),
-        "recovery disturbed": Assumptions(whole_block_repairs=False, separate_racks=False, undisturbed_recovery=False),
+        "kept": SparingAssumptions(),
+        "trays one by one": SparingAssumptions(whole_block_repairs=False),
+        "racks shared": SparingAssumptions(whole_block_repairs=False, separate_racks=False),
+        "recovery disturbed": SparingAssumptions(
+            whole_block_repairs=False, separate_racks=False, undisturbed_recovery=False
+        ),
     }
     rows = []
     for i, label in enumerate(STRATEGIES.labels(2)):
@@ -144,7 +146,7 @@ def figure6() -> None:
             )
             for name, whole in (("block", True), ("tray", False)):
                 found = simulate_sparing(
-                    cluster, Strategies(36, idle), times, RECOVERY, Assumptions(whole_block_repairs=whole),
+                    cluster, Strategies(36, idle), times, RECOVERY, SparingAssumptions(whole_block_repairs=whole),
                     years=10, n_resamples=12, rng=2,
                 )  # fmt: skip
                 low, high = found.cett_interval

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
 from relfit.failurelog import Source, Window
-from relfit.independence import Failures, cofailures, correlations, cycles, dispersion, pooled_tests, serial_tests
+from relfit.independence import NodeSeries, cofailures, correlations, cycles, dispersion, pooled_tests, serial_tests
 from relfit.recurrence import EventHistories, trend_tests
 from relfit.screening import change_points
 from relfit.units import NANOSECONDS_PER_HOUR
@@ -34,7 +34,7 @@ FloatArray = npt.NDArray[np.float64]
 Rows = Iterator[tuple[str, FloatArray]]
 
 
-def failures(times: list[FloatArray], hours: float, system: FloatArray | None = None) -> Failures:
+def failures(times: list[FloatArray], hours: float, system: FloatArray | None = None) -> NodeSeries:
     """Nodes that failed at these hours."""
     count = len(times)
     labels = np.zeros(count, dtype=np.int64) if system is None else system
@@ -42,7 +42,7 @@ def failures(times: list[FloatArray], hours: float, system: FloatArray | None = 
     flat = np.rint(np.concatenate([np.sort(t) for t in times]) * NANOSECONDS_PER_HOUR).astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum([t.size for t in times])]).astype(np.int64)
     span = int(hours * NANOSECONDS_PER_HOUR)
-    return Failures(flat, offsets, groups, np.zeros(count, np.int64), np.full(count, span, np.int64), span)
+    return NodeSeries(flat, offsets, groups, np.zeros(count, np.int64), np.full(count, span, np.int64), span)
 
 
 def log_of(at: FloatArray, node: npt.NDArray[np.int64], nodes: int, hours: float) -> rf.FailureLog:

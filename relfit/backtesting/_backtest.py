@@ -22,7 +22,7 @@ from relfit.backtesting.origins import DAY, SystemPast, origins_of
 from relfit.errors import ArgumentError, DataError, RelfitError
 from relfit.failurelog import FailureLog
 from relfit.fleet import fleet_model
-from relfit.fleet.job_placement import Nodes
+from relfit.fleet.job_placement import NodeOutages
 from relfit.jobs import Checkpoint
 from relfit.tables import made_once
 from relfit.text import count
@@ -229,7 +229,7 @@ class _Run:
         if past.log.question is not None:
             self.problems[f"no jobs and nodes{named}: {past.log.question}"] += 1
             return
-        nodes = next((one for one in Nodes.of(past.log) if one.system == past.name or systems == 1), None)
+        nodes = next((one for one in NodeOutages.of(past.log) if one.system == past.name or systems == 1), None)
         if nodes is None:
             self.problems[f"no jobs and nodes{named}: no node is known"] += 1
             return

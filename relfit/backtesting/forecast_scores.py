@@ -23,7 +23,7 @@ from relfit.errors import DataError, RelfitError
 from relfit.fleet import forecast
 from relfit.fleet.spare_parts import needs_part
 from relfit.fleet.system_ahead import SystemAhead
-from relfit.prediction import Mixture, levels_of, mix
+from relfit.prediction import Prediction, levels_of, mix
 from relfit.screening import incidents
 
 __all__ = ["ForecastScores"]
@@ -32,7 +32,7 @@ _DRAWS = 1000  # random futures of several systems together, and of the parts of
 _WHOLE = "whole system"
 
 
-def totals_of(past: SystemPast, origin: int, horizons: list[float]) -> list[Mixture] | None:
+def totals_of(past: SystemPast, origin: int, horizons: list[float]) -> list[Prediction] | None:
     """What `relfit.forecast` says of all failures; None where no node is there, or nothing has failed yet."""
     day, ahead = past.day(origin), past.present(origin)
     value, units = past.records[:day], past.units[:day]
@@ -65,7 +65,7 @@ class ForecastScores:
         )  # fmt: skip
         self.rows: list[dict[str, Any]] = []
         self.problems: Counter[str] = Counter()
-        self._mixtures: dict[tuple[int, float], list[tuple[SystemPast, Mixture]]] = {}
+        self._mixtures: dict[tuple[int, float], list[tuple[SystemPast, Prediction]]] = {}
 
     @cached_property
     def _tails(self) -> tuple[float, float]:

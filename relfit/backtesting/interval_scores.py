@@ -14,13 +14,13 @@ from relfit.calibration import calibrate
 from relfit.errors import RelfitError
 from relfit.failurelog import FailureLog
 from relfit.fleet import FleetModel
-from relfit.fleet.job_placement import Nodes
+from relfit.fleet.job_placement import NodeOutages
 from relfit.jobs import Checkpoint
 from relfit.planning import plan_checkpoints
 from relfit.text import count
 from relfit.units import NANOSECONDS_PER_HOUR
 
-__all__ = ["AHEAD", "IntervalScores", "Run", "run_of"]
+__all__ = ["AHEAD", "FollowedJob", "IntervalScores", "run_of"]
 
 AHEAD = 90  # days
 _LATELY = 180  # days in which the mean time between interruptions is counted
@@ -31,7 +31,7 @@ _DRAWS = 500
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class FollowedJob:
     """A job on nodes that stay its own: the times in which all of them are up, arrays of shape (times,).
 
     Attributes
@@ -75,7 +75,7 @@ class Run:
         return np.asarray(1.0 - kept / self.total)
 
 
-def run_of(start: FloatArray, end: FloatArray, first: float, last: float) -> Run:
+def run_of(start: FloatArray, end: FloatArray, first: float, last: float) -> FollowedJob:
     """A job from `first` to `last` (hours), from the outages of its nodes; it goes on when all of them are up.
 
     Examples
@@ -93,7 +93,7 @@ def run_of(start: FloatArray, end: FloatArray, first: float, last: float) -> Run
     ups, downs = np.append(first, over), np.append(begun, last)
     used = downs > ups
     failed, restored = np.append(np.ones(begun.size, bool), False), np.append(False, np.ones(begun.size, bool))
-    return Run((downs - ups)[used], failed[used], restored[used], last - first)
+    return FollowedJob((downs - ups)[used], failed[used], restored[used], last - first)
 
 
 class IntervalScores:
@@ -102,7 +102,7 @@ class IntervalScores:
     Parameters
     ----------
     past : SystemPast
-    nodes : Nodes
+    nodes : NodeOutages
         Of its log, to the end.
     sizes : tuple of int
     checkpoint : Checkpoint
@@ -112,14 +112,20 @@ class IntervalScores:
     """
 
     def __init__(
-        self, past: SystemPast, nodes: Nodes, sizes: tuple[int, ...], checkpoint: Checkpoint, level: float, seed: int
+        self,
+        past: SystemPast,
+        nodes: NodeOutages,
+        sizes: tuple[int, ...],
+        checkpoint: Checkpoint,
+        level: float,
+        seed: int,
     ) -> None:
         self.past, self.nodes, self.sizes, self.checkpoint = past, nodes, sizes, checkpoint
         self.level, self.seed = level, seed
         self.problems: Counter[str] = Counter()
         self.zero = past.log.window.start.as_unit("ns").value
 
-    def runs(self, size: int, first: float, last: float, members: IntArray) -> list[Run]:
+    def runs(self, size: int, first: float, last: float, members: IntArray) -> list[FollowedJob]:
         """Jobs on consecutive ones of the nodes `members`, side by side."""
         nodes, runs = self.nodes, []
         begins = np.unique(

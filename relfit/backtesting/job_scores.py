@@ -10,7 +10,7 @@ import numpy as np
 from relfit.arrays import FloatArray
 from relfit.backtesting.origins import SystemPast
 from relfit.fleet import FleetModel
-from relfit.fleet.job_placement import Nodes
+from relfit.fleet.job_placement import NodeOutages
 from relfit.fleet.job_shares import interrupted_shares
 from relfit.prediction import levels_of, mix
 from relfit.units import NANOSECONDS_PER_HOUR
@@ -30,7 +30,7 @@ class JobScores:
     Parameters
     ----------
     past : SystemPast
-    nodes : Nodes
+    nodes : NodeOutages
         Of its log, to the end.
     sizes : tuple of int
     lengths : tuple of float
@@ -40,7 +40,7 @@ class JobScores:
     """
 
     def __init__(
-        self, past: SystemPast, nodes: Nodes, sizes: tuple[int, ...], lengths: tuple[float, ...], level: float,
+        self, past: SystemPast, nodes: NodeOutages, sizes: tuple[int, ...], lengths: tuple[float, ...], level: float,
         seed: int,
     ) -> None:  # fmt: skip
         self.past, self.sizes, self.lengths, self.level = past, sizes, lengths, level

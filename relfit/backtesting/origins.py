@@ -12,7 +12,7 @@ from relfit.arrays import FloatArray, IntArray
 from relfit.errors import DataError, Remedy
 from relfit.failurelog import FailureLog
 from relfit.outages import watched_of
-from relfit.prediction import Steps
+from relfit.prediction import TimeSteps
 from relfit.text import duration
 from relfit.units import nanoseconds
 
@@ -76,7 +76,7 @@ class SystemPast:
         Records that began under observation.
     at : ndarray of int
         When they began, rising.
-    steps : Steps
+    steps : TimeSteps
         Whole days, on whose edges the origins lie, to the end of the log.
     """
 
@@ -85,7 +85,7 @@ class SystemPast:
     origins: IntArray
     counted: np.ndarray
     at: IntArray
-    steps: Steps
+    steps: TimeSteps
 
     @classmethod
     def of(cls, log: FailureLog, name: str, origins: IntArray, horizon: float) -> SystemPast:
@@ -105,7 +105,7 @@ class SystemPast:
             raise DataError(f"{at.size} records and {mine.size} origins are too few")
         begin = min(begin, int(at.min()))
         until = mine[-1] + (end - mine[-1]) // DAY * DAY
-        steps = Steps.of(pd.Timestamp(begin, tz="UTC"), pd.Timestamp(int(until), tz="UTC"))
+        steps = TimeSteps.of(pd.Timestamp(begin, tz="UTC"), pd.Timestamp(int(until), tz="UTC"))
         return cls(log, name, mine, counted, np.sort(at), steps)
 
     def cut(self, origin: int) -> FailureLog:

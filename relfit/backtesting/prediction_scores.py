@@ -7,7 +7,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
-from relfit.prediction import Mixture
+from relfit.prediction import Prediction
 
 __all__ = [
     "WINDOWS", "area_under_curve", "continuous_ranked", "counted", "distribution_of_counts", "first_share",
@@ -31,7 +31,7 @@ def interval_score(low: float, high: float, seen: float, level: float) -> float:
     return high - low + 2.0 / (1.0 - level) * max(low - seen, seen - high, 0.0)
 
 
-def continuous_ranked(mixture: Mixture, seen: float) -> float:
+def continuous_ranked(mixture: Prediction, seen: float) -> float:
     """Continuous ranked probability score of a predicted count: the area between its distribution and what was seen.
 
     Examples
@@ -80,10 +80,10 @@ def counted(at: IntArray, begin: int, origin: int, horizon: int, windows: int) -
     return float(counts.mean()), float(counts.var(ddof=1)) if number > 1 else float(counts.mean())
 
 
-def distribution_of_counts(mean: float, variance: float) -> Mixture:
+def distribution_of_counts(mean: float, variance: float) -> Prediction:
     """The negative binomial of this mean and variance; Poisson where the variance is not above the mean."""
     each = np.array([mean]), np.array([max(variance, mean)])
-    return Mixture(np.ones(1), *each, np.zeros(1), False, np.zeros(1, np.int64))
+    return Prediction(np.ones(1), *each, np.zeros(1), False, np.zeros(1, np.int64))
 
 
 def area_under_curve(rank_by: FloatArray, failed: BoolArray) -> float:

@@ -16,7 +16,7 @@ __getattr__, __dir__, __all__ = front(
         "reliability": "EstimatedReliability",
         "repair_sweep": "RATES REPAIRS RepairSweep sweep_repairs",
         "repeated_runs": "BatchRuns simulate_batches",
-        "batch_settings": "Allocation Cluster NodeClass Reservation Saving Scheduler",
+        "batch_settings": "Allocation BatchCluster NodeClass Reservation Saving Scheduler",
         "waiting_queue": "waiting_jobs",
     },
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from relfit.batch.batch_driver import Progress, Simulation
 from relfit.batch.batch_results import BatchRun
-from relfit.batch.batch_settings import Allocation, Cluster, NodeClass, Part, Reservation, Saving, Scheduler
+from relfit.batch.batch_settings import Allocation, BatchCluster, NodeClass, Part, Reservation, Saving, Scheduler
 from relfit.batch.failure_source import Failures, PartOfFailures
 from relfit.batch.initial_state import first_state
 from relfit.batch.run_results import go_on
@@ -23,7 +23,7 @@ __all__ = ["resume_batch", "simulate_batch"]
 
 def simulate_batch(
     workload: Workload,
-    cluster: int | Cluster | Sequence[NodeClass] | None = None,
+    cluster: int | BatchCluster | Sequence[NodeClass] | None = None,
     scheduler: str | Scheduler = "easy",
     *,
     failures: Failures | Sequence[Failures] = (),
@@ -44,7 +44,7 @@ def simulate_batch(
     ----------
     workload : Workload
         Jobs wider than the machine are refused, and counted.
-    cluster : int, Cluster or sequence of NodeClass, optional
+    cluster : int, BatchCluster or sequence of NodeClass, optional
         The machine, or how many nodes it has; those of the workload when left out. With classes of nodes each has a
         queue of its own, and a job runs on nodes of its `node_class` alone. The clock of a class runs from its first
         job to the end of its last; the nodes of the first class come first in the result.
@@ -58,7 +58,8 @@ def simulate_batch(
         Which idle nodes a job gets: the name of a policy, or with options.
     checkpoint : Checkpoint, optional
         A job saves after every so much work and goes on from there after a failure. Without ``every``, at ``sqrt(2 save
-        M) - save`` with M the MTBF of the nodes of the job (needs ``Cluster(mtbf=...)``, or failures that know it).
+        M) - save`` with M the MTBF of the nodes of the job (needs ``BatchCluster(mtbf=...)``, or failures that know
+        it).
     reservations : sequence of Reservation
         Planned maintenance: no job is started that would be on the nodes then, by its walltime.
     until : duration, optional
@@ -111,13 +112,13 @@ def simulate_batch(
     ([0.0, 0.0, 30.0], [0.0, 12.5, 8.3])
     """
     own = Part(
-        cluster=Cluster(), scheduler=_named(Scheduler, "name", scheduler), failures=_listed(failures), keep=keep,
+        cluster=BatchCluster(), scheduler=_named(Scheduler, "name", scheduler), failures=_listed(failures), keep=keep,
         allocation=_named(Allocation, "policy", allocation), checkpoint=checkpoint, reservations=tuple(reservations),
         until=until,
     )  # fmt: skip
     if isinstance(cluster, Sequence):
         return go_on(_in_classes(workload, cluster, own, np.random.default_rng(rng)), saving, progress)
-    machine = cluster if isinstance(cluster, Cluster) else Cluster(nodes=cluster)
+    machine = cluster if isinstance(cluster, BatchCluster) else BatchCluster(nodes=cluster)
     return go_on(Simulation([first_state(workload, own._replace(cluster=machine), rng)]), saving, progress)
 
 
@@ -178,7 +179,7 @@ def _in_classes(
         ]
         names = ("scheduler", "allocation", "checkpoint", "reservations")
         own = {name: getattr(part, name) for name in names if getattr(part, name) is not None}
-        cluster = Cluster(**{name: getattr(part, name) for name in Cluster.model_fields})
+        cluster = BatchCluster(**{name: getattr(part, name) for name in BatchCluster.model_fields})
         setup = machine._replace(cluster=cluster, failures=(*shared, *_listed(part.failures)), **own)
         parts.append(first_state(workload.where(rows[-1]), setup, stream))
         first += part.nodes

@@ -8,7 +8,16 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field, ValidationError
 
-from relfit.batch.batch_settings import Allocation, Cluster, NodeClass, Reservation, Saving, Scheduler, Settings, Time
+from relfit.batch.batch_settings import (
+    Allocation,
+    BatchCluster,
+    NodeClass,
+    Reservation,
+    Saving,
+    Scheduler,
+    Settings,
+    Time,
+)
 from relfit.batch.calibrated_failures import CalibratedFailures
 from relfit.batch.failure_source import (
     Failures,
@@ -77,7 +86,7 @@ class FailureTable(Settings):
         return GroupFailures(life=life, groups=self.nodes_per_group, repair=self.repair, fixed=self.fixed)
 
 
-class CheckpointTable(Settings):
+class CheckpointConfig(Settings):
     """``[checkpoint]``: of the jobs."""
 
     every: Time | None = None
@@ -89,7 +98,7 @@ class ClassTable(NodeClass):
     """``[[classes]]``: nodes of one kind, with a queue of their own; what is left out is as for the machine."""
 
     failures: list[FailureTable] = Field(default_factory=list)
-    checkpoint: CheckpointTable | None = None  # type: ignore[assignment]
+    checkpoint: CheckpointConfig | None = None  # type: ignore[assignment]
 
     def node_class(self) -> NodeClass:
         """The class, as `relfit.simulate_batch` takes it."""
@@ -110,12 +119,12 @@ class BatchConfig(Settings):
     """A configuration, checked; `read_batch_config` reads one."""
 
     workload: WorkloadTable = WorkloadTable()
-    cluster: Cluster = Cluster()
+    cluster: BatchCluster = BatchCluster()
     scheduler: Scheduler = Scheduler()
     classes: list[ClassTable] = Field(default_factory=list)
     failures: list[FailureTable] = Field(default_factory=list)
     allocation: Allocation = Allocation()
-    checkpoint: CheckpointTable | None = None
+    checkpoint: CheckpointConfig | None = None
     reservations: list[Reservation] = Field(default_factory=list)
     simulation: SimulationTable = SimulationTable()
     saving: Saving | None = None
@@ -172,7 +181,7 @@ class BatchConfig(Settings):
         }
 
 
-def _checkpoint(table: CheckpointTable | None) -> Checkpoint | None:
+def _checkpoint(table: CheckpointConfig | None) -> Checkpoint | None:
     return None if table is None else Checkpoint(**table.model_dump())
 
 

@@ -27,7 +27,7 @@ from relfit.errors import ArgumentError
 from relfit.jobs import Amdahl, Checkpoint, Gustafson
 from relfit.simulation.engine.records import compiled
 
-__all__ = ["Allocation", "Cluster", "NodeClass", "Part", "Reservation", "Saving", "Scheduler", "Settings"]
+__all__ = ["Allocation", "BatchCluster", "NodeClass", "Part", "Reservation", "Saving", "Scheduler", "Settings"]
 
 
 class Settings(Model):
@@ -56,7 +56,7 @@ Time = Annotated[Any, AfterValidator(_duration)]
 """A duration: hours, or text such as ``"90min"``."""
 
 
-class Cluster(Settings):
+class BatchCluster(Settings):
     """The machine.
 
     Parameters
@@ -265,7 +265,7 @@ def _numbers(nodes: str | Iterable[int]) -> list[int]:
     return numbers
 
 
-class NodeClass(Cluster):
+class NodeClass(BatchCluster):
     """Nodes of one kind, with a queue of their own; jobs of this `node_class` run on them alone.
 
     Parameters
@@ -273,7 +273,7 @@ class NodeClass(Cluster):
     name : str
     nodes : int
     nodes_per_rack, racks, mtbf
-        As of `Cluster`.
+        As of `BatchCluster`.
     failures : Failures or sequence of them
         On top of the machine's; numbers of nodes count within the class.
     scheduler, allocation, checkpoint, reservations
@@ -292,7 +292,7 @@ class NodeClass(Cluster):
 class Part(NamedTuple):
     """The settings of a machine, or of a class of its nodes, as `relfit.simulate_batch` has them."""
 
-    cluster: Cluster
+    cluster: BatchCluster
     scheduler: Scheduler
     failures: tuple[Failures, ...]
     allocation: Allocation

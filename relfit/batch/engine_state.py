@@ -34,7 +34,7 @@ NOTHING = _typed(1 << 40)
 """Nodes of an empty place in the queue: more than any machine has."""
 
 
-class Job:
+class BatchJob:
     """A job: what it is, what it has done, where it stands."""
 
     submit: float
@@ -178,13 +178,13 @@ class State:
     n_apart: int
 
 
-JOB, NODE, FAILURE, LINE = (record_dtype(fields) for fields in (Job, Node, Failure, Line))
+JOB, NODE, FAILURE, LINE = (record_dtype(fields) for fields in (BatchJob, Node, Failure, Line))
 
 
 class Engine(NamedTuple):
     """Everything that `relfit.batch.event_loop.advance` works on."""
 
-    jobs: Records[Job]
+    jobs: Records[BatchJob]
     """In order of submission."""
     nodes: Records[Node]
     owner: IntArray
@@ -212,9 +212,9 @@ class Engine(NamedTuple):
     """Nodes of each reservation."""
 
 
-def new_jobs(size: int) -> Records[Job]:
+def new_jobs(size: int) -> Records[BatchJob]:
     """Jobs without checkpoints that have not been submitted yet."""
-    jobs = new_records(Job, size)
+    jobs = new_records(BatchJob, size)
     for name in ("start", "first_start", "finish"):
         jobs[name] = np.nan
     jobs["every"] = jobs["planned"] = np.inf
@@ -222,12 +222,12 @@ def new_jobs(size: int) -> Records[Job]:
     return jobs
 
 
-def new_engine(jobs: Records[Job], n_nodes: int, *, fixed_plans: bool = False) -> Engine:
+def new_engine(jobs: Records[BatchJob], n_nodes: int, *, fixed_plans: bool = False) -> Engine:
     """An engine before its first event, with all nodes idle and room for little; it grows when it asks for more.
 
     Parameters
     ----------
-    jobs : records of Job
+    jobs : records of BatchJob
         In order of submission.
     n_nodes : int
     fixed_plans : bool

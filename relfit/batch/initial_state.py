@@ -94,7 +94,7 @@ def _set(states: Records[es.State], part: Part) -> None:
         state.speedup, state.parallel = 1 if isinstance(allocation.law, Amdahl) else 2, allocation.law.parallel_fraction
 
 
-def _job_table(workload: Workload, size: int, part: Part) -> Records[es.Job]:
+def _job_table(workload: Workload, size: int, part: Part) -> Records[es.BatchJob]:
     jobs, law, moldable = es.new_jobs(len(workload)), part.allocation.law, part.allocation.moldable
     jobs["submit"], jobs["nodes"], jobs["work"] = workload.submit, workload.nodes, workload.run_time
     if law is not None and not moldable:
@@ -117,7 +117,7 @@ def _system_mtbf(part: Part, size: int) -> float | None:
     return 1.0 / rate if rate else None
 
 
-def _checkpoints(jobs: Records[es.Job], checkpoint: Checkpoint, mtbf: float | None, size: int) -> None:
+def _checkpoints(jobs: Records[es.BatchJob], checkpoint: Checkpoint, mtbf: float | None, size: int) -> None:
     save, restore = (in_seconds(name, getattr(checkpoint, name)) for name in ("save", "restore"))
     jobs["save"], jobs["restore"] = save, restore
     if checkpoint.every is not None:
@@ -125,7 +125,7 @@ def _checkpoints(jobs: Records[es.Job], checkpoint: Checkpoint, mtbf: float | No
         return
     if mtbf is None:
         what = "how often jobs save is not known, nor how often nodes fail"
-        raise ArgumentError(what, remedy="give every in the checkpoint, or Cluster(mtbf=...)")
+        raise ArgumentError(what, remedy="give every in the checkpoint, or BatchCluster(mtbf=...)")
     jobs["every"] = np.sqrt(2.0 * save * size * mtbf / jobs["nodes"]) - save
     if not np.all(jobs["every"] > 0.0):
         raise ArgumentError("a save takes longer than the nodes live", remedy="give every in the checkpoint")
@@ -150,7 +150,7 @@ def _judge(run: Drive, part: Part, size: int) -> None:
         raise ArgumentError(what, remedy="give reliability, as EstimatedReliability()")
 
 
-def _check_ends(jobs: Records[es.Job], rates: FloatArray, workload: Workload) -> None:
+def _check_ends(jobs: Records[es.BatchJob], rates: FloatArray, workload: Workload) -> None:
     """Reject jobs that would be begun over and over again.
 
     ``exp(rate time)`` attempts are expected until a time passes without a failure, with the rate of the nodes that fail

@@ -14,7 +14,7 @@ from scipy.optimize import isotonic_regression
 from relfit.arguments import durations, positive, share, whole
 from relfit.arrays import FloatArray
 from relfit.batch._simulate_batch import simulate_batch
-from relfit.batch.batch_settings import Cluster
+from relfit.batch.batch_settings import BatchCluster
 from relfit.batch.failure_source import SystemFailures
 from relfit.errors import ArgumentError
 from relfit.numeric.batches import in_threads
@@ -179,7 +179,7 @@ class RepairSweep(Result):
 def sweep_repairs(
     workload: Workload,
     mtbf: Any,
-    cluster: int | Cluster | None = None,
+    cluster: int | BatchCluster | None = None,
     *,
     rates: Sequence[float] = RATES,
     repairs: Sequence[Any] = REPAIRS,
@@ -198,7 +198,7 @@ def sweep_repairs(
     workload : Workload
     mtbf : float, str or timedelta
         Time between failures of the whole machine at rate 1.
-    cluster : int or Cluster, optional
+    cluster : int or BatchCluster, optional
         Nodes of the machine; those of the workload when left out.
     rates : sequence of float
         Failure rates as multiples, rising.

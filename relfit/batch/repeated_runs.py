@@ -12,7 +12,7 @@ import pandas as pd
 from relfit.arguments import share, whole
 from relfit.batch._simulate_batch import simulate_batch
 from relfit.batch.batch_driver import Progress
-from relfit.batch.batch_settings import Cluster, NodeClass, Scheduler
+from relfit.batch.batch_settings import BatchCluster, NodeClass, Scheduler
 from relfit.results import Result, json_ready
 from relfit.simulation.engine.replications import replicate, summary
 from relfit.text import count, duration, interval, percent
@@ -65,7 +65,7 @@ class BatchRuns(Result):
 
 def simulate_batches(
     workload: Workload,
-    cluster: int | Cluster | Sequence[NodeClass] | None = None,
+    cluster: int | BatchCluster | Sequence[NodeClass] | None = None,
     scheduler: str | Scheduler = "easy",
     *,
     n_runs: int = 100,

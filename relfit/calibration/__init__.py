@@ -18,7 +18,7 @@ __getattr__, __dir__, __all__ = front(
         "files": "parameters_of_text read_parameters text_of_parameters write_parameters",
         "fta_trace": "to_fta",
         "parameter_values": "Duration Quantity Ratio Share",
-        "schema": "BadNodes Censoring Check FittedFamily Fleet Mtbf Mttr Parameters Period Provenance",
+        "schema": "BadNodes Censoring Check FittedFamily Fleet Mtbf Mttr Parameters PeriodUsed Provenance",
         "validation_errors": "ParameterError",
     },
 )

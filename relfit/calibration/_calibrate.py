@@ -16,7 +16,7 @@ from relfit.calibration.log_provenance import provenance
 from relfit.calibration.parameters_now import mtbf_now, mttr_now
 from relfit.calibration.rates import Rates, rates_of_durations, rates_of_log
 from relfit.calibration.repair_scopes import Repairs
-from relfit.calibration.schema import Censoring, Fleet, Mttr, Parameters, Period
+from relfit.calibration.schema import Censoring, Fleet, Mttr, Parameters, PeriodUsed
 from relfit.calibration.tested_assumptions import bad_nodes, dependence_checks, shape_check, systems_check, trend_check
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
@@ -169,12 +169,12 @@ def _checked(
     return {parts} if isinstance(parts, str) else set(parts)
 
 
-def _period(chosen: ChosenPeriod, model: FleetModel | None) -> Period:
+def _period(chosen: ChosenPeriod, model: FleetModel | None) -> PeriodUsed:
     window, finding = chosen.log.window, chosen.headline
     if model is not None and model.lately is not None:
         finding = f"{model.now_headline} {finding}"
     dated = bool(pd.notna(window.start) and pd.notna(window.end))
-    return Period(
+    return PeriodUsed(
         name=chosen.name,
         start=_moment(window.start) if dated else None,
         end=_moment(window.end) if dated else None,

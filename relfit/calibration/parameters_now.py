@@ -15,7 +15,7 @@ from relfit.fleet.incident_scopes import SCOPES
 from relfit.fleet.job_shares import ANY
 from relfit.fleet.rates_now import LevelRates, limits_of_multiples
 from relfit.outages import clock_step, outages_of, timed_repairs
-from relfit.prediction import Steps, levels_of, mix
+from relfit.prediction import TimeSteps, levels_of, mix
 from relfit.text import duration
 from relfit.units import NANOSECONDS_PER_HOUR
 
@@ -89,7 +89,7 @@ def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> M
     then = used & (outages.start >= part.window.start.as_unit("ns").value)
     if then.sum() < 2 or not hours[then].sum() > 0.0:
         return mttr
-    steps = Steps.of(log.window.start, log.window.end)
+    steps = TimeSteps.of(log.window.start, log.window.end)
     unit = float((hours[used] ** 2).mean() / hours[used].mean())
     step = np.clip(np.searchsorted(steps.edges, outages.start[used], side="right") - 1, 0, steps.size - 1)
     sums = np.bincount(step, hours[used] / unit, steps.size).astype(np.float64)

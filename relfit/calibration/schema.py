@@ -29,7 +29,7 @@ __all__ = [
     "Mtbf",
     "Mttr",
     "Parameters",
-    "Period",
+    "PeriodUsed",
     "Provenance",
 ]
 
@@ -213,7 +213,7 @@ class Fleet(Model):
     )
 
 
-class Period(Model):
+class PeriodUsed(Model):
     """The part of the log that the parameters come from."""
 
     name: str = Field(description="of the stable period (steady, ...); given; or all")
@@ -270,7 +270,7 @@ class Parameters(Model):
     repair: FittedFamily | None = Field(None, description="distribution of the times to repair")
     bad_nodes: BadNodes = Field(default_factory=lambda: BadNodes(), description="nodes that fail more often")
     fleet: Fleet = Field(default_factory=lambda: Fleet(), description="how much was under observation")
-    period: Period | None = Field(None, description="the part of the log that was used")
+    period: PeriodUsed | None = Field(None, description="the part of the log that was used")
     censoring: Censoring = Field(default_factory=lambda: Censoring(), description="what was cut off")
     checks: list[Check] = Field(default_factory=list, description="assumptions, and what the log says about them")
     absent: dict[str, str] = Field(default_factory=dict, description="what could not be estimated, and why")

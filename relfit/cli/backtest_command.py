@@ -8,7 +8,7 @@ from typing import Annotated
 import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
-from relfit.cli.progress import Steps
+from relfit.cli.progress import ProgressSteps
 from relfit.errors import ArgumentError
 
 __all__ = ["backtest"]
@@ -49,7 +49,7 @@ def backtest(  # noqa: PLR0913 - one argument per option
     lengths = [opt.duration("--length", text, positive=True) for text in length or ("24h",)]
     for name in parts or ():
         opt.choice("--parts", name, _PARTS)
-    with Steps("reading", "predicting the past", "writing") as steps:
+    with ProgressSteps("reading", "predicting the past", "writing") as steps:
         used = reading.study(reading.read(), "all").period
         steps.next()
         tested = rf.backtest(

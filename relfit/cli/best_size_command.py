@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
-from relfit.cli.predict import Drawn, Fleet
-from relfit.cli.progress import Steps
+from relfit.cli.predict import Drawn, FleetOptions
+from relfit.cli.progress import ProgressSteps
 from relfit.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Asked:
 def nodes(  # noqa: PLR0913 - one argument per option
     reading: opt.PeriodReading,
     asked: Asked,
-    fleet: Fleet,
+    fleet: FleetOptions,
     drawn: Drawn,
     to: opt.Output,
     k_min: Annotated[int, opt.option("K", "Smallest number of nodes.", min=1)] = 1,
@@ -123,7 +123,7 @@ def nodes(  # noqa: PLR0913 - one argument per option
     job = asked.job()
     from relfit.system.uncertainty import check_work
 
-    with Steps("reading", "fitting", "choosing") as steps:
+    with ProgressSteps("reading", "fitting", "choosing") as steps:
         chosen, period = fleet.system(reading, None, steps)
         for option, size in (("--k-min", k_min), ("--k-max", k_max or k_min)):
             if size + tolerate > chosen.n_nodes:
@@ -171,10 +171,10 @@ def nodes(  # noqa: PLR0913 - one argument per option
 
 
 def _export_slurm(
-    reading: opt.PeriodReading, asked: Asked, fleet: Fleet, to: opt.Output, without: dict[str, Any], seed: int
+    reading: opt.PeriodReading, asked: Asked, fleet: FleetOptions, to: opt.Output, without: dict[str, Any], seed: int
 ) -> None:
     """Files for Slurm."""
-    for kind, default in ((asked, Asked()), (fleet, Fleet())):
+    for kind, default in ((asked, Asked()), (fleet, FleetOptions())):
         for item in fields(kind):
             value = getattr(kind, item.name)
             without[f"--{item.name.replace('_', '-')}"] = value if value != getattr(default, item.name) else None
@@ -183,7 +183,7 @@ def _export_slurm(
             raise ArgumentError(f"{name} does not go with --export", remedy="leave one of them out")
     if to.out is None or to.out.suffix or to.out.is_file():
         raise ArgumentError("--export slurm needs a folder", remedy="write --out slurm")
-    with Steps("reading", "judging nodes", "writing") as steps:
+    with ProgressSteps("reading", "judging nodes", "writing") as steps:
         log = reading.read()
         steps.next()
         found = rf.fleet.slurm_nodes(log, period=reading.span(), first=reading.first, rng=seed)

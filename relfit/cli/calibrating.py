@@ -13,7 +13,7 @@ import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.look import Json
-from relfit.cli.progress import Steps
+from relfit.cli.progress import ProgressSteps
 from relfit.errors import ArgumentError
 
 __all__ = ["calibrate"]
@@ -133,7 +133,7 @@ def calibrate(
     of_fta = {"--racks": exporting.racks, "--span": exporting.span != "8766h"}
     opt.without_effect(of_fta, "--export fta of parameters", "fta" in kinds and from_file)
     log: rf.FailureLog | None = None
-    with Steps("reading", "calibrating", "writing") as steps:
+    with ProgressSteps("reading", "calibrating", "writing") as steps:
         if from_file:
             parameters = rf.read_parameters(reading.log)
             steps.next()

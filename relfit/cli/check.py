@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
-from relfit.cli.output import Answer, Answers
-from relfit.cli.progress import Steps
+from relfit.cli.output import Answered, Answers
+from relfit.cli.progress import ProgressSteps
 from relfit.errors import ArgumentError, DataError
 from relfit.text import count
 
@@ -50,7 +50,7 @@ def dependence(
     opt.probability("--alpha", alpha)
     opt.duration("--window", window)
     opt.choice("--correlation", correlation, _METHODS)
-    with Steps("reading", "asking", "writing") as steps:
+    with ProgressSteps("reading", "asking", "writing") as steps:
         whole = reading.read()
         _check_column("--place", place, whole, ("system",))
         study = reading.study(whole, at="long run", rng=seed)
@@ -62,7 +62,7 @@ def dependence(
         for key, question, headline in zip(*(questions[name] for name in ("part", "question", "finding")), strict=True):
             part = getattr(result, key)
             title = f"{question[:1].upper()}{question[1:]}"
-            answer = Answer(key, title, headline, problem="" if part is not None else headline)
+            answer = Answered(key, title, headline, problem="" if part is not None else headline)
             if part is not None:
                 answer.document = part.to_dict
                 _DETAILS[key](answer, part, alpha)
@@ -80,7 +80,7 @@ def dependence(
                 answer.shown = {"further incidents that one brings (delay in hours)": part.table[names]}
                 answer.figures = [("bursts", partial(rf.plotting.bursts, part))]
         notes = " ".join(f"{note[:1].upper()}{note[1:]}." for note in result.notes)
-        answers.all.append(Answer("questions", "Notes", notes, tables={"questions": questions}))
+        answers.all.append(Answered("questions", "Notes", notes, tables={"questions": questions}))
         answers.show(study.used, to, "questions", result.headline)
 
 
@@ -89,7 +89,7 @@ def _check_column(option: str, name: str | None, log: rf.FailureLog, known: tupl
         raise ArgumentError(f"{option} {name!r} is no column", remedy=f"use {', '.join((*known, *log.attributes))}")
 
 
-def _correlation(answer: Answer, part: Any, alpha: float) -> None:
+def _correlation(answer: Answered, part: Any, alpha: float) -> None:
     answer.tables = {"correlation_classes": part.classes, "correlated_pairs": part.pairs(1000)}
     answer.shown = {"classes of |r|": part.classes}
     significant = part.p_adjusted <= alpha
@@ -101,7 +101,7 @@ def _correlation(answer: Answer, part: Any, alpha: float) -> None:
     ]
 
 
-def _together(answer: Answer, part: Any, alpha: float) -> None:
+def _together(answer: Answered, part: Any, alpha: float) -> None:
     frame = _flat(part.table)
     answer.tables = {f"together_by_{part.per}": frame}
     if part.pairs is not None:
@@ -111,7 +111,7 @@ def _together(answer: Answer, part: Any, alpha: float) -> None:
     answer.figures = [(f"together_by_{part.per}", partial(rf.plotting.failing_together, part))]
 
 
-def _serial(answer: Answer, part: Any, alpha: float) -> None:
+def _serial(answer: Answered, part: Any, alpha: float) -> None:
     answer.tables = {"serial_tests": part.to_frame()}
     rejected = part.rejected(alpha).rename_axis("test").reset_index()
     answer.shown = {f"nodes that a test rejects at {alpha:g}": rejected}
@@ -121,7 +121,7 @@ def _serial(answer: Answer, part: Any, alpha: float) -> None:
     ]
 
 
-def _pooled(answer: Answer, part: Any, alpha: float) -> None:
+def _pooled(answer: Answered, part: Any, alpha: float) -> None:
     frame = part.to_frame()
     answer.tables = {"pooled_tests": frame}
     step = max(-(-len(frame) // 8), 1)
@@ -129,19 +129,19 @@ def _pooled(answer: Answer, part: Any, alpha: float) -> None:
     answer.figures = [("durbin_watson_pooled", partial(rf.plotting.durbin_watson_pooled, part, alpha=alpha))]
 
 
-def _dispersion(answer: Answer, part: Any, alpha: float) -> None:
+def _dispersion(answer: Answered, part: Any, alpha: float) -> None:
     answer.tables = {"dispersion": part.to_frame()}
     answer.shown = {"counts in bins of time": part.to_frame()}
     answer.figures = [("dispersion", partial(rf.plotting.dispersion, part))]
 
 
-def _cycles(answer: Answer, part: Any, alpha: float) -> None:
+def _cycles(answer: Answered, part: Any, alpha: float) -> None:
     answer.tables = {"cycles": part.to_frame()}
     answer.shown = {"cycles": part.to_frame()}
     answer.figures = [(f"cycle_{name}", partial(rf.plotting.clock_cycle, part, cycle=name)) for name in part.names]
 
 
-_DETAILS: dict[str, Callable[[Answer, Any, float], None]] = {
+_DETAILS: dict[str, Callable[[Answered, Any, float], None]] = {
     "correlation": _correlation,
     "cofailure": _together,
     "place": _together,
@@ -172,7 +172,9 @@ def trend(
     output.check_output(to)
     opt.probability("--alpha", alpha)
     opt.probability("--level", level)
-    with Steps("reading", "finding periods", "testing", "looking at nodes", "looking at repairs", "writing") as steps:
+    with ProgressSteps(
+        "reading", "finding periods", "testing", "looking at nodes", "looking at repairs", "writing"
+    ) as steps:
         whole = reading.read()
         _check_column("--per", per, whole, ("node", "system", "cause", "scope"))
         steps.next()
@@ -397,7 +399,7 @@ def incidents(
     """
     output.check_output(to)
     opt.probability("--level", level)
-    with Steps("reading", "joining", "writing") as steps:
+    with ProgressSteps("reading", "joining", "writing") as steps:
         used = reading.study(reading.read()).period
         steps.next()
         result = rf.incidents(used.log, window, place, level=level)
@@ -408,14 +410,14 @@ def incidents(
             rates, by_system = output.of_systems(rates), output.of_systems(by_system)
         answers = Answers()
         answers.all = [
-            Answer(
+            Answered(
                 "window", "How far apart records of one incident are", " ".join(result.findings[1:]),
                 tables={"times_between": window_of.table}, document=window_of.to_dict, figures=[
                     ("incident_window", partial(rf.plotting.incident_window, window_of)),
                     ("incidents_by_window", partial(rf.plotting.incidents_by_window, result)),
                 ],
             ),
-            Answer(
+            Answered(
                 "incidents", "What the records amount to", result.headline, document=result.to_dict,
                 tables={"incidents": result.table, "rates": rates, "rates_by_system": by_system,
                         "causes": causes},

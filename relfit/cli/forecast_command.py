@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
-from relfit.cli.progress import Steps
+from relfit.cli.progress import ProgressSteps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ def forecast(
     opt.probability("--level", level)
     opt.probability("--service", service)
     horizons = [opt.duration("--horizon", text, positive=True) for text in horizon or _HORIZONS]
-    with Steps("reading", "forecasting", "writing") as steps:
+    with ProgressSteps("reading", "forecasting", "writing") as steps:
         log = reading.read()
         steps.next()
         otherwise = "all" if at == "now" else "stable"

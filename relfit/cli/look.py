@@ -13,7 +13,7 @@ import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.fitting_options import Fitting
-from relfit.cli.progress import Steps
+from relfit.cli.progress import ProgressSteps
 from relfit.errors import ArgumentError, RelfitError
 from relfit.text import count, duration, p_value
 
@@ -36,7 +36,7 @@ def info(reading: opt.Reading, json: Json = False, out: opt.Out = None) -> None:
     --out writes the rejected rows, each with its file, line and reason; as JSON, all that is known about the log.
     """
     output.check_destination(out)
-    with Steps("reading", "counting") as steps:
+    with ProgressSteps("reading", "counting") as steps:
         log = reading.read()
         steps.next()
         document = {**log.info(), "rejected": log.rejected}
@@ -166,7 +166,7 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
         return
     from relfit.cli import observations
 
-    with Steps("reading", "deriving times", "fitting", "testing", "writing") as steps:
+    with ProgressSteps("reading", "deriving times", "fitting", "testing", "writing") as steps:
         chosen = reading.study(reading.read()).period
         log = chosen.log
         steps.next()
@@ -303,7 +303,7 @@ def report(
     """Write a report as one HTML file."""
     output.check_destination(out, endings=(".html", ".htm"))
     opt.probability("--level", level)
-    with Steps("reading", "writing the report") as steps:
+    with ProgressSteps("reading", "writing the report") as steps:
         names = opt.family_names(families)
         log = reading.read()
         from relfit.fitting.kernels import fit_gamma
@@ -331,7 +331,7 @@ def convert(
         output.check_destination(out, endings=(".parquet",))
     else:
         opt.choice("--by", by, ("year", "month", "system"))
-    with Steps("reading", "writing") as steps:
+    with ProgressSteps("reading", "writing") as steps:
         log = reading.read()
         steps.next()
         place = rf.io.write(log, out, by=by)

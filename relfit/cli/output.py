@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from relfit.fleet import ChosenPeriod
 
 __all__ = [
-    "Answer",
+    "Answered",
     "Answers",
     "check_destination",
     "check_output",
@@ -159,7 +159,7 @@ def write_document(document: dict[str, Any], path: Path) -> None:
 
 
 @dataclass
-class Answer:
+class Answered:
     """One question of a command: its answer in words, the tables behind it, its figures; `document` makes its JSON."""
 
     key: str
@@ -176,12 +176,12 @@ class Answers:
     """The questions of a command; one that has no answer says why, and the others still come out."""
 
     def __init__(self) -> None:
-        self.all: list[Answer] = []
+        self.all: list[Answered] = []
 
     @contextmanager
-    def asking(self, key: str, title: str) -> Iterator[Answer]:
+    def asking(self, key: str, title: str) -> Iterator[Answered]:
         """An answer to fill in; a complaint about the data becomes the answer."""
-        answer = Answer(key, title)
+        answer = Answered(key, title)
         self.all.append(answer)
         try:
             yield answer

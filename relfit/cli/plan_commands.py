@@ -15,11 +15,11 @@ from relfit.cli import output
 from relfit.cli.figures import Picture
 from relfit.errors import ArgumentError
 
-__all__ = ["Draws", "checkpoint", "migration", "replication"]
+__all__ = ["DrawOptions", "checkpoint", "migration", "replication"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draws:
+class DrawOptions:
     """How uncertain parameters become limits."""
 
     level: opt.Level = 0.95
@@ -87,7 +87,7 @@ def needed(option: str, value: str | None) -> str:
 
 def checkpoint(  # noqa: PLR0913 - one argument per option
     failing: Failing,
-    draws: Draws,
+    draws: DrawOptions,
     to: opt.Output,
     checkpoint_every: Annotated[str | None, opt.option("TIME", "Say what so much work between saves loses.")] = None,
     unexposed: Annotated[bool, opt.flag("--unexposed", "Failures strike neither in saves nor in restores.")] = False,
@@ -166,7 +166,7 @@ def _numbers(option: str, text: str) -> list[int]:
 
 
 def _sizes(
-    source: Any, failing: Failing, draws: Draws, to: opt.Output, sizes: list[int], unexposed: bool, slowed: float
+    source: Any, failing: Failing, draws: DrawOptions, to: opt.Output, sizes: list[int], unexposed: bool, slowed: float
 ) -> None:
     """The best interval of jobs of several sizes."""
     save, restore, restart = failing.costs
@@ -197,7 +197,7 @@ def quantile_or_mean(text: str) -> str | float:
 
 def migration(
     failing: Failing,
-    draws: Draws,
+    draws: DrawOptions,
     to: opt.Output,
     migration: Annotated[str | None, opt.option("TIME", "Time to migrate (required).")] = None,
     recall: Annotated[float | None, opt.option("P", "Share of the failures that are predicted.")] = None,
@@ -229,7 +229,7 @@ def migration(
 
 def replication(
     failing: Failing,
-    draws: Draws,
+    draws: DrawOptions,
     to: opt.Output,
     replicas: Annotated[int, opt.option("N", "Up to so many copies of a process.", max=64)] = 3,
     overhead: Annotated[float, opt.option("P", "Share of speed that copies lose to keep in step.")] = 0.0,

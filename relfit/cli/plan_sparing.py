@@ -13,8 +13,8 @@ import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.figures import Picture
-from relfit.cli.plan_commands import Draws, quantile_or_mean
-from relfit.cli.progress import Steps
+from relfit.cli.plan_commands import DrawOptions, quantile_or_mean
+from relfit.cli.progress import ProgressSteps
 from relfit.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Devices:
         )  # fmt: skip
         return {"mtbf_tray": tray, "mtbf_rack": rack, "mttr": self.mttr}
 
-    def failures(self, file: PlanFile, draws: Draws) -> tuple[Any, Any, tuple[str, ...]]:
+    def failures(self, file: PlanFile, draws: DrawOptions) -> tuple[Any, Any, tuple[str, ...]]:
         """Estimates, draws where they are uncertain, and what to say about them."""
         import numpy as np
 
@@ -184,7 +184,7 @@ class Shown:
 def sparing(
     devices: Devices,
     cluster_options: ClusterOptions,
-    draws: Draws,
+    draws: DrawOptions,
     to: opt.Output,
     blocking: Annotated[
         float | None, opt.option("P", "Also the spare blocks that block the job at most so often.")
@@ -203,7 +203,7 @@ def sparing(
     opt.without_effect({"--working": cluster_options.working}, "--block", bool(cluster_options.block))
     quantile = None if robust == "mean" else float(quantile_or_mean(robust))
     planning = rf.planning
-    with Steps("reading", "planning", "simulating") as steps:
+    with ProgressSteps("reading", "planning", "simulating") as steps:
         from relfit.planning.sparing.plan_file import PlanFile, read_plan_file
 
         file = PlanFile(None, None) if devices.params is None else read_plan_file(devices.params)
@@ -265,14 +265,14 @@ def _around(plan: Any, shown: Shown) -> None:
     shown.pictures.append(("map", partial(rf.plot, where)))
 
 
-def _simulate(plan: Any, devices: Devices, file: PlanFile, years: float, draws: Draws, shown: Shown) -> None:
+def _simulate(plan: Any, devices: Devices, file: PlanFile, years: float, draws: DrawOptions, shown: Shown) -> None:
     """The best plan, event by event."""
     evaluation, best = plan, int(plan.best)
     one = evaluation.strategies.take(slice(best, best + 1))
     chosen = one.with_spare_blocks(evaluation.spare_blocks[best : best + 1])
     calibrated = file.parameters is not None and not any(devices.by_hand.values())
     lives = rf.simulation.DeviceTimes.of_parameters(file.parameters) if calibrated else evaluation.failures
-    assumptions = rf.simulation.Assumptions(whole_block_repairs=False, undisturbed_recovery=False)
+    assumptions = rf.simulation.SparingAssumptions(whole_block_repairs=False, undisturbed_recovery=False)
     run = rf.simulation.simulate_sparing(
         evaluation.cluster, chosen, lives, evaluation.recovery, assumptions,
         years=years, rng=draws.seed, level=draws.level,

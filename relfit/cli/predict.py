@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
-from relfit.cli.progress import Steps
+from relfit.cli.progress import ProgressSteps
 from relfit.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from relfit.fleet import ChosenPeriod
 
-__all__ = ["Drawn", "Fleet", "system"]
+__all__ = ["Drawn", "FleetOptions", "system"]
 
 _SHOWN = 16  # sizes in the table on a screen
 _FIGURES = ("reliability", "hazard", "mttf")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fleet:
+class FleetOptions:
     """How nodes get their distributions and ages."""
 
     age: Annotated[
@@ -45,7 +45,7 @@ class Fleet:
     ] = None
 
     def system(
-        self, reading: opt.PeriodReading, names: list[str] | None, steps: Steps
+        self, reading: opt.PeriodReading, names: list[str] | None, steps: ProgressSteps
     ) -> tuple[rf.System, ChosenPeriod | None]:
         """The system of these nodes, from a file of fits or from a log, and the period of the log that it rests on."""
         if self.missing is not None:
@@ -69,7 +69,9 @@ class Fleet:
         )  # fmt: skip
         return found if ages is None else found.at_age(ages), chosen
 
-    def _of_fits(self, reading: opt.PeriodReading, names: list[str] | None, ages: Any, steps: Steps) -> rf.System:
+    def _of_fits(
+        self, reading: opt.PeriodReading, names: list[str] | None, ages: Any, steps: ProgressSteps
+    ) -> rf.System:
         unfit = {
             "--at": self.at, "--families": self.families, "--where": reading.where,
             "--since": reading.since, "--until": reading.until, "--period": reading.period,
@@ -119,7 +121,7 @@ class Drawn:
 
 def system(
     reading: opt.PeriodReading,
-    fleet: Fleet,
+    fleet: FleetOptions,
     drawn: Drawn,
     to: opt.Output,
     nodes: Annotated[str | None, opt.option("A,B,C", "These nodes, in this order; all when left out.")] = None,
@@ -137,7 +139,7 @@ def system(
     names = None if nodes is None else [name.strip() for name in nodes.split(",") if name.strip()]
     if nodes is not None and not names:
         raise ArgumentError("--nodes names no node", remedy="write --nodes a,b,c")
-    with Steps("reading", "fitting", "computing", "writing") as steps:
+    with ProgressSteps("reading", "fitting", "computing", "writing") as steps:
         chosen, period = fleet.system(reading, names, steps)
         if k is not None:
             if not 1 <= k <= chosen.n_nodes:

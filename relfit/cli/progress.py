@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-__all__ = ["Steps"]
+__all__ = ["ProgressSteps"]
 
 _PATIENCE = 1.0  # seconds
 
 
-class Steps:
+class ProgressSteps:
     """Named steps of a command, shown as a bar once the whole takes longer than a second.
 
     Parameters
@@ -25,7 +25,7 @@ class Steps:
 
     Examples
     --------
-    >>> with Steps("reading", "fitting") as steps:
+    >>> with ProgressSteps("reading", "fitting") as steps:
     ...     steps.next()
     """
 
@@ -37,7 +37,7 @@ class Steps:
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
 
-    def __enter__(self) -> Steps:
+    def __enter__(self) -> ProgressSteps:
         if sys.stderr.isatty():
             self._timer = threading.Timer(_PATIENCE, self._show)
             self._timer.daemon = True

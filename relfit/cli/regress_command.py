@@ -7,7 +7,7 @@ from typing import Annotated
 import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
-from relfit.cli.progress import Steps
+from relfit.cli.progress import ProgressSteps
 
 __all__ = ["regress"]
 
@@ -39,7 +39,7 @@ def regress(
     opt.probability("--alpha", alpha)
     of_formula = {"--model": model, "--reference": reference, "--rates": rates}
     opt.without_effect(of_formula, "--formula", formula is not None)
-    with Steps("reading", "fitting", "writing") as steps:
+    with ProgressSteps("reading", "fitting", "writing") as steps:
         period = reading.study(reading.read()).period
         steps.next()
         if formula is None:

@@ -14,7 +14,7 @@ import typer
 import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
-from relfit.cli.progress import Steps
+from relfit.cli.progress import ProgressSteps
 from relfit.cli.stopping import STOPPED, default_signals
 from relfit.errors import ArgumentError
 
@@ -51,7 +51,7 @@ def batch(
     output.check_destination(jobs_out)
     if runs is not None and (jobs_out is not None or resume is not None or to.plot is not None):
         raise ArgumentError("--runs goes with neither --jobs-out, --resume nor --plot", remedy="leave it out")
-    with Steps("reading", "simulating") as steps:
+    with ProgressSteps("reading", "simulating") as steps:
         settings = rf.batch.read_batch_config(config)
         given = settings.settings()
         if failures is not None:

@@ -12,7 +12,7 @@ import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.figures import Picture
-from relfit.cli.progress import Steps
+from relfit.cli.progress import ProgressSteps
 from relfit.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def training(
     if accuracy is not None and not 0.0 < accuracy < 1.0:
         raise ArgumentError(f"--accuracy is {accuracy:g}", remedy="give a share, as 0.01")
     params = rf.training.read_training(config)
-    with Steps("simulating"):
+    with ProgressSteps("simulating"):
         result = rf.simulate_training(
             params,
             n_replications=runs,

@@ -8,7 +8,7 @@ import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.fitting_options import Fitting
-from relfit.cli.progress import Steps
+from relfit.cli.progress import ProgressSteps
 from relfit.errors import ArgumentError
 
 __all__ = ["fit_in_parts"]
@@ -47,7 +47,7 @@ def fit_in_parts(
     if reading.cut and span != "all":
         raise ArgumentError("--stream takes one period", remedy="leave out --period, or --since and --until")
     assert out is not None
-    with Steps("setting nodes apart", "fitting") as steps:
+    with ProgressSteps("setting nodes apart", "fitting") as steps:
         result = rf.fitting.fit_stored(
             reading.log, out, families, measure=fitting.measure, censor=not fitting.no_censor, first=reading.first,
             since=since, until=until, method=fitting.method, bias_correction=fitting.bias_correction,

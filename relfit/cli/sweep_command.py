@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
-from relfit.cli.progress import Steps
+from relfit.cli.progress import ProgressSteps
 from relfit.cli.stopping import STOPPED
 from relfit.errors import ArgumentError
 
@@ -63,7 +63,7 @@ def run(
     if store is None:
         raise ArgumentError("no folder for the results is given", remedy="write --store DIR")
     output.check_output(to)
-    with Steps("computing") as steps, _stopping() as stopped:
+    with ProgressSteps("computing") as steps, _stopping() as stopped:
         result = rf.campaigns.sweep(
             campaign, store, executor=executor, workers=workers, retry_failed=retry_failed,
             progress=_progress(steps), stopped=stopped,
@@ -99,7 +99,7 @@ def report(
     if out is None:
         raise ArgumentError("no file is given", remedy="write --out page.html")
     output.check_destination(out, (".html",))
-    with Steps("drawing"):
+    with ProgressSteps("drawing"):
         write_campaign_page(rf.campaigns.load(store), out)
     output.print_lines([f"written to {out}"])
 
@@ -128,7 +128,7 @@ def _show(result: CampaignResults, to: opt.Output, notes: list[str]) -> None:
     output.print_lines([*lines, *written])
 
 
-def _progress(steps: Steps) -> Callable[[str, float], None]:
+def _progress(steps: ProgressSteps) -> Callable[[str, float], None]:
     """A bar where somebody watches, else a line now and then."""
     last = time.monotonic()
 

@@ -11,7 +11,7 @@ import typer
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.look import Json
-from relfit.cli.progress import Steps
+from relfit.cli.progress import ProgressSteps
 
 __all__ = ["init", "run", "status"]
 
@@ -41,7 +41,7 @@ def init(
     """
     from relfit.live.watch_init import write_settings
 
-    with Steps("reading"):
+    with ProgressSteps("reading"):
         columns = {name: values[-1] for name, values in opt.pairs("--column", column).items()}
         lines = write_settings(places or [], out, fleet=fleet, columns=columns, timezone=timezone, timer=timer)
     output.print_lines(lines)
@@ -59,7 +59,7 @@ def run(
     from relfit.live.watch_round import watch
     from relfit.live.watch_settings import read_watch_settings
 
-    with Steps("fetching") as steps:
+    with ProgressSteps("fetching") as steps:
         result = watch(read_watch_settings(settings), now, steps.say)
     if json:
         output.print_json(result.to_dict())

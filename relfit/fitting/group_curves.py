@@ -15,7 +15,7 @@ from relfit.families import Distribution
 __all__ = ["GroupCurves"]
 
 
-class _Fitted(Protocol):
+class _HasDistribution(Protocol):
     @property
     def distribution(self) -> Distribution: ...
 
@@ -27,7 +27,7 @@ class GroupCurves:
     group times of its own. Times are hours, or text such as "24h".
     """
 
-    def sf(self: _Fitted, time: Any, age: Any = None) -> FloatArray:
+    def sf(self: _HasDistribution, time: Any, age: Any = None) -> FloatArray:
         """Reliability of every group, of nodes that are new or of an age.
 
         Parameters
@@ -48,42 +48,42 @@ class GroupCurves:
         ages = None if age is None else _turned("age", durations("age", age), self.distribution)
         return self.distribution.sf(times, ages).T
 
-    def conditional_sf(self: _Fitted, time: Any, age: Any) -> FloatArray:
+    def conditional_sf(self: _HasDistribution, time: Any, age: Any) -> FloatArray:
         """Probability that a node of this age lives `time` hours more: ``sf(time, age)``."""
         times, ages = (_turned(n, durations(n, v), self.distribution) for n, v in (("time", time), ("age", age)))
         return self.distribution.sf(times, ages).T
 
-    def cdf(self: _Fitted, time: Any) -> FloatArray:
+    def cdf(self: _HasDistribution, time: Any) -> FloatArray:
         """Probability to fail within `time`."""
         return self.distribution.cdf(_turned("time", durations("time", time), self.distribution)).T
 
-    def pdf(self: _Fitted, time: Any) -> FloatArray:
+    def pdf(self: _HasDistribution, time: Any) -> FloatArray:
         """Density at `time`, per hour."""
         return self.distribution.pdf(_turned("time", durations("time", time), self.distribution)).T
 
-    def hazard(self: _Fitted, time: Any) -> FloatArray:
+    def hazard(self: _HasDistribution, time: Any) -> FloatArray:
         """Failure rate at `time`, per hour, given life so far."""
         return self.distribution.hazard(_turned("time", durations("time", time), self.distribution)).T
 
-    def cumulative_hazard(self: _Fitted, time: Any) -> FloatArray:
+    def cumulative_hazard(self: _HasDistribution, time: Any) -> FloatArray:
         """Integral of the hazard up to `time`."""
         return self.distribution.cumulative_hazard(_turned("time", durations("time", time), self.distribution)).T
 
-    def quantile(self: _Fitted, probability: npt.ArrayLike) -> FloatArray:
+    def quantile(self: _HasDistribution, probability: npt.ArrayLike) -> FloatArray:
         """Hours by which a share `probability` has failed."""
         return self.distribution.quantile(_turned("probability", np.asarray(probability, float), self.distribution)).T
 
-    def ppf(self: _Fitted, probability: npt.ArrayLike) -> FloatArray:
+    def ppf(self: _HasDistribution, probability: npt.ArrayLike) -> FloatArray:
         """`quantile`, by the name that scipy has."""
         return GroupCurves.quantile(self, probability)
 
     @property
-    def median(self: _Fitted) -> FloatArray:
+    def median(self: _HasDistribution) -> FloatArray:
         """Hours by which half have failed under the fitted distribution, shape (groups,)."""
         return self.distribution.median()
 
     @property
-    def mean(self: _Fitted) -> FloatArray:
+    def mean(self: _HasDistribution) -> FloatArray:
         """Mean in hours under the fitted distribution, shape (groups,)."""
         with np.errstate(all="ignore"):
             return self.distribution.mean()

@@ -14,14 +14,14 @@ from relfit.fleet._placements import Placements
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.fleet.incident_scopes import SCOPES
 
-__all__ = ["KEPT", "DrawnFleet", "Job"]
+__all__ = ["KEPT", "DrawnFleet", "PlacedJob"]
 
 _CELLS = 20_000_000  # draws times nodes
 KEPT = 1_000_000  # of them that are kept
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class PlacedJob:
     """Placements of a job, the number of racks, and the share of group incidents, that hit each of them.
 
     ``often`` is how often all of their nodes are up: jobs begin there as often.
@@ -93,7 +93,7 @@ class DrawnFleet:
         i = SCOPES.index(scope)
         return _from_a_random_instant(x, self.rate[i], self.shape[i])
 
-    def survival(self, x: float, job: Job, model: FleetParts) -> FloatArray:
+    def survival(self, x: float, job: PlacedJob, model: FleetParts) -> FloatArray:
         """Probability that a job runs for `x` hours, shape (placements, draws)."""
         node = self._of_nodes.get(x)
         if node is None:
@@ -106,7 +106,7 @@ class DrawnFleet:
         spent += np.multiply.outer(job.groups, self.hazard("group", x)) + self.hazard("system", x)
         return np.asarray(np.exp(-spent))
 
-    def spent(self, x: float, job: Job) -> dict[str, float]:
+    def spent(self, x: float, job: PlacedJob) -> dict[str, float]:
         """Cumulative hazard of a job over `x` hours by scope, of the first draw."""
         node = _from_a_random_instant(x, self.node[:1], self.shape[0][:1, None])
         of = {"rack": job.racks, "group": job.groups, "system": np.ones(job.racks.size)}
@@ -114,7 +114,7 @@ class DrawnFleet:
         of_scopes = {"node": job.where.sums(node)[:, 0], **wide}
         return {name: float(job.mean(each[:, None])[0]) for name, each in of_scopes.items()}
 
-    def job_rate(self, job: Job, model: FleetParts) -> FloatArray:
+    def job_rate(self, job: PlacedJob, model: FleetParts) -> FloatArray:
         """Incidents per hour that hit a job, shape (placements, draws)."""
         rack, group, system = self.rate[1:]
         return np.asarray(

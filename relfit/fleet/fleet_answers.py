@@ -14,7 +14,7 @@ from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.fleet._fleet_system import ages_now, system_of
 from relfit.fleet._placements import placements
-from relfit.fleet.drawn_fleet import KEPT, DrawnFleet, Job
+from relfit.fleet.drawn_fleet import KEPT, DrawnFleet, PlacedJob
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.fleet.incident_scopes import SCOPES, ScopeIncidents
 from relfit.fleet.job_shares import Lately
@@ -363,7 +363,7 @@ class FleetModel(FleetParts, Result):
             raise ArgumentError(what, remedy=f"name one of {', '.join(names[:8])}")
         return names.index(str(system))
 
-    def _job(self, code: int, size: int | None, placement: str, nodes: Any, rng: np.random.Generator) -> Job:
+    def _job(self, code: int, size: int | None, placement: str, nodes: Any, rng: np.random.Generator) -> PlacedJob:
         if nodes is not None:
             chosen = self.positions(nodes)
             where = placements(self.places, chosen, chosen.size, "packed", rng)
@@ -373,9 +373,9 @@ class FleetModel(FleetParts, Result):
         racks, table = self.by_scope["rack"], self.rack_hits
         rack = where.racks_hit(self.places, table) if racks.count.any() else np.zeros(where.members.shape[0])
         origin = self.period.log.window.start.as_unit("ns").value
-        return Job(where, rack, *where.hit_while_up(self.places.watched, self.by_scope["group"], code, origin))
+        return PlacedJob(where, rack, *where.hit_while_up(self.places.watched, self.by_scope["group"], code, origin))
 
-    def _value(self, name: str, at: FloatArray, drawn: DrawnFleet, job: Job | None, rng: Any) -> FloatArray:
+    def _value(self, name: str, at: FloatArray, drawn: DrawnFleet, job: PlacedJob | None, rng: Any) -> FloatArray:
         """A quantity in each draw, shape (draws,) and that of `at`."""
         quantity, _, of = name.partition(".")
         # of all incidents: those that began while the system was down go with the others
@@ -405,7 +405,7 @@ class FleetModel(FleetParts, Result):
             return 1.0 / total if quantity == "mttf" else np.multiply.outer(total, at)
 
     def _held_to_jobs(
-        self, name: str, at: FloatArray, code: int, size: int, placement: str, centre: DrawnFleet, job: Job,
+        self, name: str, at: FloatArray, code: int, size: int, placement: str, centre: DrawnFleet, job: PlacedJob,
         modelled: tuple[Any, Any, Any], tail: float,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
         """Reliability, or time between interruptions, held to jobs of the log; as modelled where there are few."""

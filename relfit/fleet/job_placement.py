@@ -15,14 +15,14 @@ from relfit.numeric.compiled import njit
 from relfit.outages import node_values, outages_of, system_outages_of
 from relfit.units import NANOSECONDS_PER_HOUR
 
-__all__ = ["PLACEMENTS", "Jobs", "Nodes", "place"]
+__all__ = ["PLACEMENTS", "Jobs", "NodeOutages", "place"]
 
 PLACEMENTS = ("packed", "spread", "random")
 _CELLS_AT_ONCE = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Nodes:
+class NodeOutages:
     """The nodes of one system with all outages that take them down, in hours from the beginning of the log.
 
     Attributes
@@ -52,7 +52,7 @@ class Nodes:
     whole_end: FloatArray
 
     @classmethod
-    def of(cls, log: FailureLog) -> list[Nodes]:
+    def of(cls, log: FailureLog) -> list[NodeOutages]:
         """Every system of a log that has nodes."""
         outages, whole = outages_of(log), system_outages_of(log)
         zero = log.window.start.as_unit("ns").value
@@ -150,7 +150,7 @@ class Jobs:
 
 
 def place(
-    nodes: Nodes, instants: FloatArray, placement: str, size: int, horizon: float, rng: np.random.Generator
+    nodes: NodeOutages, instants: FloatArray, placement: str, size: int, horizon: float, rng: np.random.Generator
 ) -> Jobs:
     """Jobs of `size` nodes that start at each instant, on nodes that are up."""
     shape = (instants.size, size)

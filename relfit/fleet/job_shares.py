@@ -16,10 +16,10 @@ from scipy import special
 
 from relfit.arrays import FloatArray
 from relfit.failurelog import FailureLog
-from relfit.fleet.job_placement import Nodes, place
+from relfit.fleet.job_placement import NodeOutages, place
 from relfit.fleet.rates_now import ScopeSeries, limits_of_multiples
 from relfit.numeric.compiled import njit
-from relfit.prediction import HALF_LIVES, Levels, Mixture, Steps, levels_of, mix
+from relfit.prediction import HALF_LIVES, DiscountedLevels, Prediction, TimeSteps, levels_of, mix
 from relfit.units import HOURS_PER_WEEK
 
 __all__ = ["ANY", "Lately", "interrupted_shares"]
@@ -35,7 +35,7 @@ _LONGEST = 0.9999  # share that a hazard is taken of
 
 
 def interrupted_shares(
-    nodes: Nodes, starts: FloatArray, sizes: tuple[int, ...], lengths: tuple[float, ...], placement: str,
+    nodes: NodeOutages, starts: FloatArray, sizes: tuple[int, ...], lengths: tuple[float, ...], placement: str,
     rng: np.random.Generator,
 ) -> FloatArray:  # fmt: skip
     """Share of the jobs that an outage meets, shape (sizes, lengths, starts); NaN where too few nodes are up.
@@ -139,9 +139,9 @@ class Lately:
         return week, low * week, high * week
 
     @cached_property
-    def nodes(self) -> dict[str, Nodes]:
+    def nodes(self) -> dict[str, NodeOutages]:
         """The nodes of each system with their outages."""
-        return {nodes.system: nodes for nodes in Nodes.of(self.log)}
+        return {nodes.system: nodes for nodes in NodeOutages.of(self.log)}
 
     @cached_property
     def _shares(self) -> dict[tuple[str, int, float, str], tuple[FloatArray, FloatArray]]:
@@ -153,7 +153,7 @@ class Lately:
         """Jobs that were interrupted, and all jobs, in each day of the log, by length."""
         missing = tuple(length for length in lengths if (system, size, length, placement) not in self._shares)
         if missing:
-            steps = Steps.of(self.log.window.start, self.log.window.end)
+            steps = TimeSteps.of(self.log.window.start, self.log.window.end)
             nodes, days = self.nodes[system], min(steps.size, _DAYS)
             a_day = float(np.clip(_CELLS / max(nodes.labels.size * days, 1), 0.1, _A_DAY))
             end = self.log.window.hours
@@ -173,7 +173,7 @@ class Lately:
 
     def interrupted(
         self, code: int, value: FloatArray, number: FloatArray, hazards: dict[str, float]
-    ) -> Mixture | None:
+    ) -> Prediction | None:
         """The share of jobs that an outage will meet; None where too few days had such jobs.
 
         Parameters
@@ -195,7 +195,7 @@ class Lately:
         spent = -np.log1p(-np.minimum(counted.level[_STEADY], _LONGEST))
         ratio = spent / np.maximum(modelled[_STEADY], 1e-12)  # what fails together meets fewer jobs
         levels = np.concatenate([counted.level, -np.expm1(-modelled * ratio)])
-        every = Levels(levels, np.tile(counted.uncertain, (2, 1)), np.tile(counted.wander, 2))
+        every = DiscountedLevels(levels, np.tile(counted.uncertain, (2, 1)), np.tile(counted.wander, 2))
         return mix(every, value, number, self.horizon / 24.0, 1.0, shares=True)
 
 

@@ -60,7 +60,7 @@ def scopes_of(log: Tables, found: Incidents) -> tuple[Places, dict[str, ScopeInc
     found : Incidents
         Of this log.
     """
-    work = _Work(log, found)
+    work = _ClockWork(log, found)
     return work.places, {name: work.node_scope() if name == "node" else work.wide_scope(name) for name in SCOPES}
 
 
@@ -96,11 +96,11 @@ def clocks_of(log: Tables, found: Incidents, at: FloatArray) -> tuple[ScopeIncid
     at : ndarray, shape (instants,)
         Hours since the window opened.
     """
-    work = _Work(log, found)
+    work = _ClockWork(log, found)
     return work.node_scope(), work.clocks(at)
 
 
-class _Work:
+class _ClockWork:
     """Instants in hours since the window opened; `down` is when whole systems were."""
 
     def __init__(self, log: Tables, found: Incidents) -> None:

@@ -14,7 +14,7 @@ from relfit.failurelog import FailureLog
 from relfit.fleet.incident_scopes import Places, ScopeIncidents
 from relfit.fleet.scope_rates import ScopeRates
 from relfit.outages import node_codes, watched_of
-from relfit.prediction import Levels, Mixture, Multiples, Steps, levels_of, mix, multiples_now
+from relfit.prediction import DiscountedLevels, Multiples, Prediction, TimeSteps, levels_of, mix, multiples_now
 from relfit.screening import Incidents
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
@@ -41,15 +41,15 @@ class ScopeSeries:
     ----------
     value, units : ndarray, shape (steps,)
         Incidents, and places watched.
-    levels : Levels
+    levels : DiscountedLevels
     """
 
-    steps: Steps
+    steps: TimeSteps
     value: FloatArray
     units: FloatArray
-    levels: Levels
+    levels: DiscountedLevels
 
-    def ahead(self, horizon: float) -> Mixture:
+    def ahead(self, horizon: float) -> Prediction:
         """Incidents over the next `horizon` hours, of as many places as there are now."""
         if horizon not in self._ahead:
             ahead = float(self.units[-1]) if self.units[-1] > 0.0 else 1.0
@@ -57,13 +57,13 @@ class ScopeSeries:
         return self._ahead[horizon]
 
     @cached_property
-    def _ahead(self) -> dict[float, Mixture]:
+    def _ahead(self) -> dict[float, Prediction]:
         return {}
 
 
 def series_of(log: FailureLog, places: Places, scope: ScopeIncidents, system: int) -> ScopeSeries:
     """Incidents of a scope in a system of a log, and how many of its places were watched."""
-    steps = Steps.of(log.window.start, log.window.end)
+    steps = TimeSteps.of(log.window.start, log.window.end)
     origin = log.window.start.as_unit("ns").value
     mine = scope.system_of_incident == system
     value = steps.counts(origin + (scope.instants[mine] * NANOSECONDS_PER_HOUR).astype(np.int64))[0]
@@ -175,7 +175,7 @@ def node_multiples(log: FailureLog, joined: Incidents, places: Places) -> Multip
     places : Places
         Whose nodes are asked for.
     """
-    watched, steps = watched_of(log), Steps.of(log.window.start, log.window.end)
+    watched, steps = watched_of(log), TimeSteps.of(log.window.start, log.window.end)
     node = node_codes(log)[0]
     rows = np.flatnonzero((joined.incident >= 0) & (node >= 0))
     pair = joined.incident[rows] * watched.n_groups + node[rows]
@@ -184,7 +184,7 @@ def node_multiples(log: FailureLog, joined: Incidents, places: Places) -> Multip
     part = 1.0 / np.maximum(np.bincount(joined.incident[rows])[joined.incident[rows]], 1)
     system = pd.factorize(watched.groups.get_level_values(0))[0]
     width = steps.width * max(int(np.ceil(steps.size / _STEPS)), int(np.ceil(_LEAST_STEP / steps.width)))
-    longer = Steps.of(log.window.start, log.window.end, width)
+    longer = TimeSteps.of(log.window.start, log.window.end, width)
     members = [np.flatnonzero(system == code) for code in range(system.max(initial=-1) + 1)]
     most, known = max(map(len, members), default=1), []
     for mine in members:  # systems, not nodes

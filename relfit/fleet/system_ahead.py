@@ -12,7 +12,16 @@ from relfit.arrays import FloatArray, IntArray
 from relfit.errors import DataError
 from relfit.failurelog import FailureLog
 from relfit.outages import node_codes, node_values, watched_of
-from relfit.prediction import HALF_LIVES, Levels, Mixture, RelativeRates, Steps, levels_of, mix, relative_rates
+from relfit.prediction import (
+    HALF_LIVES,
+    DiscountedLevels,
+    Prediction,
+    RelativeRates,
+    TimeSteps,
+    levels_of,
+    mix,
+    relative_rates,
+)
 from relfit.screening import Incidents
 from relfit.tables import group_codes
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
@@ -36,9 +45,9 @@ Future = tuple[Coming, Coming, Coming]
 """Incidents, records and hours of repair."""
 
 
-def steady(levels: Levels) -> Levels:
+def steady(levels: DiscountedLevels) -> DiscountedLevels:
     """The one level that does not move."""
-    return Levels(levels.level[_STEADY], levels.uncertain[_STEADY], levels.wander[_STEADY])
+    return DiscountedLevels(levels.level[_STEADY], levels.uncertain[_STEADY], levels.wander[_STEADY])
 
 
 def coarse(values: FloatArray, width: float) -> tuple[FloatArray, float]:
@@ -80,7 +89,7 @@ class SystemAhead:
         if not self.at.size:
             raise DataError("no failure in this part of the log", remedy="give another period")
         first = min(log.window.start, pd.Timestamp(int(self.at.min()), tz="UTC"))
-        self.steps = Steps.of(first, log.window.end, width)
+        self.steps = TimeSteps.of(first, log.window.end, width)
         watched = watched_of(log)
         self.present = watched.left >= log.window.end.as_unit("ns").value
         if watched.n_groups and not self.present.any():
@@ -90,7 +99,7 @@ class SystemAhead:
         else:  # how many there are is not known
             self.units, self.ahead = np.ones(self.steps.size), 1.0
 
-    def mixture(self, value: FloatArray, hours: float, units: FloatArray | None = None) -> Mixture:
+    def mixture(self, value: FloatArray, hours: float, units: FloatArray | None = None) -> Prediction:
         """What comes of a series of counts over `hours`."""
         units = self.units if units is None else units
         levels = levels_of(value, units, self.steps.days)

@@ -6,7 +6,7 @@ from relfit.independence.cofailure import Cofailures, cofailures
 from relfit.independence.correlation import Correlations, correlations
 from relfit.independence.pooled import PooledTests, pooled_tests
 from relfit.independence.serial import SerialTests, serial_tests
-from relfit.independence.series import Failures, failures_of
+from relfit.independence.series import NodeSeries, failures_of
 from relfit.independence.summary import Dependence, dependence
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "Cycles",
     "Dependence",
     "Dispersion",
-    "Failures",
+    "NodeSeries",
     "PooledTests",
     "SerialTests",
     "cofailures",

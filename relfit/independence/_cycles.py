@@ -10,7 +10,7 @@ import pandas as pd
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import DataError
-from relfit.independence.series import Failures, failures_of
+from relfit.independence.series import NodeSeries, failures_of
 from relfit.independence.thresholds import ALPHA, LEAST_RATE_VARIATION, verdict
 from relfit.numeric.ordering import different
 from relfit.results import Result
@@ -126,7 +126,7 @@ class Cycles(Result):
         )
 
 
-def cycles(log: FailureLog, failures: Failures | None = None) -> Cycles:
+def cycles(log: FailureLog, failures: NodeSeries | None = None) -> Cycles:
     """Test for a daily and a weekly cycle on the clocks of the log's time zone.
 
     Failures at one instant count once. The test takes each day (week) as one observation: the vectors of its instants
@@ -138,7 +138,7 @@ def cycles(log: FailureLog, failures: Failures | None = None) -> Cycles:
     ----------
     log : FailureLog
         Its ``source.timezone`` is the clock.
-    failures : Failures, optional
+    failures : NodeSeries, optional
         Those of `log`, where they are at hand.
 
     Raises

@@ -16,7 +16,7 @@ from scipy import special
 from relfit.arrays import FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError, DataError
 from relfit.independence.resampling import moved, resampled_p
-from relfit.independence.series import Failures
+from relfit.independence.series import NodeSeries
 from relfit.independence.thresholds import ALPHA, LEAST_RATE_VARIATION, MOST_EVEN, verdict
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.numeric.poisson import poisson_pmf, poisson_ppf, poisson_sf
@@ -148,7 +148,7 @@ class Dispersion(Result):
 
 
 def dispersion(
-    failures: Failures,
+    failures: NodeSeries,
     scales: Sequence[float] | None = None,
     level: float = 0.95,
     *,
@@ -159,7 +159,7 @@ def dispersion(
 
     Parameters
     ----------
-    failures : Failures
+    failures : NodeSeries
         See `failures_of`.
     scales : sequence of float, optional
         Lengths of the bins in hours; an hour to half a year when left out.
@@ -221,7 +221,7 @@ def dispersion(
     return Dispersion(widths, bins.astype(np.int64), mean, index, low, high, p, level, at.size, expected, failures.what)
 
 
-def _by_node_hours(failures: Failures, times: IntArray) -> tuple[FloatArray, float]:
+def _by_node_hours(failures: NodeSeries, times: IntArray) -> tuple[FloatArray, float]:
     """When each failure happened in hours of the average number of nodes, and how long that clock ran."""
     there = failures.left > failures.entered
     instants = np.concatenate([failures.entered[there], failures.left[there]])

@@ -13,7 +13,7 @@ import pandas as pd
 from relfit.arrays import Duration, FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError
 from relfit.independence.resampling import CALENDAR, moved, resampled_p
-from relfit.independence.series import Failures, failures_of
+from relfit.independence.series import NodeSeries, failures_of
 from relfit.independence.thresholds import ALPHA, LEAST_FAILURES, LEAST_TOGETHER, verdict
 from relfit.numeric.compiled import njit
 from relfit.numeric.false_discovery import adjusted_p
@@ -137,7 +137,7 @@ def cofailures(
     *,
     n_resamples: int = 0,
     rng: Seed = 0,
-    failures: Failures | None = None,
+    failures: NodeSeries | None = None,
 ) -> Cofailures:
     """Failures of different nodes within a window, per group, per pair of nodes and in all.
 
@@ -158,7 +158,7 @@ def cofailures(
         week to week: then these are what it is held against.
     rng : int or numpy.random.Generator
         For the random logs.
-    failures : Failures, optional
+    failures : NodeSeries, optional
         Those of `log`, where they are at hand.
 
     Returns
@@ -226,7 +226,7 @@ def cofailures(
     )
 
 
-def _groups(log: FailureLog, failures: Failures, per: str) -> tuple[IntArray, pd.Index]:
+def _groups(log: FailureLog, failures: NodeSeries, per: str) -> tuple[IntArray, pd.Index]:
     """Number of the group of every node, -1 for none, and the groups."""
     if per == "system":
         codes, labels = pd.factorize(failures.groups.get_level_values(0), sort=False)
@@ -244,7 +244,7 @@ def _groups(log: FailureLog, failures: Failures, per: str) -> tuple[IntArray, pd
 
 
 def _count(
-    failures: Failures, times: IntArray, group: IntArray, n_groups: int, window: int
+    failures: NodeSeries, times: IntArray, group: IntArray, n_groups: int, window: int
 ) -> tuple[IntArray, IntArray]:
     """Pairs of failures on two nodes of each group, and on any two or one, at most `window` apart."""
     sizes = np.bincount(group, weights=failures.sizes, minlength=n_groups).astype(np.int64)
@@ -288,7 +288,7 @@ def chance_within(
     return np.clip((area(window) - area(-window)) / (2.0 * (b - a) * (d - c)), 0.0, 1.0)
 
 
-def _expected_within(failures: Failures, group: IntArray, n_groups: int, window: float) -> FloatArray:
+def _expected_within(failures: NodeSeries, group: IntArray, n_groups: int, window: float) -> FloatArray:
     """Expected pairs of failures on two nodes of each group `window` hours apart or less; similar times joined."""
     sizes = failures.sizes.astype(np.float64)
     entered, left = failures.entered / NANOSECONDS_PER_HOUR, failures.left / NANOSECONDS_PER_HOUR
@@ -310,7 +310,7 @@ def _expected_within(failures: Failures, group: IntArray, n_groups: int, window:
 
 
 def _table(
-    failures: Failures, group: IntArray, labels: pd.Index, together: IntArray, expected: FloatArray
+    failures: NodeSeries, group: IntArray, labels: pd.Index, together: IntArray, expected: FloatArray
 ) -> pd.DataFrame:
     able = expected > 0.0
     p = np.where(able, _mid_p(together, np.where(able, expected, 1.0)), np.nan)
@@ -334,7 +334,7 @@ def _mid_p(count: IntArray | int, mean: FloatArray | float) -> FloatArray:
     return np.asarray(poisson_sf(count, mean) + 0.5 * poisson_pmf(count, mean), dtype=np.float64)
 
 
-def _pairs(failures: Failures, group: IntArray, most: int, window: int, width: float, n_pairs: int) -> pd.DataFrame:
+def _pairs(failures: NodeSeries, group: IntArray, most: int, window: int, width: float, n_pairs: int) -> pd.DataFrame:
     """Pairs of nodes that failed together, most significant first."""
     of_failure = np.repeat(group, failures.sizes)
     order = order_in_groups(of_failure, failures.times)
@@ -379,7 +379,7 @@ def _list_within(times: np.ndarray, nodes: np.ndarray, offsets: np.ndarray, wind
 
 
 def _shuffled(
-    failures: Failures, group: IntArray, together: IntArray, window: int, n_resamples: int, rng: np.random.Generator,
+    failures: NodeSeries, group: IntArray, together: IntArray, window: int, n_resamples: int, rng: np.random.Generator,
     reach: float = CALENDAR,
 ) -> tuple[FloatArray, IntArray, FloatArray]:  # fmt: skip
     """Failures together in the mean random log, random logs with as many per group, and those of all groups in each."""

@@ -14,7 +14,7 @@ from relfit.arrays import FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError
 from relfit.independence.resampling import moved, resampled_p
 from relfit.independence.serial_p_values import durbin_watson_p
-from relfit.independence.series import Failures
+from relfit.independence.series import NodeSeries
 from relfit.independence.thresholds import ALPHA, LEAST_AUTOCORRELATION, verdict
 from relfit.results import Result
 from relfit.text import count, p_value, percent
@@ -103,7 +103,7 @@ class PooledTests(Result):
 
 
 def pooled_tests(
-    failures: Failures,
+    failures: NodeSeries,
     nodes: npt.ArrayLike | None = None,
     *,
     n_resamples: int = 0,
@@ -113,7 +113,7 @@ def pooled_tests(
 
     Parameters
     ----------
-    failures : Failures
+    failures : NodeSeries
         See `failures_of`; the nodes stand in the order of their numbers.
     nodes : array_like of int, optional
         The k, from 1 to the number of nodes. Every k when left out, or as many of them, evenly spread, as stay below

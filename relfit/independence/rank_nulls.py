@@ -16,7 +16,7 @@ from scipy import special
 
 from relfit.arrays import FloatArray
 
-__all__ = ["Null", "inversions", "null_of"]
+__all__ = ["RankNull", "inversions", "null_of"]
 
 _SPEARMAN_EXACT = 12
 _KENDALL_EXACT = 60
@@ -24,7 +24,7 @@ _EDGE = 1e-9  # coefficients that differ by less are one value of the lattice
 
 
 @dataclass(frozen=True)
-class Null:
+class RankNull:
     """Symmetric distribution of a coefficient under independence: a lattice, Student's t or a normal behind it."""
 
     support: FloatArray | None = None  # values of the lattice, rising
@@ -54,15 +54,15 @@ class Null:
 
 
 @lru_cache(maxsize=4096)
-def null_of(method: str, length: int) -> Null:
+def null_of(method: str, length: int) -> RankNull:
     """Distribution of ``spearman``, ``kendall`` or ``pearson`` for two independent series of `length` values."""
     if method == "spearman" and length <= _SPEARMAN_EXACT:
-        return Null(*_spearman_lattice(length))
+        return RankNull(*_spearman_lattice(length))
     if method == "kendall":
         if length <= _KENDALL_EXACT:
-            return Null(*_kendall_lattice(length))
-        return Null(deviation=float(np.sqrt(2.0 * (2 * length + 5) / (9.0 * length * (length - 1)))))
-    return Null(degrees=float(length - 2))
+            return RankNull(*_kendall_lattice(length))
+        return RankNull(deviation=float(np.sqrt(2.0 * (2 * length + 5) / (9.0 * length * (length - 1)))))
+    return RankNull(degrees=float(length - 2))
 
 
 def _spearman_lattice(length: int) -> tuple[FloatArray, FloatArray]:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from relfit.arrays import FloatArray, IntArray
-from relfit.independence.series import Failures
+from relfit.independence.series import NodeSeries
 from relfit.lifedata import LifeData
 from relfit.numeric.compiled import njit
 from relfit.numeric.ragged import offsets_of
@@ -20,7 +20,7 @@ _SHARE = 0.1  # of its time of observation, by which a node's failures move at m
 _LEAST_IN_BIN = 50  # failures from which the rate of a time is told
 
 
-def moved(failures: Failures, rng: np.random.Generator, reach: float | None = None) -> IntArray:
+def moved(failures: NodeSeries, rng: np.random.Generator, reach: float | None = None) -> IntArray:
     """Failure times of every node, all moved by one random amount so that its own gaps stay in their order.
 
     Without `reach` they go round the node's time of observation: the rate becomes steady. With `reach` (hours) they
@@ -81,7 +81,7 @@ def shared_alpha(p: FloatArray, alpha: float) -> FloatArray:
     return out
 
 
-def steady_series(failures: Failures) -> LifeData:
+def steady_series(failures: NodeSeries) -> LifeData:
     """Times between the failures of each node on a clock on which the fleet's rate is constant over the calendar.
 
     The time before the first failure is left out: it is not known what of it had passed.

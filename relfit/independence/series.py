@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
     from relfit.screening import Incidents
 
-__all__ = ["Failures", "complete_series", "failures_of"]
+__all__ = ["NodeSeries", "complete_series", "failures_of"]
 
 _COARSE = 300_000_000_000  # nanoseconds: a clock that steps by so much hides what lies within an hour
 
 
 @dataclass(frozen=True, eq=False)
-class Failures(Ragged):
+class NodeSeries(Ragged):
     """When each node failed; node ``j`` owns ``times[offsets[j]:offsets[j + 1]]``.
 
     Attributes
@@ -68,12 +68,12 @@ class Failures(Ragged):
         """Instants in hours since the observation began, shape (n,)."""
         return self.times / NANOSECONDS_PER_HOUR
 
-    def take(self, positions: IntArray) -> Failures:
+    def take(self, positions: IntArray) -> NodeSeries:
         """The nodes at these positions, in this order."""
         rows, offsets = self.rows_of(positions), offsets_of(self.sizes[positions])
         entered, left = self.entered[positions], self.left[positions]
         incident = None if self.incident is None else self.incident[rows]
-        return Failures(
+        return NodeSeries(
             self.times[rows], offsets, self.groups[positions], entered, left, self.span, self.step, incident
         )
 
@@ -85,7 +85,7 @@ class Failures(Ragged):
         size = np.bincount(renumbered(self.incident + 1)[0]).astype(np.float64)
         return float((size**2).sum() / size.sum())
 
-    def once(self) -> Failures:
+    def once(self) -> NodeSeries:
         """Each incident once, as a failure of the first of its nodes."""
         if self.incident is None:
             return self
@@ -100,7 +100,7 @@ class Failures(Ragged):
         return replace(self, times=self.times[firsts], offsets=offsets, incident=None, what="incidents")
 
 
-def failures_of(log: FailureLog, incidents: Incidents | None = None) -> Failures:
+def failures_of(log: FailureLog, incidents: Incidents | None = None) -> NodeSeries:
     """When each node failed, by the rules of `FailureLog.ttf`.
 
     A record that begins while its node is already down belongs to the outage that is going on; an outage that was
@@ -142,7 +142,7 @@ def failures_of(log: FailureLog, incidents: Incidents | None = None) -> Failures
         times = np.maximum(np.minimum(times + late, left[code] - 1), times)
         order = np.lexsort((times, code))
         times, incident = times[order], None if incident is None else incident[order]
-    return Failures(times, offsets, outages.groups, entered, left, span, step, incident)
+    return NodeSeries(times, offsets, outages.groups, entered, left, span, step, incident)
 
 
 def complete_series(series: LifeData) -> LifeData:

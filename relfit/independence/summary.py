@@ -19,7 +19,7 @@ from relfit.independence.correlation import Correlations, correlations
 from relfit.independence.pooled import PooledTests, pooled_tests
 from relfit.independence.resampling import shared_alpha, steady_series
 from relfit.independence.serial import SerialTests, serial_tests
-from relfit.independence.series import Failures, failures_of
+from relfit.independence.series import NodeSeries, failures_of
 from relfit.independence.thresholds import ALPHA, LEAST_FAILURES, held_to
 from relfit.lifedata import LifeData
 from relfit.results import Result
@@ -215,7 +215,7 @@ def dependence(
         failures, missing = None, error
         series = log.ttf(censor=False, zeros="keep")
 
-    def instants(once: bool = True) -> Failures:
+    def instants(once: bool = True) -> NodeSeries:
         if missing is not None:
             raise missing
         assert failures is not None

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from relfit.arrays import BoolArray
 from relfit.failurelog import FailureLog
-from relfit.io.raw_logs import Found, Records
+from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
 from relfit.parsing.delimited import read_delimited
 from relfit.parsing.opening import Content
@@ -43,7 +43,7 @@ def _recognises(content: Content) -> bool:
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) -> FailureLog:
     """Read daily rows of drives, a file at a time; days are those of UTC. A row that comes twice counts once."""
-    records = Records(contents, _NAME, check_zone(timezone))
+    records = RecordTally(contents, _NAME, check_zone(timezone))
     drives: pa.Table | None = None
     failures: dict[tuple[str, int], int] = {}
     gathered: list[pa.Table] = []

@@ -11,7 +11,7 @@ from relfit.errors import ReadError
 from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import Rules, rules_of
 from relfit.io.clock_lines import instants_of
-from relfit.io.raw_logs import Found, Records
+from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
 from relfit.parsing.opening import Content
 from relfit.parsing.rows import as_text_array
@@ -33,7 +33,7 @@ def _recognises(content: Content) -> bool:
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read messages of the severities that the rules name; a message with one record number counts once."""
-    known, records = rules_of(_NAME, rules), Records(contents, _NAME, check_zone(timezone))
+    known, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     node, cause, detail, line, start = [], [], [], [], []
     places: set[str] = set()
     edges: list[int] = []

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import Rules, rules_of
-from relfit.io.raw_lines import Block
-from relfit.io.raw_logs import Found, Records
+from relfit.io.raw_lines import LineBlock
+from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
 from relfit.parsing.opening import Content
 from relfit.parsing.times import check_zone
@@ -40,7 +40,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
 
     A line without these parts is refused. The nodes are those of alerts and of the first line of every few hundred.
     """
-    known, records = rules_of(_NAME, rules), Records(contents, _NAME, check_zone(timezone))
+    known, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     parts: list[pa.Table] = []
     nodes: set[str] = set()
     times: list[int] = []
@@ -85,7 +85,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     return found.log(records, known, span, sorted(nodes | set(names.tolist())), strict)
 
 
-def _look_at_some(block: Block, nodes: set[str], times: list[int]) -> None:
+def _look_at_some(block: LineBlock, nodes: set[str], times: list[int]) -> None:
     """The time and the node of the first and the last line, and of some between them."""
     for text in block.texts(block.sample()).to_pylist():
         head = _HEAD.match(text)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from relfit.failurelog import FailureLog
-from relfit.io.raw_logs import Found, Records
+from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
 from relfit.io.up_and_down import outages_between
 from relfit.parsing.numbers_in_text import as_numbers
@@ -47,7 +47,7 @@ def _recognises(content: Content) -> bool:
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, time_origin: str = _ORIGIN) -> FailureLog:
     """Read events; `time_origin` is the instant that time 0 stands for."""
-    records = Records(contents, _NAME, check_zone(timezone))
+    records = RecordTally(contents, _NAME, check_zone(timezone))
     begin = instant(time_origin, records.zone).value
     names: list[str] = []
     times: list[float] = []

@@ -22,7 +22,7 @@ from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ReadError
 from relfit.failurelog import FailureLog
 from relfit.io.clock_lines import instants_of
-from relfit.io.raw_logs import Found, Records
+from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
 from relfit.io.up_and_down import outages_between, states
 from relfit.parsing.numbers_in_text import as_numbers
@@ -68,7 +68,7 @@ def _recognises(content: Content) -> bool:
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) -> FailureLog:
     """Read samples; a value that is neither 0 nor 1 is refused."""
-    records = Records(contents, _NAME, check_zone(timezone))
+    records = RecordTally(contents, _NAME, check_zone(timezone))
     parts = [_api(content, records) if content.first_line().lstrip().startswith("{") else _table(content, records)
              for content in contents]  # fmt: skip
     names = np.concatenate([part[0] for part in parts])
@@ -109,7 +109,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) ->
     return found.log(records, None, span, nodes.tolist(), strict, watched=watched, listed=True)
 
 
-def _api(content: Content, records: Records) -> tuple[Any, IntArray, FloatArray, IntArray]:
+def _api(content: Content, records: RecordTally) -> tuple[Any, IntArray, FloatArray, IntArray]:
     try:
         results = json.loads(as_text(content).data)["data"]["result"]
         series = [(dict(each["metric"]), list(each["values"])) for each in results]
@@ -127,7 +127,7 @@ def _api(content: Content, records: Records) -> tuple[Any, IntArray, FloatArray,
     return _checked(content, records, np.array(names, dtype=object), seconds, value, np.arange(1, len(names) + 1))
 
 
-def _table(content: Content, records: Records) -> tuple[Any, IntArray, FloatArray, IntArray]:
+def _table(content: Content, records: RecordTally) -> tuple[Any, IntArray, FloatArray, IntArray]:
     table = rows_of(content)
     column = {name.lower(): name for name in table.header}
     when = next((column[name] for name in _TIMES if name in column), None)
@@ -180,7 +180,7 @@ def _instances(names: Any) -> Any:
 
 
 def _checked(
-    content: Content, records: Records, names: Any, seconds: FloatArray, value: FloatArray, line: IntArray
+    content: Content, records: RecordTally, names: Any, seconds: FloatArray, value: FloatArray, line: IntArray
 ) -> tuple[Any, IntArray, FloatArray, IntArray]:
     good = np.isfinite(seconds) & (np.abs(seconds) < _LARGEST) & np.isin(value, (0.0, 1.0)) & (names != "")
     for row in np.flatnonzero(~good).tolist():

@@ -17,7 +17,7 @@ from relfit.errors import ArgumentError
 from relfit.parsing.opening import Content, encoding_of
 from relfit.parsing.text_content import valid
 
-__all__ = ["Block", "blocks_of_lines", "check_pattern"]
+__all__ = ["LineBlock", "blocks_of_lines", "check_pattern"]
 
 _BLOCK = 8 << 20
 _SAMPLED = 1 << 16  # bytes from one line that is looked at for its time to the next
@@ -26,7 +26,7 @@ _LARGEST_PATTERN = 100_000
 
 
 @dataclass(frozen=True)
-class Block:
+class LineBlock:
     """Whole lines of one file.
 
     Attributes
@@ -85,7 +85,7 @@ class Block:
         return pc.ascii_rtrim(lines, "\r\n")
 
 
-def blocks_of_lines(content: Content) -> Iterator[Block]:
+def blocks_of_lines(content: Content) -> Iterator[LineBlock]:
     """The lines of a file, in bounded memory; UTF-16 and UTF-32 become UTF-8, and a missing last line end is added.
 
     A line longer than a million bytes is left out, and the block behind it says so.
@@ -104,7 +104,7 @@ def blocks_of_lines(content: Content) -> Iterator[Block]:
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n")
         cut = data.rfind(b"\n") + 1
-        block, carry = Block(memoryview(data)[:cut], line, skipping), data[cut:]
+        block, carry = LineBlock(memoryview(data)[:cut], line, skipping), data[cut:]
         if block.data or skipping:
             yield block
         line += block.count
@@ -112,7 +112,7 @@ def blocks_of_lines(content: Content) -> Iterator[Block]:
         if len(carry) > _LONGEST:
             carry, skipping = b"", line
     if carry or skipping:
-        yield Block(memoryview(carry + b"\n" if carry else b""), line, skipping)
+        yield LineBlock(memoryview(carry + b"\n" if carry else b""), line, skipping)
 
 
 def _gathered(chunks: Iterator[bytes]) -> list[bytes]:

@@ -15,20 +15,20 @@ from relfit.errors import ReadError
 from relfit.failurelog import FailureLog, Window
 from relfit.io.alert_rules import AlertRules
 from relfit.io.frames import events_frame, population_frame
-from relfit.io.raw_lines import Block, blocks_of_lines
-from relfit.io.up_and_down import Outages
+from relfit.io.raw_lines import LineBlock, blocks_of_lines
+from relfit.io.up_and_down import StateOutages
 from relfit.parsing.opening import Content
 from relfit.parsing.times import since_1970
 from relfit.tables import REJECTED_COLUMNS, Source
 
-__all__ = ["Found", "Records"]
+__all__ = ["Found", "RecordTally"]
 
 _SHOWN = 200
 _SYSTEM = "system"
 
 
 @dataclass
-class Records:
+class RecordTally:
     """What becomes of the records of one or many files: ``read`` is what is kept and what is refused."""
 
     contents: Sequence[Content]
@@ -39,7 +39,7 @@ class Records:
     funnel: list[tuple[str, int]] = field(default_factory=list)
     _refused: list[tuple[str, int, str, str, str]] = field(default_factory=list)
 
-    def blocks(self, content: Content) -> Iterator[Block]:
+    def blocks(self, content: Content) -> Iterator[LineBlock]:
         """The lines of a file, counted; a line that is too long is refused."""
         for block in blocks_of_lines(content):
             self.read += block.count + bool(block.too_long)
@@ -96,7 +96,7 @@ class Found:
 
     @classmethod
     def of_outages(
-        cls, outages: Outages, names: Sequence[str], cause: Any, line: IntArray, detail: Any = None
+        cls, outages: StateOutages, names: Sequence[str], cause: Any, line: IntArray, detail: Any = None
     ) -> Found:
         """From outages by number of node; `cause`, `line` and `detail` are those of all records."""
         row = outages.row
@@ -112,7 +112,7 @@ class Found:
 
     def log(
         self,
-        records: Records,
+        records: RecordTally,
         rules: AlertRules | None,
         span: tuple[int, int] | None,
         nodes: Sequence[str],

@@ -15,7 +15,7 @@ from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import Rules, rules_of
 from relfit.io.clock_lines import instants_of
 from relfit.io.host_lists import Hosts
-from relfit.io.raw_logs import Found, Records
+from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
 from relfit.parsing.delimited import read_delimited
 from relfit.parsing.opening import Content
@@ -38,7 +38,7 @@ def _recognises(content: Content) -> bool:
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read failures of nodes; times are of `timezone`, UTC when left out. Overlapping exports count a run once."""
-    known, records = rules_of(_NAME, rules), Records(contents, _NAME, check_zone(timezone))
+    known, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     failures: dict[tuple[str, int], tuple[str | None, str, int]] = {}
     everyone, named_hosts = Hosts(), Hosts()
     edges: list[int] = []

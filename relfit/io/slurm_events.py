@@ -20,7 +20,7 @@ from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import AlertRules, Rules, rules_of
 from relfit.io.host_lists import Hosts
 from relfit.io.merging import merge
-from relfit.io.raw_logs import Found, Records
+from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
 from relfit.io.slurm_nodes import MOMENT, down_and_meant, instant
 from relfit.parsing.opening import Content
@@ -57,7 +57,7 @@ def _recognises(content: Content) -> bool:
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read events; a line with a date and nothing else says until when they were recorded."""
-    records = Records(contents, _NAME, check_zone(timezone))
+    records = RecordTally(contents, _NAME, check_zone(timezone))
     rows: list[dict[str, Any]] = []
     moments = [moment for content in contents for moment in _rows(content, records, rows)]
     taken = [at for moment in moments if (at := instant(moment, records.zone)) is not None]
@@ -68,13 +68,13 @@ def read_node_events(
     content: Content, rules: Rules = None, *, until: int, since: int | None = None
 ) -> tuple[FailureLog, int]:
     """What was printed at the moment `until`, in UTC; the rest as for `log_of_node_events`."""
-    records = Records([content], _NAME, "UTC")
+    records = RecordTally([content], _NAME, "UTC")
     rows: list[dict[str, Any]] = []
     _rows(content, records, rows)
     return log_of_node_events(rows, records, rules, until=until, since=since)
 
 
-def _rows(content: Content, records: Records, rows: list[dict[str, Any]]) -> list[str]:
+def _rows(content: Content, records: RecordTally, rows: list[dict[str, Any]]) -> list[str]:
     """Put the rows of a file into `rows`; the dates between them. A reason may hold delimiters and ends of lines."""
     text = as_text(content)
     records.notes += [note for note in text.notes if note not in records.notes]
@@ -137,7 +137,7 @@ def _fields(line: str, header: list[str]) -> dict[str, str] | None:
 
 def log_of_node_events(
     rows: Sequence[Mapping[str, Any]],
-    records: Records,
+    records: RecordTally,
     rules: Rules = None,
     *,
     strict: bool = False,
@@ -150,7 +150,7 @@ def log_of_node_events(
     ----------
     rows : sequence of mappings
         With the names that sacctmgr gives its columns, ``line`` and ``file``; times as stamps or seconds since 1970.
-    records : Records
+    records : RecordTally
         Counts and provenance of the rows.
     rules : str, Path or dict, optional
     strict : bool
@@ -186,11 +186,11 @@ def log_of_node_events(
         spans = (people["entered"].to_numpy(np.int64), people["left"].to_numpy(np.int64))
         listed = people["listed"].to_numpy(bool)
         logs.append(found.log(records, known, (first, last), list(people.index), strict, watched=spans, listed=listed))
-        records = Records(records.contents, _NAME, records.zone)  # the next cluster's: all rows were counted
+        records = RecordTally(records.contents, _NAME, records.zone)  # the next cluster's: all rows were counted
     return logs[0] if len(logs) == 1 else merge(logs), oldest
 
 
-def _checked(rows: pd.DataFrame, records: Records) -> pd.DataFrame:
+def _checked(rows: pd.DataFrame, records: RecordTally) -> pd.DataFrame:
     """Rows with times as nanoseconds and states as words; those whose times are none are rejected."""
     rows = rows.rename(columns={"NodeName": "node", "Reason": "reason"})
     if "StateRaw" in rows:
@@ -214,7 +214,7 @@ def _checked(rows: pd.DataFrame, records: Records) -> pd.DataFrame:
     return rows.loc[good, ["cluster", "node", "start", "end", "State", "reason", "nodes", "line"]]
 
 
-def _outages(events: pd.DataFrame, rules: AlertRules, records: Records) -> pd.DataFrame:
+def _outages(events: pd.DataFrame, rules: AlertRules, records: RecordTally) -> pd.DataFrame:
     """Rows of nodes, sorted by node and time, as outages: a failure is named by the first row that makes it one."""
     node, start, end = (events[name].to_numpy() for name in ("node", "start", "end"))
     apart = np.ones(len(events), dtype=bool)

@@ -20,7 +20,7 @@ from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import AlertRules, Rules, rules_of
 from relfit.io.clock_lines import instants_of
 from relfit.io.host_lists import hosts
-from relfit.io.raw_logs import Found, Records
+from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
 from relfit.parsing.opening import Content
 from relfit.parsing.stamps import parse_stamps
@@ -52,7 +52,7 @@ def _recognises(content: Content) -> bool:
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read snapshots, in the order of their times; a line with a date and nothing else says when the next was taken."""
-    known, records = rules_of(_NAME, rules), Records(contents, _NAME, check_zone(timezone))
+    known, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     looks: list[_Look] = []
     for content in contents:
         text = as_text(content)
@@ -83,7 +83,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     return _log(looks, known, records, strict)
 
 
-def _log(looks: list[_Look], rules: AlertRules, records: Records, strict: bool) -> FailureLog:
+def _log(looks: list[_Look], rules: AlertRules, records: RecordTally, strict: bool) -> FailureLog:
     down: dict[str, dict[str, Any]] = {}
     outages: list[dict[str, Any]] = []
     everyone: dict[str, None] = {}
@@ -143,7 +143,7 @@ def _apply_rules(nodes: list[dict[str, Any]], rules: AlertRules) -> None:
             each["reason"] = rule.cause
 
 
-def _scontrol(lines: list[str], content: Content, records: Records) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _scontrol(lines: list[str], content: Content, records: RecordTally) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Each snapshot with its date; a record is all lines from NodeName to the next."""
     moment, begin = "", 0
     nodes: list[dict[str, Any]] = []
@@ -176,7 +176,7 @@ def _scontrol(lines: list[str], content: Content, records: Records) -> Iterator[
         yield moment, nodes
 
 
-def _node(record: list[str], line: int, content: Content, records: Records) -> dict[str, Any] | None:
+def _node(record: list[str], line: int, content: Content, records: RecordTally) -> dict[str, Any] | None:
     records.read += 1
     fields: dict[str, str] = {}
     for text in record:
@@ -221,7 +221,7 @@ def _columns(line: str) -> tuple[str, str, str, str] | None:
     return None
 
 
-def _sinfo(lines: list[str], content: Content, records: Records) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _sinfo(lines: list[str], content: Content, records: RecordTally) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     moment = ""
     nodes: list[dict[str, Any]] = []
     for number, line in enumerate(lines, 1):

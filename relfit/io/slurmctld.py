@@ -16,7 +16,7 @@ from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import AlertRules, Rules, rules_of
 from relfit.io.clock_lines import in_order
 from relfit.io.host_lists import hosts
-from relfit.io.raw_logs import Found, Records
+from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
 from relfit.io.up_and_down import outages_between
 from relfit.parsing.opening import Content
@@ -38,7 +38,7 @@ def _recognises(content: Content) -> bool:
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read what the controller says of nodes; times are of `timezone`, UTC when left out."""
-    known, records = rules_of(_NAME, rules), Records(contents, _NAME, check_zone(timezone))
+    known, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     clocks: list[Any] = []
     node: list[str] = []
     message: list[str] = []

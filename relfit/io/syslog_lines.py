@@ -21,8 +21,8 @@ from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import AlertRules, Rules, rules_of
 from relfit.io.clock_lines import Clock, stamps_without_year, turns
-from relfit.io.raw_lines import Block
-from relfit.io.raw_logs import Found, Records
+from relfit.io.raw_lines import LineBlock
+from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
 from relfit.parsing.opening import Content
 from relfit.parsing.stamps import parse_stamps
@@ -71,7 +71,7 @@ def _read(
 
     A line that a rule matches and that has no time is refused.
     """
-    known, records = rules_of(_NAME, rules), Records(contents, _NAME, check_zone(timezone))
+    known, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     if year is not None and not 1970 <= int(year) <= 2200:
         raise ArgumentError(f"year={year} is none", remedy="give the year of the first line")
     if ends not in ("node", "job"):
@@ -95,7 +95,7 @@ class _Stamps:
 
     head = ""
 
-    def __init__(self, records: Records, rules: AlertRules, ends: str) -> None:
+    def __init__(self, records: RecordTally, rules: AlertRules, ends: str) -> None:
         self.records, self.rules = records, rules
         self.counted, self.ending_jobs = rules.ending(ends), rules.ending("job")
         self.nodes: set[str] = set()
@@ -104,7 +104,7 @@ class _Stamps:
         self._texts: list[pa.Table] = []
         self._numbers: list[IntArray] = []  # of rule, line and time
 
-    def take(self, content: Content, block: Block) -> None:
+    def take(self, content: Content, block: LineBlock) -> None:
         """Look through a block."""
         hits = block.matching(self.rules.pattern)
         rows, places = self._times_of(block, hits)
@@ -116,7 +116,7 @@ class _Stamps:
         if sum(len(lines) for _, lines, _ in self._waiting) > _TOGETHER:
             self._sort_out()
 
-    def _times_of(self, block: Block, hits: IntArray) -> tuple[IntArray, IntArray]:
+    def _times_of(self, block: LineBlock, hits: IntArray) -> tuple[IntArray, IntArray]:
         """Lines whose times are kept, `hits` among them, and the places of these times, negative for none."""
         raise NotImplementedError
 
@@ -178,11 +178,11 @@ class _OldStamps(_Stamps):
 
     head = _OLD_HEAD
 
-    def __init__(self, records: Records, rules: AlertRules, ends: str) -> None:
+    def __init__(self, records: RecordTally, rules: AlertRules, ends: str) -> None:
         super().__init__(records, rules, ends)
         self.clock = Clock(records.zone)
 
-    def _times_of(self, block: Block, hits: IntArray) -> tuple[IntArray, IntArray]:
+    def _times_of(self, block: LineBlock, hits: IntArray) -> tuple[IntArray, IntArray]:
         month, day, second, good = stamps_without_year(block.octets, block.begins)
         rows = np.unique(np.concatenate([hits, block.sample(), turns(month, day, second, good)]))
         kept = rows[good[rows]]
@@ -214,11 +214,11 @@ class _NewStamps(_Stamps):
 
     head = _NEW_HEAD
 
-    def __init__(self, records: Records, rules: AlertRules, ends: str) -> None:
+    def __init__(self, records: RecordTally, rules: AlertRules, ends: str) -> None:
         super().__init__(records, rules, ends)
         self._times: list[IntArray] = []
 
-    def _times_of(self, block: Block, hits: IntArray) -> tuple[IntArray, IntArray]:
+    def _times_of(self, block: LineBlock, hits: IntArray) -> tuple[IntArray, IntArray]:
         rows = np.union1d(hits, block.sample())
         found = parse_stamps(pc.struct_field(pc.extract_regex(block.texts(rows), pattern=self.head), "time"))
         clock, local = found.clock, found.good & ~found.absolute

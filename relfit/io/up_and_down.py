@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from relfit.arrays import BoolArray, IntArray
 
-__all__ = ["DOWN", "UP", "Outages", "outages_between", "states"]
+__all__ = ["DOWN", "UP", "StateOutages", "outages_between", "states"]
 
 DOWN = ("down", "offline", "fail", "failed", "failure", "unavailable", "dead", "unreachable", "outage", "lost", "start",
         "begin", "opened", "firing", "remove", "removed", "not_ready", "notready")  # fmt: skip
@@ -18,7 +18,7 @@ UP = ("up", "online", "ok", "available", "alive", "repaired", "recovered", "reco
 
 
 @dataclass(frozen=True)
-class Outages:
+class StateOutages:
     """Outages by node: which, from when to when, and the record that each begins with.
 
     ``open`` marks those that no later record ends; ``repeated`` counts records that say again what was known.
@@ -46,7 +46,7 @@ def states(words: npt.NDArray[np.object_]) -> tuple[BoolArray, BoolArray]:
     return down, down | up
 
 
-def outages_between(node: IntArray, time: IntArray, down: BoolArray) -> Outages:
+def outages_between(node: IntArray, time: IntArray, down: BoolArray) -> StateOutages:
     """Outages from the first record that says down to the next that says up.
 
     Parameters
@@ -76,4 +76,4 @@ def outages_between(node: IntArray, time: IntArray, down: BoolArray) -> Outages:
     closed = (begins + 1 < at.size) & (who[after] == who[at[begins]])
     begin = at[begins]
     end = np.where(closed, when[after], when[begin])
-    return Outages(who[begin], when[begin], end, order[begin], ~closed, int((~changed).sum()))
+    return StateOutages(who[begin], when[begin], end, order[begin], ~closed, int((~changed).sum()))

@@ -19,8 +19,8 @@ from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.numeric.poisson import poisson_sf
 
 __all__ = [
-    "EXCESS", "FALSE_JOINS", "FEWEST", "LONGEST", "NODE_EXCESS", "Null", "Selection", "ends_of_classes", "in_nodes",
-    "renewal_null", "select", "step_of",
+    "EXCESS", "FALSE_JOINS", "FEWEST", "LONGEST", "NODE_EXCESS", "ChanceJoins", "Selection", "ends_of_classes",
+    "in_nodes", "renewal_null", "select", "step_of",
 ]  # fmt: skip
 
 EXCESS = 2.0  # times as many as by chance: half of these times lie within incidents
@@ -68,7 +68,7 @@ def ends_of_classes(step: int, longest: int) -> IntArray:
 
 
 @dataclass(frozen=True)
-class Null:
+class ChanceJoins:
     """What chance gives, estimated from the times longer than those of a class.
 
     Attributes
@@ -107,14 +107,16 @@ class Selection:
     p_above: float
 
 
-def select(observed: IntArray, null: Null, share: float, spent: float = 0.0, excess: float = EXCESS) -> Selection:
+def select(
+    observed: IntArray, null: ChanceJoins, share: float, spent: float = 0.0, excess: float = EXCESS
+) -> Selection:
     """The last class of times to join.
 
     Parameters
     ----------
     observed : ndarray of int, shape (classes,)
         Times in each class; the first are those that the clock cannot tell from zero.
-    null : Null
+    null : ChanceJoins
     share : float
         Of the incidents, that chance may join.
     spent : float
@@ -149,7 +151,9 @@ def select(observed: IntArray, null: Null, share: float, spent: float = 0.0, exc
     return Selection(end, status, expected, smooth, p, p_above)
 
 
-def renewal_null(observed: IntArray, sums: FloatArray, ends: FloatArray, longer: FloatArray, in_a_step: float) -> Null:
+def renewal_null(
+    observed: IntArray, sums: FloatArray, ends: FloatArray, longer: FloatArray, in_a_step: float
+) -> ChanceJoins:
     """Times between records of one node that a Weibull renewal process of decreasing hazard gives.
 
     It is fitted by maximum likelihood to the times above the end of each class (left truncation), and continued below.
@@ -211,12 +215,12 @@ def renewal_null(observed: IntArray, sums: FloatArray, ends: FloatArray, longer:
     false = np.array([up_to(place)[place] for place in range(size)])
     usable[0] = True
     false[0] = in_a_step  # how a renewal process goes on below a step of the clock, its longer times do not say
-    return Null(number, false, false, usable, up_to)
+    return ChanceJoins(number, false, false, usable, up_to)
 
 
 def in_nodes(
     gaps: IntArray, node: IntArray, span: int, step: int, share: float = FALSE_JOINS / 3.0
-) -> tuple[IntArray, IntArray, Null, Selection]:
+) -> tuple[IntArray, IntArray, ChanceJoins, Selection]:
     """Classes of the times between records of one node, how many are in each, and up to which they are bursts.
 
     Parameters
@@ -236,7 +240,7 @@ def in_nodes(
     -------
     ends, observed : ndarray of int, shape (classes,)
         Ends of the classes as multiples of the step, and times in each.
-    null : Null
+    null : ChanceJoins
     selection : Selection
     """
     ends = ends_of_classes(step, LONGEST)

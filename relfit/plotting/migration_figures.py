@@ -75,7 +75,7 @@ def _quality_needed(plan: MigrationPlan, ax: Axes) -> Axes:
 @plot.register(ReplicationPlan)
 def yield_of_replicas(plan: ReplicationPlan, ax: Axes | None = None) -> Axes:
     """Yield of checkpoints alone, pairs and triples over the number of nodes, with the break-even."""
-    from relfit.planning.replication.replicas import Copies
+    from relfit.planning.replication.replicas import CopiedJob
 
     ax = style.axes(ax)
     middle = plan.break_even if np.isfinite(plan.break_even) else float(plan.nodes)
@@ -85,7 +85,7 @@ def yield_of_replicas(plan: ReplicationPlan, ax: Axes | None = None) -> Axes:
     save, restore, restart = plan.costs["save"], plan.costs["restore"], plan.costs["restart"]
     most = int(plan.strategies["replicas"].max())
     for replicas in range(1, most + 1):
-        share = Copies(plan.mtbf, save, restore, restart, replicas, plan.overhead, plan.wide_rate).useful(nodes)
+        share = CopiedJob(plan.mtbf, save, restore, restart, replicas, plan.overhead, plan.wide_rate).useful(nodes)
         names = {1: "checkpoints alone", 2: "pairs", 3: "triples"}
         ax.plot(nodes, 100.0 * share, color=style.PALETTE[replicas - 1], linewidth=2.0,
                 label=names.get(replicas, f"{replicas} copies"))  # fmt: skip

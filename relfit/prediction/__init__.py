@@ -6,19 +6,19 @@ the same for the parts of a whole (racks, causes), and `switching` follows the n
 Nothing here knows of fleets or jobs; `relfit.fleet` and `relfit.backtesting` do.
 """
 
-from relfit.prediction.discounted_levels import HALF_LIVES, Levels, levels_of
-from relfit.prediction.mixing import Mixture, mix
+from relfit.prediction.discounted_levels import HALF_LIVES, DiscountedLevels, levels_of
+from relfit.prediction.mixing import Prediction, mix
 from relfit.prediction.rates_of_parts import RelativeRates, relative_rates
-from relfit.prediction.steps import Steps
+from relfit.prediction.steps import TimeSteps
 from relfit.prediction.switching import Multiples, multiples_now
 
 __all__ = [
     "HALF_LIVES",
-    "Levels",
-    "Mixture",
+    "DiscountedLevels",
     "Multiples",
+    "Prediction",
     "RelativeRates",
-    "Steps",
+    "TimeSteps",
     "levels_of",
     "mix",
     "multiples_now",

@@ -14,7 +14,7 @@ import numpy as np
 
 from relfit.arrays import FloatArray
 
-__all__ = ["HALF_LIVES", "WINDOWS", "Levels", "discounted", "levels_of"]
+__all__ = ["HALF_LIVES", "WINDOWS", "DiscountedLevels", "discounted", "levels_of"]
 
 HALF_LIVES = (5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, np.inf)
 WINDOWS = (90.0, 180.0)
@@ -24,7 +24,7 @@ _PRIOR = 0.5  # of an event, at the mean of all that was seen before
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
+class DiscountedLevels:
     """Levels by predictor and step.
 
     Attributes
@@ -61,7 +61,7 @@ def discounted(values: FloatArray, half_life: float) -> FloatArray:
     return sums
 
 
-def levels_of(value: FloatArray, exposure: FloatArray, days: float = 1.0) -> Levels:
+def levels_of(value: FloatArray, exposure: FloatArray, days: float = 1.0) -> DiscountedLevels:
     """Levels of a series by half-life, then those of the last days.
 
     Parameters
@@ -93,4 +93,4 @@ def levels_of(value: FloatArray, exposure: FloatArray, days: float = 1.0) -> Lev
         level.append((sums + _PRIOR) / (units + _PRIOR / mean))
         uncertain.append(1.0 / np.maximum(steps_seen, 1.0))
         wander.append(0.0)
-    return Levels(np.array(level), np.array(uncertain), np.array(wander))
+    return DiscountedLevels(np.array(level), np.array(uncertain), np.array(wander))

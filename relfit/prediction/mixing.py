@@ -15,9 +15,9 @@ import numpy as np
 from scipy import special
 
 from relfit.arrays import FloatArray, IntArray
-from relfit.prediction.discounted_levels import Levels
+from relfit.prediction.discounted_levels import DiscountedLevels
 
-__all__ = ["Mixture", "fixed_share", "log_negative_binomial", "mix"]
+__all__ = ["Prediction", "fixed_share", "log_negative_binomial", "mix"]
 
 _SCATTER = (1.0, 1.5, 2.5, 5.0, 10.0, 20.0, 60.0, 200.0, 600.0)  # variance of counts relative to Poisson
 _SCATTER_OF_SHARES = (0.1, 0.3, 1.0, 3.0, 10.0)  # variance of a day's share, relative to one trial a day
@@ -30,7 +30,7 @@ _MOST = 1e12  # of a count that is drawn
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class Prediction:
     """The distribution of what comes over a horizon, arrays of shape (components,).
 
     Attributes
@@ -77,15 +77,29 @@ class Mixture:
 
     def quantile(self, p: float) -> float:
         """The least value that is not exceeded with probability `p`."""
-        low, high = (0.0, 1.0) if self.shares else (-1.0, float(np.ceil(self.mean.max())) + 1.0)
-        while self.cdf(np.array(high)) < p:
-            low, high = high, 2.0 * high + 1.0
-        for _ in range(60):
-            if not self.shares and high - low <= 1.0:
-                break
-            middle = 0.5 * (low + high) if self.shares else np.floor(0.5 * (low + high))
-            low, high = (low, middle) if self.cdf(np.array(middle)) >= p else (middle, high)
-        return float(high)
+        if self.shares:
+            low, high = 0.0, 1.0
+            for _ in range(60):
+                middle = 0.5 * (low + high)
+                low, high = (low, middle) if self.cdf(np.array(middle)) >= p else (middle, high)
+            return high
+        size, chance = _negative_binomial(self.mean, self.variance)
+
+        def below(x: float) -> bool:
+            return x < 0.0 or float(special.betainc(size, x + 1.0, chance) @ self.weight) < p
+
+        deviation = np.sqrt(max(float(self.weight @ (self.variance + self.mean**2)) - self.expected**2, 0.0))
+        width = float(np.ceil(0.2 * deviation)) + 1.0
+        low = max(float(np.floor(self.expected + special.ndtri(p) * deviation)), -1.0)
+        while not below(low):
+            low, width = max(low - width, -1.0), 2.0 * width
+        high, width = low + width, 2.0 * width
+        while below(high):
+            low, high, width = high, high + width, 2.0 * width
+        while high - low > 1.0:
+            middle = float(np.floor(0.5 * (low + high)))
+            low, high = (middle, high) if below(middle) else (low, middle)
+        return high
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Random levels (the mean of what comes, were it known) and what comes with them, both of shape (size,)."""
@@ -102,13 +116,19 @@ class Mixture:
 
 
 def mix(
-    levels: Levels, value: FloatArray, exposure: FloatArray, horizon: float, ahead: float, *, shares: bool = False
-) -> Mixture:
+    levels: DiscountedLevels,
+    value: FloatArray,
+    exposure: FloatArray,
+    horizon: float,
+    ahead: float,
+    *,
+    shares: bool = False,
+) -> Prediction:
     """What comes over a horizon, as predictors say that are weighed by their past.
 
     Parameters
     ----------
-    levels : Levels
+    levels : DiscountedLevels
         By predictor.
     value, exposure : ndarray, shape (steps,)
         What was seen in each step, and of how many units.
@@ -161,7 +181,7 @@ def mix(
     mean, variance, of_level = (each[:, 0] for each in moments(now, horizon, np.array([ahead])))
     used = weight > _LEAST
     weight = weight[used] / weight[used].sum()
-    return Mixture(weight, mean[used], variance[used], of_level[used], shares, predictor[used])
+    return Prediction(weight, mean[used], variance[used], of_level[used], shares, predictor[used])
 
 
 def fixed_share(scores: FloatArray, back: float, prior: FloatArray | None = None) -> FloatArray:

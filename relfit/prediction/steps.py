@@ -10,14 +10,14 @@ import pandas as pd
 from relfit.arrays import FloatArray, IntArray
 from relfit.units import NANOSECONDS_PER_HOUR
 
-__all__ = ["Steps"]
+__all__ = ["TimeSteps"]
 
 _DAY = 24.0
 _MOST = 20_000  # steps: half a century of days
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class TimeSteps:
     """Steps of `width` hours, the last of which ends with the observation.
 
     Attributes
@@ -32,7 +32,7 @@ class Steps:
     width: float
 
     @classmethod
-    def of(cls, start: pd.Timestamp, end: pd.Timestamp, width: float = _DAY) -> Steps:
+    def of(cls, start: pd.Timestamp, end: pd.Timestamp, width: float = _DAY) -> TimeSteps:
         """As many whole steps as there are between two instants; one step that is shorter where there is none."""
         first, last = start.as_unit("ns").value, end.as_unit("ns").value
         hours = max((last - first) / NANOSECONDS_PER_HOUR, 1e-6)
@@ -60,7 +60,7 @@ class Steps:
 
         Examples
         --------
-        >>> steps = Steps.of(pd.Timestamp("2024-01-01"), pd.Timestamp("2024-01-04"))
+        >>> steps = TimeSteps.of(pd.Timestamp("2024-01-01"), pd.Timestamp("2024-01-04"))
         >>> steps.counts(np.array([pd.Timestamp("2024-01-02 03:00").value])).tolist()
         [[0.0, 1.0, 0.0]]
         """

@@ -14,11 +14,11 @@ from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.numeric.ragged import Ragged, offsets_of, per_group, sums
 from relfit.recurrence.histories import EventHistories
 
-__all__ = ["Copies", "LogLinear", "PowerLaw", "Renewal", "differs"]
+__all__ = ["GroupedHistories", "LogLinear", "PowerLaw", "Renewal", "differs"]
 
 
 @dataclass(frozen=True)
-class Copies(Ragged):
+class GroupedHistories(Ragged):
     """Histories sorted by group, with the times of each group in units of its latest end.
 
     ``histories`` are in the order of groups; group ``j`` owns those at ``offsets[j]:offsets[j + 1]``.
@@ -28,7 +28,7 @@ class Copies(Ragged):
     offsets: IntArray
 
     @classmethod
-    def of(cls, histories: EventHistories, codes: IntArray, groups: int) -> Copies:
+    def of(cls, histories: EventHistories, codes: IntArray, groups: int) -> GroupedHistories:
         """Sort by group number."""
         order = np.argsort(codes, kind="stable")
         ordered = histories if np.all(order[1:] > order[:-1]) else histories.take(order)
@@ -55,15 +55,15 @@ class Copies(Ragged):
         """Sum of a value of each event over the groups."""
         return per_group(values, self.event_codes, self.n_groups)
 
-    def take(self, positions: IntArray) -> Copies:
+    def take(self, positions: IntArray) -> GroupedHistories:
         """Some of the groups."""
-        return Copies(self.histories.take(self.rows_of(positions)), offsets_of(self.sizes[positions]))
+        return GroupedHistories(self.histories.take(self.rows_of(positions)), offsets_of(self.sizes[positions]))
 
 
 class _Poisson:
     """A Poisson process of a mean and one further parameter, on a clock in units of the latest end."""
 
-    def __init__(self, copies: Copies) -> None:
+    def __init__(self, copies: GroupedHistories) -> None:
         self.copies, self.latest, self.events = copies, copies.latest, copies.events.astype(np.float64)
         self._codes = copies.group_codes()
         ends = copies.histories.begin, copies.histories.end
@@ -175,7 +175,7 @@ class Renewal:
     gaps have in a process that has run for long.
     """
 
-    def __init__(self, copies: Copies) -> None:
+    def __init__(self, copies: GroupedHistories) -> None:
         self.copies, histories, size = copies, copies.histories, copies.n_groups
         gaps, codes, of_event = histories.gaps(), copies.group_codes(), copies.event_codes
         vague = histories.left_open & (histories.opening == 0)
@@ -224,7 +224,7 @@ class Renewal:
         return np.stack([np.zeros_like(log), log], axis=1)
 
 
-def differs(copies: Copies) -> BoolArray:
+def differs(copies: GroupedHistories) -> BoolArray:
     """Which groups have events at more than one age."""
     first, last = np.full(copies.n_groups, np.inf), np.full(copies.n_groups, -np.inf)
     np.minimum.at(first, copies.event_codes, copies.histories.times)

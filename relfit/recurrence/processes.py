@@ -21,7 +21,7 @@ from relfit.numeric.newton import Maximum, maximise
 from relfit.numeric.poisson import poisson_interval
 from relfit.numeric.ragged import per_group
 from relfit.recurrence.histories import EventHistories, grouping, label_text
-from relfit.recurrence.likelihoods import Copies, LogLinear, PowerLaw, Renewal, differs
+from relfit.recurrence.likelihoods import GroupedHistories, LogLinear, PowerLaw, Renewal, differs
 from relfit.results import Interval, Result, key_columns
 from relfit.text import percent
 
@@ -210,10 +210,12 @@ def fit_process(
         raise ArgumentError(f"unknown process {model!r}", remedy=f"use one of {', '.join(MODELS)}")
     normal_quantile(level)
     codes, groups = grouping(histories, by)
-    copies = Copies.of(histories, codes, len(groups))
+    copies = GroupedHistories.of(histories, codes, len(groups))
     status = _existence(copies, model)
     rows = np.flatnonzero(status == "ok")
-    fit: Callable[[Copies, str, float], _Fitted] = {"hpp": _constant, "renewal": _renewal}.get(model, _poisson)
+    fit: Callable[[GroupedHistories, str, float], _FittedProcess] = {"hpp": _constant, "renewal": _renewal}.get(
+        model, _poisson
+    )
     part = fit(copies if rows.size == len(groups) else copies.take(rows), model, level)
     status[rows[~part.found]] = np.where(part.edge[~part.found], "no_maximum", "not_converged")
 
@@ -242,7 +244,7 @@ def _wider(estimates: FloatArray, limit: FloatArray, root: FloatArray, model: st
     return out
 
 
-def _existence(copies: Copies, model: str) -> npt.NDArray[np.object_]:
+def _existence(copies: GroupedHistories, model: str) -> npt.NDArray[np.object_]:
     """Whether the data can have a fit, as far as counts tell."""
     status = np.full(copies.n_groups, "ok", dtype=object)
     events, histories = copies.events, copies.histories
@@ -257,7 +259,7 @@ def _existence(copies: Copies, model: str) -> npt.NDArray[np.object_]:
 
 
 @dataclass(frozen=True)
-class _Fitted:
+class _FittedProcess:
     """Outcome of a fit for groups that can have one; names as in `ProcessFit`, found and edge as in `Maximum`."""
 
     estimates: FloatArray
@@ -269,14 +271,14 @@ class _Fitted:
     edge: BoolArray
 
     @classmethod
-    def positive(cls, best: Maximum, estimates: FloatArray, error: FloatArray, level: float) -> _Fitted:
+    def positive(cls, best: Maximum, estimates: FloatArray, error: FloatArray, level: float) -> _FittedProcess:
         """Parameters above zero, with limits that are normal on the log scale, where their error is `error`."""
         far = np.exp(normal_quantile(level) * error)
         limits = estimates / far, estimates * far
         return cls(estimates, estimates * error, *limits, best.value, best.found, best.edge)
 
 
-def _constant(copies: Copies, model: str, level: float) -> _Fitted:
+def _constant(copies: GroupedHistories, model: str, level: float) -> _FittedProcess:
     n = copies.events.astype(np.float64)
     hours = per_group(copies.histories.length, copies.group_codes(), copies.n_groups)
     low, high = poisson_interval(copies.events, level)
@@ -285,7 +287,7 @@ def _constant(copies: Copies, model: str, level: float) -> _Fitted:
         rate = n / hours
         columns = [values[:, None] for values in (rate, np.sqrt(n) / hours, low / hours, high / hours)]
         estimates, errors, lows, highs = columns
-        return _Fitted(estimates, errors, lows, highs, n * (np.log(rate) - 1.0), watched, ~watched)
+        return _FittedProcess(estimates, errors, lows, highs, n * (np.log(rate) - 1.0), watched, ~watched)
 
 
 def _inverse_information(best: Maximum) -> FloatArray:
@@ -294,7 +296,7 @@ def _inverse_information(best: Maximum) -> FloatArray:
     return np.where(usable, np.linalg.inv(np.where(usable, best.information, np.eye(best.free.shape[1]))), np.nan)
 
 
-def _poisson(copies: Copies, model: str, level: float) -> _Fitted:
+def _poisson(copies: GroupedHistories, model: str, level: float) -> _FittedProcess:
     kind = PowerLaw if model == "power_law" else LogLinear
     objective = kind(copies)
     best = maximise(objective, objective.first_guess())
@@ -314,7 +316,7 @@ def _poisson(copies: Copies, model: str, level: float) -> _Fitted:
             jacobian[:, 0] = 1.0, -0.5
             jacobian[:, 1, 1] = 1.0 / unit
         error = np.sqrt(np.einsum("gij,gjk,gik->gi", jacobian, covariance, jacobian))
-        fitted = _Fitted.positive(best, estimates, error, level)
+        fitted = _FittedProcess.positive(best, estimates, error, level)
     if model == "log_linear":
         far = normal_quantile(level) * error[:, 1]
         fitted.errors[:, 1] = error[:, 1]
@@ -327,7 +329,7 @@ def _poisson(copies: Copies, model: str, level: float) -> _Fitted:
     return fitted
 
 
-def _alike(copies: Copies) -> tuple[BoolArray, FloatArray]:
+def _alike(copies: GroupedHistories) -> tuple[BoolArray, FloatArray]:
     """Groups whose shape has an exact chi-square distribution, and its degrees of freedom."""
     histories, size = copies.histories, np.diff(copies.offsets)
     complete = (histories.begin == 0.0) & (histories.end == copies.latest[copies.group_codes()])
@@ -337,10 +339,10 @@ def _alike(copies: Copies) -> tuple[BoolArray, FloatArray]:
     return exact, 2.0 * np.maximum(copies.events - (last > 0), 1)
 
 
-def _renewal(copies: Copies, model: str, level: float) -> _Fitted:
+def _renewal(copies: GroupedHistories, model: str, level: float) -> _FittedProcess:
     objective = Renewal(copies)
     best = maximise(objective, objective.first_guess())
     covariance = _inverse_information(best)
     with np.errstate(all="ignore"):
         error = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-        return _Fitted.positive(best, np.exp(best.free), error, level)
+        return _FittedProcess.positive(best, np.exp(best.free), error, level)

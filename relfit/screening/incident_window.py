@@ -20,7 +20,7 @@ from relfit.numeric.bursts import (
     FEWEST,
     LONGEST,
     NODE_EXCESS,
-    Null,
+    ChanceJoins,
     Selection,
     ends_of_classes,
     in_nodes,
@@ -225,7 +225,7 @@ def _few(level: str, times: IntArray, n_points: int, step: int, specified: float
 
 
 def _chosen(
-    level: str, observed: IntArray, ends: IntArray, step: int, null: Null, selection: Selection, times: IntArray,
+    level: str, observed: IntArray, ends: IntArray, step: int, null: ChanceJoins, selection: Selection, times: IntArray,
     n_points: int, specified: float | None,
 ) -> IncidentWindow:  # fmt: skip
     unit = step / NANOSECONDS_PER_HOUR
@@ -247,7 +247,7 @@ def _chosen(
     )  # fmt: skip
 
 
-def _null_between(points: Points, observed: IntArray, edges: FloatArray, step: int) -> Null:
+def _null_between(points: Points, observed: IntArray, edges: FloatArray, step: int) -> ChanceJoins:
     """Joins that independent units make: the rate of the others, run by run, from the times above each class."""
     size, n_points = edges.size, points.place.size
     same, reach = points.same, points.reach
@@ -304,7 +304,7 @@ def _null_between(points: Points, observed: IntArray, edges: FloatArray, step: i
             rate, many = np.bincount(place, rate * many, 200)[full] / weight[full], weight[full]
         return np.asarray(_within(rate[:, None], edges[None, :] + lasting[k], step).T @ many)
 
-    return Null(incidents, false, added, usable, up_to)
+    return ChanceJoins(incidents, false, added, usable, up_to)
 
 
 def _within(rate: FloatArray, length: FloatArray | float, step: int) -> FloatArray:

@@ -8,6 +8,6 @@ __getattr__, __dir__, __all__ = front(
     __name__,
     {
         "simulated_logs": "simulate_log",
-        "sparing_simulation": "Assumptions DeviceTimes SparingSimulation simulate_sparing",
+        "sparing_simulation": "SparingAssumptions DeviceTimes SparingSimulation simulate_sparing",
     },
 )

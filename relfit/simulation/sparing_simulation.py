@@ -35,7 +35,7 @@ from relfit.simulation.sparing_events import simulate
 from relfit.simulation.sparing_state import ACCOUNTS, Setup
 from relfit.text import percent
 
-__all__ = ["Assumptions", "DeviceTimes", "SparingSimulation", "simulate_sparing"]
+__all__ = ["DeviceTimes", "SparingAssumptions", "SparingSimulation", "simulate_sparing"]
 
 Repairs = Distribution | Sequence[tuple[float, Distribution]]
 
@@ -191,8 +191,8 @@ class DeviceTimes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Assumptions:
-    """Assumptions of the closed form that a simulation keeps or drops.
+class SparingAssumptions:
+    """SparingAssumptions of the closed form that a simulation keeps or drops.
 
     Attributes
     ----------
@@ -311,7 +311,7 @@ def simulate_sparing(
     strategy: Strategies,
     devices: DeviceFailures | DeviceTimes,
     recovery: Recovery | None = None,
-    assumptions: Assumptions | None = None,
+    assumptions: SparingAssumptions | None = None,
     *,
     years: float = 10.0,
     n_resamples: int = 8,
@@ -334,7 +334,7 @@ def simulate_sparing(
         Means of exponential times, or distributions of any family.
     recovery : Recovery, optional
         A `checkpoint_every` of None is the best by the closed form.
-    assumptions : Assumptions, optional
+    assumptions : SparingAssumptions, optional
         Those of the closed form when left out.
     years : float
         Simulated time of one replication, of 8760 hours each.
@@ -370,7 +370,7 @@ def simulate_sparing(
     times = devices if isinstance(devices, DeviceTimes) else DeviceTimes.exponential(devices)
     if len(strategy) != 1:
         raise ArgumentError(f"{len(strategy)} strategies were given", remedy="simulate one: strategies.take([0])")
-    whole_block, own_racks, undisturbed = (assumptions or Assumptions()).of(cluster, recovery)
+    whole_block, own_racks, undisturbed = (assumptions or SparingAssumptions()).of(cluster, recovery)
     n, end = int(whole("n_resamples", n_resamples, 2)), float(positive("years", years)) * _HOURS_PER_YEAR
     share("level", level, zero=False, one=False)
     closed = evaluate_sparing(cluster, strategy, times.means(), recovery)

@@ -16,7 +16,7 @@ from relfit.errors import ArgumentError
 from relfit.numeric.quadrature import integrate_reliability
 from relfit.results import Interval, Result, json_ready
 from relfit.system import sampling, uncertainty
-from relfit.system._nodes import Nodes
+from relfit.system._nodes import SystemNodes
 from relfit.system._quantities import Quantities, finite_hours
 from relfit.system.checked_nodes import duration_array
 from relfit.system.first_k import CELLS, FailureRule, node_hazards, node_tails
@@ -26,7 +26,7 @@ __all__ = ["System", "SystemsBySize"]
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class System(Nodes, Quantities):
+class System(SystemNodes, Quantities):
     """Nodes of any families, parameters and ages, and what else can end a job on them.
 
     Parameters

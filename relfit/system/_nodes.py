@@ -19,7 +19,7 @@ from relfit.system._common_cause import CommonCause, Racks, common_cause, racks_
 from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array, node_label
 from relfit.text import count, number
 
-__all__ = ["Nodes"]
+__all__ = ["SystemNodes"]
 
 
 RACK_EVENTS = ("nodes", "job")
@@ -27,7 +27,7 @@ _FAR = 2.0  # times the longest time to failure that was fitted, above which an 
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Nodes:
+class SystemNodes:
     """The checked parts of a `System`, and the same nodes in other numbers or of other ages."""
 
     components: tuple[Component, ...]

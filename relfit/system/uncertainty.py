@@ -25,7 +25,16 @@ from relfit.system.checked_nodes import Component, duration_array
 from relfit.system.first_k import CELLS, FailureRule
 from relfit.text import count
 
-__all__ = ["BY_SIZE", "QUANTITIES", "DrawnParameters", "DrawnSystems", "Source", "checked", "limits", "sources_of"]
+__all__ = [
+    "BY_SIZE",
+    "QUANTITIES",
+    "DrawnParameters",
+    "DrawnSystems",
+    "ParameterSource",
+    "checked",
+    "limits",
+    "sources_of",
+]
 
 
 QUANTITIES = {
@@ -50,7 +59,7 @@ _MOST_WORK = 10_000_000  # nodes, times those that may fail, times draws: ten mi
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class ParameterSource:
     """The nodes of one family, the fitted groups of their parameters, and how uncertain these are."""
 
     family: type[Family]
@@ -71,7 +80,7 @@ class Source:
 
 def sources_of(
     components: Sequence[Component], names: pd.Index, groups: IntArray | None, origin: Any
-) -> list[Source]:  # fmt: skip
+) -> list[ParameterSource]:  # fmt: skip
     """Where the parameters of a system's nodes come from, one entry per family.
 
     `groups` has the position of each node's fitted group, `origin` the fits, or what draws the nodes itself
@@ -88,7 +97,7 @@ def sources_of(
             remedy=_FROM_FITS,
         )
     if hasattr(origin, "node_sources"):
-        drawn: list[Source] = origin.node_sources(components, groups)
+        drawn: list[ParameterSource] = origin.node_sources(components, groups)
         return drawn
     sources = []
     for component in components:
@@ -111,7 +120,7 @@ def sources_of(
         own_root, shared = _roots(fit, kind, used)
         free = kind.to_free(fit.parameter_array[used])
         pooled = isinstance(fit, PooledFit)
-        sources.append(Source(kind, component.positions, of_node.ravel(), free, own_root, shared, pooled))
+        sources.append(ParameterSource(kind, component.positions, of_node.ravel(), free, own_root, shared, pooled))
     return sources
 
 
@@ -162,7 +171,7 @@ def _root(covariance: FloatArray) -> FloatArray:
 class DrawnParameters:
     """Parameters of all nodes as likely as the fits leave them, in chunks that fit into memory."""
 
-    sources: list[Source]
+    sources: list[ParameterSource]
     n_nodes: int
     wide: Callable[[int, np.random.Generator], tuple[FloatArray, FloatArray]] | None = None
 

@@ -27,7 +27,7 @@ from relfit.training.parameters import TrainingParameters
 from relfit.training.policies import HostSelection, RetirementRule, Server, Servers, built_in_selection
 from relfit.training.rare_events import rare_event
 
-__all__ = ["Run", "Setting", "run_replication", "setting_of"]
+__all__ = ["Setting", "TrainingRun", "run_replication", "setting_of"]
 
 _TRACE_ROWS = 65_536
 _CHANGING = ("cluster", "jobs", "servers", "queues", "lists", "latest", "trace")
@@ -46,7 +46,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainingRun:
     """A replication that is over.
 
     Attributes
@@ -199,7 +199,7 @@ def _life(params: TrainingParameters) -> Distribution | None:
     return Lognormal(np.log(mean) - 0.5 * sigma**2, sigma)
 
 
-def run_replication(setting: Setting, rng: int, replication: int) -> Run:
+def run_replication(setting: Setting, rng: int, replication: int) -> TrainingRun:
     """Run one replication to its end.
 
     Raises
@@ -230,7 +230,7 @@ def run_replication(setting: Setting, rng: int, replication: int) -> Run:
                 raise AssertionError(f"{fault} on day {day:g}, after {state.cluster.events:,} events")
         else:
             raise _problem(state, code)
-    return Run(state.jobs, [*trace, _trace_so_far(state)])
+    return TrainingRun(state.jobs, [*trace, _trace_so_far(state)])
 
 
 def _select(state: ClusterState, policy: HostSelection) -> None:

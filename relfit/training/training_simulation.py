@@ -20,7 +20,7 @@ from relfit.text import percent
 from relfit.training.cluster_state import COUNTS, DEPLETED, PHASES, STATES, TIMES
 from relfit.training.parameters import TrainingParameters, training_parameters
 from relfit.training.policies import HostSelection, RetirementRule
-from relfit.training.replication import Run, run_replication, setting_of
+from relfit.training.replication import TrainingRun, run_replication, setting_of
 from relfit.training.training_events import advance
 
 __all__ = ["TrainingSimulation", "simulate_training"]
@@ -245,7 +245,7 @@ def simulate_training(
     if accuracy is None and known.adaptive_replications and n_replications is None:
         accuracy = known.relative_accuracy
     setting = setting_of(known, host_selection=host_selection, retirement=retirement, trace=trace, check=check)
-    run, runs = partial(run_replication, setting, seed), list[Run]()
+    run, runs = partial(run_replication, setting, seed), list[TrainingRun]()
     with compile_notice(advance, "some ten seconds"):
         while len(runs) < n:
             runs += replicate(run, range(first + len(runs), first + n), workers)
@@ -256,7 +256,7 @@ def simulate_training(
     return TrainingSimulation(known, table, wanted, time.perf_counter() - start, _traces(runs) if trace else None)
 
 
-def _precise(runs: list[Run], level: float, accuracy: float) -> bool:
+def _precise(runs: list[TrainingRun], level: float, accuracy: float) -> bool:
     times = np.array([run.jobs["ended"].max() for run in runs])
     return times.size > 1 and bool(half_interval(times, level) <= accuracy * times.mean())
 
@@ -266,7 +266,7 @@ def _summary(rows: pd.DataFrame, level: float) -> pd.DataFrame:
     return summary(rows, level, least=0.0, shares=_SHARES)
 
 
-def _table(params: TrainingParameters, runs: list[Run]) -> pd.DataFrame:
+def _table(params: TrainingParameters, runs: list[TrainingRun]) -> pd.DataFrame:
     """One row per replication and job."""
     jobs, states = params.all_jobs, np.concatenate([run.jobs for run in runs])
     times: FloatArray = np.concatenate([run.times for run in runs])
@@ -291,7 +291,7 @@ def _table(params: TrainingParameters, runs: list[Run]) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def _traces(runs: list[Run]) -> pd.DataFrame:
+def _traces(runs: list[TrainingRun]) -> pd.DataFrame:
     """The traces of all runs, with states and phases by their names."""
     changes = np.concatenate([part for run in runs for part in run.trace])
     lengths = [sum(map(len, run.trace)) for run in runs]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import relfit as rf
 from relfit.batch import (
     Allocation,
-    Cluster,
+    BatchCluster,
     EstimatedReliability,
     GroupFailures,
     NodeFailures,
@@ -96,7 +96,7 @@ def test_a_job_goes_on_from_its_last_complete_checkpoint():
     assert run.jobs["waste"][0] == 80.0 - 70.0
     assert run.jobs["overhead"][0] == 10.0 + 7.0 + 5.0
     best = rf.simulate_batch(
-        Workload([1], [0.0], [2], [1e5], [1e6], 8), Cluster(mtbf="10h"), checkpoint=Checkpoint(None, "72s", "0s")
+        Workload([1], [0.0], [2], [1e5], [1e6], 8), BatchCluster(mtbf="10h"), checkpoint=Checkpoint(None, "72s", "0s")
     )
     every = np.sqrt(2 * 72 * 36_000 * 8 / 2) - 72
     assert best.jobs["finish_time"][0] == 1e5 + 72 * np.floor(1e5 / every)
@@ -137,7 +137,7 @@ def test_node_time_adds_up(seed, scheduler, policy, requeue):
     workload = random_workload(rng)
     policy = "first_fit" if scheduler == "conservative" else policy
     run = rf.simulate_batch(
-        workload, Cluster(nodes_per_rack=3), Scheduler(name=scheduler, requeue=requeue),
+        workload, BatchCluster(nodes_per_rack=3), Scheduler(name=scheduler, requeue=requeue),
         failures=random_failures(rng, workload.n_nodes),
         allocation=Allocation(policy=policy, reliability=Weibull(0.7, 1000.0)), keep="nodes",
     )  # fmt: skip
@@ -173,7 +173,7 @@ def test_policies_take_the_nodes_that_they_should():
 
     def taken(policy, workload=jobs, racks=None):
         allocation = Allocation(policy=policy, reliability=nodes)
-        run = rf.simulate_batch(workload, Cluster(racks=racks), allocation=allocation, keep="nodes")
+        run = rf.simulate_batch(workload, BatchCluster(racks=racks), allocation=allocation, keep="nodes")
         return run.attempts["spans"].tolist()
 
     assert taken("first_fit") == [((0, 2),), ((2, 1),)]
@@ -193,7 +193,7 @@ def test_ra_opt_takes_as_many_nodes_as_best_size_says():
     for law in (Amdahl(0.895), Gustafson(0.3)):
         policy = Allocation(policy="ra_opt", speedup=law, reliability=Weibull(np.ones(20), scales))
         run = rf.simulate_batch(jobs, scheduler="fcfs", allocation=policy)
-        best = rf.jobs.ra_opt(rf.System(Weibull(np.ones(20), scales)), "1000h", law).best
+        best = rf.jobs.ra_opt(rf.System(Weibull(np.ones(20), scales)), rf.jobs.Job("1000h", law)).best
         assert run.jobs["nodes"][0] == best
         assert run.jobs["finish_time"][0] == pytest.approx(work / float(law.speedup(best)))
     everything = rf.simulate_batch(
@@ -379,7 +379,7 @@ def test_bad_input_says_what_and_what_to_do():
         ({"allocation": "all"}, "speedup"),
         ({"scheduler": Scheduler(fixed_nodes=True), "allocation": "ra"}, "first_fit"),
         ({"failures": ReplayedFailures([1.0], [4], [1.0])}, "nodes 0 to 3"),
-        ({"checkpoint": Checkpoint(None, "1s")}, "Cluster"),
+        ({"checkpoint": Checkpoint(None, "1s")}, "BatchCluster"),
         ({"cluster": 0}, "1 or more"),
         ({"failures": NodeFailures(life=Weibull(np.ones(3), np.ones(3)))}, "one, or one each"),
     ):

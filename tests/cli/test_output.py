@@ -16,7 +16,7 @@ import pytest
 import relfit as rf
 from relfit.cli import output
 from relfit.cli.app import main
-from relfit.cli.progress import Steps
+from relfit.cli.progress import ProgressSteps
 from relfit.results import json_ready
 
 
@@ -91,7 +91,7 @@ def test_the_bar_shows_only_for_long_work_on_a_terminal(monkeypatch: pytest.Monk
     monkeypatch.setattr("relfit.cli.progress._PATIENCE", 0.05)
     for stream, pause, shown in [(Terminal(), 0.4, True), (Terminal(), 0.0, False), (io.StringIO(), 0.4, False)]:
         monkeypatch.setattr(sys, "stderr", stream)
-        with Steps("reading", "fitting") as steps:
+        with ProgressSteps("reading", "fitting") as steps:
             steps.next()
             time.sleep(pause)
         assert ("fitting" in stream.getvalue()) is shown
@@ -101,7 +101,7 @@ def test_the_bar_says_how_far_a_long_step_is(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("relfit.cli.progress._PATIENCE", 0.0)
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
-    with Steps("reading", "writing") as steps:
+    with ProgressSteps("reading", "writing") as steps:
         deadline = time.monotonic() + 20.0
         while steps._task is None and time.monotonic() < deadline:
             time.sleep(0.01)

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from relfit.fleet.job_placement import Nodes
+from relfit.fleet.job_placement import NodeOutages
 from relfit.fleet.job_shares import interrupted_shares
 from tests.factories import make_log
 
@@ -21,11 +21,11 @@ WATCHED = {"a": (0, 100), "b": (0, 100), "c": (0, 100), "d": (5, 100), "e": (0, 
 
 
 @pytest.fixture(scope="module")
-def nodes() -> Nodes:
+def nodes() -> NodeOutages:
     events = [{"node": node, "start": start, "end": end} for node, start, end in EVENTS]
     events.append({"node": None, "scope": "system", "start": 50, "end": 52})
     people = [{"node": node, "entered": since, "left": until} for node, (since, until) in WATCHED.items()]
-    return Nodes.of(make_log(events, people, window=(0, 100)))[0]
+    return NodeOutages.of(make_log(events, people, window=(0, 100)))[0]
 
 
 def is_up(node: str, at: float, horizon: float) -> bool:

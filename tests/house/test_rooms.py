@@ -150,6 +150,15 @@ def test_no_file_name_stands_twice() -> None:
     assert [name for name, times in names.items() if times > 1] == []
 
 
+def test_a_class_name_has_one_home() -> None:
+    homes: dict[str, list[str]] = {}
+    for module, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(module)
+    assert {name: where for name, where in homes.items() if len(where) > 1} == {}
+
+
 def test_no_module_has_the_name_of_a_function_in_it() -> None:
     for module, path in MODULES.items():
         functions = {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}

@@ -12,7 +12,7 @@ from scipy import stats
 from statsmodels.stats.stattools import durbin_watson
 
 from relfit.errors import ArgumentError, DataError
-from relfit.independence import Failures, cofailures, cycles, dispersion, failures_of, pooled_tests
+from relfit.independence import NodeSeries, cofailures, cycles, dispersion, failures_of, pooled_tests
 from relfit.independence._cycles import cycles_of_instants
 from relfit.independence.cofailure import _count, chance_within
 from relfit.independence.resampling import moved, resampled_p, steady_series
@@ -33,7 +33,7 @@ def make_failures(times, system=None, hours=1000.0, entered=None, left=None):
         names=["system", "node"],
     )
     to_ns = lambda x: np.rint(np.asarray(x, float) * NANOSECONDS_PER_HOUR).astype(np.int64)  # noqa: E731
-    return Failures(
+    return NodeSeries(
         to_ns(flat),
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         groups,

@@ -19,7 +19,7 @@ from relfit.jobs import Checkpoint, _time_to_failure, expected_time, time_to_fai
 from relfit.planning import AgeingNodes, GlobalSaves, plan_checkpoints, plan_migration, plan_replication
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, lattice_sum, renewal_waste
-from relfit.planning.checkpointing.two_level import Levels
+from relfit.planning.checkpointing.two_level import LevelCosts
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, robust_interval
 from relfit.planning.job_rate import rate_of_job, wait_for_repair
 from relfit.planning.plan import contradictions, limits
@@ -252,13 +252,13 @@ def test_no_progress() -> None:
 
 def test_two_levels_reduce_to_one() -> None:
     one = exact.waste(24, 1.0, 0.1, 0.2, 0.05)
-    assert Levels(24, 0.1, 0.1, 0.2, 0.2, 0.3, 0.05).waste(1.0, 1) == pytest.approx(float(one))
-    assert Levels(24, 0.1, 0.1, 0.2, 0.2, 0.0, 0.05).waste(1.0, 7) == pytest.approx(float(one))
+    assert LevelCosts(24, 0.1, 0.1, 0.2, 0.2, 0.3, 0.05).waste(1.0, 1) == pytest.approx(float(one))
+    assert LevelCosts(24, 0.1, 0.1, 0.2, 0.2, 0.0, 0.05).waste(1.0, 7) == pytest.approx(float(one))
 
 
 @pytest.mark.parametrize("saves", [1, 2, 9])
 def test_two_levels_against_jobs_followed(saves: int) -> None:
-    closed = Levels(5.0, 0.02, 0.2, 0.3, 1.0, 0.2, 0.1).waste(1.0, saves)
+    closed = LevelCosts(5.0, 0.02, 0.2, 0.3, 1.0, 0.2, 0.1).waste(1.0, saves)
     runs = follow(
         5.0, 1.0, costs(0.02, 0.3), 0.1, saves_per_global=saves, global_save=0.2, global_restore=1.0, share_global=0.2,
         runs=300, seed=8,
@@ -271,7 +271,7 @@ def test_best_two_levels_against_exhaustive_search() -> None:
     ks, ws = np.arange(1, 2001)[:, None], np.exp(np.linspace(-8, 6, 400))
     for _ in range(8):
         mu, c1, ratio = np.exp(rng.uniform(0, 7)), np.exp(rng.uniform(-6, -2)), np.exp(rng.uniform(0, 4))
-        levels = Levels(mu, c1, c1 * ratio, c1, c1 * ratio, rng.uniform(0.01, 1))
+        levels = LevelCosts(mu, c1, c1 * ratio, c1, c1 * ratio, rng.uniform(0.01, 1))
         plan, least = levels.best(), levels.waste(ws, ks).min()
         assert least - 1e-3 * least < plan.waste <= least + 1e-12
         assert plan.waste <= plan.global_only + 1e-12

@@ -15,7 +15,7 @@ from relfit.jobs import Checkpoint
 from relfit.planning import plan_replication
 from relfit.planning.checkpointing.exponential_failures import best_waste, waste
 from relfit.planning.replication import replication_plan
-from relfit.planning.replication.replicas import Copies, failures_to_interruption
+from relfit.planning.replication.replicas import CopiedJob, failures_to_interruption
 
 TEN = Checkpoint(save="10min", restore="10min")
 
@@ -61,7 +61,7 @@ def test_waste_against_jobs_followed(processes: int, replicas: int, interval: fl
         clock += np.where(failed, stop + restart, need)
         kept += np.where(failed, 0.0, interval)
         restoring = failed
-    expected = float(Copies(1000.0, save, restore, restart, replicas).waste(processes, interval))
+    expected = float(CopiedJob(1000.0, save, restore, restart, replicas).waste(processes, interval))
     assert_near(kept, clock, expected)
 
 
@@ -73,16 +73,16 @@ def assert_near(kept: np.ndarray, time: np.ndarray, waste: float) -> None:
 
 def test_best_interval_of_restarts() -> None:
     first_order = (3 * (1 / 60) * 43_800.0**2 / (4 * 100_000)) ** (1 / 3)  # Benoit and others 2019
-    assert float(Copies(43_800, "1min").best_interval(100_000)) == pytest.approx(first_order, rel=0.01)
+    assert float(CopiedJob(43_800, "1min").best_interval(100_000)) == pytest.approx(first_order, rel=0.01)
     rng = np.random.default_rng(6)
     for _ in range(12):
         mu, n, r = np.exp(rng.uniform(4, 12)), int(np.exp(rng.uniform(0, 12))), int(rng.integers(2, 5))
         save = mu * n ** (-1 / r) * np.exp(rng.uniform(-9, 0.5))
-        copies = Copies(mu, save, save, 0.1 * save, r)
+        copies = CopiedJob(mu, save, save, 0.1 * save, r)
         best = copies.best_interval(n)
         at = float(copies.waste(n, best))
 
-        def waste_at(log: float, copies: Copies = copies, n: int = n) -> float:
+        def waste_at(log: float, copies: CopiedJob = copies, n: int = n) -> float:
             return float(copies.waste(n, np.exp(log)))
 
         middle = float(np.log(best))
@@ -91,32 +91,34 @@ def test_best_interval_of_restarts() -> None:
 
 
 def test_break_even() -> None:
-    pairs = Copies(43_800, "10min", "10min")
+    pairs = CopiedJob(43_800, "10min", "10min")
     nodes = float(pairs.break_even())
 
     def gain(n: float) -> float:
         return float(pairs.useful(int(n)) - replace(pairs, replicas=1).useful(int(n)))
 
     assert gain(nodes) > 0.0 >= gain(nodes - 2)
-    assert float(Copies(43_800, "10min", replicas=1).useful(1000)) == pytest.approx(1 - float(best_waste(43.8, 1 / 6)))
+    assert float(CopiedJob(43_800, "10min", replicas=1).useful(1000)) == pytest.approx(
+        1 - float(best_waste(43.8, 1 / 6))
+    )
     assert replace(pairs, overhead=0.2).break_even() > nodes
 
 
 def test_break_even_of_cases_side_by_side() -> None:
     """Each case has the answer that it has alone, one pair of nodes among them."""
-    cases = Copies([1.0, 5.0, 43_800.0], 1.0)
+    cases = CopiedJob([1.0, 5.0, 43_800.0], 1.0)
     nodes = cases.break_even()
     assert nodes[0] == 2.0
     assert np.all(cases.useful(nodes) > replace(cases, replicas=1).useful(nodes))
     fewer = np.maximum(nodes - 2.0, 2.0)
     assert (cases.useful(fewer) > replace(cases, replicas=1).useful(fewer)).tolist() == [True, False, False]
-    assert np.isinf(Copies(1e-3, 1.0).break_even())  # nothing is ever kept, with copies or without
+    assert np.isinf(CopiedJob(1e-3, 1.0).break_even())  # nothing is ever kept, with copies or without
 
 
 def test_two_copies_of_each_process_yield_less_than_half() -> None:
-    pairs = Copies(43_800, "1min", "1min")
+    pairs = CopiedJob(43_800, "1min", "1min")
     assert 0.45 < float(pairs.useful(1000)) < 0.5
-    assert float(Copies(1e-3, 1.0).useful(1000)) == pytest.approx(0.0, abs=1e-9)
+    assert float(CopiedJob(1e-3, 1.0).useful(1000)) == pytest.approx(0.0, abs=1e-9)
     assert float(pairs.useful(1001)) < float(pairs.useful(1000))
 
 
@@ -124,9 +126,9 @@ def test_failures_that_hit_everything() -> None:
     # with nodes that never fail, only those are left: checkpoints under an exponential law
     wide = 1 / 30
     expected = float(waste(30.0, 3.0, 0.5, 0.3, 0.2))
-    found = Copies(1e12, 0.5, 0.3, 0.2, wide_rate=wide).waste(10, 3.0)
+    found = CopiedJob(1e12, 0.5, 0.3, 0.2, wide_rate=wide).waste(10, 3.0)
     assert float(found) == pytest.approx(expected, rel=1e-9)
-    assert Copies(1000, 0.5, wide_rate=0.01).waste(50, 5) > Copies(1000, 0.5).waste(50, 5)
+    assert CopiedJob(1000, 0.5, wide_rate=0.01).waste(50, 5) > CopiedJob(1000, 0.5).waste(50, 5)
     known = Parameters(mtbf={"node": "43800h", "system": "50h"}, fleet={"nodes": 100_000})
     plan = plan_replication(known, TEN)
     pairs = plan.strategies.set_index("strategy").loc["pairs"]
@@ -158,7 +160,7 @@ def test_how_much_is_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ArgumentError, match="60 draws of 2 to 3 copies are too many"):
         plan_replication(100, TEN, nodes=10, events=9, n_draws=60, most_replicas=3)
     with pytest.raises(ArgumentError, match="save is 0 hours"):
-        Copies(100.0, 0.0).best_interval(10)
+        CopiedJob(100.0, 0.0).best_interval(10)
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from relfit.prediction import HALF_LIVES, Levels, Mixture, levels_of, mix
+from relfit.prediction import HALF_LIVES, DiscountedLevels, Prediction, levels_of, mix
 from relfit.prediction.mixing import fixed_share, log_negative_binomial
 
 HORIZON = 30
 
 
-def counts(mean, variance, weight=(1.0,)) -> Mixture:
+def counts(mean, variance, weight=(1.0,)) -> Prediction:
     zero = np.zeros(len(weight))
-    return Mixture(np.array(weight), np.array(mean), np.array(variance), zero, False, zero.astype(int))
+    return Prediction(np.array(weight), np.array(mean), np.array(variance), zero, False, zero.astype(int))
 
 
 # ------------------------------------------------------------------ weights
@@ -75,7 +75,7 @@ def test_mixed_probabilities():
 
 def test_draws_have_the_moments_and_the_probabilities():
     rng = np.random.default_rng(1)
-    one = Mixture(
+    one = Prediction(
         np.array([0.4, 0.6]), np.array([30.0, 60.0]), np.array([90.0, 200.0]), np.array([20.0, 40.0]), False,
         np.zeros(2, int),
     )  # fmt: skip
@@ -89,7 +89,7 @@ def test_draws_have_the_moments_and_the_probabilities():
 
 
 def test_shares_stay_between_nothing_and_all():
-    one = Mixture(np.ones(1), np.array([0.1]), np.array([0.04]), np.array([0.01]), True, np.zeros(1, int))
+    one = Prediction(np.ones(1), np.array([0.1]), np.array([0.04]), np.array([0.01]), True, np.zeros(1, int))
     assert one.quantile(0.01) == pytest.approx(0.0, abs=1e-9)
     assert one.quantile(0.9) == pytest.approx(stats.norm.ppf(0.9, 0.1, 0.2), abs=1e-6)
     level, seen = one.draw(5000, np.random.default_rng(2))
@@ -101,11 +101,11 @@ def test_shares_stay_between_nothing_and_all():
 # ------------------------------------------------------------ what comes next
 
 
-def weight_of(mixture: Mixture, rows) -> float:
+def weight_of(mixture: Prediction, rows) -> float:
     return float(mixture.weight[np.isin(mixture.predictor, rows)].sum())
 
 
-def predicted(series: np.ndarray, horizon: int = HORIZON) -> Mixture:
+def predicted(series: np.ndarray, horizon: int = HORIZON) -> Prediction:
     units = np.ones(series.size)
     return mix(levels_of(series, units), series, units, horizon, 1.0)
 
@@ -197,7 +197,7 @@ def test_a_longer_horizon_is_less_certain_of_its_level():
 def test_the_variance_of_each_component():
     rng = np.random.default_rng(10)
     series, units, steps = rng.poisson(3.0, 400).astype(float), np.ones(400), 40
-    one = Levels(np.full((1, 401), 3.0), np.full((1, 401), 0.01), np.full(1, 1e-4))
+    one = DiscountedLevels(np.full((1, 401), 3.0), np.full((1, 401), 0.01), np.full(1, 1e-4))
     comes = mix(one, series, units, steps, 1.0)
     scatter = (comes.variance - comes.of_level) / comes.mean  # of what is seen beyond its level
     assert (scatter > 0.999).all()

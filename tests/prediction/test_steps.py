@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from relfit.prediction import Steps
+from relfit.prediction import TimeSteps
 
 BEGIN = pd.Timestamp("2024-01-01", tz="UTC")
 HOUR = 3_600_000_000_000
@@ -17,8 +17,8 @@ def instants(*hours: float) -> np.ndarray:
     return BEGIN.as_unit("ns").value + (np.array(hours) * HOUR).astype(np.int64)
 
 
-def days(number: float) -> Steps:
-    return Steps.of(BEGIN, BEGIN + pd.Timedelta(days=number))
+def days(number: float) -> TimeSteps:
+    return TimeSteps.of(BEGIN, BEGIN + pd.Timedelta(days=number))
 
 
 def test_steps_end_with_the_observation_and_are_whole_days():
@@ -40,7 +40,7 @@ def test_less_than_a_day_is_one_step_of_that_length():
 
 
 def test_longer_steps():
-    steps = Steps.of(BEGIN, BEGIN + pd.Timedelta(days=25), 240.0)
+    steps = TimeSteps.of(BEGIN, BEGIN + pd.Timedelta(days=25), 240.0)
     assert (steps.size, steps.days) == (2, 10.0)
     assert steps.edges[0] == instants(5 * 24)[0]
 

@@ -29,10 +29,10 @@ from relfit.planning import (
 )
 from relfit.planning.checkpointing import exponential_failures as e
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, renewal_waste
-from relfit.planning.checkpointing.two_level import Levels
+from relfit.planning.checkpointing.two_level import LevelCosts
 from relfit.planning.migration import prediction as p
 from relfit.planning.migration.throughput import SCENARIOS, compare_throughputs, job_mix, spares_for_risk
-from relfit.planning.replication.replicas import Copies, failures_to_interruption
+from relfit.planning.replication.replicas import CopiedJob, failures_to_interruption
 from relfit.planning.sparing.blocks import block_mtbf, blocking_probability, spare_blocks_needed
 from tests.reference.collect import Values, log, parameters, spread, topic, under
 
@@ -101,7 +101,7 @@ def checkpoint_formulas() -> Values:
         values[f"{name}.asynchronous"] = [float(slow.every), float(slow.waste)]
     many = best_fixed_interval(time_to_failure(Weibull(0.7, 9000.0), 500.0, 100), cost)
     values["hundred_nodes"] = [float(many.every), float(many.waste)]
-    two = Levels(24, "1min", "10min", "1min", "20min", share_global=0.1)
+    two = LevelCosts(24, "1min", "10min", "1min", "20min", share_global=0.1)
     levels = two.best()
     best = (levels.checkpoint_every, levels.saves_per_global, levels.waste, levels.global_only)
     values["two_levels.best"] = [float(np.ravel(x)[0]) for x in best]
@@ -134,11 +134,11 @@ def migration() -> Values:
 @topic()
 def replication() -> Values:
     """Every process twice or thrice: failures to interruption, yields, break-even."""
-    times, ten = ["1min", "10min", "1h"], Copies(43_800, "10min", "10min")
+    times, ten = ["1min", "10min", "1h"], CopiedJob(43_800, "10min", "10min")
     return {
         "failures_to_interruption": failures_to_interruption([1, 100, 100_000]),
         "failures_to_interruption_three": failures_to_interruption([1, 100, 100_000], 3),
-        "break_even_nodes": Copies(43_800, times, times).break_even(),
+        "break_even_nodes": CopiedJob(43_800, times, times).break_even(),
         "best_restart_interval": ten.best_interval([1000, 50_000]),
         "restart_at_saves_waste": ten.waste([1000, 50_000], 5.0),
         "yield": ten.useful([2000, 100_000]),

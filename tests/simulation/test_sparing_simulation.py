@@ -13,13 +13,13 @@ from relfit.errors import ArgumentError
 from relfit.families import Exponential, Gamma, Lognormal, Weibull
 from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, Strategies
 from relfit.planning.sparing.evaluation import SHARES
-from relfit.simulation import Assumptions, DeviceTimes, SparingSimulation, simulate_sparing
+from relfit.simulation import DeviceTimes, SparingAssumptions, SparingSimulation, simulate_sparing
 from relfit.simulation.engine.time_tables import LOW, STEP, remaining_table, time_table
 
 RECOVERY = Recovery("15min", "10s", "60s", "6min")
 SMALL = Cluster(zones=2, racks=32, trays=8, gpus=8, shared_racks=False)
-DROPPED = Assumptions(whole_block_repairs=False, separate_racks=False, undisturbed_recovery=False)
-SHARED = Assumptions(whole_block_repairs=False, separate_racks=False)
+DROPPED = SparingAssumptions(whole_block_repairs=False, separate_racks=False, undisturbed_recovery=False)
+SHARED = SparingAssumptions(whole_block_repairs=False, separate_racks=False)
 
 
 def run(strategy: Strategies, devices: object, recovery: Recovery = RECOVERY, **more: object) -> SparingSimulation:
@@ -71,7 +71,7 @@ def test_same_result_whatever_the_number_of_workers() -> None:
 def test_each_tray_repaired_by_itself_needs_fewer_spares_than_the_chain_says() -> None:
     """Independent repairs bring trays back one by one: exact binomial law of failed trays."""
     strategy, failures = Strategies(8, 1, 0), DeviceFailures(2000, np.inf, 50)
-    found = run(strategy, failures, assumptions=Assumptions(whole_block_repairs=False), years=20)
+    found = run(strategy, failures, assumptions=SparingAssumptions(whole_block_repairs=False), years=20)
     q = 50 / 2050
     block_down = stats.binom.sf(1, 8, q)
     assert (found.down @ np.arange(33)) / 32 == pytest.approx(block_down, rel=0.05)
@@ -111,7 +111,7 @@ def test_shared_racks_have_a_closed_form_too() -> None:
 def test_repeated_recovery_takes_longer() -> None:
     failures = DeviceFailures(2000, 10_000, 4)
     calm = run(Strategies(8, 0, 6), failures, years=5)
-    disturbed = run(Strategies(8, 0, 6), failures, assumptions=Assumptions(undisturbed_recovery=False), years=5)
+    disturbed = run(Strategies(8, 0, 6), failures, assumptions=SparingAssumptions(undisturbed_recovery=False), years=5)
     rate = float(calm.closed_form.failure_rate[0])
     wait = RECOVERY.detection + RECOVERY.restart
     longer = np.expm1(rate * wait) / (rate * wait)
@@ -224,7 +224,9 @@ def test_interval_is_students() -> None:
         (lambda: run(Strategies([8, 4]), DeviceFailures(1000, 1000, 24)), "2 strategies"),
         (lambda: run(Strategies(8), DeviceFailures([1000, 2000], 1000, 24)), "many cases"),
         (
-            lambda: run(Strategies(8), DeviceFailures(1000, 1000, 24), assumptions=Assumptions(separate_racks=False)),
+            lambda: run(
+                Strategies(8), DeviceFailures(1000, 1000, 24), assumptions=SparingAssumptions(separate_racks=False)
+            ),
             "whole_block_repairs",
         ),
         (lambda: run(Strategies(8), DeviceFailures(1000, 1000, 24), years=0), "years"),

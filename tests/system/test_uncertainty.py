@@ -11,7 +11,7 @@ import relfit as rf
 from relfit.errors import ArgumentError
 from relfit.families import Exponential, Weibull
 from relfit.system import Component, System, system_from_fits
-from relfit.system.uncertainty import Source, limits, sources_of
+from relfit.system.uncertainty import ParameterSource, limits, sources_of
 
 ASKED = [
     ("reliability", [0.0, 24.0, 200.0]),
@@ -39,7 +39,7 @@ def system(fits: rf.fitting.Fits) -> System:
     return system_from_fits(fits, nodes=[0, 1, 1, 2, 3, 0, 2, 1], ages=[0, 10, 200, 300, 50, 900, 20, 700])
 
 
-def sources(system: System) -> list[Source]:
+def sources(system: System) -> list[ParameterSource]:
     return sources_of(system.components, system.names, system.sources, system.origin)
 
 
@@ -194,7 +194,7 @@ def test_pooled_nodes_share_the_uncertainty_of_the_fleet() -> None:
     # own and shared uncertainty make up the posterior covariance
     both = source.root @ source.root.swapaxes(1, 2) + source.shared @ source.shared.swapaxes(1, 2)
     np.testing.assert_allclose(both, pooled.covariance, rtol=1e-6, atol=1e-9)
-    alone = Source(source.family, source.positions, source.of_node, source.free, source.root, None, True)
+    alone = ParameterSource(source.family, source.positions, source.of_node, source.free, source.root, None, True)
     widths = []
     for one in (source, alone):
         drawn = one.draw(1999, np.random.default_rng(1))

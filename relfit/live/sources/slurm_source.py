@@ -122,7 +122,7 @@ class SlurmSource(SourceBase):
             import sqlalchemy as sql
         except ImportError:
             raise missing_extra("sqlalchemy") from None
-        from relfit.io.raw_logs import Records
+        from relfit.io.raw_logs import RecordTally
         from relfit.io.slurm_events import log_of_node_events
         from relfit.parsing.opening import Content
 
@@ -153,7 +153,7 @@ class SlurmSource(SourceBase):
              "ClusterNodes": row.cluster_nodes, "line": number, "file": "accounting database"}
             for number, row in enumerate(rows, 1)
         ]  # fmt: skip
-        records = Records([Content(Path("accounting database"), b"")], "slurm_events", "UTC", read=len(events))
+        records = RecordTally([Content(Path("accounting database"), b"")], "slurm_events", "UTC", read=len(events))
         start = None if since is None else since * _SECOND
         return log_of_node_events(events, records, self.rules, until=now.value, since=start)
 

@@ -15,7 +15,7 @@ from relfit.errors import ArgumentError, Remedy
 from relfit.jobs import Checkpoint, TimeToFailure, between_failures, expected_time, time_to_failure
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
-from relfit.planning.checkpointing.two_level import GlobalSaves, Levels, TwoLevels
+from relfit.planning.checkpointing.two_level import GlobalSaves, LevelCosts, TwoLevels
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, RenewalWaste, robust_interval
 from relfit.planning.job_rate import rate_of_job, repairs_in_words, until_all_are_up, wait_for_repair
 from relfit.planning.plan import NOISE, Plan, limits
@@ -377,7 +377,7 @@ def _two_levels(
     if life is not None and np.isnan(life.constant):
         raise ArgumentError("two levels are planned for exponential failures", remedy="give a mean time")
     far = restore if wider.restore is None else wider.restore
-    return Levels(mtbf, save, wider.save, restore, far, wider.share, restart).best()
+    return LevelCosts(mtbf, save, wider.save, restore, far, wider.share, restart).best()
 
 
 def _curve(model: ExponentialWaste | RenewalWaste, middle: float, drawn: int, level: float) -> pd.DataFrame:

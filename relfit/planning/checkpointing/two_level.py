@@ -22,7 +22,7 @@ from relfit.numeric.grid_search import highest
 from relfit.results import Result
 from relfit.text import duration, percent
 
-__all__ = ["GlobalSaves", "Levels", "TwoLevels"]
+__all__ = ["GlobalSaves", "LevelCosts", "TwoLevels"]
 
 _MOST_LOCAL = 2000
 
@@ -82,7 +82,7 @@ class GlobalSaves:
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
+class LevelCosts:
     """Failures and costs of saves of two levels; arrays are cases, broadcast.
 
     Attributes
@@ -116,7 +116,7 @@ class Levels:
 
         Examples
         --------
-        >>> levels = Levels(24, "1min", "10min", "1min", "20min", share_global=0.1)
+        >>> levels = LevelCosts(24, "1min", "10min", "1min", "20min", share_global=0.1)
         >>> levels.waste(1.0, [1, 4, 16]).round(4).tolist()
         [0.1652, 0.0802, 0.0788]
         """
@@ -131,7 +131,7 @@ class Levels:
 
         Examples
         --------
-        >>> print(Levels(24, "1min", "10min", "1min", "20min", 0.1).best().headline)
+        >>> print(LevelCosts(24, "1min", "10min", "1min", "20min", 0.1).best().headline)
         Save every 55 minutes of work, globally every 9 saves: waste 7.12 %, with global saves alone 11.51 %.
         """
         if np.any(self.save <= 0.0) or np.any(self.global_save <= 0.0):

@@ -23,7 +23,7 @@ from relfit.numeric.grid_search import highest
 from relfit.numeric.quadrature import gauss_legendre
 from relfit.planning.checkpointing.exponential_failures import best_waste, costs_of
 
-__all__ = ["Copies", "failures_to_interruption"]
+__all__ = ["CopiedJob", "failures_to_interruption"]
 
 _MOST_NODES = 2**50
 _NODES, _WEIGHTS = gauss_legendre(16)
@@ -51,7 +51,7 @@ def failures_to_interruption(processes: npt.ArrayLike, replicas: npt.ArrayLike =
 
 
 @dataclass(frozen=True, eq=False)
-class Copies:
+class CopiedJob:
     """A job whose processes run in copies that are restarted at every save; arrays are cases.
 
     `mtbf` is that of one node; a save restarts failed copies, too; `overhead` is the share of speed that copies lose to
@@ -85,7 +85,7 @@ class Copies:
 
         Examples
         --------
-        >>> Copies(43_800, "1min", "1min").waste(100_000, [2, 8, 32]).round(4).tolist()
+        >>> CopiedJob(43_800, "1min", "1min").waste(100_000, [2, 8, 32]).round(4).tolist()
         [0.0084, 0.0043, 0.0356]
         """
         n = whole("processes", processes).astype(np.float64)
@@ -96,7 +96,7 @@ class Copies:
 
         Examples
         --------
-        >>> Copies(43_800, "1min", "1min").best_interval(100_000).round(2).tolist()
+        >>> CopiedJob(43_800, "1min", "1min").best_interval(100_000).round(2).tolist()
         6.2
         """
         durations("save", self.save, zero=False)
@@ -117,7 +117,8 @@ class Copies:
 
         Examples
         --------
-        >>> [Copies(43_800, "10min", "10min", replicas=k).useful([10_000, 1_000_000]).round(3).tolist() for k in (1, 2)]
+        >>> alone, pairs = (CopiedJob(43_800, "10min", "10min", replicas=k) for k in (1, 2))
+        >>> [one.useful([10_000, 1_000_000]).round(3).tolist() for one in (alone, pairs)]
         [[0.721, 0.0], [0.497, 0.484]]
         """
         n = whole("nodes", nodes, self.replicas).astype(np.float64)
@@ -134,7 +135,7 @@ class Copies:
 
         Examples
         --------
-        >>> Copies(43_800, ["1min", "10min"], ["1min", "10min"]).break_even().tolist()
+        >>> CopiedJob(43_800, ["1min", "10min"], ["1min", "10min"]).break_even().tolist()
         [350194.0, 35472.0]
         """
         single = replace(self, replicas=1)
@@ -157,7 +158,7 @@ class Copies:
             low, top = np.where(wins, low, middle), np.where(wins, middle, top)
         return np.asarray(np.where(pays, top * self.replicas, np.inf))
 
-    def every(self, step: int) -> Copies:
+    def every(self, step: int) -> CopiedJob:
         """One of every `step` cases."""
         some = {name: value[::step] for name, value in vars(self).items() if name != "replicas"}
         return replace(self, **some)

@@ -16,7 +16,7 @@ from relfit.jobs.checkpoint import best_interval
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
 from relfit.planning.job_rate import rate_of_job
 from relfit.planning.plan import NOISE, Plan, limits
-from relfit.planning.replication.replicas import Copies, failures_to_interruption
+from relfit.planning.replication.replicas import CopiedJob, failures_to_interruption
 from relfit.text import count, percent
 
 __all__ = ["ReplicationPlan", "plan_replication"]
@@ -160,11 +160,11 @@ def plan_replication(
     slow = float(share("overhead", overhead, one=False))
     share("level", level, zero=False, one=False)
     rows: list[dict[str, Any]] = []
-    of_draws: list[Copies] = []
+    of_draws: list[CopiedJob] = []
     yields: list[FloatArray] = []
     for replicas in range(1, most + 1):
         processes = size // replicas
-        copies = Copies(mu, c, r, d, replicas, slow, wide)
+        copies = CopiedJob(mu, c, r, d, replicas, slow, wide)
         best = best_interval(rate.mtbf, c) if replicas == 1 else copies.best_interval(processes)
         if drawn is not None:
             pause = d - float(rate.wait) + drawn.wait

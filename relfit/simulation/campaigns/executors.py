@@ -232,7 +232,7 @@ class _Dask:
 def _plugin(token: str, runner: Runner) -> Any:
     from distributed import WorkerPlugin
 
-    class Campaign(WorkerPlugin):
+    class Carrier(WorkerPlugin):
         """Gives every worker, those that come later too, what it runs."""
 
         def setup(self, worker: Any) -> None:
@@ -241,7 +241,7 @@ def _plugin(token: str, runner: Runner) -> Any:
         def teardown(self, worker: Any) -> None:
             _take_up(token, None)
 
-    return Campaign()
+    return Carrier()
 
 
 def _take_up(token: str, runner: Runner | None) -> None:
