@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from relfit.live.fleet_store import FleetStore
+from relfit.live.live_records import Alarm
+from relfit.live.slurm_actions import apply_drains, drains_of, undo_drains
 from relfit.live.sources import SOURCES, SourceError
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
@@ -156,3 +161,68 @@ def test_what_is_wrong_is_told_without_the_password(slurm: dict[str, str], monke
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(SourceError, match="no program"):
         source(what="nodes").fetch({}, now)
+
+
+def alarm(node: str, text: str = "Node stands out: 9 failures.", kind: str = "node") -> Alarm:
+    at = pd.Timestamp("2024-01-01", tz="UTC")
+    return Alarm(kind, f"node {node}" + (", memory" if kind == "repeat" else ""), at, at, text, "Test it.")
+
+
+def states(*nodes: str) -> list[str]:
+    lines = shell("sinfo", "--all", "-N", "-h", "--format=%N|%T").splitlines()
+    by_name = dict(line.split("|") for line in lines)
+    return [by_name[node].rstrip("*") for node in nodes]
+
+
+def test_drains_reach_the_controller_and_are_undone(slurm: dict[str, str]) -> None:
+    set_node("n33", "DRAIN", "for the course")
+    hostile = ["ALL", "DEFAULT", "-n01", "n[01-40]", "n20,n21", "n20 State=DOWN", "n20\nNodeName=n21", "`id`", 'n"20']
+    alarms = [
+        alarm("n30", 'Node n30: "9" failures; `touch /tmp/x` $(x)\n State=DOWN'), alarm("n31", kind="repeat"),
+        alarm("n33"), alarm("n99"), *(alarm(name) for name in hostile), alarm("n32", kind="stock"),
+    ]  # fmt: skip
+    drains = drains_of(alarms)
+    assert drains.table["node"].tolist() == ["n30", "n31", "n33", "n99"]
+    assert drains.skipped == tuple(hostile)
+    none = apply_drains(drains, share=0.02)  # of 40 nodes not one
+    assert not none.table["done"].eq("drained").any()
+    assert states("n30", "n31", "n33") == ["idle", "idle", "drained"]
+    done = apply_drains(drains, share=0.025)  # one
+    assert done.table["done"].str.startswith("drained").tolist() == [True, False, False, False]
+    assert "more than 2.5 % of partition all (40 nodes)" in done.table["done"][1]
+    assert "it is drained" in done.table["done"][2]
+    assert "no such node" in done.table["done"][3]
+    assert apply_drains(drains, share=0.025).table["done"].eq("drained").sum() == 0  # earlier drains count
+    assert states("n30", "n31") == ["drained", "idle"]
+    assert states("n01", "n20", "n21", "n40") == ["idle"] * 4
+    reason = shell("sinfo", "-N", "-h", "-n", "n30", "--format=%E").splitlines()
+    assert reason == ["relfit watch: Node n30: ?9? failures? ?touch /tmp/x? ??x?? State?DOWN"]
+    apply_drains(drains_of([alarm("n31"), alarm("n34")]), share=0.1)
+    set_node("n34", "DRAIN", "sent in")  # somebody else's now
+    set_node("n31", "DOWN", "relfit watch: Node stands out: 9 failures.")  # Slurm leaves the reason as it is
+    undone = undo_drains().table
+    assert sorted(undone["node"]) == ["n30", "n31"]
+    assert undone["done"].eq("undrained").all()
+    assert states("n30", "n31", "n33", "n34") == ["idle", "down", "drained", "drained"]
+
+
+def test_a_partition_never_loses_more_than_its_share(slurm: dict[str, str]) -> None:
+    """n01 to n04 are a partition of their own: a quarter of it is one node."""
+    done = apply_drains(drains_of([alarm("n01"), alarm("n02"), alarm("n35"), alarm("n36")]), share=0.25)
+    assert done.table["done"].eq("drained").tolist() == [True, False, True, True]
+    assert "partition few" in done.table["done"][1]
+    undo_drains()
+    assert states("n01", "n35", "n36") == ["idle"] * 3
+
+
+def test_the_command(slurm: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "watch.toml").write_text('store = "fleet.duckdb"\n[[sources]]\nkind = "slurm"\n')
+    with FleetStore.open(str(tmp_path / "fleet.duckdb")) as store:
+        store.save_alarms([alarm("n37")], pd.Timestamp("2024-01-01", tz="UTC"))
+    command = [sys.executable, "-m", "relfit", "watch", "drain", str(tmp_path / "watch.toml")]
+    assert "scontrol update NodeName=n37 State=DRAIN" in shell(*command)
+    assert states("n37") == ["idle"]
+    shell(*command, "--apply", "--share", "0.1")
+    assert states("n37") == ["drained"]
+    assert "undrained" in shell(*command, "--undo")
+    assert states("n37") == ["idle"]
