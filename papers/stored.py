@@ -41,6 +41,7 @@ def compute(study: str, scale: str, parts: Parts, folder: Path = RESULTS) -> dic
     dict of str to list of dict
         The rows by part.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     place = folder / f"{study}.json"
     heading = {"engine": ENGINE_VERSION, "scale": scale}
     stored = json.loads(place.read_text()) if place.exists() else {}
