@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from relfit.arrays import FloatArray
 from relfit.text import number, percent
 from relfit.writing import guarded
 
@@ -26,6 +27,7 @@ __all__ = [
     "Picture",
     "Point",
     "Section",
+    "Small",
     "Table",
     "shown_share",
     "span",
@@ -79,11 +81,28 @@ class Card:
 
 @dataclass(frozen=True)
 class Point:
-    """A line of what to do or of what the numbers do not say, with the section that tells more."""
+    """A line of what to do, and by whom, or of what the numbers do not say, with the section that tells more."""
 
     text: str
     section: str = ""
     link: str = ""
+    who: str = ""
+
+
+@dataclass(frozen=True)
+class Small:
+    """A small picture of one system: a line over time, `points` as SVG has them in a box of 100 by 24."""
+
+    name: str
+    detail: str
+    points: str
+
+    @classmethod
+    def of(cls, name: str, detail: str, values: FloatArray) -> Small:
+        """Of values at even steps; the largest reaches the top."""
+        x = np.linspace(0.0, 100.0, len(values))
+        y = 23.0 - 22.0 * values / max(float(values.max(initial=0.0)), 1e-300)
+        return cls(name, detail, " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +210,7 @@ class FirstScreen:
     advice: tuple[Point, ...]
     limits: tuple[Point, ...]
     trust: str = ""
+    systems: tuple[Small, ...] = ()
 
 
 def csv_text(frame: pd.DataFrame) -> str:

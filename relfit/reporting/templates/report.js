@@ -20,6 +20,16 @@ for (const button of document.querySelectorAll("button.download")) {
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   });
 }
+// tables that are wider than the page say so
+const sideways = () => {
+  for (const box of document.querySelectorAll(".scroll")) {
+    const note = box.parentElement.querySelector(".sideways");
+    if (note) note.textContent = box.scrollWidth > box.clientWidth + 1 ? "Scroll sideways for more columns." : "";
+  }
+};
+sideways();
+addEventListener("resize", sideways);
+for (const fold of document.querySelectorAll("details")) fold.addEventListener("toggle", sideways);
 // sorting: only tables that are shown whole
 const value = (row, column) => row.cells[column].textContent.trim();
 const amount = (text) => (text === "∞" ? Infinity : text === "–" ? NaN : Number(text.replace(/[,%\s]/g, "")));
