@@ -24,6 +24,7 @@ __all__ = [
     "Card",
     "Figure",
     "FirstScreen",
+    "Panel",
     "Picture",
     "Point",
     "Section",
@@ -103,6 +104,15 @@ class Small:
         x = np.linspace(0.0, 100.0, len(values))
         y = 23.0 - 22.0 * values / max(float(values.max(initial=0.0)), 1e-300)
         return cls(name, detail, " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Sliders over a grid of answers, `data` as JSON, and what it says before anything is moved."""
+
+    data: str
+    text: str
+    worst: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,6 +208,7 @@ class Section:
     terms: tuple[tuple[str, str], ...] = ()
     details: tuple[Table, ...] = ()
     fold: str = "For the statistician"
+    panel: Panel | None = None
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def _as_observed(m: ReportData) -> Table:
         "repairs-as-observed", f"Times to repair by {', '.join(keys)}, as observed (hours)", frame,
         {**{name: name for name in keys}, "ended": "repairs", "mean": "mean", "mean_limits": "limits",
          "median": "median"},
-        page=page, note=f"Limits: {100 * m.level:g} %, without a distribution.", shown=5,
+        page=page, note=f"Limits: {100 * m.level:g} %.", shown=5,
     )  # fmt: skip
 
 
@@ -115,8 +115,10 @@ def attributes(m: ReportData) -> Section | str:
          "limits": "interval", "p_adjusted": "p, adjusted"},
         page=page, note="Negative binomial counts of nodes, lognormal times to repair; each attribute by itself.",
     )  # fmt: skip
-    shown = {"tables": (table,)} if len(effects.findings) > 1 else {"details": (table,)}
-    return Section("attributes", "Attributes of nodes", effects.headline, effects.findings[1:], **shown)
+    shown, folded = ((table,), ()) if len(effects.findings) > 1 else ((), (table,))
+    return Section(
+        "attributes", "Attributes of nodes", effects.headline, effects.findings[1:], tables=shown, details=folded
+    )
 
 
 def fit_table(name: str, title: str, tested: CheckedFits) -> Table:

@@ -227,13 +227,11 @@ def _advice(m: ReportData) -> list[Point]:
     points: list[Point] = []
     if m.several_systems:
         text = "Ask of one system at a time: relfit report LOG --where system=NAME."
-        worst = _lost_by_system(m)
-        if len(worst) and worst.iloc[0] > 0.0:
-            share = percent(float(worst.iloc[0] / worst.sum()))
-            points.append(
-                Point(f"Begin with system {worst.index[0]}: {share} of the node-hours lost in the last 90 days.",
-                      "systems", "systems", "Site")
-            )  # fmt: skip
+        by_system = _lost_by_system(m)
+        if by_system.sum() > 0.0:
+            most = percent(float(by_system.iloc[0] / by_system.sum()))
+            text_of_most = f"Begin with system {by_system.index[0]}: {most} of the node-hours lost in the last 90 days."
+            points.append(Point(text_of_most, "systems", "systems", "Site"))
         return [*points, Point(text, "systems", "systems", "Each system")] if m.failures else []
     found = m.parameters.result
     lost = _lost_hours(m)
