@@ -57,7 +57,7 @@ def check(page: str) -> list[str]:
     every = numbers(r"An incident every H: N incidents in H", page)
     if every:
         agree("incidents in a time, hours between", every[2] / every[1], every[0])
-    since = numbers(r"; N times (?:since|from) ", page)
+    since = numbers(r"; N times since ", page)
     if since and every:
         agree("a week in the period, hours between", 168.0 / since[0], every[0])
     scopes = re.search(rf"{NUMBER} incidents in [\d,.]+ \w+, ((?:[\d,]+ of \w+(?:, |\.))+)", page)
