@@ -168,6 +168,8 @@ class Reading:
         fetched = rf.datasets.is_fetched(self.log)
         if self.log in rf.datasets.public() and not fetched:
             raise ReadError("no such file", path=self.log, remedy=f"get it first with: relfit fetch {self.log}")
+        if rf.datasets.lists_jobs(self.log):
+            raise ArgumentError(f"{self.log} is a list of jobs, no failure log", remedy="see relfit simulate batch")
         if not self.is_named:
             names = rf.datasets.listing()["name"]
             raise ReadError(
