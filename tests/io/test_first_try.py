@@ -141,4 +141,4 @@ def test_lines_of_text_by_a_pattern(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_text_that_begins_with_a_bracket_is_no_json(tmp_path: Path) -> None:
     with pytest.raises(rf.ReadError, match="no header"):
-        rf.read(written(tmp_path, "apache.log", "[Sun Dec 04 04:47:44 2005] [error] mod_jk in error state 6\n"))
+        rf.read(written(tmp_path, "apache.log", "[2005-12-04 04:47:44] mod_jk in error state 6\n"))
