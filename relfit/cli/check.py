@@ -41,6 +41,7 @@ def dependence(
     correlation: Annotated[str, opt.option("NAME", "Between nodes: spearman, pearson or kendall.")] = "spearman",
     alpha: opt.Alpha = 0.05,
     seed: opt.Seed = 0,
+    details: opt.Details = False,
 ) -> None:
     """Do failures depend on each other.
 
@@ -81,7 +82,7 @@ def dependence(
                 answer.figures = [("bursts", partial(rf.plotting.bursts, part))]
         notes = " ".join(f"{note[:1].upper()}{note[1:]}." for note in result.notes)
         answers.all.append(Answered("questions", "Notes", notes, tables={"questions": questions}))
-        answers.show(study.used, to, "questions", result.headline)
+        answers.show(study.used, to, "questions", result.headline, details=details)
 
 
 def _check_column(option: str, name: str | None, log: rf.FailureLog, others: tuple[str, ...]) -> None:
@@ -162,6 +163,7 @@ def trend(
     alpha: opt.Alpha = 0.05,
     level: opt.Level = 0.95,
     seed: opt.Seed = 0,
+    details: opt.Details = False,
 ) -> None:
     """Is the failure rate steady, are nodes alike.
 
@@ -193,7 +195,8 @@ def trend(
         if log.question is None:
             _availability(answers, study)
         steps.next()
-        answers.show(study.used, to, "trend_tests", "" if joined is None else _counted(joined))
+        headline = "" if joined is None or not (details or to.json) else _counted(joined)
+        answers.show(study.used, to, "trend_tests", headline, details=details)
 
 
 def _counted(joined: rf.screening.Incidents) -> str:

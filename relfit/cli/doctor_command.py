@@ -20,7 +20,6 @@ __all__ = ["doctor"]
 _PACKAGE = Path(__file__).parents[1]
 _NEEDED = (
     "numpy", "scipy", "pandas", "pyarrow", "numba", "matplotlib", "jinja2", "pydantic", "typer", "rich", "lifelines",
-    "statsmodels",
 )  # fmt: skip
 _OPTIONAL = {
     "pooch": ("relfit fetch", "datasets"), "requests": ("relfit fetch", "datasets"),

@@ -24,6 +24,7 @@ _MOST_TESTED = 128  # groups whose p-values are drawn where nobody asks for more
 _MOST_LISTED = 12
 _MOST_JOINED = 200_000  # failures that info joins to incidents
 _LONGEST = 60
+_MORE = ["--details compares the distributions and lists the groups; --out fits.csv writes every fit."]
 _NOTHING_FITTED = "no group could be fitted; --per system pools the times of all its nodes"
 _FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks_p")
 
@@ -146,7 +147,9 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:_MOST_LISTED]) + more
 
 
-def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: opt.Out = None) -> None:
+def fit(
+    reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: opt.Out = None, details: opt.Details = False
+) -> None:
     """Fit distributions to times to failure.
 
     --out writes one row per group and family with everything that is known about the fit.
@@ -214,25 +217,17 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
         return
     left_out = ", ".join(f"{name} {number}" for name, number in times.to_dict()["left_out"].items() if number)
     statuses = [f"{family}: {_counted(fits[family].status)}" for family in families]
-    output.print_lines(
-        [
-            chosen.headline,
-            *observations.observed_together(times, level),
-            rf.fitting.finding(fits, tested),
-            repr(log),
-            repr(times),
-            *([f"left out: {left_out}"] if left_out else []),
-            *times.notes,
-            *statuses,
-            *([] if any(fits[family].ok.any() for family in families) else [_NOTHING_FITTED]),
-            "",
-            *observations.observed_by_group(observed),
-            *_comparison(fits, rejected, len(tested)),
-            *observations.spread(fits, main, observed),
-            f"Fits by group (hours, {100 * level:g} % intervals)",
-            *_by_group(fits, all_tested),
-        ]
-    )
+    several, nothing = len(fits) > 1, not any(fits[family].ok.any() for family in families)
+    by_group = [f"Fits by group (hours, {100 * level:g} % intervals)", *_by_group(fits, all_tested)]
+    lines = [chosen.headline, *observations.observed_together(times, level), rf.fitting.finding(fits, tested)]
+    lines += [_NOTHING_FITTED] if nothing else []
+    if details:
+        lines += [repr(log), repr(times), *([f"left out: {left_out}"] if left_out else []), *times.notes, *statuses, ""]
+        lines += observations.observed_by_group(observed)
+        lines += _comparison(fits, rejected, len(tested)) + observations.spread(fits, main, observed) + by_group
+    else:
+        lines += _MORE if several else ["", *by_group]
+    output.print_lines(lines)
     for text, limits in intervals.items():
         lines = ["", f"{text}: {100 * level:g} % {fitting.kind} intervals", *output.table(limits.head(_ROWS))]
         output.print_lines([*lines, *_more_rows(len(limits), "--json has all of them")])

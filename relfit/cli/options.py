@@ -242,6 +242,9 @@ class PeriodReading(PartReading):
         return super().study(log, otherwise, first=self.first, **options)
 
 
+Details = Annotated[bool, flag("--details", "All that was found, with its tables, not the answer alone.")]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Output:
     """How to show what was computed."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from relfit.fleet import ChosenPeriod
 
 __all__ = [
+    "MORE",
     "Answered",
     "Answers",
     "check_destination",
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 TABLE_ENDINGS = (".csv", ".parquet", ".json")
+MORE = "--details shows how this was found; --out FOLDER writes the tables."
 _ROWS = 12
 _COLUMNS = 14  # that a terminal can show
 
@@ -188,8 +190,11 @@ class Answers:
         except RelfitError as error:
             answer.problem = str(error)
 
-    def show(self, period: ChosenPeriod, to: Output, main: str, headline: str = "") -> None:
-        """Print and write everything, the period used first; `main` is the table that a single file gets."""
+    def show(self, period: ChosenPeriod, to: Output, main: str, headline: str = "", *, details: bool = True) -> None:
+        """Print and write everything, the period used first; `main` is the table that a single file gets.
+
+        Without `details` the headline is printed, or the first sentence of each answer; files and JSON have all.
+        """
         tables = {name: frame for answer in self.all for name, frame in answer.tables.items()}
         written = self._write(tables, to, main)
         if to.json:
@@ -206,8 +211,12 @@ class Answers:
             )
             return
         question = period.log.question
-        title = [] if question is None else [question[:1].upper() + question[1:]]
-        lines = [period.headline, *title, *([headline] if headline else []), repr(period.log)]
+        asked = [] if question is None else [question[:1].upper() + question[1:]]
+        if not details:
+            short = [_first_sentence(answer.text) for answer in self.all if answer.text and not answer.problem]
+            print_lines([period.headline, *asked, *([headline] if headline else short), MORE, *written])
+            return
+        lines = [period.headline, *asked, *([headline] if headline else []), repr(period.log)]
         for answer in self.all:
             if answer.text or answer.problem:
                 lines += ["", answer.title, "-" * len(answer.title)]
@@ -223,6 +232,12 @@ class Answers:
             raise DataError(f"no table {main} to write: {reason}", remedy=remedy)
         pictures = [picture for answer in self.all if not answer.problem for picture in answer.figures]
         return write_results(to, tables, main, pictures)
+
+
+def _first_sentence(text: str) -> str:
+    """The first sentence of a text."""
+    head, stop, _ = text.replace("\n", " ").partition(". ")
+    return head + stop.strip()
 
 
 def few_rows(name: str, frame: pd.DataFrame) -> list[str]:

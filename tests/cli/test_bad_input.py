@@ -125,14 +125,14 @@ def test_duplicates_and_mixed_encodings(log_file: Path, capsys: pytest.CaptureFi
 
 def test_one_node_with_one_failure(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("one.csv").write_text(f"{HEADER}\n{ROWS[0]}\n")
-    assert main(["fit", "one.csv", "--out", "fits.csv"]) == 0
+    assert main(["fit", "one.csv", "--out", "fits.csv", "--details"]) == 0
     assert "weibull: " in capsys.readouterr().out
     assert Path("fits.csv").exists()
 
 
 def test_no_failure_at_all(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("quiet.csv").write_text("node,duration,observed\na,10,False\nb,20,False\n")
-    assert main(["fit", "quiet.csv"]) == 0
+    assert main(["fit", "quiet.csv", "--details"]) == 0
     text = capsys.readouterr().out
     assert "No family could be fitted" in text  # lives without repair are fitted together
     assert "all_censored" in text

@@ -72,6 +72,8 @@ ONE = ("--families", "exponential")  # for what has nothing to do with families:
 
 def test_fit_prints_the_three_tables(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fit", str(log_file)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) <= 10
+    assert main(["fit", str(log_file), "--details"]) == 0
     caught = capsys.readouterr()
     assert caught.err == ""
     for heading in ("Which family fits best", "Spread over the groups", "Fits by group"):
@@ -303,7 +305,7 @@ def test_what_was_observed_comes_before_any_distribution(
     table.to_csv("log.csv", index=False)
     mean, fan = (float(((part["end"] - part["start"]) / pd.Timedelta("1h")).mean())
                  for part in (table, table[table["cause"] == "fan"]))  # fmt: skip
-    options = ["fit", "log.csv", "--measure", "ttr", "--period", "all", "--families", "weibull,lognormal"]
+    options = ["fit", "log.csv", "--measure", "ttr", "--period", "all", "--families", "weibull,lognormal", "--details"]
     assert main([*options, "--per", "all", "--out", "fits.csv"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].startswith(f"Observed: mean {mean:.3g} h (")
@@ -321,7 +323,7 @@ def test_what_was_observed_comes_before_any_distribution(
 
 
 def test_the_spread_over_groups_is_one_of_quantiles(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fit", "log.csv", "--resamples", "0"]) == 0
+    assert main(["fit", "log.csv", "--resamples", "0", "--details"]) == 0
     text = capsys.readouterr().out
     part = text[text.index("Spread over the groups: quantiles") :].split("\n\n")[0]
     assert "maximum" not in part

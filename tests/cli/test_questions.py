@@ -143,7 +143,7 @@ def test_words_and_tables_on_the_terminal(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    assert main(["trend", "white", *PART]) == 0
+    assert main(["trend", "white", *PART, "--details"]) == 0
     text = capsys.readouterr().out
     for words in (
         "Periods (rates per node-year)",
@@ -155,7 +155,7 @@ def test_words_and_tables_on_the_terminal(
         "Counted are incidents (",
     ):
         assert words in text
-    assert main(["dependence", "white", *PART, "--alpha", "0.2"]) == 0
+    assert main(["dependence", "white", *PART, "--alpha", "0.2", "--details"]) == 0
     text = capsys.readouterr().out
     assert "Nodes that a test rejects at 0.2" in text
     assert "Classes of |r|" in text

@@ -72,7 +72,7 @@ def test_limits_of_chance_stand_behind_what_chance_gives(tmp_path: Path, capsys,
     begun = pd.Timestamp("2023-01-01") + pd.to_timedelta(np.sort(rng.uniform(0.0, 8000.0, 400)), unit="h")
     path = tmp_path / "steady.csv"
     pd.DataFrame({"node": rng.choice(list("abcd"), 400), "start": begun}).to_csv(path, index=False)
-    main(["dependence", str(path)])
+    main(["dependence", str(path), "--details"])
     lines = capsys.readouterr().out.splitlines()
     heading = next(i for i, line in enumerate(lines) if line.startswith("scale hours"))
     cells = re.split(r"  +", lines[heading + 2 + 3].strip())  # bins of a day
@@ -388,7 +388,7 @@ def test_repairs_are_shown_as_observed_and_no_classes_where_there_are_none(tmp_p
         path, index=False
     )
     taken = np.asarray((end - start) / pd.Timedelta("1h"))
-    assert main(["trend", str(path), "--period", "all"]) == 0
+    assert main(["trend", str(path), "--period", "all", "--details"]) == 0
     text = capsys.readouterr().out
     part = text[text.index("Are repairs of two kinds") :].split("How much of the time")[0]
     assert "one mean repair time describes them" in part
