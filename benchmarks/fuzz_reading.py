@@ -50,7 +50,7 @@ _PEOPLE = b"node,system,entered,left,rack\nn1,system,2023-01-01,2024-06-01,r1\nn
 _WORDS = ("node", "start", "end", "cause", "rack", "node+rack", "", "unix", "unix_ms", "%d.%m.%Y %H:%M", "%z", "true",
           ",", ".", "hours", "weeks", "2024-01-01", "2023-12-31 23:00", "-5", "3", "Europe/Berlin", "Mars/Base",
           "\x00", "NaN", True, False, 0, -1, 3, 1e300, float("nan"), None, [], {})  # fmt: skip
-_RULED = ("syslog", "slurmctld", "loghub", "sacct", "slurm_nodes", "blue_gene")
+_RULED = ("syslog", "slurmctld", "loghub", "sacct", "slurm_events", "slurm_nodes", "blue_gene")
 _OFTEN = {"lanl": 1, "titan": 1, "parameters": 8, "relfit": 8, "prometheus": 8}
 """Inputs of a kind where others have 4, by what one costs."""
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "io" / "corpus.zip"

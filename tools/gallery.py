@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 import relfit as rf
 from relfit import independence, plotting, recurrence, screening
 from relfit.batch import SystemFailures
-from relfit.jobs import Amdahl, Checkpoint
+from relfit.jobs import Amdahl, Checkpoint, Job
 from relfit.planning import (
     Cluster,
     DeviceFailures,
@@ -69,6 +69,11 @@ def year() -> rf.FailureLog:
 
 
 @cache
+def _racks() -> rf.FailureLog:
+    return year().where(rack=[f"frame{i:02d}" for i in range(1, 9)])
+
+
+@cache
 def parameters() -> rf.Parameters:
     """What planners need of it."""
     return study().calibrate(parts=("period", "mtbf", "mttr"))
@@ -108,14 +113,18 @@ def campaign() -> Any:
 @cache
 def one_at_a_time() -> Any:
     """What matters most around the small cluster."""
-    around = {"recovery_time": [10, 20, 40], "spare_pool_size": [2, 10], "random_failure_rate": [0.005, 0.02]}
+    around = {
+        "recovery_time": [10, 20, 40],
+        "spare_pool_size": [2, 10],
+        "random_failure_rate": [0.005 / 1440, 0.02 / 1440],
+    }
     return _campaign(around, design="one at a time", replications=10)
 
 
 @cache
 def sobol() -> Any:
     """The same by a Sobol design."""
-    ranges = {"recovery_time": [10.0, 60.0], "random_failure_rate": [0.005, 0.02]}
+    ranges = {"recovery_time": [10.0, 60.0], "random_failure_rate": [0.005 / 1440, 0.02 / 1440]}
     return _campaign(ranges, design="sobol", points=16, replications=4)
 
 
@@ -184,7 +193,7 @@ FIGURES: dict[str, Callable[[Axes], Any]] = {
     "outlier_nodes": lambda ax: plotting.outlier_nodes(study().outlier_nodes, ax),
     "repair_times": lambda ax: plotting.repair_times(study().repair_kinds, ax),
     "repair_classes": lambda ax: plotting.repair_classes(screening.repair_kinds(study().log, per="cause"), ax),
-    "availability": lambda ax: plotting.availability(recurrence.availability(year(), per="rack"), ax),
+    "availability": lambda ax: plotting.availability(recurrence.availability(_racks(), per="rack"), ax),
     "availability_over_time": lambda ax: plotting.availability_over_time(study().availability_over_time, ax),
     "dependence": lambda ax: plotting.dependence(study().dependence, ax),
     "failing_together": lambda ax: plotting.failing_together(
@@ -201,9 +210,7 @@ FIGURES: dict[str, Callable[[Axes], Any]] = {
     "processes": lambda ax: plotting.processes(
         recurrence.compare_processes(recurrence.histories_of_log(year()), "all"), ax
     ),
-    "effects": lambda ax: plotting.effects(
-        rf.regress(year().where(rack=[f"frame{i:02d}" for i in range(1, 9)]), "failures ~ rack"), ax
-    ),
+    "effects": lambda ax: plotting.effects(rf.regress(_racks(), "failures ~ rack"), ax),
     "fleet": lambda ax: plotting.fleet(study().model, ax),
     "parameters": lambda ax: plotting.parameters(parameters(), ax),
     "forecast": lambda ax: plotting.forecast(study().forecast("90d"), ax),
@@ -217,11 +224,11 @@ FIGURES: dict[str, Callable[[Axes], Any]] = {
         rf.jobs.completion_time(_weibulls(8), "500h", restart="1h"), ax
     ),
     "completion_by_size": lambda ax: plotting.completion_by_size(
-        rf.jobs.best_size(_weibulls(64), rf.jobs.Job("4000h", Amdahl(0.99), "1h", _SAVE), k_min=8), ax
+        rf.jobs.best_size(_weibulls(64), Job("4000h", Amdahl(0.99), restart="1h", checkpoint=_SAVE), k_min=8), ax
     ),
     "waste_over_interval": lambda ax: plotting.waste_over_interval(plan_checkpoints(parameters(), _SAVE, nodes=64), ax),
     "yield_by_size": lambda ax: plotting.yield_by_size(
-        plan_migration(43_800, Scenario("10min", "10min", restart="1min", migration="5min"), nodes=10_000), ax
+        plan_migration("100 days", Scenario("2min", "2min", restart="1min", migration="4min"), nodes=256), ax
     ),
     "yield_of_replicas": lambda ax: plotting.yield_of_replicas(
         plan_replication(43_800, Checkpoint(save="10min", restore="10min"), nodes=100_000), ax

@@ -116,7 +116,9 @@ class Correlations(Result):
 
     @cached_property
     def classes(self) -> pd.DataFrame:
-        """Classes of ``|r|``: ``class``, ``low``, ``high``, ``pairs``, ``observed_share``, ``expected_share``.
+        """One row per class of ``|r|``.
+
+        Columns are ``class``, ``low``, ``high``, ``pairs``, ``observed_share`` and ``expected_share``.
 
         The expected share is that of independent nodes, given the common lengths.
         """

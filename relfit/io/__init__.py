@@ -21,6 +21,7 @@ from relfit.io import (
     prometheus,
     relfit_parquet,
     sacct,
+    slurm_events,
     slurm_nodes,
     slurmctld,
     syslog_lines,
@@ -38,8 +39,8 @@ __all__ = ["FORMATS", "READERS", "merge", "read", "write"]
 
 READERS = (
     relfit_parquet.READER, lanl.READER, titan.READER, fta.READER, backblaze.READER, blue_gene.READER, sacct.READER,
-    slurm_nodes.READER, slurmctld.READER, loghub.READER, prometheus.READER, machine_events.READER, syslog_lines.READER,
-    table.READER,
+    slurm_events.READER, slurm_nodes.READER, slurmctld.READER, loghub.READER, prometheus.READER, machine_events.READER,
+    syslog_lines.READER, table.READER,
 )  # fmt: skip
 """A reader per format, in the order in which they are tried."""
 

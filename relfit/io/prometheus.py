@@ -2,8 +2,9 @@
 
 A CSV has a row a sample, or as Grafana writes it a row a time and a column a series.
 
-A node is down from the first sample that says 0 to the next that says 1. Where samples are missing it was not watched:
-nothing is known, and nothing counted; a note says how many such gaps there are.
+A node is down from the first sample that says 0 to the next that says 1. One that is down at its first sample was down
+before: that is no failure. Where samples are missing it was not watched: nothing is known, and nothing counted; a note
+says how many such gaps there are.
 """
 
 from __future__ import annotations
@@ -97,6 +98,10 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) ->
     names_of = nodes[codes[last_of]].tolist() if time.size else []
     outcome = Found.of_outages(outages, names_of, np.full(time.size, "down"), line)
     outcome.end = np.where(outages.open, time[last_of][outages.node], outages.end) if time.size else outages.end
+    # down at its first sample, or on both sides of a gap: when that began was not seen
+    unseen = np.ones(time.size, dtype=bool)
+    unseen[1:] = ~within | (gap[1:] & (value[:-1] == 0))
+    outcome.start_cut = unseen[outages.row]
     span = (int(time.min()), int(time.max())) if time.size else None
     first = np.searchsorted(codes, np.arange(nodes.size))
     last = np.searchsorted(codes, np.arange(nodes.size), side="right") - 1

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import IntArray
+from relfit.arrays import BoolArray, IntArray
 from relfit.errors import ReadError
 from relfit.failurelog import FailureLog, Window
 from relfit.io.alert_rules import AlertRules
@@ -120,7 +120,7 @@ class Found:
         *,
         watched: tuple[IntArray, IntArray] | None = None,
         people: dict[str, Any] | None = None,
-        listed: bool = False,
+        listed: bool | BoolArray = False,
     ) -> FailureLog:
         """The log, observed over `span`; each of `nodes` for as long as `watched` says, or all along.
 

@@ -27,7 +27,7 @@ from relfit.parsing.stamps import parse_stamps
 from relfit.parsing.text_content import as_text
 from relfit.parsing.times import check_zone
 
-__all__ = ["READER"]
+__all__ = ["MOMENT", "READER", "down_and_meant", "instant"]
 
 _NAME = "slurm_nodes"
 _NODE = re.compile(r"^\s*NodeName=(?P<name>\S+)")
@@ -35,7 +35,7 @@ _KEY = re.compile(r"(?<!\S)([A-Z][A-Za-z]*)=")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 _STATE = re.compile(r"[a-zA-Z_+]+[*~#!%$@^-]?")
 _HEADER = re.compile(r"^REASON\s+USER\s+TIMESTAMP\s+(?:(?P<state>STATE)\s+)?NODELIST\s*$")
-_MOMENT = re.compile(
+MOMENT = re.compile(
     r"^#?\s*(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d (?:UTC |GMT )?\d{4})\s*$"
 )
 _ALL_COUNT = "nodes that are drained count as failed: `sinfo -R` lists them too, `sinfo -lR` says which they are"
@@ -64,11 +64,13 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
             records.notes.append(_ALL_COUNT)
         for moment, nodes in _sinfo(lines, content, records) if sinfo else _scontrol(lines, content, records):
             for each in nodes:
-                each["since"] = _instant(each["since"], records.zone)
-                each["down"], each["failed"] = _down_and_failed(each["state"], alerts)
+                each["since"] = instant(each["since"], records.zone)
+                each["down"], meant = down_and_meant(each["state"], alerts)
+                each["failed"] = each["down"] and not meant
+            _apply_rules(nodes, alerts)
             times = [each["since"] for each in nodes if each["since"] is not None]
-            told = [_instant(each["told"], records.zone) for each in nodes if each["told"]]
-            at = _instant(moment, records.zone)
+            told = [instant(each["told"], records.zone) for each in nodes if each["told"]]
+            at = instant(moment, records.zone)
             latest = at if at is not None else max([*times, *(t for t in told if t is not None)], default=None)
             if latest is None and nodes:
                 raise ReadError(
@@ -122,11 +124,23 @@ def _log(looks: list[_Look], rules: AlertRules, records: RecordTally, strict: bo
     return outcome.log(records, rules, (first, last) if looks else None, list(everyone), strict, listed=listed)
 
 
-def _down_and_failed(state: str, rules: AlertRules) -> tuple[bool, bool]:
-    """Whether a state is one of failure, and whether nothing in it says that this was meant."""
-    words = [word.rstrip(_SIGNS).upper() for word in state.split("+")]
-    down = any(word in rules.states for word in words)
-    return down, down and not rules.excused & {*words, *(sign for sign in state if sign in _SIGNS)}
+def down_and_meant(state: str, rules: AlertRules) -> tuple[bool, bool]:
+    """Whether a state is one of failure, and whether something in it says that this was meant."""
+    words = {word.rstrip(_SIGNS).upper() for word in state.split("+")}
+    meant = rules.excused & {*words, *(sign for sign in state if sign in _SIGNS)}
+    return not words.isdisjoint(rules.states), bool(meant)
+
+
+def _apply_rules(nodes: list[dict[str, Any]], rules: AlertRules) -> None:
+    """Name causes by the rules, if there are any, by which a drained node may have failed."""
+    matches = rules.first_match(pa.array([each["reason"] for each in nodes], pa.string())).tolist()
+    for each, match in zip(nodes, matches, strict=True):
+        if match >= 0:
+            rule = rules.rules[match]
+            drained = rule.state == "drain" and "DRAIN" in each["state"].upper()
+            each["failed"] = rule.ends == "node" and (each["failed"] or drained)
+            each["down"] |= each["failed"]
+            each["reason"] = rule.cause
 
 
 def _scontrol(lines: list[str], content: Content, records: RecordTally) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -136,7 +150,7 @@ def _scontrol(lines: list[str], content: Content, records: RecordTally) -> Itera
     record: list[str] = []
     seen: set[str] = set()
     for number, line in enumerate([*lines, "NodeName="], 1):
-        stamp = _MOMENT.match(line)
+        stamp = MOMENT.match(line)
         starts = line.lstrip().startswith("NodeName=")
         if (starts or stamp or not line.strip()) and record:
             each = _node(record, begin, content, records)
@@ -211,7 +225,7 @@ def _sinfo(lines: list[str], content: Content, records: RecordTally) -> Iterator
     moment = ""
     nodes: list[dict[str, Any]] = []
     for number, line in enumerate(lines, 1):
-        stamp = _MOMENT.match(line)
+        stamp = MOMENT.match(line)
         if stamp or _HEADER.match(line):
             if nodes:
                 yield moment, nodes
@@ -233,7 +247,8 @@ def _sinfo(lines: list[str], content: Content, records: RecordTally) -> Iterator
         yield moment, nodes
 
 
-def _instant(text: str, zone: str) -> int | None:
+def instant(text: str, zone: str) -> int | None:
+    """Nanoseconds since 1970 of a stamp; None where it is none."""
     stamps = parse_stamps(pa.array([text or None], pa.string()))
     return int(instants_of(stamps, zone)[0]) if stamps.good[0] else None
 

@@ -77,15 +77,29 @@ class Prediction:
 
     def quantile(self, p: float) -> float:
         """The least value that is not exceeded with probability `p`."""
-        low, high = (0.0, 1.0) if self.shares else (-1.0, float(np.ceil(self.mean.max())) + 1.0)
-        while self.cdf(np.array(high)) < p:
-            low, high = high, 2.0 * high + 1.0
-        for _ in range(60):
-            if not self.shares and high - low <= 1.0:
-                break
-            middle = 0.5 * (low + high) if self.shares else np.floor(0.5 * (low + high))
-            low, high = (low, middle) if self.cdf(np.array(middle)) >= p else (middle, high)
-        return float(high)
+        if self.shares:
+            low, high = 0.0, 1.0
+            for _ in range(60):
+                middle = 0.5 * (low + high)
+                low, high = (low, middle) if self.cdf(np.array(middle)) >= p else (middle, high)
+            return high
+        size, chance = _negative_binomial(self.mean, self.variance)
+
+        def below(x: float) -> bool:
+            return x < 0.0 or float(special.betainc(size, x + 1.0, chance) @ self.weight) < p
+
+        deviation = np.sqrt(max(float(self.weight @ (self.variance + self.mean**2)) - self.expected**2, 0.0))
+        width = float(np.ceil(0.2 * deviation)) + 1.0
+        low = max(float(np.floor(self.expected + special.ndtri(p) * deviation)), -1.0)
+        while not below(low):
+            low, width = max(low - width, -1.0), 2.0 * width
+        high, width = low + width, 2.0 * width
+        while below(high):
+            low, high, width = high, high + width, 2.0 * width
+        while high - low > 1.0:
+            middle = float(np.floor(0.5 * (low + high)))
+            low, high = (middle, high) if below(middle) else (low, middle)
+        return high
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Random levels (the mean of what comes, were it known) and what comes with them, both of shape (size,)."""

@@ -18,6 +18,7 @@ from scipy import special
 from scipy.ndimage import gaussian_filter1d, uniform_filter1d
 
 from relfit.arrays import FloatArray, IntArray
+from relfit.numeric.compiled import njit
 from relfit.prediction.discounted_levels import discounted
 
 __all__ = ["Multiples", "multiples_now"]
@@ -26,7 +27,7 @@ _LASTS = (120.0, 960.0)  # days that a multiple stays, on average
 _ALIKE = (0.5, 2.0, 8.0, 32.0, 128.0)  # one over the variance of the multiples of most nodes
 _FEW, _OFTEN = 0.1, 2.0  # share of multiples drawn that are large, and from where on
 _GRID, _LEAST, _LARGEST = 40, 1.0 / 16.0, (64.0, 8.0, 1e4)  # multiples looked at: to the first, or so many a node
-_SCORED, _BLOCK = 1000, 500  # nodes whose past is scored, at most; nodes at a time
+_SCORED, _BLOCK = 1000, 25  # nodes whose past is scored, at most; nodes at a time
 _ABOUT, _RARE = 60.0, 1e-3  # days before and after; chance of so many failures, below which a node is not usual
 _FIRST = 2  # steps before the first that is scored
 _SMALL = 0.01  # weights below are left out
@@ -203,21 +204,39 @@ def _forward(
     counts: FloatArray, expected: FloatArray, value: FloatArray, change: FloatArray, prior: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """What is known of the nodes after the last step, (predictors, nodes, values); logarithms of what was seen."""
-    stays, drawn = (1.0 - change)[:, None, None], (change[:, None] * prior)[:, None, :]
-    weight = np.repeat(prior[:, None, :], counts.shape[0], axis=1)
-    score, logs = np.zeros(change.size), np.log(value)
-    for step in range(counts.shape[1]):
-        density = counts[:, step, None] * logs - expected[:, step, None] * value
-        most = density.max(axis=1)
-        if step:
-            weight *= stays
-            weight += drawn
-        weight *= np.exp(density - most[:, None])
-        total = np.maximum(weight.sum(axis=2), 1e-300)
-        weight /= total[:, :, None]
-        if step >= _FIRST:
-            score += np.log(total).sum(axis=1) + most.sum()
+    density = counts[:, :, None] * np.log(value) - expected[:, :, None] * value
+    most = density.max(axis=2)
+    density -= most[:, :, None]
+    np.exp(density, out=density)
+    weight, score = np.repeat(prior[:, None, :], counts.shape[0], axis=1), np.full(change.size, most[:, _FIRST:].sum())
+    _steps(density, 1.0 - change, change[:, None] * prior, weight, score)
     return weight, score
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _steps(
+    density: np.ndarray, stays: np.ndarray, drawn: np.ndarray, weight: np.ndarray, score: np.ndarray
+) -> None:  # fmt: skip
+    """Carry what is known of each node from step to step, in place."""
+    for node in range(density.shape[0]):
+        for i in range(stays.size):
+            state, back, stay, total = weight[i, node], drawn[i], 1.0, 1.0
+            for step in range(density.shape[1]):
+                seen, total = density[node, step], 0.0
+                if step:
+                    for j in range(state.size):
+                        state[j] = (state[j] * stay + back[j]) * seen[j]
+                        total += state[j]
+                else:
+                    for j in range(state.size):
+                        state[j] *= seen[j]
+                        total += state[j]
+                total = max(total, 1e-300)
+                stay = stays[i] / total
+                if step >= _FIRST:
+                    score[i] += np.log(total)
+            for j in range(state.size):
+                state[j] /= total
 
 
 def _moved(weight: FloatArray, by: FloatArray) -> FloatArray:

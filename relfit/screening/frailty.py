@@ -7,7 +7,7 @@ the hazard of all lives of a node, the shape belongs to each life, so that lives
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from relfit.numeric.levels import normal_quantile
 from relfit.numeric.newton import Maximum, maximise
 from relfit.numeric.ordering import alike
 from relfit.numeric.ragged import offsets_of, rows_of
+from relfit.numeric.threads import at_once
 from relfit.screening.equal_nodes import equal_nodes_p
 from relfit.screening.frailty_results import RenewalModels
 
@@ -73,7 +74,8 @@ def renewal_models(
     looked = data.some(generator)
     usable = np.flatnonzero(looked.sums(looked.failed) >= _FEWEST)
     several = usable[looked.sums(np.ones(looked.code.size))[usable] >= _SEVERAL]
-    best = {name: _fitted(looked, name, usable if name == "equal" else several) for name in _FREE}
+    fits = [partial(_fitted, looked, name, usable if name == "equal" else several) for name in reversed(_FREE)]
+    best = dict(zip(reversed(_FREE), at_once(fits), strict=True))
     loglik = {name: best[name].value for name in _FREE}
     rate = np.divide(failures, data.sums(data.hours), out=np.zeros(size), where=data.sums(data.hours) > 0.0)
     for name in ("spread", "classes"):
@@ -223,29 +225,30 @@ class _Lives:
 
     def loglik(self, name: str, free: FloatArray) -> FloatArray:
         """Log-likelihood of every node; shape (trials, groups, k) to (trials, nodes)."""
-        shape, failed, under_way = np.exp(free[..., 0]), self.failed, self.under_way
+        failed, under_way, code = self.failed, self.under_way, self.code
         with np.errstate(all="ignore"):
-            row, b = free[:, self.code], shape[:, self.code]
-            n = failed - under_way * (1.0 - 1.0 / b)
-            s = self.hazards(shape) * np.exp(-b * row[..., 1])
+            # what is one for all nodes of a group is worked out before it is given to each
+            shape, scale = np.exp(free[..., 0]), free[..., 1]
+            n = failed - under_way * (1.0 - 1.0 / shape)[:, code]
+            s = self.hazards(shape) * np.exp(-shape * scale)[:, code]
             if name == "equal":
                 value = -s
             elif name == "spread":
-                k = np.exp(-row[..., 2])
+                k = np.exp(-free[..., 2])
+                of_one, log, k = special.gammaln(k)[:, code], np.log(k)[:, code], k[:, code]
                 # the ratio of gamma functions is lost where k is large: the digamma function is its slope there
-                gammas = np.where(
-                    k < 1e7, special.gammaln(k + n) - special.gammaln(k), n * np.log(k) + n * (n - 1.0) / (2.0 * k)
-                )
-                value = gammas - n * np.log(k) - (k + n) * np.log1p(s / k)
+                gammas = np.where(k < 1e7, special.gammaln(k + n) - of_one, n * log + n * (n - 1.0) / (2.0 * k))
+                value = gammas - n * log - (k + n) * np.log1p(s / k)
             else:
-                ratio = 1.0 + np.exp(row[..., 3])
-                bad = special.log_expit(row[..., 2]) + n * np.log(ratio)
-                value = np.logaddexp(special.log_expit(-row[..., 2]) - s, bad - ratio * s)
+                ratio = 1.0 + np.exp(free[..., 3])
+                good, bad = special.log_expit(-free[..., 2])[:, code], special.log_expit(free[..., 2])[:, code]
+                value = np.logaddexp(good - s, bad + n * np.log(ratio)[:, code] - ratio[:, code] * s)
             idle, some, like = self._idle
             if idle.size:
-                value[:, idle] = self._unfailed(name, free[:, self.code[some]], self.never[some])[:, like]
-            value += (failed - under_way) * (row[..., 0] - b * row[..., 1]) - failed * np.log(self.unit)[self.code]
-            value += (b - 1.0) * self.log - under_way * (row[..., 1] + special.gammaln(1.0 + 1.0 / b))
+                value[:, idle] = self._unfailed(name, free[:, code[some]], self.never[some])[:, like]
+            value += (failed - under_way) * (free[..., 0] - shape * scale)[:, code] - failed * np.log(self.unit)[code]
+            value += (shape - 1.0)[:, code] * self.log
+            value -= under_way * (scale + special.gammaln(1.0 + 1.0 / shape))[:, code]
         return np.where(np.isfinite(value), value, -np.inf)
 
     @cached_property
@@ -327,18 +330,13 @@ def _fitted(data: _Lives, name: str, usable: IntArray) -> Maximum:
         "spread": [(np.log(0.3),)],
         "classes": [(special.logit(p), np.log(r - 1.0)) for p, r in _STARTS],
     }
-    best: Maximum | None = None
     part = data.take(usable)
-    for further in starts[name]:
-        start = np.tile([0.0, 0.0, *further], (usable.size, 1))
-        trial = maximise(_Objective(part, name), start, iterations=_ITERATIONS)
-        if best is None:
-            best = trial
-            continue
+    begun = [np.tile([0.0, 0.0, *further], (usable.size, 1)) for further in starts[name]]
+    best, *others = at_once([partial(maximise, _Objective(part, name), at, iterations=_ITERATIONS) for at in begun])
+    for trial in others:
         better = trial.found & ~(best.found & (best.value >= trial.value))
         for field in ("free", "value", "gradient", "information", "found", "edge"):
             getattr(best, field)[better] = getattr(trial, field)[better]
-    assert best is not None
     out = Maximum(
         np.zeros((size, k)), np.full(size, np.nan), np.full((size, k), np.nan), np.full((size, k, k), np.nan),
         np.zeros(size, np.bool_), np.zeros(size, np.bool_),

@@ -70,6 +70,9 @@ RAW = {
                  "[2024-01-05T11:00:00.000] Node n01 now responding\n",
     "sacct": "JobID|State|Start|End|NodeList\n1|NODE_FAIL|2024-01-05T10:00:00|2024-01-05T11:00:00|n[1-3]\n"
              "2|COMPLETED|2024-01-05T10:00:00|2024-01-05T12:00:00|n4\n",
+    "slurm_events": "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User\n"
+                    "c||2024-01-05T08:00:00|Unknown||Cluster Registered TRES|\n"
+                    "c|n1|2024-01-05T10:00:00|2024-01-05T11:00:00|DOWN*|Not responding|slurm(64030)\n",
     "slurm_nodes": "NodeName=n1 Arch=x\n   State=DOWN* ThreadsPerCore=1\n   BootTime=2024-01-01T00:00:00\n"
                    "   Reason=bad [slurm@2024-01-05T10:00:00]\n",
     "blue_gene": "RECID,MSG_ID,COMPONENT,SEVERITY,EVENT_TIME,LOCATION\n"
@@ -118,6 +121,7 @@ BAD_ROWS = {
     "backblaze": "2024-13-45,S1,M,4,0",
     "blue_gene": "2,K,KERNEL,FATAL,soon,R00",
     "sacct": "6|NODE_FAIL|2024-01-05T10:00:00|Unknown|n7",
+    "slurm_events": "c|n2|soon|Unknown|DOWN|bad|root(0)",
     "slurm_nodes": "NodeName=n2 Arch=x",
     "slurmctld": "error: Nodes n[01-03] not responding, setting DOWN",
     "loghub": "KERNDTLB and neither a time nor a node",

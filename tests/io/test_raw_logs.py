@@ -684,3 +684,14 @@ def test_renamed_and_replaced_nodes():
     assert second["entered"] == pd.Timestamp("2024-02-15", tz="UTC")
     with pytest.raises(rf.ArgumentError, match="was not watched"):
         rf.io.merge([rf.read(frame)], replaced={"z": "2024-01-05"})
+
+
+def test_a_target_that_is_down_at_its_first_sample_is_no_failure(tmp_path):
+    rows = [(0, "a", 0), (60, "a", 1), (120, "a", 0), (180, "a", 1), (0, "b", 1), (60, "b", 0), (120, "b", 0)]
+    rows += [(600, "b", 0), (660, "b", 1), (0, "c", 1), (60, "c", 1), (600, "c", 0), (660, "c", 1)]
+    text = "time,instance,value\n" + "".join(f"{1704067200 + t},{n}:9100,{v}\n" for t, n, v in rows)
+    log = rf.read(write(tmp_path, text))
+    cut = dict.fromkeys("abc", "")
+    for row in log.events.itertuples():
+        cut[str(row.node)[0]] += "cut " if row.start_cut else "new "
+    assert cut == {"a": "cut new ", "b": "new cut ", "c": "new "}  # c went down in the gap, b was down before it

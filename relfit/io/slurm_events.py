@@ -1,0 +1,254 @@
+"""Slurm's record of its nodes: ``sacctmgr -P show event``, a row for each time that a node was down or drained.
+
+Rows of a node that follow each other without a gap are one outage: a node that is down is drained for its repair, or
+gets a better reason. It is a failure where it begins with a state of failure, or where the reason of one of its rows
+names a fault. Rows without a node are of the whole cluster; where they list its nodes, these are the population.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from relfit.errors import ReadError
+from relfit.failurelog import FailureLog
+from relfit.io.alert_rules import AlertRules, Rules, rules_of
+from relfit.io.host_lists import Hosts
+from relfit.io.merging import merge
+from relfit.io.raw_logs import Found, RecordTally
+from relfit.io.reader import Reader
+from relfit.io.slurm_nodes import MOMENT, down_and_meant, instant
+from relfit.parsing.opening import Content
+from relfit.parsing.text_content import as_text
+from relfit.parsing.times import check_zone, instants
+from relfit.text import count
+
+__all__ = ["READER", "log_of_node_events"]
+
+_NAME = "slurm_events"
+_NEEDED = ("NodeName", "TimeStart", "TimeEnd", "State", "Reason")
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT|\d{5,}$|Unknown$|0$|None$")
+_USER = re.compile(r"|[^\s|]+(\(\d+\))?")
+_MOST_LINES = 20  # of one row, whose reason has ends of lines
+_SHOWN = 200
+_SECOND = 1_000_000_000
+_OPEN = np.iinfo(np.int64).max
+_BASES = ("UNKNOWN", "DOWN", "IDLE", "ALLOCATED", "ERROR", "MIXED", "FUTURE")
+_FLAGS = {0x200: "DRAIN", 0x1000: "POWERED_DOWN", 0x2000: "FAIL", 0x8000: "MAINT", 0x10000: "REBOOT_REQUESTED",
+          0x40000: "POWERING_DOWN", 0x100000: "REBOOT_ISSUED"}  # fmt: skip
+
+
+def _state_of_bits(state: int) -> str:
+    """The words of a state that the accounting has as a number."""
+    base = state & 0xF
+    words = [_BASES[base] if base < len(_BASES) else "UNKNOWN"]
+    return "+".join(words + [word for bit, word in _FLAGS.items() if state & bit])
+
+
+def _recognises(content: Content) -> bool:
+    """Whether one of the first two lines is a header of sacctmgr with the columns that are needed."""
+    return any(set(_NEEDED) <= set(line.strip().split("|")) for line in content.first_lines(4096)[:2])
+
+
+def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
+    """Read events; a line with a date and nothing else says until when they were recorded."""
+    records = RecordTally(contents, _NAME, check_zone(timezone))
+    rows: list[dict[str, Any]] = []
+    moments: list[str] = []
+    for content in contents:
+        text = as_text(content)
+        records.notes += [note for note in text.notes if note not in records.notes]
+        moments += _rows(text.data.decode().split("\n"), content, records, rows)
+    taken = [at for moment in moments if (at := instant(moment, records.zone)) is not None]
+    return log_of_node_events(rows, records, rules, strict=strict, until=max(taken, default=None))
+
+
+def _rows(lines: list[str], content: Content, records: RecordTally, rows: list[dict[str, Any]]) -> list[str]:
+    """Put the rows of a file into `rows`; the dates between them. A reason may hold delimiters and ends of lines."""
+    header: list[str] = []
+    moments: list[str] = []
+    pending: list[str] = []
+    begin = 0
+
+    def finish() -> None:
+        """The first lines that make a row are one; those behind them are no part of it."""
+        joined = (" ".join(pending[: size + 1]) for size in range(len(pending)))
+        parts = [_fields(text, header) for text in joined]
+        size = next((i for i, part in enumerate(parts) if part and _USER.fullmatch(part.get("User", ""))), -1) + 1
+        if size:
+            rows.append({**(parts[size - 1] or {}), "line": begin, "file": content.path})
+        for at in range(size, len(pending)):
+            records.refuse(content.path, begin + at, "", "not the fields that the header names", pending[at])
+        records.read += bool(size) + len(pending) - size
+        pending.clear()
+
+    for number, line in enumerate(lines, 1):
+        line = line.removesuffix("\r")
+        stamp, names = MOMENT.match(line), [name.replace(" ", "") for name in line.split("|")]
+        is_header = set(_NEEDED) <= set(names)
+        if is_header or stamp or _begins(line, header) or len(pending) == _MOST_LINES:
+            finish()
+        if is_header:
+            header = names
+        elif stamp:
+            moments.append(stamp[1])
+        elif not header:
+            raise ReadError(
+                "no header names NodeName, TimeStart, TimeEnd, State and Reason", path=content.path,
+                remedy="write it with `sacctmgr -P show event`, without -n",
+            )  # fmt: skip
+        elif line.strip():
+            begin = begin if pending else number
+            pending.append(line)
+    finish()
+    return moments
+
+
+def _begins(line: str, header: list[str]) -> bool:
+    """Whether a row begins: the times in front of its reason are times."""
+    at = header.index("Reason") if header else 0
+    fields = line.split("|")[:at]
+    pairs = [pair for pair in zip(header, fields, strict=False) if pair[0] in ("TimeStart", "TimeEnd")]
+    return len(fields) == at > 0 and all(_STAMP.match(text) for _, text in pairs)
+
+
+def _fields(line: str, header: list[str]) -> dict[str, str] | None:
+    """The fields of a row by name; delimiters beyond those of the header are of the reason."""
+    fields, at = line.split("|"), header.index("Reason")
+    extra = len(fields) - len(header)
+    if extra < 0:
+        return None
+    fields[at : at + extra + 1] = ["|".join(fields[at : at + extra + 1])]
+    return dict(zip(header, fields, strict=True))
+
+
+def log_of_node_events(
+    rows: Sequence[Mapping[str, Any]],
+    records: RecordTally,
+    rules: Rules = None,
+    *,
+    strict: bool = False,
+    until: int | None = None,
+    since: int | None = None,
+) -> FailureLog:
+    """The failures among events of nodes, a system for each cluster.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        With the names that sacctmgr gives its columns, ``line`` and ``file``; times as stamps or seconds since 1970.
+    records : RecordTally
+        Counts and provenance of the rows.
+    rules : str, Path or dict, optional
+    strict : bool
+    until, since : int, optional
+        When they were asked for, in nanoseconds since 1970 (the last instant in them when left out), and from when on:
+        an outage that began earlier is left out.
+
+    Raises
+    ------
+    ReadError
+        When no row is an event, or `strict` and a row is rejected.
+    """
+    known = rules_of(_NAME, rules)
+    events = _checked(pd.DataFrame(list(rows), dtype=object), records) if rows else pd.DataFrame()
+    if not len(events):
+        raise ReadError("no row is an event", path=records.contents[0].path, remedy="leave out format")
+    last = int(np.maximum(events["start"], events["end"].where(events["end"] != _OPEN, 0)).max())
+    last = last if until is None else until
+    first = min(int(events["start"].min()) if since is None else since, last)
+    logs = []
+    for cluster, own in events[events["start"] <= last].groupby("cluster", sort=True):
+        of_nodes = own[own["node"] != ""].sort_values(["node", "start", "end"], kind="stable", ignore_index=True)
+        outages = _outages(of_nodes, known, records)
+        outages = outages[outages["start"] >= first]
+        people = _population(own, of_nodes, first, last)
+        still = outages["end"].to_numpy() > last
+        found = Found(
+            outages["node"].to_numpy(), outages["start"].to_numpy(np.int64), outages["cause"].to_numpy(),
+            outages["line"].to_numpy(np.int64), np.where(still, last, outages["end"]).astype(np.int64), end_cut=still,
+            detail=outages["detail"].to_numpy(), system=str(cluster),
+        )  # fmt: skip
+        spans = (people["entered"].to_numpy(np.int64), people["left"].to_numpy(np.int64))
+        listed = people["listed"].to_numpy(bool)
+        logs.append(found.log(records, known, (first, last), list(people.index), strict, watched=spans, listed=listed))
+        records = RecordTally(records.contents, _NAME, records.zone)  # the next cluster's: all rows were counted
+    return logs[0] if len(logs) == 1 else merge(logs)
+
+
+def _checked(rows: pd.DataFrame, records: RecordTally) -> pd.DataFrame:
+    """Rows with times as nanoseconds and states as words; those whose times are none are rejected."""
+    rows = rows.rename(columns={"NodeName": "node", "Reason": "reason"})
+    if "StateRaw" in rows:
+        bits = {raw: _state_of_bits(int(raw)) for raw in set(rows["StateRaw"]) if str(raw).isdecimal()}
+        rows["State"] = rows["StateRaw"].map(bits).fillna(rows["State"])
+    good = np.ones(len(rows), dtype=bool)
+    for name, column in (("start", "TimeStart"), ("end", "TimeEnd")):
+        text = rows[column].astype(str)
+        nothing = text.isin(["Unknown", "None", "0", ""])
+        times, bad = instants(pa.array(text.mask(nothing, ""), pa.large_string()), records.zone)
+        rows[name] = np.where(times.isna(), _OPEN, times.astype("int64"))
+        for row in np.flatnonzero(good & (bad | (nothing.to_numpy() if name == "start" else False))).tolist():
+            good[row] = False
+            records.refuse(rows["file"][row], int(rows["line"][row]), column, "not a date or time", text[row])
+    good &= ~(back := good & (rows["end"] < rows["start"]).to_numpy())
+    for row in np.flatnonzero(back).tolist():
+        records.refuse(rows["file"][row], int(rows["line"][row]), "TimeEnd", "the end lies before the start", "")
+    rows["cluster"] = rows["Cluster"].replace("", "system") if "Cluster" in rows else "system"
+    rows["nodes"] = rows.get("ClusterNodes", "")
+    rows["reason"] = rows["reason"].astype(str).str.strip()
+    return rows.loc[good, ["cluster", "node", "start", "end", "State", "reason", "nodes", "line"]]
+
+
+def _outages(events: pd.DataFrame, rules: AlertRules, records: RecordTally) -> pd.DataFrame:
+    """Rows of nodes, sorted by node and time, as failures: each named by the first row that makes it one."""
+    node, start, end = (events[name].to_numpy() for name in ("node", "start", "end"))
+    apart = np.ones(len(events), dtype=bool)
+    # Slurm closes a row that goes on in another at its start, or a second before
+    apart[1:] = (node[1:] != node[:-1]) | (start[1:] > np.where(end[:-1] == _OPEN, start[1:], end[:-1]) + _SECOND)
+    outage = np.cumsum(apart) - 1
+    states = {text: down_and_meant(text, rules) for text in events["State"].unique()}
+    texts = events["reason"].unique()
+    matches = dict(zip(texts, rules.first_match(pa.array(texts, pa.string())).tolist(), strict=True))
+    match = events["reason"].map(matches).to_numpy(np.int64)
+    planned = np.array([*(rule.ends == "nothing" for rule in rules.rules), False], dtype=bool)[match]
+    drained = np.array([*(rule.state == "drain" for rule in rules.rules), False], dtype=bool)[match]
+    down, meant = np.array([states[text] for text in events["State"]], dtype=bool).reshape(-1, 2).T
+    names = np.array([*(rule.cause for rule in rules.rules), ""], dtype=object)[match]
+    cause = np.where(names == "", events["reason"].str[:_SHOWN].replace("", "unknown"), names)
+    counts = np.flatnonzero(((apart & down) | drained) & ~planned & ~meant)
+    of, at = np.unique(outage[counts], return_index=True)
+    named, opens = counts[at], np.flatnonzero(apart)
+    closes = np.append(opens[1:], len(events)) - 1
+    records.funnel += [("records", records.read), ("of nodes", len(events)), ("outages", opens.size)]
+    if opens.size > of.size:
+        records.notes.append(f"{count(opens.size - of.size, 'outage')} by wish (drained, in maintenance): no failures")
+    return pd.DataFrame(
+        {"node": node[opens[of]], "start": start[opens[of]], "end": end[closes[of]], "cause": cause[named],
+         "detail": events["reason"].str[:_SHOWN].to_numpy()[named], "line": events["line"].to_numpy()[named]}
+    )  # fmt: skip
+
+
+def _population(own: pd.DataFrame, of_nodes: pd.DataFrame, first: int, last: int) -> pd.DataFrame:
+    """When each node was part of the cluster, as the rows without a node list them; those not listed, all along."""
+    entered: dict[str, int] = {}
+    left: dict[str, int] = {}
+    lists = own[(own["node"] == "") & (own["nodes"] != "")].sort_values("start")
+    for start, end, names in zip(lists["start"], lists["end"], lists["nodes"], strict=True):
+        hosts = Hosts()
+        hosts.add(names)
+        for name in hosts.names:
+            entered.setdefault(name, max(first, start))
+            left[name] = min(last, end)
+    people = pd.DataFrame({"entered": entered, "left": left}, dtype=object)
+    people["listed"] = True
+    others = pd.Index(of_nodes["node"].unique()).difference(people.index)
+    return pd.concat([people, pd.DataFrame({"entered": first, "left": last, "listed": False}, index=others)])
+
+
+READER = Reader(_NAME, _recognises, _read, ("rules",))

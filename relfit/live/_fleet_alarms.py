@@ -1,0 +1,120 @@
+"""`fleet_alarms`: what changed in a fleet, at a stated number of false alarms a year.
+
+Every detector looks at all of the log until now, day by day, as it would have been seen then, and is a function of the
+log alone: the same records give the same alarms, whatever rounds there were. The number of false alarms that is allowed
+in a year is shared out between the detectors (`SHARES`), and within each between its parts (Bonferroni), in proportion
+to time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from relfit.arguments import positive
+from relfit.errors import ArgumentError
+from relfit.failurelog import FailureLog
+from relfit.live.alarm_streams import Episode, WatchedFleet
+from relfit.live.forecast_alarms import missed_forecasts, short_stock
+from relfit.live.live_records import Alarm
+from relfit.live.node_alarms import node_episodes, repeat_episodes
+from relfit.live.rate_alarms import rate_episodes, repair_episodes
+
+__all__ = ["SHARES", "alarm_history", "fleet_alarms"]
+
+SHARES = {
+    "system": 0.18, "system down": 0.05, "rack": 0.12, "cause": 0.12, "model": 0.12, "node": 0.15, "repeat": 0.15,
+    "repair time": 0.06, "forecast": 0.05,
+}  # fmt: skip
+"""Of the false alarms in a year, by detector. A stock that may run short is no test and has no part in it."""
+
+
+def fleet_alarms(
+    log: FailureLog,
+    *,
+    now: Any = None,
+    since: Any = None,
+    per_year: float = 4.0,
+    stock: Mapping[str, Any] | None = None,
+    forecasts: pd.DataFrame | None = None,
+) -> list[Alarm]:
+    """The alarms that there are now.
+
+    Rates of systems, racks, causes, models (every attribute of nodes with at most 60 values) and batches (month of
+    installation) that changed; nodes that stand out; repairs that did not help; repairs that take longer; stock that
+    may run short; forecasts that were missed. In a steady fleet all of them together raise at most `per_year` alarms in
+    a year on average. An alarm lasts while its condition does, under one ``key``.
+
+    Parameters
+    ----------
+    log : FailureLog
+    now : date or time, optional
+        Records after it are left out; the end of the log when left out.
+    since : date or time, optional
+        Records before it are left out: of a fleet that was rebuilt then.
+    per_year : float
+        False alarms in a year, at most, on average.
+    stock : mapping, optional
+        Parts in stock by cause: a number, or a mapping of ``parts`` and ``lead_time`` (30 days when left out).
+    forecasts : pandas.DataFrame, optional
+        Scored ones, as `relfit.live.forecast_record.score_forecasts` gives them.
+
+    Returns
+    -------
+    list of Alarm
+        In the order in which they were raised. None before eight weeks of records.
+
+    Raises
+    ------
+    ArgumentError
+        For a `per_year` that is not above zero, a `stock` that is not a number of parts, a log of lifetimes.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> [alarm.key for alarm in fleet_alarms(rf.datasets.load("white"), now="2002-08-01")]
+    ['node: node n391', 'rate: rack frame25']
+    """
+    log = _until(log, since, now)
+    past = [each.alarm for each in alarm_history(log, per_year=per_year, forecasts=forecasts) if each.ended is None]
+    return past + short_stock(log, stock or {})
+
+
+def alarm_history(log: FailureLog, *, per_year: float = 4.0, forecasts: pd.DataFrame | None = None) -> list[Episode]:
+    """All alarms that the records of a log would have raised until its end, in the order in which they were raised.
+
+    Parameters
+    ----------
+    log : FailureLog
+    per_year, forecasts
+        As for `fleet_alarms`.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> past = alarm_history(rf.datasets.load("white"))
+    >>> all(a.alarm.raised <= b.alarm.raised for a, b in zip(past, past[1:]))
+    True
+    """
+    allowed = float(positive("per_year", per_year))
+    if log.lifetimes is not None and not len(log.events):
+        raise ArgumentError("this log holds lifetimes without dates: nothing changes in it")
+    fleet = WatchedFleet(log)
+    budget = {name: share * allowed for name, share in SHARES.items()}
+    out = [*rate_episodes(fleet, budget), *repair_episodes(fleet, budget["repair time"])]
+    if log.question is None:  # else how many nodes there are besides those that failed is not known
+        out += [*node_episodes(fleet, budget["node"]), *repeat_episodes(fleet, budget["repeat"])]
+    if forecasts is not None:
+        out += missed_forecasts(forecasts, budget["forecast"], log.window.end)
+    return sorted(out, key=lambda each: (each.alarm.raised, each.alarm.key))
+
+
+def _until(log: FailureLog, since: Any, now: Any) -> FailureLog:
+    """The log from `since` to `now`, as far as it goes."""
+    if since is None and now is None:
+        return log
+    first, last = log.period(since, now)
+    early, late = first > log.window.start, last < log.window.end
+    return log.between(first if early else None, last if late else None)

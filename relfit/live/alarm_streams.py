@@ -1,0 +1,230 @@
+"""The streams of incidents that alarms watch: by day of each system, rack, cause, model and batch, and of each node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from relfit.arrays import FloatArray, IntArray
+from relfit.failurelog import FailureLog
+from relfit.live.live_records import Alarm
+from relfit.outages import node_codes, node_values, watched_of
+from relfit.prediction import TimeSteps
+from relfit.screening import Incidents, incidents
+from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
+
+__all__ = ["DAY", "Episode", "Streams", "WatchedFleet", "stamp"]
+
+DAY = 24 * NANOSECONDS_PER_HOUR
+_MOST_VALUES, _MOST_CAUSES = 60, 2000  # of an attribute that tells models apart; of causes
+_LEAST_NODES = 4  # of a model or a batch
+_NOT_STATED = "not stated"
+
+
+@dataclass(frozen=True)
+class Episode:
+    """An alarm of the past, and when it was over; None while it lasts."""
+
+    alarm: Alarm
+    ended: pd.Timestamp | None
+
+
+def stamp(nanoseconds: int) -> pd.Timestamp:
+    """An instant in UTC."""
+    return pd.Timestamp(nanoseconds, tz="UTC")
+
+
+@dataclass(frozen=True, eq=False)
+class Streams:
+    """Incidents by day of the parts of one kind, shape (streams, days).
+
+    Attributes
+    ----------
+    kind : str
+        ``system``, ``rack``, ``cause``, ``batch``, or the name of an attribute.
+    system : ndarray of int, shape (streams,)
+        Code of the system that each is part of.
+    names : list of str
+    counts, exposure : ndarray, shape (streams, days)
+        Incidents, and nodes watched.
+    """
+
+    kind: str
+    system: IntArray
+    names: list[str]
+    counts: FloatArray
+    exposure: FloatArray
+
+    def of_system(self, systems: int) -> tuple[FloatArray, FloatArray]:
+        """Counts and exposure of all parts of the system of each stream."""
+        out = []
+        for values in (self.counts, self.exposure):
+            sums = np.zeros((systems, values.shape[1]))
+            np.add.at(sums, self.system, values)
+            out.append(sums[self.system])
+        return out[0], out[1]
+
+
+class WatchedFleet:
+    """A log until now: its days, incidents and nodes, asked once.
+
+    Parameters
+    ----------
+    log : FailureLog
+        All that is known until now.
+    """
+
+    def __init__(self, log: FailureLog) -> None:
+        self.log = log
+        first, last = (each.as_unit("ns").value for each in (log.window.start, log.window.end))
+        midnights = np.arange(-(-first // DAY) * DAY, last + 1, DAY, dtype=np.int64)
+        self.steps = TimeSteps(
+            np.unique(np.append(midnights, last)) if midnights.size else np.array([first, last]), 24.0
+        )
+        self.joined: Incidents = incidents(log)
+        self.node_of_event, _, self.nodes = node_codes(log)
+        self.systems = list(log.systems) or [""]
+        self.several = len(self.systems) > 1
+        table = self.joined.table
+        self.begun = nanoseconds(table["start"])
+        self.system = pd.Index(self.systems).get_indexer(pd.Index(table["system"].astype(str)))
+        stated = table["cause"].astype(object).where(table["cause"].notna(), _NOT_STATED).astype(str)
+        self.cause, self.causes = pd.factorize(stated, sort=True)
+        self.scope = table["scope"].to_numpy(object)
+
+    @property
+    def ends(self) -> IntArray:
+        """Instants (nanoseconds) at which the days end; the last is now."""
+        return self.steps.edges[1:]
+
+    @cached_property
+    def node(self) -> IntArray:
+        """The node of each incident that hit one, or the first of a rack's; -1 for wider ones and without a name."""
+        number, node = self.joined.incident, self.node_of_event
+        rows = np.flatnonzero((number >= 0) & (node >= 0))[::-1]
+        out = np.full(self.begun.size, -1, np.int64)
+        out[number[rows]] = node[rows]
+        narrow = (self.scope == "node") | (self.scope == self.joined.group)
+        return np.where(narrow, out, -1)
+
+    @cached_property
+    def own(self) -> IntArray:
+        """The node of each incident that hit one alone; -1 for the others."""
+        return np.where(self.scope == "node", self.node, -1)
+
+    @cached_property
+    def system_of_node(self) -> IntArray:
+        """Code of each node's system."""
+        return pd.Index(self.systems).get_indexer(self.nodes.get_level_values(0).astype(str))
+
+    @cached_property
+    def watch(self) -> tuple[IntArray, IntArray]:
+        """When each node began and ceased to be watched; the whole window for one that is not listed."""
+        watched = watched_of(self.log)
+        where = watched.groups.get_indexer(self.nodes)
+        edges = self.steps.edges
+        entered, left = (np.append(ends, end)[where] for ends, end in (
+            (watched.entered, edges[0]), (watched.left, edges[-1])))  # fmt: skip
+        return entered, left
+
+    def node_label(self, node: int) -> str:
+        """A node's name, with its system where another has one of that name."""
+        system, name = (str(each) for each in self.nodes[node])
+        return f"{name} of {system}" if name in self._twice else name
+
+    @cached_property
+    def _twice(self) -> set[str]:
+        names = pd.Series(self.nodes.get_level_values(-1).astype(str))
+        return set(names[names.duplicated()])
+
+    def sizes(self, system: IntArray, at: IntArray) -> FloatArray:
+        """Nodes of a system that were watched at an instant."""
+        out = np.ones(at.size)
+        for code in range(len(self.systems)):
+            mine, nodes = np.flatnonzero(system == code), self.system_of_node == code
+            entered, left = (np.sort(ends[nodes]) for ends in self.watch)
+            out[mine] = np.searchsorted(entered, at[mine], "right") - np.searchsorted(left, at[mine], "left")
+        return np.maximum(out, 1.0)
+
+    # ------------------------------------------------------------------ streams
+
+    @cached_property
+    def of_systems(self) -> Streams:
+        """All incidents of each system."""
+        size = len(self.systems)
+        counts = self.steps.counts(self.begun, self.system, size)
+        exposure = self.steps.watched(*self.watch, self.system_of_node, size)
+        present = np.diff(self.steps.edges) / DAY
+        exposure = np.where(exposure.sum(axis=1, keepdims=True) > 0.0, exposure, present)
+        return Streams("system", np.arange(size), self.systems, counts, exposure)
+
+    def of_causes(self) -> Streams:
+        """Incidents of each system by cause."""
+        pair = self.system * len(self.causes) + self.cause
+        code, present = pd.factorize(pair, sort=True)
+        number = np.bincount(code, minlength=present.size)
+        used = np.sort(np.argsort(-number, kind="stable")[:_MOST_CAUSES])
+        used = used[number[used] > 1]
+        place = np.full(present.size, -1)
+        place[used] = np.arange(used.size)
+        system, cause = np.divmod(present[used], len(self.causes)) if used.size else (used, used)
+        counts = self.steps.counts(self.begun, place[code], used.size)
+        return Streams("cause", system, [str(self.causes[i]) for i in cause], counts, self.of_systems.exposure[system])
+
+    def of_parts(self) -> list[Streams]:
+        """Incidents of single nodes by rack, by each attribute of nodes with few values, and by month of installation.
+
+        What hit several nodes of one rack is one incident of that rack, and of none of the others.
+        """
+        out = []
+        rack = self.joined.group
+        for name in dict.fromkeys([*([rack] if rack else []), *self.log.attributes]):
+            if name == rack or name in self.log.population.columns:
+                values = pd.Series(node_values(self.log, name, self.nodes), dtype=object)
+                streams = self._by(name, values, self.node if name == rack else self.own, name == rack)
+                out += [streams] if streams is not None else []
+        streams = self._by("batch", self._installed(), self.own, False)
+        return [*out, *([streams] if streams is not None else [])]
+
+    def _installed(self) -> pd.Series:
+        """Month in which each node was installed, where that was seen."""
+        people = self.log.population
+        known = people["entered"].dt.strftime("%Y-%m").where(people["entered_known"].astype(bool)).astype(object)
+        labels = pd.MultiIndex.from_arrays([people["system"].astype(str), people["node"].astype(str)])
+        each = pd.Series(known.to_numpy(object), labels)
+        index = pd.MultiIndex.from_arrays([self.nodes.get_level_values(i).astype(str) for i in (0, -1)])
+        return each[~each.index.duplicated()].reindex(index).reset_index(drop=True)
+
+    def _by(self, kind: str, values: pd.Series, node: IntArray, rack: bool) -> Streams | None:
+        """Streams by a value of the nodes, within systems; None where it tells no parts apart."""
+        known = values.notna().to_numpy()
+        pair = pd.MultiIndex.from_arrays([self.system_of_node, values.astype(str)])
+        code, labels = pd.factorize(pair)
+        code = np.where(known, code, -1)
+        size = np.bincount(code[known], minlength=len(labels))
+        used = np.flatnonzero(size >= (1 if rack else _LEAST_NODES))
+        if used.size < 2 or (not rack and used.size > _MOST_VALUES):
+            return None
+        place = np.full(len(labels) + 1, -1)
+        place[used] = np.arange(used.size)
+        code = place[code]
+        hit = np.where(node >= 0, code[node], -1)
+        counts = self.steps.counts(self.begun, hit, used.size)
+        there = np.flatnonzero(code >= 0)
+        entered, left = (ends[there] for ends in self.watch)
+        exposure = self.steps.watched(entered, left, code[there], used.size)
+        system, names = zip(*labels[used].tolist(), strict=True)
+        return Streams(kind, np.array(system, np.int64), list(map(str, names)), counts, exposure)
+
+    def repairs(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """System, end (nanoseconds) and hours of each repair of a single node, in the order of ends."""
+        table = self.joined.table
+        hours = table["duration"].to_numpy(np.float64)
+        timed = (self.scope == "node") & np.isfinite(hours) & (hours > 0.0)
+        ends = nanoseconds(table["end"].where(table["end"].notna(), table["start"]))
+        rows = np.flatnonzero(timed & (ends < self.steps.edges[-1]))
+        rows = rows[np.argsort(ends[rows], kind="stable")]
+        return self.system[rows], ends[rows], hours[rows]

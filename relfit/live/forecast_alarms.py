@@ -1,0 +1,127 @@
+"""Alarms of forecasts that were missed, and of stock that may run short."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from relfit.arguments import durations, whole
+from relfit.arrays import FloatArray
+from relfit.errors import ArgumentError
+from relfit.failurelog import FailureLog
+from relfit.live.alarm_streams import Episode
+from relfit.live.live_records import Alarm
+from relfit.prediction import TimeSteps, levels_of, mix
+from relfit.text import count, duration, number, percent
+from relfit.units import HOURS_PER_YEAR, nanoseconds
+
+__all__ = ["missed_forecasts", "short_stock"]
+
+_OVERLAP = 3.0  # independent forecasts that those of overlapping times are worth, per horizon
+_SHORT = 0.10  # chance of running short from which there is an alarm
+_LEAD = "30d"
+
+
+def missed_forecasts(forecasts: pd.DataFrame, allowed: float, now: pd.Timestamp) -> list[Episode]:
+    """Alarms of counts that were far outside of what was forecast, one of each system at a time.
+
+    Parameters
+    ----------
+    forecasts : pandas.DataFrame
+        Scored: ``made``, ``system``, ``horizon_hours``, ``mean``, ``lower``, ``upper``, ``level``, ``happened``.
+    allowed : float
+        False alarms in a year.
+    now : pandas.Timestamp
+    """
+    known = forecasts[forecasts["happened"].notna()].copy()
+    if not len(known):
+        return []
+    known["end"] = known["made"] + pd.to_timedelta(known["horizon_hours"], unit="h")
+    known = known[known["end"] <= now].sort_values("end", kind="stable")
+    streams = known.drop_duplicates(["system", "horizon_hours"])["horizon_hours"]
+    a_year = float(np.minimum(HOURS_PER_YEAR / 24.0, _OVERLAP * HOURS_PER_YEAR / streams).sum())
+    columns = (known[name].to_numpy(np.float64) for name in ("happened", "mean", "lower", "upper", "level"))
+    known["p"] = _tails(*columns)
+    missed = known[known["p"] <= allowed / max(a_year, 1e-9)]
+    out: list[Episode] = []
+    for system, rows in missed.groupby("system", sort=False):
+        over = rows["end"] + pd.to_timedelta(rows["horizon_hours"], unit="h")
+        new = (rows["end"] > over.cummax().shift()).cumsum()
+        for _, run in rows.groupby(new):
+            row, until = run.iloc[-1], over[run.index].max()
+            text = (
+                f"The forecast of system {system} was missed: {count(int(row['happened']), 'incident')} came in "
+                f"{duration(float(row['horizon_hours']))} from {row['made']:%Y-%m-%d}, {number(row['mean'])} "
+                f"({number(row['lower'])}-{number(row['upper'])}) were forecast."
+            )
+            alarm = Alarm(
+                "forecast", f"system {system}", run.iloc[0]["made"], run.iloc[0]["end"], text,
+                "Plan with a margin until forecasts hold again, and look at what else changed.",
+                {"happened": float(row["happened"]), "mean": float(row["mean"]), "lower": float(row["lower"]),
+                 "upper": float(row["upper"]), "p": float(row["p"])},
+            )  # fmt: skip
+            out.append(Episode(alarm, until if until < now else None))
+    return out
+
+
+def _tails(seen: FloatArray, mean: FloatArray, low: FloatArray, high: FloatArray, level: FloatArray) -> FloatArray:
+    """Two-sided tail probability of counts, gamma-Poisson with this mean and these limits."""
+    tail, mean = 0.5 - level / 2.0, np.maximum(mean, 1e-9)
+    least, most = np.full(mean.size, 1e-9), np.full(mean.size, 1e3)  # of the relative variance
+    for _ in range(60):
+        middle = np.sqrt(least * most)
+        shape = 1.0 / middle
+        wide = special.betainc(high + 1.0, shape, mean / (mean + shape)) > tail
+        least, most = np.where(wide, least, middle), np.where(wide, middle, most)
+    shape = 1.0 / most
+    at = mean / (mean + shape)
+    above = np.where(seen > 0.0, special.betainc(np.maximum(seen, 1e-9), shape, at), 1.0)
+    below = special.betaincc(seen + 1.0, shape, at)
+    del low
+    return np.asarray(np.minimum(2.0 * np.minimum(above, below), 1.0))
+
+
+def short_stock(log: FailureLog, stock: Mapping[str, Any]) -> list[Alarm]:
+    """Alarms of parts of which more may be needed than there are, one for each failure, until new ones come.
+
+    Parameters
+    ----------
+    log : FailureLog
+    stock : mapping
+        By cause a number of parts, or a mapping of ``parts`` and ``lead_time``.
+
+    Raises
+    ------
+    ArgumentError
+        For what is not a number of parts.
+    """
+    out, now = [], log.window.end
+    steps = TimeSteps.of(log.window.start, now)
+    at, cause = nanoseconds(log.events["start"]), log.events["cause"].astype(object)
+    begun = ~log.events["start_cut"].to_numpy(bool)
+    for name, value in stock.items():
+        given = dict(value) if isinstance(value, Mapping) else {"parts": value}
+        if not {"parts"} <= set(given) <= {"parts", "lead_time"}:
+            raise ArgumentError(f"the stock of {name!r} cannot be {value!r}", remedy="give a number of parts")
+        parts = int(whole(f"stock of {name}", given["parts"], least=0))
+        lead = float(durations("lead_time", given.get("lead_time", _LEAD), zero=False))
+        counts = steps.counts(at[begun & (cause == name).to_numpy()])[0]
+        if not counts.any():
+            continue
+        one = np.ones(steps.size)
+        ahead = mix(levels_of(counts, one, steps.days), counts, one, lead / steps.width, 1.0)
+        short = 1.0 - float(ahead.cdf(np.array(parts)))
+        if short >= _SHORT:
+            enough = int(ahead.quantile(0.95))
+            out.append(Alarm(
+                "stock", f"cause {name}", now, now,
+                f"Parts for {name} may run short: {parts:,} in stock, {number(ahead.expected)} needed in "
+                f"{duration(lead)}; chance {percent(short)}.",
+                f"Order {enough - parts:,} now: {enough:,} last with probability 95 %.",
+                {"stock": float(parts), "expected": ahead.expected, "chance": short, "enough": float(enough)},
+            ))  # fmt: skip
+    return out

@@ -1,0 +1,230 @@
+"""Alarms: what was planted is found and dated, steady fleets stay within the rate, and only records decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import relfit as rf
+from relfit.errors import ArgumentError
+from relfit.failurelog import FailureLog
+from relfit.live import rate_alarms
+from relfit.live._fleet_alarms import SHARES, alarm_history, fleet_alarms
+from relfit.live.live_records import Alarm
+from tests.factories import at, make_log
+
+DAY = 24.0
+CAUSES = ("disk", "memory", "network")
+
+
+def fleet(
+    seed: int, *, nodes: int = 100, days: int = 600, mean: float = 3.0, rate: Any = 1.0, weights: Any = None,
+    repair: Any = 4.0, extra: list[dict[str, Any]] | None = None, people: list[dict[str, Any]] | None = None,
+) -> FailureLog:  # fmt: skip
+    """`mean` failures of each node a year, times a rate by day; nodes in racks of ten; repairs of `repair` hours."""
+    rng = np.random.default_rng(seed)
+    number = rng.poisson(nodes * mean / 365.0 * np.broadcast_to(rate, days))
+    day = np.repeat(np.arange(days), number)
+    who = rng.choice(nodes, day.size, p=weights)
+    hours = np.broadcast_to(repair, days)[day] * rng.lognormal(0.0, 0.8, day.size)
+    start = np.sort(day * DAY + rng.uniform(0.0, DAY, day.size))
+    rows = [
+        {"node": f"n{n:03d}", "start": s, "end": min(s + h, days * DAY), "cause": c}
+        for n, s, h, c in zip(who, start, hours, rng.choice(CAUSES, day.size), strict=True)
+    ]
+    listed = people or [{"node": f"n{i:03d}", "rack": f"r{i // 10}"} for i in range(nodes)]
+    known = [{"entered_known": False, **each} for each in listed]
+    return make_log(rows + (extra or []), known, window=(0.0, days * DAY))
+
+
+def of(alarms: list[Alarm], kind: str, subject: str) -> Alarm:
+    """The alarm of a subject, which there must be."""
+    mine = [alarm for alarm in alarms if (alarm.kind, alarm.subject) == (kind, subject)]
+    assert len(mine) == 1, [alarm.key for alarm in alarms]
+    return mine[0]
+
+
+def test_a_doubling_is_found_and_dated() -> None:
+    log = fleet(1, rate=np.where(np.arange(600) < 560, 1.0, 2.0))
+    alarm = of(fleet_alarms(log), "rate", "system s")
+    assert abs((alarm.since - at(560 * DAY)).days) <= 14
+    assert at(560 * DAY) < alarm.raised <= at(600 * DAY)
+    assert 1.5 < alarm.evidence["ratio"] < 3.0
+    before = fleet_alarms(log, now=at(559 * DAY))
+    assert not [each for each in before if each.subject == "system s"]
+
+
+def test_a_rate_that_fell_is_found() -> None:
+    log = fleet(2, mean=6.0, rate=np.where(np.arange(600) < 560, 1.0, 0.2))
+    assert of(fleet_alarms(log), "rate", "system s down").evidence["ratio"] < 0.5
+
+
+def test_a_node_at_ten_times_the_rate_is_found() -> None:
+    rng = np.random.default_rng(3)
+    bad = np.sort(rng.uniform(400 * DAY, 600 * DAY, 17))
+    extra = [{"node": "n042", "start": t, "end": t + 2.0, "cause": CAUSES[i % 3]} for i, t in enumerate(bad)]
+    alarms = fleet_alarms(fleet(3, extra=extra))
+    alarm = of(alarms, "node", "node n042")
+    assert alarm.raised < at(560 * DAY)
+    assert alarm.evidence["ratio"] > 4.0
+    assert not [each for each in alarms if each.kind == "node" and each is not alarm]
+
+
+def test_a_rack_is_blamed_and_the_others_are_not() -> None:
+    rng = np.random.default_rng(4)
+    when = np.sort(rng.uniform(570 * DAY, 600 * DAY, 20))
+    extra = [{"node": f"n{30 + i % 10:03d}", "start": t, "end": t + 2.0, "cause": "disk"} for i, t in enumerate(when)]
+    alarms = fleet_alarms(fleet(4, extra=extra))
+    assert of(alarms, "rate", "rack r3").evidence["ratio"] > 3.0
+    assert [each.subject for each in alarms if each.subject.startswith("rack")] == ["rack r3"]
+
+
+def test_when_all_of_a_system_is_up_no_rack_is_blamed() -> None:
+    alarms = fleet_alarms(fleet(5, mean=6.0, rate=np.where(np.arange(600) < 580, 1.0, 4.0)))
+    assert [each.subject for each in alarms if each.kind == "rate"].count("system s") == 1
+    assert not [each for each in alarms if each.subject.startswith("rack")]
+
+
+@pytest.mark.parametrize("attribute", ["model", None])
+def test_a_bad_batch_is_found_with_an_attribute_or_without(attribute: str | None) -> None:
+    old = [{"node": f"n{i:03d}", "rack": f"r{i // 10}"} for i in range(100)]
+    new = [{"node": f"x{i:03d}", "rack": "r9", "entered": 500 * DAY, "entered_known": True} for i in range(30)]
+    if attribute:
+        old = [{**each, attribute: "A" if i % 2 else "B"} for i, each in enumerate(old)]
+        new = [{**each, attribute: "C"} for each in new]
+    else:  # another, good one
+        old[:40] = [{**each, "entered_known": True} for each in old[:40]]
+    rng = np.random.default_rng(6)
+    when = np.sort(rng.uniform(500 * DAY, 560 * DAY, 60))
+    extra = [{"node": f"x{rng.integers(30):03d}", "start": t, "end": t + 3.0, "cause": "disk"} for t in when]
+    alarms = fleet_alarms(fleet(6, days=560, extra=extra, people=old + new))
+    month = at(500 * DAY).strftime("%Y-%m")
+    alarm = of(alarms, "rate", f"{attribute} C" if attribute else f"batch {month}")
+    assert alarm.raised < at((545 if attribute else 560) * DAY)
+
+
+def test_a_repair_that_did_not_help_is_found() -> None:
+    extra = [{"node": "n007", "start": 500 * DAY + t, "end": 500 * DAY + t + 5.0, "cause": "disk"} for t in (0, 20, 55)]
+    alarm = of(fleet_alarms(fleet(7, days=520, extra=extra)), "repeat", "node n007, disk")
+    assert alarm.since == at(500 * DAY)
+    assert alarm.evidence["failures"] == 3
+    # two of them say little in a hundred nodes, and other causes are another matter
+    two = fleet_alarms(fleet(7, days=520, extra=extra[:2]))
+    others = [{**each, "cause": cause} for each, cause in zip(extra, CAUSES, strict=True)]
+    for alarms in (two, fleet_alarms(fleet(7, days=520, extra=others))):
+        assert not [each for each in alarms if each.kind == "repeat"]
+
+
+def test_repairs_that_take_longer_are_found() -> None:
+    log = fleet(8, mean=5.0, repair=np.where(np.arange(600) < 560, 4.0, 12.0))
+    alarm = of(fleet_alarms(log), "repair time", "system s")
+    assert abs((alarm.since - at(560 * DAY)).days) <= 21
+    assert alarm.evidence["ratio"] == pytest.approx(3.0, rel=0.35)
+
+
+def _rate_of_alarms(years: float = 4.0) -> float:
+    """Alarms a year in steady fleets, some with good and bad weeks, some with unequal nodes."""
+    number, fleets = 0, 8
+    for seed in range(fleets):
+        rng = np.random.default_rng([seed, 20])
+        days = int(365 * years)
+        weeks = np.repeat(rng.gamma(5.0, 0.2, days // 7 + 1), 7)[:days] if seed % 2 else 1.0
+        each = rng.gamma(2.0, 0.5, 60) if seed % 4 > 1 else np.ones(60)
+        number += len(alarm_history(fleet(seed, nodes=60, days=days, rate=weeks, weights=each / each.sum())))
+    return number / (fleets * years)
+
+
+def test_steady_fleets_keep_to_the_rate() -> None:
+    assert sum(SHARES.values()) == pytest.approx(1.0)
+    assert 0.5 < _rate_of_alarms() <= 4.0
+
+
+def test_a_wrong_threshold_breaks_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rate_alarms, "LOOKS", 10.0)
+    assert _rate_of_alarms() > 4.0
+
+
+def test_only_the_records_until_now_decide() -> None:
+    log = fleet(9, rate=np.where(np.arange(600) < 500, 1.0, 3.0), weights=np.append(0.1, np.full(99, 0.9 / 99)))
+    past = alarm_history(log)
+    for day in (420, 505, 520, 555, 600):
+        now = at(day * DAY)
+        open_then = {
+            (each.alarm.key, each.alarm.raised)
+            for each in past if each.alarm.raised <= now and (each.ended is None or each.ended > now)
+        }  # fmt: skip
+        assert {(each.key, each.raised) for each in fleet_alarms(log, now=now)} == open_then
+    assert [each.key for each in fleet_alarms(log)] == [each.key for each in fleet_alarms(log)]
+
+
+def test_an_alarm_has_one_key_while_it_lasts() -> None:
+    log = fleet(1, rate=np.where(np.arange(600) < 500, 1.0, 2.5))
+    raised = {of(fleet_alarms(log, now=at(day * DAY)), "rate", "system s").raised for day in range(520, 560, 5)}
+    assert len(raised) == 1
+
+
+def test_too_few_records_say_nothing() -> None:
+    assert fleet_alarms(make_log([], [{"node": "n"}], window=(0.0, 100.0))) == []
+    assert fleet_alarms(fleet(1, days=50)) == []
+    assert fleet_alarms(make_log([{"start": 1.0}], window=(0.0, 1.0))) == []
+
+
+def test_nodes_of_two_systems_are_told_apart() -> None:
+    people = [{"system": s, "node": f"n{i}"} for s in ("a", "b") for i in range(40)]
+    rng = np.random.default_rng(10)
+    rows = [
+        {"system": "ab"[k % 2], "node": f"n{rng.integers(40)}", "start": t, "end": t + 1.0, "cause": "disk"}
+        for k, t in enumerate(np.sort(rng.uniform(0.0, 400 * DAY, 300)))
+    ]
+    rows += [
+        {"system": "b", "node": "n3", "start": t, "end": t + 1.0, "cause": "x"} for t in 9000.0 + 40 * np.arange(9)
+    ]
+    alarms = fleet_alarms(make_log(rows, people, window=(0.0, 400 * DAY)))
+    assert of(alarms, "node", "node n3 of b")
+    assert of(alarms, "repeat", "node n3 of b, x")
+
+
+def test_only_nodes_that_failed_are_known() -> None:
+    log = make_log([{"node": f"n{i}", "start": 24.0 * i} for i in range(300)], window=(0.0, 7200.0))
+    unknown = FailureLog(log.events, log.population.assign(declared=False), log.window)
+    assert not [each for each in fleet_alarms(unknown) if each.kind in ("node", "repeat")]
+
+
+def test_stock_that_runs_short() -> None:
+    log = fleet(11, mean=6.0)  # 16 disks a month
+    alarm = of(fleet_alarms(log, stock={"disk": 4, "memory": 60, "cable": 0}), "stock", "cause disk")
+    assert alarm.evidence["expected"] == pytest.approx(16.4, rel=0.4)
+    assert alarm.evidence["chance"] > 0.9
+    assert not fleet_alarms(log, stock={"disk": {"parts": 4, "lead_time": "1d"}})
+    for wrong in ({"disk": -1}, {"disk": {"part": 1}}, {"disk": "many"}):
+        with pytest.raises(ArgumentError):
+            fleet_alarms(log, stock=wrong)
+
+
+def test_a_missed_forecast() -> None:
+    log, week = fleet(12), pd.Timedelta(days=7)
+    made = [log.window.end - k * week for k in range(1, 30)]
+    row = {"system": "s", "horizon_hours": 168.0, "mean": 6.0, "lower": 2.0, "upper": 12.0, "level": 0.95}
+    scored = pd.DataFrame([{**row, "made": day, "happened": 40.0 if day == made[0] else 6.0} for day in made])
+    alarm = of(fleet_alarms(log, forecasts=scored), "forecast", "system s")
+    assert (alarm.since, alarm.raised) == (made[0], made[0] + week)
+    usual = scored.assign(happened=[13.0, 1.0, *[6.0] * 27])  # one in twenty
+    assert not [each for each in fleet_alarms(log, forecasts=usual) if each.kind == "forecast"]
+    assert not [each for each in fleet_alarms(log, forecasts=scored.assign(happened=np.nan)) if each.kind == "forecast"]
+
+
+def test_what_cannot_be() -> None:
+    with pytest.raises(ArgumentError, match="per_year"):
+        fleet_alarms(fleet(1, days=100), per_year=0.0)
+    lives = make_log(lifetimes=[{"node": "n", "duration": 5.0, "observed": True}])
+    with pytest.raises(ArgumentError, match="lifetimes"):
+        fleet_alarms(lives)
+
+
+def test_a_bundled_log_from_a_date_on() -> None:
+    log = rf.datasets.load("white")
+    alarms = fleet_alarms(log, since="2003-01-01", now="2004-06-01")
+    assert all(alarm.raised >= pd.Timestamp("2003-02-20", tz="UTC") for alarm in alarms)
