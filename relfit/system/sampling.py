@@ -38,9 +38,7 @@ def times_left(
     return out
 
 
-def sample(
-    components: Sequence[Component], ages: FloatArray, rule: FailureRule, size: int, rng: Seed
-) -> FloatArray:  # fmt: skip
+def sample(components: Sequence[Component], ages: FloatArray, rule: FailureRule, size: int, rng: Seed) -> FloatArray:
     """Random times to failure of the job, shape (size,); `System.sample` documents the arguments."""
     if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
         raise ArgumentError(f"size={size!r}", remedy="give the number of times to draw")
