@@ -106,13 +106,6 @@ class Sequences(Result, Ragged):
     def __len__(self) -> int:
         return int(self.times.size)
 
-    def times_between(self) -> FloatArray:
-        """Times to failure of the system: from each failure, or the start, to the next; hours, shape (n,)."""
-        between = np.diff(self.times, prepend=0.0)
-        first = self.offsets[:-1][self.counts > 0]
-        between[first] = self.times[first]
-        return between
-
     @property
     def headline(self) -> str:
         """How many failures there are."""
