@@ -37,6 +37,7 @@ from relfit.cli import (
     simulate_training,
     sweep_command,
     watch_command,
+    watch_drain,
 )
 from relfit.cli.examples import Commands, epilog
 from relfit.cli.options import grouped
@@ -92,7 +93,7 @@ simulations.command(epilog=epilog("simulate batch"))(grouped(simulate_batch.batc
 
 for _sweep in (sweep_command.run, sweep_command.status, sweep_command.report):
     sweeps.command(epilog=epilog(f"sweep {_sweep.__name__}"))(grouped(_sweep))
-for _watch in (watch_command.init, watch_command.run, watch_command.status):
+for _watch in (watch_command.init, watch_command.run, watch_command.status, watch_drain.drain):
     watches.command(epilog=epilog(f"watch {_watch.__name__}"))(grouped(_watch))
 
 

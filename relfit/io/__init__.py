@@ -15,6 +15,7 @@ from relfit.io import (
     backblaze,
     blue_gene,
     fta,
+    journal_lines,
     lanl,
     loghub,
     machine_events,
@@ -39,8 +40,8 @@ __all__ = ["FORMATS", "READERS", "merge", "read", "write"]
 
 READERS = (
     relfit_parquet.READER, lanl.READER, titan.READER, fta.READER, backblaze.READER, blue_gene.READER, sacct.READER,
-    slurm_events.READER, slurm_nodes.READER, slurmctld.READER, loghub.READER, prometheus.READER, machine_events.READER,
-    syslog_lines.READER, table.READER,
+    slurm_events.READER, slurm_nodes.READER, slurmctld.READER, loghub.READER, journal_lines.READER, prometheus.READER,
+    machine_events.READER,     syslog_lines.READER, table.READER,
 )  # fmt: skip
 """A reader per format, in the order in which they are tried."""
 
