@@ -39,9 +39,11 @@ def checked(lives: Any) -> dict[str, Any]:
         raise DataError(f"{named} in {where}, {why} ({int(bad.sum())} such in all)", remedy=remedy)
 
     reject(
-        ~(lengths >= 0.0) | np.isinf(lengths), "duration {}", (lengths,),
+        ~(lengths >= 0.0) | np.isinf(lengths),
+        "duration {}",
+        (lengths,),
         "is not a finite number of hours that is zero or more",
-    )  # fmt: skip
+    )
     ends = np.where(lives.observed, lengths, np.inf if lives.upper is None else lives.upper)
     reject(~(ends >= lengths), "interval from {} to {}", (lengths, ends), "has its ends exchanged or one missing")
     observed = lives.observed | (ends == lengths)
@@ -49,26 +51,32 @@ def checked(lives: Any) -> dict[str, Any]:
     found["upper"] = ends if np.any(~observed & (ends < np.inf)) else None
     if entry is not None:
         reject(
-            ~(entry >= 0.0) | (entry > lengths), "left truncation at {}", (entry,),
+            ~(entry >= 0.0) | (entry > lengths),
+            "left truncation at {}",
+            (entry,),
             "is negative, missing or after the end of its life",
             "an entry is the age at which the life came under observation, not after its end",
-        )  # fmt: skip
+        )
         found["entry"] = entry if np.any(entry > 0.0) else None
     if leave is not None:
         reject(
-            ~(leave >= ends) | ~(leave > 0.0), "right truncation at {}", (leave,),
+            ~(leave >= ends) | ~(leave > 0.0),
+            "right truncation at {}",
+            (leave,),
             "is before the end of its life, or its life has no end",
             "a life that is here only because it ended by then has a failure time or an interval up to then",
-        )  # fmt: skip
+        )
         found["exit"] = leave if np.any(leave < np.inf) else None
     if lives.stationary is not None:
         late = (0.0 if entry is None else entry) > 0.0
         cut = np.isfinite(np.inf if leave is None else leave) | (~observed & (ends < np.inf))
         reject(
-            lives.stationary & (late | cut), "stationary life of {}", (lengths,),
+            lives.stationary & (late | cut),
+            "stationary life of {}",
+            (lengths,),
             "is truncated or ended in an interval as well",
             "a life under way at an unknown age is observed or right-censored; its duration runs from when it was seen",
-        )  # fmt: skip
+        )
         found["stationary"] = lives.stationary if lives.stationary.any() else None
     if limit is not None:
         reject(~(limit >= lengths), "limit of observation {}", (limit,), "is missing or before the end of its life")
@@ -76,9 +84,11 @@ def checked(lives: Any) -> dict[str, Any]:
     if lives.weights is not None:
         weights: FloatArray = np.asarray(lives.weights, dtype=np.float64)
         reject(
-            ~(weights >= 0.0) | (weights != np.floor(weights)) | (weights > 2**53), "weight {:g}", (weights,),
+            ~(weights >= 0.0) | (weights != np.floor(weights)) | (weights > 2**53),
+            "weight {:g}",
+            (weights,),
             "is not a whole number that is zero or more",
-        )  # fmt: skip
+        )
         found["weights"] = weights.astype(np.int64) if np.any(weights != 1.0) else None
     return found
 

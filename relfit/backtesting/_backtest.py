@@ -218,8 +218,9 @@ class _Run:
         def say(first: float, width: float, what: str) -> Callable[[float], None]:
             return lambda done: self.progress(f"{what}{named}", (i + first + width * done) / systems)
 
-        chosen = past.origins[np.unique(np.linspace(0, past.origins.size - 1, min(models, past.origins.size)).round())
-                              .astype(np.int64)]  # fmt: skip
+        chosen = past.origins[
+            np.unique(np.linspace(0, past.origins.size - 1, min(models, past.origins.size)).round()).astype(np.int64)
+        ]
         if "forecasts" in self.parts:
             self.forecasts.totals(past, "all" if systems == 1 else "system", say(0.0, 0.5 * stages, "forecasts"))
         if {"forecasts", "decisions"} & set(self.parts):

@@ -106,10 +106,12 @@ class Backtest(Result):
     def to_dict(self) -> dict[str, Any]:
         """As of every result, with the summary, the mark of trust, and what is refuted."""
         more = {
-            "trust": self.trust, "trust_reason": self.trust_reason, "summary": self.summary,
+            "trust": self.trust,
+            "trust_reason": self.trust_reason,
+            "summary": self.summary,
             "refuted": {part: self.refuted(part) for part in self.parts if self.refuted(part)},
             "reliability": self.reliability() if "jobs" in self.parts else None,
-        }  # fmt: skip
+        }
         return {**super().to_dict(), **json_ready(more)}
 
     def of(self, part: str, kind: str | None = None) -> pd.DataFrame:
@@ -197,8 +199,9 @@ class Backtest(Result):
         parts = [(kind, self.of("forecasts", kind)) for kind in ("cause", "rack")]
         texts = [
             f"by {kind} {_against(part.iloc[0])} ({percent(part['held'].iloc[0])} held)"
-            for kind, part in parts if len(part)
-        ]  # fmt: skip
+            for kind, part in parts
+            if len(part)
+        ]
         return [*out, *([f"{_days(rows['horizon'].iloc[0])} {'; '.join(texts)}."] if texts else [])]
 
     def _jobs(self) -> list[str]:
@@ -273,15 +276,19 @@ class Backtest(Result):
                 fair = held >= self.level - 0.2 and (ratio <= 1.15 or close < 2.0 * _CLOSE)
                 grade = 0 if good and row["windows"] >= _FEW else 1 if fair else 2
                 what = (
-                    f"forecasts of {_days(row['horizon'])}" if part == "forecasts"
+                    f"forecasts of {_days(row['horizon'])}"
+                    if part == "forecasts"
                     else f"jobs of {count(int(row['size']), 'node')}"
-                )  # fmt: skip
+                )
                 few = f"; only {count(int(row['windows']), 'window')}" if row["windows"] < _FEW else ""
                 unit = "score" if part == "forecasts" else "error"
                 marks.append(
-                    (grade, f"{what}: {ratio:.2f} times the {unit} of counting, {percent(held)} of "
-                            f"{percent(self.level)} intervals held{few}.")
-                )  # fmt: skip
+                    (
+                        grade,
+                        f"{what}: {ratio:.2f} times the {unit} of counting, {percent(held)} of "
+                        f"{percent(self.level)} intervals held{few}.",
+                    )
+                )
         return marks
 
     @property

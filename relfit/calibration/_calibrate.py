@@ -204,8 +204,10 @@ def _mttr(
     part: FailureLog, model: FleetModel | None, repairs: Repairs | None, level: float, wanted: set[str]
 ) -> Estimated:
     """Mean time to repair, and those of quick and slow repairs."""
-    names = [*(["mean"] if "mttr" in wanted else []),
-             *(["quick", "slow", "share_quick"] if "repair_kinds" in wanted else [])]  # fmt: skip
+    names = [
+        *(["mean"] if "mttr" in wanted else []),
+        *(["quick", "slow", "share_quick"] if "repair_kinds" in wanted else []),
+    ]
     if repairs is None or not repairs.of_incidents.n_failures.sum():
         why = Repairs.NONE if repairs is None else "the log has no completed repair"
         return Estimated(absent={f"mttr.{name}": why for name in names})

@@ -99,10 +99,13 @@ def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> M
     mean = mixture.expected * unit / (expected * horizon / steps.width)
     spread = mixture.variance_of_level / mixture.expected**2
     factor = mean / float(hours[then].mean())
-    return mttr.model_copy(update={
-        name: _scaled(value, factor, spread) for name, value in mttr
-        if isinstance(value, Duration) and name != "split"
-    })  # fmt: skip
+    return mttr.model_copy(
+        update={
+            name: _scaled(value, factor, spread)
+            for name, value in mttr
+            if isinstance(value, Duration) and name != "split"
+        }
+    )
 
 
 def _scaled(value: Duration, factor: float, variance: float) -> Quantity:

@@ -62,31 +62,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-plans = typer.Typer(
-    name="plan",
-    help="What to do about failures",
-    no_args_is_help=False,
-    rich_markup_mode=None,
-)
-simulations = typer.Typer(
-    name="simulate",
-    help="What happens to a cluster, event by event",
-    no_args_is_help=False,
-    rich_markup_mode=None,
-)
-sweeps = typer.Typer(
-    name="sweep",
-    cls=sweep_command.CampaignCommands,
-    help="Simulations over values of parameters, on any machines",
-    no_args_is_help=False,
-    rich_markup_mode=None,
-)
-watches = typer.Typer(
-    name="watch",
-    help="Every day: what changed, and what to do",
-    no_args_is_help=False,
-    rich_markup_mode=None,
-)
+
+
+def _group(name: str, about: str, **more: Any) -> typer.Typer:
+    return typer.Typer(name=name, help=about, no_args_is_help=False, rich_markup_mode=None, **more)
+
+
+plans = _group("plan", "What to do about failures")
+simulations = _group("simulate", "What happens to a cluster, event by event")
+sweeps = _group("sweep", "Simulations over values of parameters, on any machines", cls=sweep_command.CampaignCommands)
+watches = _group("watch", "Every day: what changed, and what to do")
 for _command in (
     look.info, look.fit, look.report, check.dependence, check.trend, check.incidents,
     regress_command.regress, predict.system, best_size_command.nodes, forecast_command.forecast,

@@ -22,9 +22,11 @@ _NEEDED = (
     "numpy", "scipy", "pandas", "pyarrow", "numba", "matplotlib", "jinja2", "pydantic", "typer", "rich", "lifelines",
 )  # fmt: skip
 _OPTIONAL = {
-    "pooch": ("relfit fetch", "datasets"), "requests": ("relfit fetch", "datasets"),
-    "dask": ("tables larger than memory", "dask"), "distributed": ("tables larger than memory", "dask"),
-}  # fmt: skip
+    "pooch": ("relfit fetch", "datasets"),
+    "requests": ("relfit fetch", "datasets"),
+    "dask": ("tables larger than memory", "dask"),
+    "distributed": ("tables larger than memory", "dask"),
+}
 
 
 def doctor(json: Annotated[bool, opt.flag("--json", "Print one JSON document and nothing else.")] = False) -> None:
@@ -45,8 +47,9 @@ def doctor(json: Annotated[bool, opt.flag("--json", "Print one JSON document and
         )
     notes = [
         f"{name} is not installed ({use}): pip install 'relfit[{extra}]'"
-        for name, (use, extra) in _OPTIONAL.items() if optional[name] is None
-    ]  # fmt: skip
+        for name, (use, extra) in _OPTIONAL.items()
+        if optional[name] is None
+    ]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     python, system = platform.python_version(), platform.platform()
     cache = {"folder": str(folder), "writable": writable, "compiled_functions": compiled}

@@ -41,9 +41,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "relfit plan migration params.toml --save 5min --migration 1min --recall 0.7 --precision 0.6",
     ),
     "plan replication": ("relfit plan replication params.toml --nodes 1000 --save 5min --restore 10min",),
-    "plan sparing": (
-        "relfit plan sparing params.toml --racks 128 --trays 16 --gpus 8 --save 2s --restart 5min",
-    ),
+    "plan sparing": ("relfit plan sparing params.toml --racks 128 --trays 16 --gpus 8 --save 2s --restart 5min",),
     "sweep run": (
         "relfit sweep campaign.toml --store results",
         "relfit sweep campaign.toml --store results --executor tcp://10.0.0.5:8786",
@@ -62,7 +60,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "relfit simulate training cluster.toml --runs 100",
         "relfit simulate training config.yaml --program-semantics --runs 24 --seed 1 --json",
     ),
-}  # fmt: skip
+}
 """Command lines by command; every one is parsed by the tests."""
 
 SECTIONS = {

@@ -184,9 +184,11 @@ def _parameters(table: pd.DataFrame, name: str, rows: IntArray, place: Path) -> 
         if bad.size:
             value = f"{column[bad[0]]:g}" if parameter in table else "missing"
             raise ReadError(
-                f"{parameter} of the {name} fit is {value}", path=place,
-                line=_line(int(rows[bad[0]]), place.suffix.lower()), column=parameter,
+                f"{parameter} of the {name} fit is {value}",
+                path=place,
+                line=_line(int(rows[bad[0]]), place.suffix.lower()),
+                column=parameter,
                 remedy="a fit that is ok has all its parameters",
-            )  # fmt: skip
+            )
         columns.append(column)
     return np.stack(columns, axis=1)

@@ -49,8 +49,11 @@ def spread(fits: rf.fitting.Fits, family: str, observed: ObservedTimes) -> list[
     if len(fits) == 1:
         return []
     fit = fits[family]
-    columns = {**{f"{family} {name}": values[fit.ok] for name, values in fit.parameters.items()},
-               f"{family} mean": fit.mean[fit.ok], "observed mean": observed.mean}  # fmt: skip
+    columns = {
+        **{f"{family} {name}": values[fit.ok] for name, values in fit.parameters.items()},
+        f"{family} mean": fit.mean[fit.ok],
+        "observed mean": observed.mean,
+    }
     rows: dict[str, list[float]] = {}
     for name, values in columns.items():
         finite = values[np.isfinite(values)]

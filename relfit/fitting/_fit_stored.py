@@ -179,8 +179,11 @@ def fit_stored(  # noqa: PLR0913 - the arguments of `fit`, and of the cut of a l
             tally.add(one)
             if table is not None:
                 if writer is None:
-                    texts = [name for name, kind in zip(table.schema.names, table.schema.types, strict=True)
-                             if pa.types.is_string(kind)]  # fmt: skip
+                    texts = [
+                        name
+                        for name, kind in zip(table.schema.names, table.schema.types, strict=True)
+                        if pa.types.is_string(kind)
+                    ]
                     writer = parquet.ParquetWriter(file, table.schema, compression="zstd", use_dictionary=texts)
                 writer.write_table(table)
             say("fitting", (done + 1) / parts.number)

@@ -108,9 +108,12 @@ class PooledFit(GroupCurves, Result):
                 else:
                     low, high = value - z * error, value + z * error
             columns |= {
-                f"{name}_own": self.own[:, i], name: value, f"{name}_low": low, f"{name}_high": high,
+                f"{name}_own": self.own[:, i],
+                name: value,
+                f"{name}_low": low,
+                f"{name}_high": high,
                 f"{name}_shrinkage": self.shrinkage[:, i],
-            }  # fmt: skip
+            }
         columns["mean"] = self.mean
         return pd.DataFrame(columns, index=self.groups)
 

@@ -58,9 +58,12 @@ class _Held:
 
     def take(self, positions: IntArray) -> _Held:
         return _Held(
-            self.objective.take(positions), self.quantity, self.value[positions], self.start[positions],
+            self.objective.take(positions),
+            self.quantity,
+            self.value[positions],
+            self.start[positions],
             self.solved[positions],
-        )  # fmt: skip
+        )
 
     def points(self, others: FloatArray) -> FloatArray:
         """Free coordinates with the quantity at its value, for the others, shape (trials, groups, k - 1)."""

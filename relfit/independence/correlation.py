@@ -327,9 +327,8 @@ def correlations(
         *(("p-values of Pearson's r assume normal TTFs",) if method == "pearson" else ()),
     )
     return Correlations(
-        method, complete.groups, status, prepared.node, prepared.lengths, r, p, mean_r, mean_p, n_resamples,
-        notes,
-    )  # fmt: skip
+        method, complete.groups, status, prepared.node, prepared.lengths, r, p, mean_r, mean_p, n_resamples, notes
+    )
 
 
 def _as_a_whole(

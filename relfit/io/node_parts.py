@@ -39,9 +39,11 @@ _EVENTS = pa.schema(
      ("start_cut", pa.bool_()), ("end_cut", pa.bool_())]
 )  # fmt: skip
 _PEOPLE = pa.schema(
-    [(name, pa.string() if name in _TEXT else _STAMP if name in ("entered", "left") else pa.bool_())
-     for name in POPULATION_COLUMNS]
-)  # fmt: skip
+    [
+        (name, pa.string() if name in _TEXT else _STAMP if name in ("entered", "left") else pa.bool_())
+        for name in POPULATION_COLUMNS
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -119,9 +121,10 @@ def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: in
     for content in contents:
         if not recognises(content):
             raise ReadError(
-                "this is not a log that relfit wrote", path=content.path,
+                "this is not a log that relfit wrote",
+                path=content.path,
                 remedy="write it as one first: relfit convert LOG --out FILE.parquet",
-            )  # fmt: skip
+            )
         with damage_named(content):
             stored = opened(content)
             meta = stored.file.metadata
@@ -130,9 +133,10 @@ def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: in
             zones.add(stored.source.timezone)
         if "lifetimes" in stored.streams:
             raise ReadError(
-                "this log holds whole lives, which are not read part by part", path=content.path,
+                "this log holds whole lives, which are not read part by part",
+                path=content.path,
                 remedy="fit it in memory",
-            )  # fmt: skip
+            )
     records = sum(map(sum, sizes))
     if not records:
         raise DataError(f"{path} holds no event", remedy="name a folder of logs that relfit wrote")

@@ -272,10 +272,13 @@ def _restored(content: Content) -> FailureLog:
     size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
     if size > (MAX_SIZE if content.max_size is None else content.max_size):
         raise ReadError(
-            "the log is larger than the limit", path=content.path,
-            remedy=Remedy("raise it with max_size, or fit its nodes part by part: rf.fitting.fit_stored",
-                          "raise it with --max-size, or fit its nodes part by part: relfit fit LOG --stream"),
-        )  # fmt: skip
+            "the log is larger than the limit",
+            path=content.path,
+            remedy=Remedy(
+                "raise it with max_size, or fit its nodes part by part: rf.fitting.fit_stored",
+                "raise it with --max-size, or fit its nodes part by part: relfit fit LOG --stream",
+            ),
+        )
     frames = {name: stored.frame(name) for name in ("events", *stored.streams)}
     return FailureLog(
         frames["events"], frames["population"], stored.window, frames["rejected"], stored.source,

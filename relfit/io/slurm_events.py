@@ -107,9 +107,10 @@ def _rows(content: Content, records: RecordTally, rows: list[dict[str, Any]]) ->
             moments.append(stamp[1])
         elif not header:
             raise ReadError(
-                "no header names NodeName, TimeStart, TimeEnd, State and Reason", path=content.path,
+                "no header names NodeName, TimeStart, TimeEnd, State and Reason",
+                path=content.path,
                 remedy="write it with `sacctmgr -P show event`, without -n",
-            )  # fmt: skip
+            )
         elif line.strip():
             begin = begin if pending else number
             pending.append(line)

@@ -249,8 +249,8 @@ def _sinfo(lines: list[str], content: Content, records: RecordTally) -> Iterator
 
 def instant(text: str, zone: str) -> int | None:
     """Nanoseconds since 1970 of a stamp; None where it is none."""
-    found = parse_stamps(pa.array([text or None], pa.string()))
-    return int(instants_of(found, zone)[0]) if found.good[0] else None
+    stamps = parse_stamps(pa.array([text or None], pa.string()))
+    return int(instants_of(stamps, zone)[0]) if stamps.good[0] else None
 
 
 READER = Reader(_NAME, _recognises, _read, ("rules",))

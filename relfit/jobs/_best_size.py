@@ -250,8 +250,9 @@ def best_size(
         positions = np.arange(system.n_nodes) if isinstance(order, str) else _positions(system, order)
         if positions.size < most:
             if k_max is not None or positions.size - system.tolerance < sizes[0]:
-                raise ArgumentError(f"k_max is {sizes[-1]} but the order has {positions.size} nodes",
-                                    remedy="give more nodes")  # fmt: skip
+                raise ArgumentError(
+                    f"k_max is {sizes[-1]} but the order has {positions.size} nodes", remedy="give more nodes"
+                )
             sizes = sizes[: positions.size - system.tolerance - sizes[0] + 1]
         best = _curve(judged, system, positions[:most], sizes, np.nan)
     elif order != "reliability":

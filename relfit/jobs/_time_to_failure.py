@@ -235,6 +235,8 @@ def _of_system(system: Any) -> TimeToFailure:
 
 def has_constant_rates(system: Any) -> bool:
     """Whether the failure rate of a system never changes: nodes, racks and common causes are all exponential."""
-    parts = [*system.components, *(part for events in (system.racks, system.common) if events is not None
-                                   for part in events.components)]  # fmt: skip
+    parts = [
+        *system.components,
+        *(part for events in (system.racks, system.common) if events is not None for part in events.components),
+    ]
     return not system.tolerance and all(getattr(part.family, "name", "") == "exponential" for part in parts)

@@ -172,9 +172,11 @@ def best_interval(
     1.9399
     """
     mu, c, r, d = cases(
-        mtbf=durations("mtbf", mtbf, zero=False, infinite=True), save=durations("save", save),
-        restore=durations("restore", restore), restart=durations("restart", restart),
-    )  # fmt: skip
+        mtbf=durations("mtbf", mtbf, zero=False, infinite=True),
+        save=durations("save", save),
+        restore=durations("restore", restore),
+        restart=durations("restart", restart),
+    )
     return mu_times_root(mu, c, cost_of_failure(mu, r, d, exposed), "save" in exposed)
 
 

@@ -123,9 +123,8 @@ class Judged:
         return np.log(time(every)), every
 
     def _with_checkpoints(
-        self, plan: Checkpoint, table: HazardTable, later: HazardTable, once: Attempts,
-        every: FloatArray | None,
-    ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+        self, plan: Checkpoint, table: HazardTable, later: HazardTable, once: Attempts, every: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
         """One by one, a net of sizes and then those around the best."""
         restart, lengths = self.job.restart, once.lengths
         value, interval = np.full(lengths.size, np.nan), np.full(lengths.size, np.nan)

@@ -226,8 +226,11 @@ def read_speedup(path: str | Path) -> MeasuredSpeedup:
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "is not a text file"
         raise ReadError(f"cannot be read: {why}", path=place, remedy="give a table of nodes and times") from error
-    rows = [(i, [cell.strip('" ') for cell in re.split(r"\s*[,;\t]\s*|\s+", line.strip())])
-            for i, line in enumerate(lines, start=1) if line.strip() and not line.lstrip().startswith("#")]  # fmt: skip
+    rows = [
+        (i, [cell.strip('" ') for cell in re.split(r"\s*[,;\t]\s*|\s+", line.strip())])
+        for i, line in enumerate(lines, start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
     if len(rows) < 2:
         what = "has a heading and no lines" if rows else "is empty"
         raise ReadError(what, path=place, remedy="give a heading 'nodes,time' and a line for every size")

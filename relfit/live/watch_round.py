@@ -109,7 +109,7 @@ def _asked(
     problems = []
     forecasts, alarms = pd.DataFrame(), list[Alarm]()
     try:
-        from relfit.live._forecast_record import forecast_record, scored  # type: ignore
+        from relfit.live._forecast_record import forecast_record, scored
 
         store.save_forecasts(scored(store.forecasts(), study.log))
         forecasts = forecast_record(study)

@@ -47,8 +47,10 @@ def njit(*, cache: bool = True, **options: Any) -> Callable[[Function], Function
             try:
                 dispatcher.enable_caching()
             except (RuntimeError, OSError):
-                _say_once("compiled functions cannot be kept (no folder for them): each run takes some seconds more; "
-                          "set NUMBA_CACHE_DIR to a folder of your own")  # fmt: skip
+                _say_once(
+                    "compiled functions cannot be kept (no folder for them): each run takes some seconds more; "
+                    "set NUMBA_CACHE_DIR to a folder of your own"
+                )
             else:
                 dispatcher._cache = _Cache(dispatcher)
         return dispatcher

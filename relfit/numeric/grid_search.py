@@ -52,8 +52,10 @@ def highest(
         place, value, a, b = (
             np.take_along_axis(of, at, axis=-1)
             for of, at in (
-                (grid, best), (values, best), (grid, np.maximum(best - 1, 0)),
+                (grid, best),
+                (values, best),
+                (grid, np.maximum(best - 1, 0)),
                 (grid, np.minimum(best + 1, grid.shape[-1] - 1)),
             )
-        )  # fmt: skip
+        )
     return place[..., 0], value[..., 0]

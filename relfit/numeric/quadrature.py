@@ -43,9 +43,12 @@ def _last_coefficients() -> FloatArray:
 
 
 def integrate_reliability(
-    log_reliability: Callable[[FloatArray, int], FloatArray], centre: npt.ArrayLike, rows: int = 1, *,
+    log_reliability: Callable[[FloatArray, int], FloatArray],
+    centre: npt.ArrayLike,
+    rows: int = 1,
+    *,
     beyond: bool = True,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """Integral over time of each row's reliability, from zero to infinity or to `centre`: a mean time.
 
     Parameters

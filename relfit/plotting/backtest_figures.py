@@ -20,9 +20,7 @@ __all__ = ["backtest"]
 
 
 @plot.register(Backtest)
-def backtest(
-    result: Backtest, ax: Axes | None = None, *, part: str | None = None, system: str | None = None
-) -> Axes:  # fmt: skip
+def backtest(result: Backtest, ax: Axes | None = None, *, part: str | None = None, system: str | None = None) -> Axes:
     """Forecasts of the first horizon over time with the numbers that came, or predicted against seen shares of jobs.
 
     Parameters
@@ -67,10 +65,7 @@ def _forecasts(result: Backtest, system: str | None, ax: Axes) -> Axes:
     ax.plot(x, rows["predicted"], color=style.BLUE, marker="_", linestyle="", markersize=7, label="forecast")
     ax.plot(x[held], seen[held], color=style.INK, marker="o", linestyle="", markersize=3.5, label="counted")
     if not held.all():
-        ax.plot(
-            x[~held], seen[~held], color=style.VERMILION, marker="X", linestyle="", markersize=6,
-            label="outside",
-        )  # fmt: skip
+        ax.plot(x[~held], seen[~held], color=style.VERMILION, marker="X", linestyle="", markersize=6, label="outside")
     ax.set_ylim(bottom=0.0)
     wide = max(float(x[-1] - x[0]), 1.0)
     style.dates(ax, np.array([x[0] - 0.02 * wide, x[-1] + 0.02 * wide]))

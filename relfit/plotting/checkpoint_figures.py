@@ -52,8 +52,7 @@ def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
     own = plan.checkpoint.every
     if own is not None:
         place = own * scale
-        ax.axvline(place, color=style.GREY, linestyle=(0, (4, 2)), linewidth=1.2,
-                   label=f"in use: {duration(own)}")  # fmt: skip
+        ax.axvline(place, color=style.GREY, linestyle=(0, (4, 2)), linewidth=1.2, label=f"in use: {duration(own)}")
     shown = np.flatnonzero(y < top)
     first, last = (x[shown[0]], x[shown[-1]]) if shown.size else (x[0], x[-1])
     if own is not None:

@@ -47,8 +47,9 @@ def means_by_group(table: pd.DataFrame, ax: Axes | None = None, *, what: str = "
     style.decades(ax.yaxis, float(low.min()), float(high.max()))
     ax.vlines(place, low, high, color=style.SKY, linewidth=3.0, label=f"{percent(level)} interval")
     ax.plot(place, mean, "o", color=style.BLUE, markersize=5, label=what)
-    ax.set_xticks(place, [style.plain(style.group_name(label), 12) for label in shown.index],
-                  rotation=90 if mean.size > 12 else 0)  # fmt: skip
+    ax.set_xticks(
+        place, [style.plain(style.group_name(label), 12) for label in shown.index], rotation=90 if mean.size > 12 else 0
+    )
     ax.set_xlim(-0.7, mean.size - 0.3)
     ax.grid(visible=False, axis="x")
     return style.finish(ax, message, "", f"{what} (hours)", True, ncols=2, loc="upper left", columnspacing=1.0)

@@ -96,6 +96,4 @@ def yield_of_replicas(plan: ReplicationPlan, ax: Axes | None = None) -> Axes:
     style.decades(ax.xaxis, float(nodes[0]), float(nodes[-1]))
     ax.set_xlim(float(nodes[0]), float(nodes[-1]))
     ax.set_ylim(0.0, 100.0)
-    return style.finish(
-        ax, style.headline(plan), "nodes of the job, copies included", _SHARE, True, loc="upper right",
-    )  # fmt: skip
+    return style.finish(ax, style.headline(plan), "nodes of the job, copies included", _SHARE, True, loc="upper right")

@@ -114,8 +114,9 @@ def _attributes(result: AttributeEffects, ax: Axes | None = None) -> Axes:
     """The largest effect of each attribute, as a ratio with its interval."""
     rows = result.answered
     index = [f"{row['attribute']} {row['term']}, {row['measure']}" for _, row in rows.iterrows()]
-    return _dots(ax, _frame(index, rows["ratio"], rows["low"], rows["high"]), style.headline(result), "ratio",
-                 log=True, none=1.0)  # fmt: skip
+    return _dots(
+        ax, _frame(index, rows["ratio"], rows["low"], rows["high"]), style.headline(result), "ratio", log=True, none=1.0
+    )
 
 
 @plot.register(ChosenPeriod)

@@ -73,14 +73,17 @@ def repair_times(result: RepairKinds, ax: Axes | None = None, *, group: Any = No
         ax.plot(at, share * quick + (1.0 - share) * slow, color=style.INK, linewidth=1.8,
                 label="both" if two else "two classes (no better)")  # fmt: skip
         if two:
-            for part_of, values, colour in (("quick", share * quick, style.GREEN),
-                                            ("slow", (1.0 - share) * slow, style.VERMILION)):  # fmt: skip
+            for part_of, values, colour in (
+                ("quick", share * quick, style.GREEN),
+                ("slow", (1.0 - share) * slow, style.VERMILION),
+            ):
                 words = f"{part_of}: {percent(share if part_of == 'quick' else 1 - share)}"
                 ax.plot(at, values, color=colour, linewidth=1.6, linestyle="--", label=words)
                 ax.fill_between(at, values, color=colour, alpha=0.15, linewidth=0)
         if np.isfinite(row["split"]) and row["status"] == "ok" and low < row["split"] < high:
-            ax.axvline(row["split"], color=style.GREY, linewidth=1.4, linestyle=":",
-                       label=f"split {number(row['split'])} h")  # fmt: skip
+            ax.axvline(
+                row["split"], color=style.GREY, linewidth=1.4, linestyle=":", label=f"split {number(row['split'])} h"
+            )
         top = max(top, float((share * quick + (1.0 - share) * slow).max()))
     style.decades(ax.xaxis, low, high)
     ax.set_xlim(low / 1.05, high * 1.05)
@@ -151,8 +154,9 @@ def repair_classes(result: RepairKinds, ax: Axes | None = None) -> Axes:
     style.decades(ax.xaxis, first / 1.5, last * 1.5)
     for y, status, part in zip(place, shown["status"], share, strict=True):
         words = {"one_class": "one kind", "no_split": "no clear split"}.get(status, f"{percent(part)} quick")
-        ax.text(0.985, y, words, transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=8.5,
-                color=style.INK)  # fmt: skip
+        ax.text(
+            0.985, y, words, transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=8.5, color=style.INK
+        )
     names = [
         style.group_name(tuple(row)) if len(row) > 1 else str(row[0]) for row in shown[keys].to_numpy(dtype=object)
     ]

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["by_size", "chi_square_bins", "reliability_curve"]
 
 
-_NAMES = {
-    "reliability": "reliability", "hazard": "failure rate (per hour)", "mttf": "mean time to failure (hours)",
-}  # fmt: skip
+_NAMES = {"reliability": "reliability", "hazard": "failure rate (per hour)", "mttf": "mean time to failure (hours)"}
 _POINTS = 80
 _DRAWS = 399
 _DRAWS_BY_SIZE = 199
@@ -59,9 +57,8 @@ def reliability_curve(system: System, until: Any = None, ax: Axes | None = None,
     if level is not None and system.origin is not None:
         limits = system.interval("reliability", x, level, n_draws=_DRAWS)
         ax.fill_between(
-            x, limits.low, limits.high, color=style.BLUE, alpha=0.18, linewidth=0,
-            label=f"{percent(level)} limits",
-        )  # fmt: skip
+            x, limits.low, limits.high, color=style.BLUE, alpha=0.18, linewidth=0, label=f"{percent(level)} limits"
+        )
         message += f" ({percent(level)} limits {percent(limits.low[-1])} to {percent(limits.high[-1])})"
     ax.set_ylim(0.0, 1.02)
     ax.set_xlim(0.0, last)
@@ -157,9 +154,7 @@ def chi_square_bins(result: SystemChiSquare, ax: Axes | None = None) -> Axes:
     ax.bar(place - 0.2, result.observed, 0.38, color=style.BLUE, label="observed")
     ax.bar(place + 0.2, result.expected, 0.38, color=style.GREY, label="expected")
     top = float(max(result.observed.max(), result.expected.max()))
-    for x, value, high in zip(
-        place, result.contributions, np.maximum(result.observed, result.expected), strict=True
-    ):  # fmt: skip
+    for x, value, high in zip(place, result.contributions, np.maximum(result.observed, result.expected), strict=True):
         ax.text(x, high + 0.015 * top, f"{value:.2f}", ha="center", va="bottom", fontsize=8, color=style.INK)
     ends = [number(float(edge)) for edge in result.edges[:-1]]
     labels = [f"{a} to {b}" for a, b in pairwise(ends)] + [f"over {ends[-1]}"]

@@ -208,19 +208,19 @@ def _forward(
     most = density.max(axis=2)
     density -= most[:, :, None]
     np.exp(density, out=density)
-    known, score = np.repeat(prior[:, None, :], counts.shape[0], axis=1), np.full(change.size, most[:, _FIRST:].sum())
-    _steps(density, 1.0 - change, change[:, None] * prior, known, score)
-    return known, score
+    weight, score = np.repeat(prior[:, None, :], counts.shape[0], axis=1), np.full(change.size, most[:, _FIRST:].sum())
+    _steps(density, 1.0 - change, change[:, None] * prior, weight, score)
+    return weight, score
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
 def _steps(
-    density: np.ndarray, stays: np.ndarray, drawn: np.ndarray, known: np.ndarray, score: np.ndarray
+    density: np.ndarray, stays: np.ndarray, drawn: np.ndarray, weight: np.ndarray, score: np.ndarray
 ) -> None:  # fmt: skip
     """Carry what is known of each node from step to step, in place."""
     for node in range(density.shape[0]):
         for i in range(stays.size):
-            state, back, stay, total = known[i, node], drawn[i], 1.0, 1.0
+            state, back, stay, total = weight[i, node], drawn[i], 1.0, 1.0
             for step in range(density.shape[1]):
                 seen, total = density[node, step], 0.0
                 if step:

@@ -141,8 +141,10 @@ class _Records:
                 watched = watched_of(log, *map(str, labels.names))
                 at = watched.groups.get_indexer(labels)
                 if len(watched.groups):
-                    ends = [np.where(at >= 0, seen[at], end) for seen, end in zip(
-                        (watched.entered, watched.left), ends, strict=True)]  # fmt: skip
+                    ends = [
+                        np.where(at >= 0, seen[at], end)
+                        for seen, end in zip((watched.entered, watched.left), ends, strict=True)
+                    ]
             watch[name] = (ends[0], ends[1])
         node = codes["node"]
         unit = np.where(node >= 0, node, int(node.max(initial=-1)) + 1 + codes["system"])

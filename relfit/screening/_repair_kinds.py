@@ -325,10 +325,12 @@ def _quantities(mixture: _Mixture, free: FloatArray, level: float) -> FloatArray
     centre, step, k = _derived(free, mixture.exponential), 1e-5, mixture.k
     information = -derivatives(mixture, free, np.full(free.shape, 1e-3))[2]
     slope = np.stack(
-        [(_derived(free + e, mixture.exponential) - _derived(free - e, mixture.exponential)) / (2.0 * step)
-         for e in step * np.eye(k)],
+        [
+            (_derived(free + e, mixture.exponential) - _derived(free - e, mixture.exponential)) / (2.0 * step)
+            for e in step * np.eye(k)
+        ],
         axis=-1,
-    )  # fmt: skip
+    )
     with np.errstate(all="ignore"):
         error = np.sqrt(np.einsum("gqi,gij,gqj->gq", slope, np.linalg.pinv(information), slope))
         ends = np.stack([centre, *(centre + sign * special.ndtri(0.5 + 0.5 * level) * error for sign in (-1.0, 1.0))])

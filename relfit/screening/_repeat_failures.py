@@ -209,9 +209,11 @@ def _pairs(failures: pd.DataFrame, size: FloatArray) -> pd.DataFrame:
     )
     frame = failures.iloc[later][["system", "node", "cause", "start"]].reset_index(drop=True)
     return frame.assign(
-        before=failures["start"].to_numpy()[later - 1], hours_between=(at[later] - since) / NANOSECONDS_PER_HOUR,
-        expected=np.where(size[later] > 1.0, spent - own[later], np.nan), p=_chance(spent, among, turn),
-    )  # fmt: skip
+        before=failures["start"].to_numpy()[later - 1],
+        hours_between=(at[later] - since) / NANOSECONDS_PER_HOUR,
+        expected=np.where(size[later] > 1.0, spent - own[later], np.nan),
+        p=_chance(spent, among, turn),
+    )
 
 
 def _chance(spent: FloatArray, among: IntArray, turn: IntArray) -> FloatArray:

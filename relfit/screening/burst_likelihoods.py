@@ -121,10 +121,11 @@ def fitted(loglik: Callable[[float, int], float], delays: int, level: float) -> 
 
     none = loglik(0.0, 0)
     best = [
-        optimize.minimize_scalar(lambda x, d=d: -loglik(x, d), bounds=(0.0, _MOST), method="bounded",
-                                 options={"xatol": 1e-4})
+        optimize.minimize_scalar(
+            lambda x, d=d: -loglik(x, d), bounds=(0.0, _MOST), method="bounded", options={"xatol": 1e-4}
+        )
         for d in range(delays)
-    ]  # fmt: skip
+    ]
     at = np.array([one.x for one in best])
     value = np.array([-one.fun for one in best])
     at, value = np.where(value > none, at, 0.0), np.maximum(value, none)

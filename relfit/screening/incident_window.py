@@ -103,9 +103,11 @@ class IncidentWindow(Result):
             )
         step = f"within {duration(self.resolution)} (the clock's step)" if self.resolution > 1e-6 else "at one instant"
         if self.hours == 0.0:
-            reason = "there are too few to choose a window from" if self.status == "too_few" else (
-                "other short times are about as frequent as by chance"
-            )  # fmt: skip
+            reason = (
+                "there are too few to choose a window from"
+                if self.status == "too_few"
+                else ("other short times are about as frequent as by chance")
+            )
             return f"{what} are joined {step} only: {reason}{chance}."
         more = {
             "limited": f"; beyond, chance would join more than {percent(FALSE_JOINS)} of the incidents",

@@ -64,10 +64,11 @@ def merged(cuts: IntArray, counts: npt.ArrayLike, exposure: npt.ArrayLike, least
         if not near.size:
             break
         cost = [
-            _value(number[i], time[i]) + _value(number[i + 1], time[i + 1])
+            _value(number[i], time[i])
+            + _value(number[i + 1], time[i + 1])
             - _value(number[i] + number[i + 1], time[i] + time[i + 1])
             for i in near.tolist()
-        ]  # fmt: skip
+        ]
         joined = np.delete(joined, near[int(np.argmin(cost))] + 1)
     return joined
 

@@ -113,9 +113,12 @@ class Racks:
             if (new >= 0).any():
                 parts.append(Component(component.family[new >= 0], new[new >= 0]))
         return replace(
-            self, of_node=of_node.astype(np.int64).ravel(), components=tuple(parts), ages=self.ages[used],
+            self,
+            of_node=of_node.astype(np.int64).ravel(),
+            components=tuple(parts),
+            ages=self.ages[used],
             names=self.names[used],
-        )  # fmt: skip
+        )
 
 
 def added(hits: FloatArray, turn: IntArray) -> FloatArray:

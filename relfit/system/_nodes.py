@@ -170,10 +170,12 @@ class SystemNodes:
                 some = some[np.argsort(new[some])]
                 parts.append(Component(component.family[some], new[some]))
         return self._replaced(
-            tuple(parts), self.ages[places], names=self.names[places],
+            tuple(parts),
+            self.ages[places],
+            names=self.names[places],
             sources=None if self.sources is None else self.sources[places],
             racks=None if self.racks is None else self.racks.take(places),
-        )  # fmt: skip
+        )
 
     def checked_positions(self, positions: npt.ArrayLike) -> IntArray:
         """Positions of nodes as an array, from positions or a mask; raises as `take` does."""
@@ -207,10 +209,11 @@ class SystemNodes:
             raise ArgumentError(f"{by:g} hours later", remedy="give a time at or above zero")
         common, racks = self.common, self.racks
         return self._replaced(
-            self.components, self.ages + by,
+            self.components,
+            self.ages + by,
             common=None if common is None else replace(common, ages=common.ages + by),
             racks=None if racks is None else replace(racks, ages=racks.ages + by),
-        )  # fmt: skip
+        )
 
     def tolerating(self, tolerance: int) -> Self:
         """The same system with another number of nodes that may fail."""

@@ -151,8 +151,10 @@ class Quantities(ABC):
             elif end > 0.0:
                 means[i] = integrate_reliability(
                     lambda t, count: self._log_reliability(np.broadcast_to(t, (t.shape[0], count))),
-                    end, self._rows, beyond=False,
-                )  # fmt: skip
+                    end,
+                    self._rows,
+                    beyond=False,
+                )
         return self._shaped(means, x)
 
     def mean_given_failure(self, horizon: Durations) -> FloatArray:

@@ -146,10 +146,11 @@ class FailureRule:
         out = np.empty((x.size, size if every else 1)), np.empty((x.size, size if every else 1))
         work = np.arange(x.size + 1, dtype=np.int64) * (size * (self.tolerance + 2))
         over_groups(
-            work, lambda a, b: _count_failures(
+            work,
+            lambda a, b: _count_failures(
                 spent, rate, order, blocks, rack_spent, rack_rate, self.tolerance, every, out[0], out[1], a, b
             ),
-        )  # fmt: skip
+        )
         return out[0], out[1] if rates is not None else np.empty((x.size, 0))
 
     def means_are_finite(self, tails: FloatArray, *, every: bool = False) -> npt.NDArray[np.bool_]:

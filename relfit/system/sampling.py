@@ -38,9 +38,7 @@ def times_left(
     return out
 
 
-def sample(
-    components: Sequence[Component], ages: FloatArray, rule: FailureRule, size: int, rng: Seed
-) -> FloatArray:  # fmt: skip
+def sample(components: Sequence[Component], ages: FloatArray, rule: FailureRule, size: int, rng: Seed) -> FloatArray:
     """Random times to failure of the job, shape (size,); `System.sample` documents the arguments."""
     if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
         raise ArgumentError(f"size={size!r}", remedy="give the number of times to draw")
@@ -107,13 +105,6 @@ class Sequences(Result, Ragged):
 
     def __len__(self) -> int:
         return int(self.times.size)
-
-    def times_between(self) -> FloatArray:
-        """Times to failure of the system: from each failure, or the start, to the next; hours, shape (n,)."""
-        between = np.diff(self.times, prepend=0.0)
-        first = self.offsets[:-1][self.counts > 0]
-        between[first] = self.times[first]
-        return between
 
     @property
     def headline(self) -> str:

@@ -80,7 +80,7 @@ class ParameterSource:
 
 def sources_of(
     components: Sequence[Component], names: pd.Index, groups: IntArray | None, origin: Any
-) -> list[ParameterSource]:  # fmt: skip
+) -> list[ParameterSource]:
     """Where the parameters of a system's nodes come from, one entry per family.
 
     `groups` has the position of each node's fitted group, `origin` the fits, or what draws the nodes itself

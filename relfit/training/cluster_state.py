@@ -25,9 +25,9 @@ STATES = (
     "rack_down",
 )  # fmt: skip
 """Where a server can be; each is in exactly one state."""
-(
-    IDLE, ACTIVE, STANDBY, AUTO_REPAIR, MANUAL_REPAIR, AUTO_QUEUE, MANUAL_QUEUE, SPARE, RETIRED, RACK_DOWN,
-) = range(len(STATES))  # fmt: skip
+(IDLE, ACTIVE, STANDBY, AUTO_REPAIR, MANUAL_REPAIR, AUTO_QUEUE, MANUAL_QUEUE, SPARE, RETIRED, RACK_DOWN) = range(
+    len(STATES)
+)
 
 PHASES = ("running", "recovery", "selection", "waiting", "stalled", "down", "done", "depleted")
 """What a job does; waiting is for servers of the spare pool, stalled for repairs."""

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from relfit.simulation.engine.event_heap import empty_heap, is_full, larger, pop, put, remove
+from relfit.simulation.engine.event_heap import empty_heap, larger, pop, put, remove
 from relfit.simulation.engine.random_streams import below, exponential, new_streams, uniform
 from relfit.simulation.engine.records import record_dtype
 from relfit.simulation.engine.replications import half_interval, replicate, summary
@@ -22,7 +22,7 @@ def test_events_come_in_order_of_time_kind_and_number() -> None:
         action = draw.random()
         if action < 0.5:
             number, time, kind = draw.randrange(40), float(draw.randrange(8)), draw.randrange(3)
-            if number not in events and is_full(heap):
+            if number not in events and heap.size[0] == len(heap.events):
                 heap = larger(heap, 40, 2 * len(heap.events))
             put(heap, number, time, kind)
             events[number] = (time, kind, number)

@@ -122,8 +122,9 @@ class LevelCosts:
         """
         w, k, *costs = cases(
             checkpoint_every=durations("checkpoint_every", checkpoint_every, zero=False),
-            saves_per_global=whole("saves_per_global", saves_per_global).astype(np.float64), **vars(self),
-        )  # fmt: skip
+            saves_per_global=whole("saves_per_global", saves_per_global).astype(np.float64),
+            **vars(self),
+        )
         return 1.0 - _progress(w, k, costs)
 
     def best(self) -> TwoLevels:

@@ -137,9 +137,12 @@ class MigrationPlan(Plan):
             return self.by_size
         everything = self.break_even["recall"].iloc[0] if self.predictor is None else np.nan
         average = {
-            "nodes": "average", "nodes_share": 1.0, "checkpoint_yield": self.checkpoint_yield,
-            "migration_yield": self.migration_yield, "break_even_recall": everything,
-        }  # fmt: skip
+            "nodes": "average",
+            "nodes_share": 1.0,
+            "checkpoint_yield": self.checkpoint_yield,
+            "migration_yield": self.migration_yield,
+            "break_even_recall": everything,
+        }
         rows = self.by_size.assign(nodes=[f"{number:,}" for number in self.by_size["nodes"]])
         table: pd.DataFrame = pd.concat([rows, pd.DataFrame([average])], ignore_index=True)
         return table
@@ -270,8 +273,8 @@ def plan_migration(
         least = machine.least_recalls(rate, precise, lead)
     else:  # a recall of the failures of nodes alone
         least = break_even_recall(
-            gap, c, r, machine.down(rate), m, precise, lead, max(1.0 - spare / size, 0.0),
-        ) / rate.own_share(jobs.sizes)  # fmt: skip
+            gap, c, r, machine.down(rate), m, precise, lead, max(1.0 - spare / size, 0.0)
+        ) / rate.own_share(jobs.sizes)
     by_size = pd.DataFrame(
         {
             "nodes": jobs.sizes,
@@ -307,12 +310,11 @@ def plan_migration(
         level=level,
         n_draws=0 if gains is None else gains.size,
         assumptions=(*_TAKEN, *(() if rate.drawn is None else (NOISE,))),
-        premise=f"For {rate.failing}" + (
-            ":"
-            if predictor is None
-            else f", with predictions of recall {stated[0]:.3g} and precision {stated[1]:.3g}:"
+        premise=f"For {rate.failing}"
+        + (
+            ":" if predictor is None else f", with predictions of recall {stated[0]:.3g} and precision {stated[1]:.3g}:"
         ),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,10 +87,12 @@ def spares_for_risk(
     [65, 386, 2732]
     """
     n, mu, m, d, eps = cases(
-        nodes=whole("nodes", nodes).astype(np.float64), mtbf=durations("mtbf", mtbf, zero=False),
-        migration=durations("migration", migration), restart=durations("restart", restart),
+        nodes=whole("nodes", nodes).astype(np.float64),
+        mtbf=durations("mtbf", mtbf, zero=False),
+        migration=durations("migration", migration),
+        restart=durations("restart", restart),
         risk=share("risk", risk, zero=False, one=False),
-    )  # fmt: skip
+    )
     away = (m + d) / (mu + m + d)
     spares = np.maximum(np.asarray(scipy.stats.binom.isf(eps, n, away), dtype=np.float64), 0.0)
     for _ in range(60):  # the quantile function is off by one now and then
@@ -198,8 +200,11 @@ class Throughputs(Result):
     def headline(self) -> str:
         """Which strategy does best; of the first case."""
         n = float(np.ravel(self.nodes)[0])
-        yields = {"migration": self.migrate, "saving in time": self.save_in_time,
-                  "periodic checkpoints": self.periodic_exact}  # fmt: skip
+        yields = {
+            "migration": self.migrate,
+            "saving in time": self.save_in_time,
+            "periodic checkpoints": self.periodic_exact,
+        }
         shown = sorted(((float(np.ravel(v)[0]) / n, name) for name, v in yields.items()), reverse=True)
         parts = ", ".join(f"{name} {percent(value)}" for value, name in shown)
         return f"Share of the nodes at work: {parts}; {count(int(np.ravel(self.spares)[0]), 'spare')}."

@@ -256,7 +256,7 @@ def evaluate_sparing(
     rack_down = np.where(in_rack > 1.0, unavailability(failures.mtbf_rack, failures.mttr), 0.0)
     total, rate, unit_of_case, in_rack, rack_down = np.broadcast_arrays(
         blocks.reshape(lead).astype(np.float64), rate, unit.reshape(lead), in_rack, rack_down, mtbf
-    )[:5]  # fmt: skip
+    )[:5]
     racks = SharedRacks(in_rack, rack_down)
     free, placed = best_spare_blocks(recovery, cluster.zones, total, down, rate, racks, unit_of_case, workers)
     if strategies.spare_blocks is not None:

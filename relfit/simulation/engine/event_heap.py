@@ -1,7 +1,7 @@
 """The next events of a model: a binary heap in the total order (time, kind, number), compiled.
 
 A number has one event at a time, so that an event can be moved or taken out by its number. Room is fixed: where a model
-may need more, its compiled loop stops at `is_full` and Python goes on with a `larger` one.
+may need more, its compiled loop stops where it is full and Python goes on with a `larger` one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from relfit.arrays import IntArray
 from relfit.simulation.engine.records import Records, entry, inlined, new_records, part
 
-__all__ = ["Event", "EventHeap", "empty_heap", "is_full", "larger", "pop", "put", "remove"]
+__all__ = ["Event", "EventHeap", "empty_heap", "larger", "pop", "put", "remove"]
 
 
 class Event:
@@ -57,12 +57,6 @@ def larger(heap: EventHeap, numbers: int, room: int) -> EventHeap:
         new.events[name][:size] = heap.events[name][:size]
     new.place[: heap.place.size], new.size[0] = heap.place, size
     return new
-
-
-@entry
-def is_full(heap: EventHeap) -> bool:
-    """Whether no further event has room."""
-    return int(heap.size[0]) == len(heap.events)
 
 
 @inlined

@@ -10,9 +10,7 @@ import numpy as np
 
 from relfit.numeric.compiled import njit
 
-__all__ = [
-    "Records", "compiled", "entry", "inlined", "making_arrays", "merged", "new_records", "part", "record_dtype",
-]  # fmt: skip
+__all__ = ["Records", "compiled", "entry", "inlined", "making_arrays", "merged", "new_records", "part", "record_dtype"]
 
 Record = TypeVar("Record")
 
