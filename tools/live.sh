@@ -73,6 +73,13 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP}" > "$dir/slur
     sacctmgr -i add cluster trial > "$dir/log/cluster.txt" 2>&1
     slurmctld -f "$SLURM_CONF"
     until_ready 20 sh -c 'scontrol ping | grep -q UP'
+    # nodes without a daemon are of unknown state until they were down once; the record of that is removed
+    scontrol update NodeName=ALL State=DOWN Reason=begun
+    sleep 1
+    scontrol update NodeName=ALL State=RESUME
+    query="select min(time_end) from slurm_acct_db.trial_event_table where node_name <> '' having count(*) > 0"
+    until_ready 20 sh -c "mariadb -N -S '$dir/run/maria.sock' -e \"$query\" | grep -qx '[1-9][0-9]*'"
+    mariadb -S "$dir/run/maria.sock" -e "delete from slurm_acct_db.trial_event_table where node_name <> ''"
 }
 
 alertmanager() {
@@ -132,16 +139,15 @@ postgres() {
 }
 
 down() {
-    local name file pid
-    for name in slurmctld slurmdbd prometheus alertmanager exporter postgres maria munge; do
-        file=$dir/run/$name.pid
+    local file pids=()
+    for file in "$dir"/run/*.pid; do
         [ -s "$file" ] || continue
-        pid=$(cat "$file")
-        if [ $name = postgres ]; then kill -INT "$pid" 2> /dev/null || true; else kill "$pid" 2> /dev/null || true; fi
-        for _ in $(seq 100); do kill -0 "$pid" 2> /dev/null || break; sleep 0.1; done
-        kill -KILL "$pid" 2> /dev/null || true
+        pids+=("$(cat "$file")")
+        kill -"$(case $file in */postgres.pid) echo INT ;; *) echo TERM ;; esac)" "${pids[-1]}" 2> /dev/null || true
         rm -f "$file"
     done
+    for _ in $(seq 20); do kill -0 "${pids[@]}" 2> /dev/null || break; sleep 0.1; done
+    [ ${#pids[@]} = 0 ] || kill -KILL "${pids[@]}" 2> /dev/null || true
 }
 
 case ${1:-} in

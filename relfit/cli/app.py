@@ -37,6 +37,7 @@ from relfit.cli import (
     simulate_training,
     sweep_command,
     watch_command,
+    watch_drain,
 )
 from relfit.cli.examples import Commands, epilog
 from relfit.cli.options import grouped
@@ -107,7 +108,7 @@ simulations.command(epilog=epilog("simulate batch"))(grouped(simulate_batch.batc
 
 for _sweep in (sweep_command.run, sweep_command.status, sweep_command.report):
     sweeps.command(epilog=epilog(f"sweep {_sweep.__name__}"))(grouped(_sweep))
-for _watch in (watch_command.init, watch_command.run, watch_command.status):
+for _watch in (watch_command.init, watch_command.run, watch_command.status, watch_drain.drain):
     watches.command(epilog=epilog(f"watch {_watch.__name__}"))(grouped(_watch))
 
 
@@ -167,9 +168,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:  # nobody else's process: a line of our code beside a warning would tell the user nothing
         warnings.formatwarning = lambda message, *_, **__: f"relfit: warning: {message}\n"
     try:
-        given = sys.argv[1:] if arguments is None else list(arguments)
-        with sparing(_read_by(given)):
-            code = built()(args=given, prog_name="relfit", standalone_mode=False)
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        with sparing(_read_by(words)):
+            code = built()(args=words, prog_name="relfit", standalone_mode=False)
         sys.stdout.flush()
         if lost.getvalue():
             return _complain("standard output is closed, and what was to be printed is lost; write >/dev/null")

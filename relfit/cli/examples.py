@@ -53,6 +53,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "watch init": ("relfit watch init logs", "relfit watch init 'logs/*.csv' --column node=host --timer"),
     "watch run": ("relfit watch run watch.toml", "relfit watch run watch.toml --json"),
     "watch status": ("relfit watch status watch.toml",),
+    "watch drain": ("relfit watch drain watch.toml", "relfit watch drain watch.toml --apply --share 0.05"),
     "simulate batch": (
         "relfit simulate batch cluster.toml --workload jobs.swf --jobs-out jobs.csv",
         "relfit simulate batch cluster.toml --failures failures.csv --json",

@@ -22,7 +22,7 @@ from relfit.screening import repeat_failures
 from relfit.text import count, number
 from relfit.writing import check_writable, complete
 
-__all__ = ["SlurmNodes", "hostlist", "slurm_nodes"]
+__all__ = ["SlurmNodes", "hostlist", "is_host", "plain_reason", "slurm_nodes"]
 
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _RESERVED = ("all", "default", "localhost")
@@ -90,7 +90,7 @@ def slurm_nodes(
     now, ended = model.nodes_now(), model.period.log.window.end
     repeats = repeat_failures(log).going_on
     again = repeats[repeats["lately"] >= _AGAIN].drop_duplicates(["system", "node"]).set_index("node")
-    usable = np.array([_is_host(name) for name in names])
+    usable = np.array([is_host(name) for name in names])
     rates = model.node_rates
     mean = float(rates[present].mean())
     table = pd.DataFrame({"node": names, "rate": rates})[present & usable].reset_index(drop=True)
@@ -109,7 +109,7 @@ def slurm_nodes(
     table["repeats"] = again["repeats"].reindex(table["node"]).fillna(0).to_numpy(np.int64)
     table["drain"] = table.pop("outlier").to_numpy(bool) | (table["repeats"] > 0).to_numpy()
     table["reason"] = [
-        _reason(_why(row, again.loc[row.node] if row.repeats else None, ended)) if row.drain else ""
+        plain_reason(_why(row, again.loc[row.node] if row.repeats else None, ended)) if row.drain else ""
         for row in table.itertuples()
     ]
     return SlurmNodes(table, tuple(names[present & ~usable]), f"{ended:%Y-%m-%d}")
@@ -124,12 +124,13 @@ def _why(row: Any, again: Any, ended: pd.Timestamp) -> str:
     return f"{text}, again {again['repeats']} times {again['first']:%Y-%m-%d} to {again['last']:%Y-%m-%d}"
 
 
-def _is_host(name: str) -> bool:
+def is_host(name: str) -> bool:
     """Whether Slurm takes a name for that of one host."""
     return _HOST.fullmatch(name) is not None and name.lower() not in _RESERVED
 
 
-def _reason(text: str) -> str:
+def plain_reason(text: str) -> str:
+    """A reason of letters, digits and a few signs."""
     return re.sub(r"[^A-Za-z0-9 .,:%/-]", "?", text)[:_LONGEST_REASON]
 
 
@@ -247,13 +248,13 @@ def hostlist(names: Iterable[str]) -> str:
     plain: list[str] = []
     numbered: dict[tuple[str, int], list[int]] = {}
     for name in dict.fromkeys(names):
-        if not _is_host(name):
+        if not is_host(name):
             raise ArgumentError(f"{name!r} is no name of a host")
-        found = re.fullmatch(r"(.*?[A-Za-z._-])([0-9]{1,9})", name)
-        if found is None:
+        match = re.fullmatch(r"(.*?[A-Za-z._-])([0-9]{1,9})", name)
+        if match is None:
             plain.append(name)
         else:
-            numbered.setdefault((found.group(1), len(found.group(2))), []).append(int(found.group(2)))
+            numbered.setdefault((match.group(1), len(match.group(2))), []).append(int(match.group(2)))
     parts = []
     for (prefix, width), values in sorted(numbered.items()):
         if len(values) == 1:

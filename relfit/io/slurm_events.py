@@ -28,7 +28,7 @@ from relfit.parsing.text_content import as_text
 from relfit.parsing.times import check_zone, instants
 from relfit.text import count
 
-__all__ = ["READER", "log_of_node_events"]
+__all__ = ["READER", "log_of_node_events", "read_node_events"]
 
 _NAME = "slurm_events"
 _NEEDED = ("NodeName", "TimeStart", "TimeEnd", "State", "Reason")
@@ -59,17 +59,25 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     """Read events; a line with a date and nothing else says until when they were recorded."""
     records = RecordTally(contents, _NAME, check_zone(timezone))
     rows: list[dict[str, Any]] = []
-    moments: list[str] = []
-    for content in contents:
-        text = as_text(content)
-        records.notes += [note for note in text.notes if note not in records.notes]
-        moments += _rows(text.data.decode().split("\n"), content, records, rows)
+    moments = [moment for content in contents for moment in _rows(content, records, rows)]
     taken = [at for moment in moments if (at := instant(moment, records.zone)) is not None]
-    return log_of_node_events(rows, records, rules, strict=strict, until=max(taken, default=None))
+    return log_of_node_events(rows, records, rules, strict=strict, until=max(taken, default=None))[0]
 
 
-def _rows(lines: list[str], content: Content, records: RecordTally, rows: list[dict[str, Any]]) -> list[str]:
+def read_node_events(
+    content: Content, rules: Rules = None, *, until: int, since: int | None = None
+) -> tuple[FailureLog, int]:
+    """What was printed at the moment `until`, in UTC; the rest as for `log_of_node_events`."""
+    records = RecordTally([content], _NAME, "UTC")
+    rows: list[dict[str, Any]] = []
+    _rows(content, records, rows)
+    return log_of_node_events(rows, records, rules, until=until, since=since)
+
+
+def _rows(content: Content, records: RecordTally, rows: list[dict[str, Any]]) -> list[str]:
     """Put the rows of a file into `rows`; the dates between them. A reason may hold delimiters and ends of lines."""
+    text = as_text(content)
+    records.notes += [note for note in text.notes if note not in records.notes]
     header: list[str] = []
     moments: list[str] = []
     pending: list[str] = []
@@ -87,7 +95,7 @@ def _rows(lines: list[str], content: Content, records: RecordTally, rows: list[d
         records.read += bool(size) + len(pending) - size
         pending.clear()
 
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text.data.decode().split("\n"), 1):
         line = line.removesuffix("\r")
         stamp, names = MOMENT.match(line), [name.replace(" ", "") for name in line.split("|")]
         is_header = set(_NEEDED) <= set(names)
@@ -135,8 +143,8 @@ def log_of_node_events(
     strict: bool = False,
     until: int | None = None,
     since: int | None = None,
-) -> FailureLog:
-    """The failures among events of nodes, a system for each cluster.
+) -> tuple[FailureLog, int]:
+    """The failures among events of nodes, a system for each cluster, and since when the oldest that goes on does.
 
     Parameters
     ----------
@@ -161,12 +169,13 @@ def log_of_node_events(
         raise ReadError("no row is an event", path=records.contents[0].path, remedy="leave out format")
     last = int(np.maximum(events["start"], events["end"].where(events["end"] != _OPEN, 0)).max())
     last = last if until is None else until
-    first = min(int(events["start"].min()) if since is None else since, last)
-    logs = []
+    first = min(max(int(events["start"].min()), since or 0), last)
+    logs, oldest = [], last
     for cluster, own in events[events["start"] <= last].groupby("cluster", sort=True):
         of_nodes = own[own["node"] != ""].sort_values(["node", "start", "end"], kind="stable", ignore_index=True)
         outages = _outages(of_nodes, known, records)
-        outages = outages[outages["start"] >= first]
+        oldest = min([oldest, *outages.loc[outages["end"] > last, "start"]])
+        outages = outages[outages["failed"] & (outages["start"] >= first)]
         people = _population(own, of_nodes, first, last)
         still = outages["end"].to_numpy() > last
         found = Found(
@@ -178,7 +187,7 @@ def log_of_node_events(
         listed = people["listed"].to_numpy(bool)
         logs.append(found.log(records, known, (first, last), list(people.index), strict, watched=spans, listed=listed))
         records = RecordTally(records.contents, _NAME, records.zone)  # the next cluster's: all rows were counted
-    return logs[0] if len(logs) == 1 else merge(logs)
+    return logs[0] if len(logs) == 1 else merge(logs), oldest
 
 
 def _checked(rows: pd.DataFrame, records: RecordTally) -> pd.DataFrame:
@@ -201,12 +210,12 @@ def _checked(rows: pd.DataFrame, records: RecordTally) -> pd.DataFrame:
         records.refuse(rows["file"][row], int(rows["line"][row]), "TimeEnd", "the end lies before the start", "")
     rows["cluster"] = rows["Cluster"].replace("", "system") if "Cluster" in rows else "system"
     rows["nodes"] = rows.get("ClusterNodes", "")
-    rows["reason"] = rows["reason"].astype(str).str.strip()
+    rows["reason"] = rows["reason"].astype(str).str.split().str.join(" ")
     return rows.loc[good, ["cluster", "node", "start", "end", "State", "reason", "nodes", "line"]]
 
 
 def _outages(events: pd.DataFrame, rules: AlertRules, records: RecordTally) -> pd.DataFrame:
-    """Rows of nodes, sorted by node and time, as failures: each named by the first row that makes it one."""
+    """Rows of nodes, sorted by node and time, as outages: a failure is named by the first row that makes it one."""
     node, start, end = (events[name].to_numpy() for name in ("node", "start", "end"))
     apart = np.ones(len(events), dtype=bool)
     # Slurm closes a row that goes on in another at its start, or a second before
@@ -221,15 +230,20 @@ def _outages(events: pd.DataFrame, rules: AlertRules, records: RecordTally) -> p
     down, meant = np.array([states[text] for text in events["State"]], dtype=bool).reshape(-1, 2).T
     names = np.array([*(rule.cause for rule in rules.rules), ""], dtype=object)[match]
     cause = np.where(names == "", events["reason"].str[:_SHOWN].replace("", "unknown"), names)
+    opens = np.flatnonzero(apart)
     counts = np.flatnonzero(((apart & down) | drained) & ~planned & ~meant)
-    of, at = np.unique(outage[counts], return_index=True)
-    named, opens = counts[at], np.flatnonzero(apart)
+    named = opens.copy()
+    failed, at = np.unique(outage[counts], return_index=True)
+    named[failed] = counts[at]
     closes = np.append(opens[1:], len(events)) - 1
     records.funnel += [("records", records.read), ("of nodes", len(events)), ("outages", opens.size)]
-    if opens.size > of.size:
-        records.notes.append(f"{count(opens.size - of.size, 'outage')} by wish (drained, in maintenance): no failures")
+    if opens.size > failed.size:
+        records.notes.append(
+            f"{count(opens.size - failed.size, 'outage')} by wish (drained, in maintenance): no failure"
+        )
     return pd.DataFrame(
-        {"node": node[opens[of]], "start": start[opens[of]], "end": end[closes[of]], "cause": cause[named],
+        {"node": node[opens], "start": start[opens].astype(np.int64), "end": end[closes].astype(np.int64),
+         "failed": np.isin(np.arange(opens.size), failed), "cause": cause[named],
          "detail": events["reason"].str[:_SHOWN].to_numpy()[named], "line": events["line"].to_numpy()[named]}
     )  # fmt: skip
 

@@ -54,7 +54,7 @@ def write_outputs(
         post_alerts(result.alarms, study, place)
 
     def slurm(place: str) -> None:
-        from relfit.live.slurm_actions import write_slurm  # type: ignore
+        from relfit.live.slurm_actions import write_slurm
 
         write_slurm(result.alarms, study, place)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from relfit.live.sources.file_source import FileSource
 from relfit.live.sources.journal_source import JournalSource
+from relfit.live.sources.slurm_source import SlurmSource
 from relfit.live.sources.source_base import SourceBase
 from relfit.live.sources.source_errors import SourceError
 from relfit.live.sources.sql_source import SqlSource
@@ -18,5 +19,6 @@ SOURCES: dict[str, type[SourceBase]] = {
     "journal": JournalSource,
     "sql": SqlSource,
     "tickets": TicketSource,
+    "slurm": SlurmSource,
 }
 """Kinds of sources, as ``kind`` names them in the settings."""

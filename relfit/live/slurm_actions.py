@@ -1,0 +1,208 @@
+"""Nodes that alarms name, for Slurm: the commands that drain them, shown or run on the controller, and undone.
+
+Names and reasons come from logs. A name is used only where it is that of one host and the controller has it, a reason
+is made of letters, digits and a few signs, and no command goes through a shell.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pandas as pd
+
+from relfit.arguments import share as checked_share
+from relfit.fleet._slurm import is_host, plain_reason, slurm_nodes
+from relfit.live.live_records import Alarm
+from relfit.live.sources.source_base import output_of
+from relfit.live.sources.source_errors import SourceError
+from relfit.results import Result
+from relfit.study import Study
+from relfit.text import count
+from relfit.writing import complete
+
+__all__ = ["Drains", "apply_drains", "drains_of", "undo_drains", "write_slurm"]
+
+MARK = "relfit watch: "
+"""How the reason of a node begins that was drained here: nothing else is ever undone."""
+_COLUMNS = ("node", "reason", "done", "command")
+_LINE = re.compile(r"([^|\s]+)\|([^|]*)\|([A-Za-z_]+)[*~#!%$@^-]?\|(.*)")
+_OUT = ("drain", "down", "fail", "error", "maint", "power", "reboot", "future")
+
+
+class Drains(Result):
+    """Nodes to be drained, or what became of them.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per node: ``node``, ``reason``, ``done`` (what was done, or why not; empty where commands are only
+        shown), ``command`` (as a shell takes it).
+    skipped : tuple of str
+        Names in alarms that are no name of one host.
+    """
+
+    table: pd.DataFrame
+    skipped: tuple[str, ...]
+
+    _frame: ClassVar[str] = "table"
+
+    @property
+    def headline(self) -> str:
+        """How many nodes there are."""
+        left = f"; {count(len(self.skipped), 'name')} left out, of no host" if self.skipped else ""
+        return f"{count(len(self.table), 'node')} to drain or undrain{left}"
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """A line per node: the command, and what became of it."""
+        ends = [f"  # {done}" if done else "" for done in self.table["done"].astype(str)]
+        return (self.headline, *(f"{line}{end}" for line, end in zip(self.table["command"], ends, strict=True)))
+
+
+def drains_of(alarms: Sequence[Alarm]) -> Drains:
+    """The nodes that stand out or whose repair did not help, with the commands that drain them.
+
+    Examples
+    --------
+    >>> at = pd.Timestamp("2024-01-01", tz="UTC")
+    >>> alarms = [Alarm("node", f"node {name}", at, at, "3 failures.", "") for name in ("n1", "ALL", "-n $(x)")]
+    >>> drains = drains_of(alarms)
+    >>> drains.table["command"].tolist(), drains.skipped
+    (["scontrol update NodeName=n1 State=DRAIN 'Reason=relfit watch: 3 failures.'"], ('ALL', '-n $(x)'))
+    """
+    reasons: dict[str, str] = {}
+    skipped = []
+    for alarm in alarms:
+        if alarm.kind not in ("node", "repeat"):
+            continue
+        name = alarm.subject.removeprefix("node ").split(", ")[0]
+        if is_host(name):
+            reasons.setdefault(name, plain_reason(MARK + alarm.text))
+        else:
+            skipped.append(name)
+    rows = [(name, reason, "", shlex.join(_draining(name, reason))) for name, reason in reasons.items()]
+    return Drains(pd.DataFrame(rows, columns=list(_COLUMNS)), tuple(dict.fromkeys(skipped)))
+
+
+def apply_drains(drains: Drains, share: float = 0.02) -> Drains:
+    """Drain nodes on the controller, as root or Slurm's user.
+
+    Parameters
+    ----------
+    drains : Drains
+    share : float
+        Of the nodes of each partition, what may be drained by relfit at most, earlier drains included.
+
+    Returns
+    -------
+    Drains
+        ``done`` says what became of each. Nodes that are out already are left as they are.
+
+    Raises
+    ------
+    SourceError
+        When the controller does not answer. A command that fails is told in ``done``.
+    """
+    most = float(checked_share("share", share))
+    nodes = _nodes()
+    sizes = {name: sum(name in node.partitions for node in nodes.values()) for name in _partitions(nodes)}
+    ours = {name: sum(name in node.partitions and node.ours for node in nodes.values()) for name in sizes}
+    rows = []
+    for row in drains.table.itertuples():
+        name, reason = str(row.node), str(row.reason)
+        node = nodes.get(name)
+        if node is None:
+            done = "not done: the controller has no such node"
+        elif node.out:
+            done = f"not done: it is {node.state}"
+        elif full := [part for part in node.partitions if ours[part] + 1 > most * sizes[part] + 1e-9]:
+            done = f"not done: more than {100 * most:g} % of partition {full[0]} ({sizes[full[0]]} nodes)"
+        else:
+            done = _told(_draining(name, reason), "drained")
+            for part in node.partitions if done == "drained" else ():
+                ours[part] += 1
+        rows.append((name, reason, done, str(row.command)))
+    return Drains(pd.DataFrame(rows, columns=list(_COLUMNS)), drains.skipped)
+
+
+def undo_drains() -> Drains:
+    """Undrain the nodes that `apply_drains` drained, unless somebody gave them another reason since.
+
+    A node that is down stays down.
+
+    Raises
+    ------
+    SourceError
+        When the controller does not answer.
+    """
+    rows = []
+    for name, node in _nodes().items():
+        if node.ours and is_host(name):
+            command = ["scontrol", "update", f"NodeName={name}", "State=UNDRAIN"]
+            rows.append((name, node.reason, _told(command, "undrained"), shlex.join(command)))
+    return Drains(pd.DataFrame(rows, columns=list(_COLUMNS)), ())
+
+
+def write_slurm(alarms: Sequence[Alarm], study: Study | None, folder: str | Path) -> None:
+    """Weights, features and the drain list as files: those of `relfit.fleet.slurm_nodes`, drains as alarms say."""
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    if study is not None:
+        slurm_nodes(study.log).write(place)
+    lines = drains_of(alarms).table["command"]
+    with complete(place / "drain.sh") as part:
+        part.write_text(
+            "#!/bin/sh\n# Written by relfit watch. Review it before use.\n" + "".join(f"{line}\n" for line in lines)
+        )
+
+
+@dataclass
+class _Node:
+    """A node as the controller has it now."""
+
+    state: str
+    reason: str
+    partitions: list[str]
+
+    @property
+    def out(self) -> bool:
+        """Whether it takes no jobs already."""
+        return self.state.startswith(_OUT)
+
+    @property
+    def ours(self) -> bool:
+        """Whether it was drained here."""
+        return self.state.startswith(("drain", "down")) and self.reason.startswith(MARK)
+
+
+def _nodes() -> dict[str, _Node]:
+    """Nodes by name. A reason may have further lines; only how it begins counts."""
+    printed = output_of(["sinfo", "--all", "--Node", "--noheader", "--format=%N|%R|%T|%E"], TZ="UTC")
+    nodes: dict[str, _Node] = {}
+    for line in printed.decode(errors="replace").splitlines():
+        if match := _LINE.fullmatch(line):
+            name, partition, state, reason = match.groups()
+            nodes.setdefault(name, _Node(state.lower(), reason, [])).partitions.append(partition)
+    return nodes
+
+
+def _partitions(nodes: dict[str, _Node]) -> set[str]:
+    return {part for node in nodes.values() for part in node.partitions}
+
+
+def _draining(name: str, reason: str) -> list[str]:
+    return ["scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason={reason}"]
+
+
+def _told(command: list[str], done: str) -> str:
+    """Run a command: what was done, or why not."""
+    try:
+        output_of(command, TZ="UTC")
+    except SourceError as error:
+        return f"not done: {error}"
+    return done

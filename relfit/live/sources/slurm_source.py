@@ -1,0 +1,235 @@
+"""Slurm's own records as a source: its commands run without a shell, their output as files, or its accounting database.
+
+Every command prints UTC. What overlaps the last round is asked for again: outages that went on then, and two days in
+which slurmdbd may have heard of older ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import pandas as pd
+from pydantic import Field, model_validator
+
+from relfit.calibration.parameter_values import rejection
+from relfit.errors import ReadError
+from relfit.failurelog import FailureLog
+from relfit.live.live_records import Fetched
+from relfit.live.sources.file_source import FileSource, form_of
+from relfit.live.sources.source_base import (
+    FilePath,
+    PlainUrl,
+    SourceBase,
+    missing_extra,
+    output_of,
+    password_from,
+)
+from relfit.live.sources.source_errors import SourceError
+
+__all__ = ["SlurmSource"]
+
+_EVENTS = "Cluster,ClusterNodes,NodeName,TimeStart,TimeEnd,State,StateRaw,Reason,User"
+_JOBS = "JobID,State,Start,End,NodeList"
+_REASONS = "%200E %12U %19H %6t %N"
+_EPOCH = "SLURM_TIME_FORMAT"
+_EARLIEST = 946_684_800  # seconds since 1970: Slurm is younger
+_SECOND = 1_000_000_000
+_CLOSED = 5  # seconds between two rows of one outage, at most
+
+
+class SlurmSource(SourceBase):
+    """What Slurm knows of its nodes.
+
+    ``what = "events"`` is the record of node states that slurmdbd keeps, the best there is. ``"jobs"`` are jobs that a
+    node's failure ended; ``"nodes"`` and ``"reasons"`` are snapshots, for sites without slurmdbd.
+    """
+
+    kind: Literal["slurm"]
+    what: Literal["events", "jobs", "nodes", "reasons"] = Field("events", description="which of its records")
+    path: FilePath | None = Field(
+        None, description="files or a pattern of what the command printed, instead of running it"
+    )
+    accounting: PlainUrl | None = Field(
+        None, description="its database, as mysql+pymysql://reader@dbhost/slurm_acct_db"
+    )
+    password_env: str | None = Field(None, description="environment variable with the password of the database")
+    cluster: str | None = Field(
+        None, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$", description="one cluster of several"
+    )
+    rules: FilePath | None = Field(None, description="which states and reasons are failures")
+    overlap_hours: float = Field(48.0, ge=0.0, le=8784.0, description="asked for again in each round")
+    timeout: float = Field(120.0, gt=0.0, le=3600.0, description="seconds that a command or query may take")
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.accounting and (self.path or self.what != "events" or not self.cluster):
+            raise rejection("the database holds events of one cluster", at="accounting", remedy='add cluster = "NAME"')
+        return self
+
+    @property
+    def place(self) -> str:
+        """The files, or which records."""
+        return self.path or " ".join(filter(None, (self.what, self.cluster)))
+
+    def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
+        """What is new in Slurm's records."""
+        if self.path is not None:
+            rules = None if self.what == "jobs" and self.rules is None else self.rules
+            files = FileSource(kind="file", name=self.title, path=self.path, rules=rules, timezone=self.timezone)
+            return files.fetch(cursor, now)
+        try:
+            if self.what == "events":
+                return self._events(cursor, now)
+            return self._jobs(cursor, now) if self.what == "jobs" else self._snapshot(cursor, now)
+        except ReadError as error:
+            raise SourceError(f"{error.what}: Slurm answered in another form", remedy="read it from a file") from None
+
+    def _again(self, now: pd.Timestamp) -> int:
+        """Seconds since 1970 from which a next round asks again."""
+        return int(now.timestamp() - 3600.0 * self.overlap_hours)
+
+    def _run(self, *command: str, **environment: str) -> bytes:
+        """What a command of Slurm prints."""
+        cluster = [f"--clusters={self.cluster}"] if self.cluster and command[0] != "sacctmgr" else []
+        return output_of([*command, *cluster], timeout=self.timeout, TZ="UTC", **{_EPOCH: "standard", **environment})
+
+    def _events(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
+        """Events since the cursor, from the command or the database."""
+        from relfit.io.slurm_events import read_node_events
+        from relfit.parsing.opening import Content
+
+        since: Any = cursor.get("since")
+        if since is not None and since >= now.timestamp():  # the clock was wrong then
+            since = None
+        if self.accounting is not None:
+            log, oldest = self._accounting(since, now)
+        else:
+            span = "All_Time" if since is None else f"Start=uts{since - _CLOSED}"
+            of = [f"Clusters={self.cluster}"] if self.cluster else []
+            printed = self._run("sacctmgr", "-P", "show", "event", span, f"format={_EVENTS}", *of, **{_EPOCH: "%s"})
+            log, oldest = read_node_events(
+                Content(Path("sacctmgr show event"), printed), self.rules, until=now.value,
+                since=None if since is None else since * _SECOND,
+            )  # fmt: skip
+        return Fetched(log, {"since": min(oldest // _SECOND, self._again(now))}, form_of(log), log.source.notes)
+
+    def _accounting(self, since: int | None, now: pd.Timestamp) -> tuple[FailureLog, int]:
+        """Events from the database of slurmdbd."""
+        try:
+            import sqlalchemy as sql
+        except ImportError:
+            raise missing_extra("sqlalchemy") from None
+        from relfit.io.raw_logs import RecordTally
+        from relfit.io.slurm_events import log_of_node_events
+        from relfit.parsing.opening import Content
+
+        names = ("time_start", "time_end", "node_name", "cluster_nodes", "state", "reason")
+        table = sql.table(f"{self.cluster}_event_table", *(sql.column(name) for name in names))
+        query = sql.select(*table.c)
+        if since is not None:
+            query = query.where((table.c.time_end == 0) | (table.c.time_end >= since - _CLOSED))
+        try:
+            url = sql.make_url(str(self.accounting))
+            if self.password_env is not None:
+                url = url.set(password=password_from(self.password_env))
+            seconds = int(self.timeout) + 1
+            limits = {"connect_timeout": min(seconds, 10)}
+            if url.drivername == "mysql+pymysql":
+                limits["read_timeout"] = seconds
+            engine = sql.create_engine(url, connect_args=limits, poolclass=sql.NullPool)
+            with engine.connect() as connection:
+                rows = connection.execute(query).all()
+        except (sql.exc.SQLAlchemyError, ImportError) as error:
+            told = " ".join(str(getattr(error, "orig", None) or error).split())[:300]
+            raise SourceError(
+                f"the accounting database: {told}", remedy="check the URL, the user and its password"
+            ) from None
+        events = [
+            {"Cluster": self.cluster, "NodeName": row.node_name, "TimeStart": str(row.time_start),
+             "TimeEnd": str(row.time_end), "State": "", "StateRaw": str(row.state), "Reason": row.reason,
+             "ClusterNodes": row.cluster_nodes, "line": number, "file": "accounting database"}
+            for number, row in enumerate(rows, 1)
+        ]  # fmt: skip
+        records = RecordTally([Content(Path("accounting database"), b"")], "slurm_events", "UTC", read=len(events))
+        start = None if since is None else since * _SECOND
+        return log_of_node_events(events, records, self.rules, until=now.value, since=start)
+
+    def _jobs(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
+        """Jobs that a node's failure ended; `sinfo` says which nodes there are."""
+        names = _JOBS
+        if b"FailedNode" in self._run("sacct", "--helpformat"):
+            names += ",FailedNode"
+        since: Any = cursor.get("since", 0)
+        begin = pd.Timestamp(max(since, _EARLIEST) if since < now.timestamp() else _EARLIEST, unit="s")
+        until = now.tz_convert("UTC")
+        printed = self._run(
+            "sacct", "--parsable2", "--duplicates", "--allusers", "--allocations", "--state=NODE_FAIL,BOOT_FAIL",
+            f"--starttime={begin:%Y-%m-%dT%H:%M:%S}", f"--endtime={until:%Y-%m-%dT%H:%M:%S}",
+            f"--format={names}",
+        )  # fmt: skip
+        if not printed.strip():
+            raise SourceError("sacct prints nothing, not even a header")
+        following = {"since": self._again(now)}
+        if printed.count(b"\n") < 2:
+            return Fetched(None, following)
+        log = self._read("sacct", printed)
+        nodes = dict.fromkeys(
+            self._run("sinfo", "--noheader", "--Node", "--format=%N").decode(errors="replace").split()
+        )
+        log = replace(log, population=_with_nodes(log, list(nodes)))
+        return Fetched(log, following, form_of(log), log.source.notes)
+
+    def _snapshot(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
+        """What is down now, beside what was down in the last round."""
+        moment = f"{now.tz_convert('UTC'):%Y-%m-%dT%H:%M:%S}"
+        if self.what == "nodes":
+            printed = self._run("scontrol", "show", "node")
+        else:
+            printed = self._run("sinfo", "--list-reasons", f"--format={_REASONS}")
+        texts = [f"{moment}\n".encode() + printed]
+        before: Any = cursor.get("down")
+        if before is not None:
+            rows = [f"{cause} relfit(0) {start} down {node}\n" for node, start, cause in before]
+            texts.insert(0, f"{cursor['at']}\nREASON USER TIMESTAMP STATE NODELIST\n{''.join(rows)}".encode())
+        log = self._read("slurm_nodes", *texts)
+        still = log.events[log.events["end_cut"]]
+        down = [
+            [_plain(node), f"{start - pd.Timedelta(seconds=1):%Y-%m-%dT%H:%M:%S}", _plain(cause)]
+            for node, start, cause in zip(still["node"], still["start"], still["cause"], strict=True)
+        ]
+        return Fetched(log, {"at": moment, "down": down}, form_of(log), log.source.notes)
+
+    def _read(self, format: str, *texts: bytes) -> FailureLog:
+        """The log of what commands printed."""
+        from relfit.io import READERS
+        from relfit.parsing.opening import Content
+
+        reader = next(each for each in READERS if each.name == format)
+        contents = [Content(Path(f"{self.what} of Slurm"), text) for text in texts]
+        return reader.read(contents, strict=False, timezone="UTC", rules=self.rules)
+
+
+def _plain(text: object) -> str:
+    """A text on one line."""
+    return " ".join(str(text).split())
+
+
+def _with_nodes(log: FailureLog, nodes: list[str]) -> pd.DataFrame:
+    """The population with nodes of which the log has nothing."""
+    from relfit.io.frames import population_frame, text_column
+
+    people = log.population
+    names = [name for name in nodes if name not in set(people["node"].astype(object))]
+    if not names:
+        return people
+    ends = ([edge] * len(names) for edge in (log.window.start, log.window.end))
+    more = population_frame(
+        system=["system"] * len(names), node=names, entered=pd.Series(next(ends)), left=pd.Series(next(ends)),
+        entered_known=False, left_known=False, declared=True,
+    )  # fmt: skip
+    text = {"system": object, "node": object}
+    joined = pd.concat([people.astype(text), more.astype(text)], ignore_index=True)
+    return joined.assign(system=text_column(joined["system"]), node=text_column(joined["node"]))
