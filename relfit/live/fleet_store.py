@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -26,6 +26,7 @@ _SAME_UNIT = " AND ".join(f"e.{name} = i.{name}" for name in ("system", "node", 
 _MANY = "*"
 """Place of a record that several documents gave: none of them can take it back."""
 _CORRECTED = 0.2  # of the records of a document that its next version may lack; with more it is another log
+_TOGETHER = 500_000  # records that are stored at once
 _VALUES = ("ended", "detail", "more", "start_cut", "line", "source", "place")
 _FORECAST = ("made", "system", "horizon_hours", "mean", "lower", "upper", "level", "happened", "score")
 
@@ -113,9 +114,8 @@ class FleetStore:
                 raise DataError(f"{source} gives lives without dates", remedy="a watch needs the dates of failures")
         at = _naive(now)
         with self._database.transaction():
-            new = 0
+            new = sum(self._add_events(source, part, exact=bool(fetched.documents)) for part in _parts(pieces))
             if pieces:
-                new = self._add_events(source, pieces, exact=bool(fetched.documents))
                 self._add_nodes(source, pieces)
             for place, log in pieces:
                 self._add_document(source, place, log)
@@ -373,6 +373,18 @@ class FleetStore:
         """What the last round said."""
         rows = self._database.rows("SELECT document FROM rounds ORDER BY made DESC LIMIT 1")
         return dict(json.loads(rows[0][0])) if rows else None
+
+
+def _parts(pieces: Sequence[tuple[str, FailureLog]]) -> Iterator[list[tuple[str, FailureLog]]]:
+    """Documents together that have some hundred thousand records."""
+    part: list[tuple[str, FailureLog]] = []
+    for piece in pieces:
+        part.append(piece)
+        if sum(len(log) for _, log in part) > _TOGETHER:
+            yield part
+            part = []
+    if part:
+        yield part
 
 
 def _naive(stamp: Any) -> Any:

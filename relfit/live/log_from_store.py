@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from relfit.errors import DataError
@@ -36,11 +37,10 @@ def stored_log(database: Database, *, nodes: int | None, timezone: str, details:
         else:
             notes.append(f"{what} of records are left out: there are {different:,} different ones")
     columns = [*_TEXTS, "began", "ended", "start_cut", "line", *texts]
-    rows = database.frame(
-        f"SELECT {', '.join(columns)} FROM events ORDER BY began, system, node, cause, scope", [*_TEXTS, *texts]
-    )
+    rows = database.frame(f"SELECT {', '.join(columns)} FROM events", [*_TEXTS, *texts])
     if rows.empty:
         raise DataError("the store holds no record yet", remedy="look at what the sources say: relfit watch status")
+    rows = _in_order(rows)
     windows = _windows(database)
     events = events_frame(
         system=rows["system"], node=rows["node"], start=_utc(rows["began"]), end=_utc(rows["ended"]),
@@ -60,6 +60,18 @@ def stored_log(database: Database, *, nodes: int | None, timezone: str, details:
     size = len(events)
     source = Source((), "store", size, size, (), timezone, (*notes, *still))
     return FailureLog(events, population, window, source=source)
+
+
+def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows by time, and at one time by what they say, whatever the order in which they were stored."""
+    keys = []
+    for name in reversed(_TEXTS):
+        kinds = rows[name].cat.categories
+        rank = np.empty(len(kinds), dtype=np.int32)
+        rank[np.argsort(np.asarray(kinds, dtype=object))] = np.arange(len(kinds))
+        keys.append(rank[rows[name].cat.codes.to_numpy()])
+    order = np.lexsort([*keys, rows["began"].to_numpy()])
+    return rows.iloc[order].reset_index(drop=True)
 
 
 def _windows(database: Database) -> dict[str, Window]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,8 @@ from relfit.live.sources.source_base import missing_extra, password_from
 
 __all__ = ["Database", "DuckDatabase", "PostgresDatabase", "opened"]
 
-_MEMORY = "1GB"
+_MEMORY = "512MB"
+_BATCH = 250_000  # rows that are held as text at once
 _ROWS = 100_000  # that are sent at once
 _LOCK = 7_265_696_974  # of one round at a time, the number of an advisory lock
 
@@ -89,7 +91,7 @@ class DuckDatabase:
         return self._connection.execute(sql, list(values)).fetchall()
 
     def frame(self, sql: str, texts: Sequence[str] = ()) -> pd.DataFrame:  # noqa: D102
-        return _categorical(self._connection.sql(sql).to_arrow_table(), texts)
+        return _categorical(self._connection.sql(sql).to_arrow_reader(_BATCH), texts)
 
     def load(self, name: str, frame: pd.DataFrame, like: str) -> None:  # noqa: D102
         self._connection.register("frame_in_memory", _arrow(frame))
@@ -158,16 +160,16 @@ class PostgresDatabase:
         # types of the columns come from a look at none of the rows
         self.execute(f"SELECT * FROM ({sql}) AS q LIMIT 0")
         types = {column.name: _PG_TYPES[column.type_code] for column in self._cursor.description}
-        taken = io.BytesIO()
-        with self._cursor.copy(f"COPY ({sql}) TO STDOUT (FORMAT csv, HEADER)") as copy:
-            for part in copy:
-                taken.write(part)
-        taken.seek(0)
         options = csv.ConvertOptions(
             column_types=types, true_values=["t"], false_values=["f"], null_values=[""], strings_can_be_null=False
         )
         parsing = csv.ParseOptions(newlines_in_values=True)
-        return _categorical(csv.read_csv(taken, parse_options=parsing, convert_options=options), texts)
+        with tempfile.TemporaryFile() as taken:
+            with self._cursor.copy(f"COPY ({sql}) TO STDOUT (FORMAT csv, HEADER)") as copy:
+                for part in copy:
+                    taken.write(part)
+            taken.seek(0)
+            return _categorical(csv.open_csv(taken, parse_options=parsing, convert_options=options), texts)
 
     def load(self, name: str, frame: pd.DataFrame, like: str) -> None:  # noqa: D102
         from pyarrow import csv
@@ -203,14 +205,20 @@ def _arrow(frame: pd.DataFrame) -> Any:
     return pa.Table.from_pandas(frame, preserve_index=False)
 
 
-def _categorical(table: Any, texts: Sequence[str]) -> pd.DataFrame:
-    """An Arrow table as pandas has it; texts become categories on the way, which takes a tenth of the memory."""
-    for name in texts:
-        place = table.column_names.index(name)
-        coded = table[name].dictionary_encode().unify_dictionaries().combine_chunks()
-        table = table.set_column(place, name, coded)
+def _categorical(batches: Any, texts: Sequence[str]) -> pd.DataFrame:
+    """Batches of Arrow as pandas has them; texts become categories batch by batch, in a tenth of the memory."""
+    import pyarrow as pa
+
+    parts = []
+    for batch in batches:
+        part = pa.Table.from_batches([batch])
+        for name in texts:
+            part = part.set_column(part.column_names.index(name), name, part[name].dictionary_encode())
+        parts.append(part)
+    table = pa.concat_tables(parts or [batches.schema.empty_table()]).unify_dictionaries().combine_chunks()
+    del parts
     frame: pd.DataFrame = table.to_pandas(self_destruct=True, split_blocks=True)
-    return frame
+    return frame.astype(dict.fromkeys(texts, "category")) if frame.empty else frame
 
 
 def _line(error: object) -> str:

@@ -38,7 +38,7 @@ def write_outputs(
             written.append(place)
 
     def page(place: str) -> None:
-        from relfit.live.day_page import day_page  # type: ignore
+        from relfit.live._day_page import day_page
 
         if study is not None:
             day_page(study, result.alarms, previous, store.forecasts(), place)
@@ -46,12 +46,12 @@ def write_outputs(
     def metrics(place: str) -> None:
         from relfit.live.prometheus_metrics import write_metrics  # type: ignore
 
-        write_metrics(result.alarms, study, place)
+        write_metrics(result.alarms, study, place, fleet=settings.fleet, now=result.made)
 
     def alerts(place: str) -> None:
         from relfit.live.alertmanager_alerts import post_alerts  # type: ignore
 
-        post_alerts(result.alarms, study, place)
+        post_alerts(result.alarms, study, place, fleet=settings.fleet, now=result.made)
 
     def slurm(place: str) -> None:
         from relfit.live.slurm_actions import write_slurm

@@ -9,6 +9,7 @@ import pandas as pd
 
 from relfit.errors import DataError, RelfitError
 from relfit.live._fleet_alarms import fleet_alarms
+from relfit.live._forecast_record import forecast_record, scored
 from relfit.live.fleet_store import FleetStore
 from relfit.live.live_records import Alarm
 from relfit.live.silent_sources import SHARE, source_alarms
@@ -109,13 +110,9 @@ def _asked(
     problems = []
     forecasts, alarms = pd.DataFrame(), list[Alarm]()
     try:
-        from relfit.live._forecast_record import forecast_record, scored
-
         store.save_forecasts(scored(store.forecasts(), study.log))
         forecasts = forecast_record(study)
         store.save_forecasts(forecasts)
-    except ImportError:
-        pass
     except RelfitError as error:
         problems.append(f"no forecast: {error}")
     try:

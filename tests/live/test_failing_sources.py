@@ -1,0 +1,84 @@
+"""A source that fails ends no round, is named, and nothing is counted twice when it comes back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from relfit.cli.app import main
+from relfit.live.watch_round import watch
+from relfit.live.watch_settings import read_watch_settings
+
+GOOD = "node,start,end,cause\nn1,2024-01-01 10:00,2024-01-01 12:30,disk\nn2,2024-01-03 10:00,2024-01-03 11:00,fan\n"
+MORE = GOOD + "n1,2024-01-05 10:00,2024-01-05 11:00,fan\n"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text(GOOD.replace("n1", f"{name}1").replace("n2", f"{name}2"))
+    sources = "".join(f'[[sources]]\nkind = "file"\nname = "{name}"\npath = "{name}.csv"\n' for name in ("a", "b"))
+    (tmp_path / "watch.toml").write_text(f'store = "fleet.duckdb"\n{sources}')
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [b"PK\x03\x04 cut short", b"\x1f\x8b\x08\x00 cut", b"colour,shape\nred,round\n", b"\x00\xff" * 50, None],
+    ids=["zip", "gz", "schema", "bytes", "gone"],
+)
+def test_a_file_that_cannot_be_read(fleet: Path, broken: bytes | None) -> None:
+    settings = read_watch_settings(fleet / "watch.toml")
+    assert watch(settings, "2024-02-01").records == 4
+    place = fleet / "a.csv"
+    place.unlink()
+    if broken is not None:
+        place.write_bytes(broken)
+    (fleet / "b.csv").write_text(MORE.replace("n1", "b1").replace("n2", "b2"))
+    result = watch(settings, "2024-02-02")
+    assert (result.failed, result.records, result.new) == (("a",), 5, 1)
+    assert "a.csv" in " ".join(result.findings)
+    place.write_text(MORE.replace("n1", "a1").replace("n2", "a2"))
+    result = watch(settings, "2024-02-03")
+    assert (result.failed, result.records, result.new) == ((), 6, 1)
+
+
+def test_ten_thousand_columns_are_told_and_kept_few(fleet: Path) -> None:
+    settings = read_watch_settings(fleet / "watch.toml")
+    watch(settings, "2024-02-01")
+    names = ",".join(f"x{i}" for i in range(3000))
+    values = ",".join("1" for _ in range(3000))
+    (fleet / "a.csv").write_text(f"node,start,end,cause,{names}\na1,2024-01-08 10:00,2024-01-08 11:00,fan,{values}\n")
+    result = watch(settings, "2024-02-02")
+    assert (result.records, result.new) == (5, 1)
+    assert [alarm.key for alarm in result.alarms] == ["source: source a"]
+    assert "form changed" in result.alarms[0].text
+
+
+def test_a_clock_that_jumps_back_makes_nothing_new(fleet: Path) -> None:
+    settings = read_watch_settings(fleet / "watch.toml")
+    watch(settings, "2024-02-01")
+    assert watch(settings, "1999-01-01").new == 0
+    assert watch(settings, "2024-02-02").records == 4
+
+
+def test_the_commands(fleet: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(fleet)
+    (fleet / "watch.toml").unlink()
+    assert main(["watch", "init", "a.csv", "b.csv", "--fleet", "white", "--timer"]) == 0
+    assert "for cron: 0 6 * * *" in capsys.readouterr().out
+    assert "SuccessExitStatus=3 4" in (fleet / "relfit-watch.service").read_text()
+    assert main(["watch", "init", "a.csv"]) == 2
+    capsys.readouterr()
+    assert main(["watch", "run", "watch.toml", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["records"], document["new"], document["alarms"]) == (4, 4, [])
+    assert (fleet / "today.html").exists()
+    (fleet / "a.csv").unlink()
+    assert main(["watch", "run", "watch.toml"]) == 4
+    assert "source file a.csv failed" in " ".join(capsys.readouterr().out.split())
+    assert main(["watch", "status", "watch.toml"]) == 0
+    assert "2024" not in capsys.readouterr().err
+    assert main(["watch", "status", "nothing.toml"]) == 2
