@@ -42,6 +42,7 @@ def missed_forecasts(forecasts: pd.DataFrame, allowed: float, now: pd.Timestamp)
         return []
     known["end"] = known["made"] + pd.to_timedelta(known["horizon_hours"], unit="h")
     known = known[known["end"] <= now].sort_values("end", kind="stable")
+    known = known[~known.assign(day=known["made"].dt.floor("D")).duplicated(["system", "horizon_hours", "day"])]
     streams = known.drop_duplicates(["system", "horizon_hours"])["horizon_hours"]
     a_year = float(np.minimum(HOURS_PER_YEAR / 24.0, _OVERLAP * HOURS_PER_YEAR / streams).sum())
     columns = (known[name].to_numpy(np.float64) for name in ("happened", "mean", "lower", "upper", "level"))

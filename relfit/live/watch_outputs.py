@@ -38,7 +38,7 @@ def write_outputs(
             written.append(place)
 
     def page(place: str) -> None:
-        from relfit.live.day_page import day_page  # type: ignore
+        from relfit.live._day_page import day_page
 
         if study is not None:
             day_page(study, result.alarms, previous, store.forecasts(), place)

@@ -8,6 +8,8 @@ from typing import Any
 import pandas as pd
 
 from relfit.errors import DataError, RelfitError
+from relfit.live._fleet_alarms import fleet_alarms
+from relfit.live._forecast_record import forecast_record, scored
 from relfit.live.fleet_store import FleetStore
 from relfit.live.live_records import Alarm
 from relfit.live.silent_sources import SHARE, source_alarms
@@ -108,24 +110,16 @@ def _asked(
     problems = []
     forecasts, alarms = pd.DataFrame(), []
     try:
-        from relfit.live.forecast_record import forecast_record, scored  # type: ignore
-
         store.save_forecasts(scored(store.forecasts(), study.log))
         forecasts = forecast_record(study)
         store.save_forecasts(forecasts)
-    except ImportError:
-        pass
     except RelfitError as error:
         problems.append(f"no forecast: {error}")
     try:
-        from relfit.live.fleet_alarms import fleet_alarms  # type: ignore
-
         alarms = fleet_alarms(
             study.log, per_year=(1.0 - SHARE) * settings.alarms.per_year, stock=settings.alarms.stock or None,
             forecasts=store.forecasts(),
         )  # fmt: skip
-    except ImportError:
-        pass
     except RelfitError as error:
         problems.append(f"no alarms: {error}")
     return forecasts, list(alarms), problems
