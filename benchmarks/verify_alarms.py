@@ -1,6 +1,6 @@
 """Alarms of a watch: how many are false in ten years of steady fleets, and how soon what changed is noticed.
 
-    python benchmarks/verify_alarms.py [--fleets 20] [--histories 20] [--looks 1]
+    python benchmarks/verify_alarms.py [--fleets 20] [--histories 20] [--nodes 200,1000,60] [--looks 1]
 
 Prints the tables of docs/alarms.md and ends with status 1 where a steady fleet has more than the stated 4 false alarms
 a year. Fleets are those of `watched_fleets.py`, plain NumPy. Delays are medians in days from the change to the first
@@ -95,13 +95,13 @@ def cusum_limit(rng: np.random.Generator, mean: float, factor: float, a_year: fl
 # ------------------------------------------------------------------------- tables
 
 
-def false_alarms(fleets: int) -> bool:
+def false_alarms(fleets: int, sizes: list[tuple[int, float]]) -> bool:
     """Print false alarms a year, and say whether they are as few as stated."""
     print(f"\nFalse alarms a year ({PER_YEAR:g} stated), with 95 % limits, {fleets} fleets of ten years each\n")
     print("| fleet | nodes | all | limits | rates | nodes | repeats | repair time | chart by month |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     good = True
-    for nodes, rate in SIZES:
+    for nodes, rate in sizes:
         for kind in KINDS:
             number, charts = Counter(), 0
             for seed in range(fleets):
@@ -120,12 +120,12 @@ def false_alarms(fleets: int) -> bool:
     return good
 
 
-def delays(histories: int) -> None:
+def delays(histories: int, sizes: list[tuple[int, float]]) -> None:
     """Print how soon each change was noticed."""
     print(f"\nDays until it was noticed, median (share of {histories} histories that noticed it within 400 days)\n")
     print("| change | nodes | alarm | chart by month | CUSUM by day |")
     print("|---|--:|--:|--:|--:|")
-    for nodes, rate in SIZES:
+    for nodes, rate in sizes:
         each = rate / 365.25
         usual = {"doubling": (nodes * each, 1), "node": (each, nodes), "batch": (max(nodes // 10, 4) * each, 1)}
         for title, (change, factor, kind, subjects) in CHANGES.items():
@@ -167,11 +167,13 @@ def main() -> None:
     options.add_argument("--fleets", type=int, default=20, help="of each kind and size, ten years each")
     options.add_argument("--histories", type=int, default=20, help="of each change and size")
     options.add_argument("--looks", type=float, default=1.0, help="divide the tests that thresholds allow for by this")
+    options.add_argument("--nodes", default="200,1000,60", help="sizes of the fleets")
     given = options.parse_args()
     rate_alarms.LOOKS /= given.looks
-    good = false_alarms(given.fleets)
+    sizes = [size for size in SIZES if str(size[0]) in given.nodes.split(",")]
+    good = false_alarms(given.fleets, sizes) if given.fleets else True
     if given.histories:
-        delays(given.histories)
+        delays(given.histories, sizes)
     sys.exit(0 if good else 1)
 
 

@@ -5,3 +5,10 @@ record once; a round asks a `relfit.Study` of what is stored; alarms and the pag
 hand it to Prometheus, Alertmanager, Grafana and Slurm. Nothing outside this package imports it but its command. It
 needs ``pip install "relfit[live]"``.
 """
+
+from relfit.live._day_page import day_page
+from relfit.live._fleet_alarms import alarm_history, fleet_alarms
+from relfit.live._forecast_record import forecast_record, scored
+from relfit.live.live_records import Alarm
+
+__all__ = ["Alarm", "alarm_history", "day_page", "fleet_alarms", "forecast_record", "scored"]

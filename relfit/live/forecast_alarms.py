@@ -42,9 +42,10 @@ def missed_forecasts(forecasts: pd.DataFrame, allowed: float, now: pd.Timestamp)
         return []
     known["end"] = known["made"] + pd.to_timedelta(known["horizon_hours"], unit="h")
     known = known[known["end"] <= now].sort_values("end", kind="stable")
+    known = known[~known.assign(day=known["made"].dt.floor("D")).duplicated(["system", "horizon_hours", "day"])]
     streams = known.drop_duplicates(["system", "horizon_hours"])["horizon_hours"]
     a_year = float(np.minimum(HOURS_PER_YEAR / 24.0, _OVERLAP * HOURS_PER_YEAR / streams).sum())
-    columns = (known[name].to_numpy(np.float64) for name in ("happened", "mean", "lower", "upper", "level"))
+    columns = (known[name].to_numpy(np.float64) for name in ("happened", "mean", "upper", "level"))
     known["p"] = _tails(*columns)
     missed = known[known["p"] <= allowed / max(a_year, 1e-9)]
     out: list[Episode] = []
@@ -68,8 +69,8 @@ def missed_forecasts(forecasts: pd.DataFrame, allowed: float, now: pd.Timestamp)
     return out
 
 
-def _tails(seen: FloatArray, mean: FloatArray, low: FloatArray, high: FloatArray, level: FloatArray) -> FloatArray:
-    """Two-sided tail probability of counts, gamma-Poisson with this mean and these limits."""
+def _tails(seen: FloatArray, mean: FloatArray, high: FloatArray, level: FloatArray) -> FloatArray:
+    """Two-sided tail probability of counts, gamma-Poisson with this mean and upper limit."""
     tail, mean = 0.5 - level / 2.0, np.maximum(mean, 1e-9)
     least, most = np.full(mean.size, 1e-9), np.full(mean.size, 1e3)  # of the relative variance
     for _ in range(60):
@@ -81,7 +82,6 @@ def _tails(seen: FloatArray, mean: FloatArray, low: FloatArray, high: FloatArray
     at = mean / (mean + shape)
     above = np.where(seen > 0.0, special.betainc(np.maximum(seen, 1e-9), shape, at), 1.0)
     below = special.betaincc(seen + 1.0, shape, at)
-    del low
     return np.asarray(np.minimum(2.0 * np.minimum(above, below), 1.0))
 
 

@@ -99,6 +99,7 @@ def scan_rates(
     before = None if prior is None else _Past.of(*(np.broadcast_to(each, counts.shape) for each in prior))
     others = None if rest is None else _Past.of(*rest)
     of_others = None if others is None else _scatter(others)
+    seen_since = _seen_since(counts if rest is None else counts + rest[0])
     for window in WINDOWS:
         t = np.arange(window, counts.shape[1] + 1)
         if not t.size:
@@ -115,7 +116,9 @@ def scan_rates(
         if others is not None and of_others is not None:
             mean = mean * _excuse(others, of_others, t, window)
         variance = 1.0 / shape + _over(scatter, t - window, window)
-        usable = (units > 0.0) & (t - window >= LEAST_REFERENCE) & ((past_units > 0.0) | (before is not None))
+        usable = (
+            (units > 0.0) & (seen_since[:, t - window] >= LEAST_REFERENCE) & ((past_units > 0.0) | (before is not None))
+        )
         mean = np.where(usable, mean, 0.0)
         p = np.full(counts.shape, np.nan)
         p[:, t - 1] = _tail(seen, mean, variance, usable, down)
@@ -123,6 +126,12 @@ def scan_rates(
         full[0][:, t - 1], full[1][:, t - 1] = seen, mean
         out.take(window, p, full[0], full[1])
     return out
+
+
+def _seen_since(counts: FloatArray) -> IntArray:
+    """Days of records before each day, of which those before a first incident count after a year only."""
+    day, first = np.arange(counts.shape[1] + 1), np.where(counts.any(axis=1), np.argmax(counts > 0.0, axis=1), 0)
+    return np.where(day >= REFERENCE, day, np.maximum(day - first[:, None], 0))
 
 
 _ALIKE = 10.0  # one over the variance of rates between the parts of a system

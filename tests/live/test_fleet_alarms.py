@@ -172,6 +172,12 @@ def test_too_few_records_say_nothing() -> None:
     assert fleet_alarms(make_log([{"start": 1.0}], window=(0.0, 1.0))) == []
 
 
+def test_months_before_the_first_record_say_nothing() -> None:
+    log = fleet(13, rate=np.where(np.arange(600) < 80, 0.0, 1.0))
+    early = [each.alarm for each in alarm_history(log) if each.alarm.raised < at(300 * DAY)]
+    assert not [alarm.key for alarm in early if alarm.kind == "rate"]
+
+
 def test_nodes_of_two_systems_are_told_apart() -> None:
     people = [{"system": s, "node": f"n{i}"} for s in ("a", "b") for i in range(40)]
     rng = np.random.default_rng(10)
