@@ -42,15 +42,15 @@ def durations(name: str, value: Any, *, zero: bool = True, infinite: bool = Fals
     try:
         array = np.asarray(value, dtype=object if isinstance(value, (str, list, tuple)) else None)
         if array.dtype.kind in "iuf":
-            found = array.astype(np.float64)
+            values = array.astype(np.float64)
         else:
             flat = [hours(one) for one in array.ravel().tolist()] if array.dtype.kind == "O" else None
             if flat is None:
                 flat = [hours(one) for one in np.atleast_1d(array).ravel()]
-            found = np.asarray(flat, dtype=np.float64).reshape(array.shape)
+            values = np.asarray(flat, dtype=np.float64).reshape(array.shape)
     except ArgumentError as error:
         raise ArgumentError(f"{name}: {error.what}", remedy=error.remedy) from None
-    return _checked(name, found, zero=zero, infinite=infinite, unit=" hours")
+    return _checked(name, values, zero=zero, infinite=infinite, unit=" hours")
 
 
 def positive(name: str, value: Any, *, zero: bool = False) -> FloatArray:
@@ -78,14 +78,14 @@ def share(name: str, value: Any, *, zero: bool = True, one: bool = True) -> Floa
     Traceback (most recent call last):
     relfit.errors.ArgumentError: recall is 80; it must lie between 0 and 1 (did you mean 0.8?)
     """
-    found = _numbers(name, value)
-    bad = ~((found >= 0.0) & (found <= 1.0)) | ((found == 0.0) & (not zero)) | ((found == 1.0) & (not one))
+    values = _numbers(name, value)
+    bad = ~((values >= 0.0) & (values <= 1.0)) | ((values == 0.0) & (not zero)) | ((values == 1.0) & (not one))
     if bad.any():
-        first = float(found[bad].ravel()[0])
+        first = float(values[bad].ravel()[0])
         ends = "between 0 and 1" if zero and one else "above 0, at most 1" if one else "between 0 and 1, below 1"
         hint = f" (did you mean {first / 100:g}?)" if 2.0 <= first <= 100.0 else ""
         raise ArgumentError(f"{name} is {first:g}", remedy=f"it must lie {ends}{hint}")
-    return found
+    return values
 
 
 def whole(name: str, value: Any, least: int = 1) -> npt.NDArray[np.int64]:
@@ -96,16 +96,16 @@ def whole(name: str, value: Any, least: int = 1) -> npt.NDArray[np.int64]:
     ArgumentError
         For anything else.
     """
-    found = _numbers(name, value)
-    bad = ~((found >= least) & (found == np.floor(found)) & (found < 2.0**62))
+    values = _numbers(name, value)
+    bad = ~((values >= least) & (values == np.floor(values)) & (values < 2.0**62))
     if bad.any():
         raise ArgumentError(
-            f"{name} is {float(found[bad].ravel()[0]):g}", remedy=f"give a whole number from {least} on"
+            f"{name} is {float(values[bad].ravel()[0]):g}", remedy=f"give a whole number from {least} on"
         )
-    return found.astype(np.int64)
+    return values.astype(np.int64)
 
 
-def cases(**given: FloatArray) -> tuple[FloatArray, ...]:
+def cases(**arrays: FloatArray) -> tuple[FloatArray, ...]:
     """The arrays broadcast against each other.
 
     Raises
@@ -114,9 +114,9 @@ def cases(**given: FloatArray) -> tuple[FloatArray, ...]:
         When their shapes do not go together.
     """
     try:
-        return tuple(np.broadcast_arrays(*given.values()))
+        return tuple(np.broadcast_arrays(*arrays.values()))
     except ValueError:
-        shapes = ", ".join(f"{name} {np.shape(value)}" for name, value in given.items())
+        shapes = ", ".join(f"{name} {np.shape(value)}" for name, value in arrays.items())
         raise ArgumentError(f"cases do not go together: {shapes}", remedy="shapes must broadcast") from None
 
 
@@ -127,12 +127,12 @@ def _numbers(name: str, value: Any) -> FloatArray:
         raise ArgumentError(f"{name} is {value!r}", remedy="give a number") from None
 
 
-def _checked(name: str, found: FloatArray, *, zero: bool, infinite: bool, unit: str) -> FloatArray:
-    bad = ~(found >= 0.0) | ((found == 0.0) & (not zero)) | (np.isinf(found) & (not infinite))
+def _checked(name: str, values: FloatArray, *, zero: bool, infinite: bool, unit: str) -> FloatArray:
+    bad = ~(values >= 0.0) | ((values == 0.0) & (not zero)) | (np.isinf(values) & (not infinite))
     if bad.any():
-        first = float(found[bad].ravel()[0])
+        first = float(values[bad].ravel()[0])
         wanted = "it must not be below zero" if zero else "it must be above zero"
         if np.isinf(first) or np.isnan(first):
             wanted = "it must be finite"
         raise ArgumentError(f"{name} is {first:g}{unit}", remedy=wanted)
-    return found
+    return values

@@ -103,15 +103,15 @@ def times_to_repair(log: Tables, per: str = "node", rules: Rules | None = None) 
     """Times to repair by node, system or a column; `FailureLog.ttr` describes them."""
     rules = rules or Rules()
     outages = outages_of(log, per, rules.overlaps)
-    whole = outages.end_known & outages.failures & ~outages.end_cut
-    kept = outages.end_known if rules.censor else whole
+    complete = outages.end_known & outages.failures & ~outages.end_cut
+    counted = outages.end_known if rules.censor else complete
     parts = pd.DataFrame(
         {
             "code": outages.code, "row": outages.row, "ending": outages.row,
-            "begun": outages.start, "ended": outages.end, "observed": whole, "stationary": False,
+            "begun": outages.start, "ended": outages.end, "observed": complete, "stationary": False,
         }
     )  # fmt: skip
-    parts = parts if kept.all() else parts[kept]
+    parts = parts if counted.all() else parts[counted]
     counts = {"end_unknown": outages.count(~outages.end_known)}
     note = "outages cut off by the window are " + ("right-censored" if rules.censor else "left out")
     return _packed(log, outages, "ttr", parts, counts, (note,), rules)
@@ -193,19 +193,19 @@ def _failures(log: Tables, outages: Outages, rules: Rules, question: str | None)
 
     from_first = {"known": outages.entered_known, "always": np.ones(size, bool), "never": np.zeros(size, bool)}
     begun, ended = of(begins, renewal, outages.entered[group]), of(ending, start, outages.left[group])
-    known = of(begins, renewal_known, from_first[rules.first][group])
+    renewed = of(begins, renewal_known, from_first[rules.first][group])
     # under way at an unknown age; a failure with which an observation begins ends no such time
-    stationary = first & ~known & (ended > begun) & (rules.first == "known")
-    known |= stationary
+    stationary = first & ~renewed & (ended > begun) & (rules.first == "known")
+    renewed |= stationary
     possible = ~of(ending, outages.start_cut[rows], False)
     positive = np.where(last, ended > begun, ended >= begun)
     counts = {
-        "first_gap_unknown": possible & first & np.where(last, positive & ~known, ~positive | ~known),
-        "repair_unknown": possible & ~first & ~last & ~known,
+        "first_gap_unknown": possible & first & np.where(last, positive & ~renewed, ~positive | ~renewed),
+        "repair_unknown": possible & ~first & ~last & ~renewed,
         # only where the clock starts at repair, and outages of pooled nodes or kept records overlap
-        "negative_gaps": possible & ~first & ~last & known & ~positive,
+        "negative_gaps": possible & ~first & ~last & renewed & ~positive,
     }
-    keep = possible & known & positive & (rules.censor | ~last)
+    keep = possible & renewed & positive & (rules.censor | ~last)
     parts = pd.DataFrame(
         {
             "code": group, "row": of(begins, row, -1), "ending": of(ending, row, -1),
@@ -293,13 +293,13 @@ def _in_period(log: Tables, parts: pd.DataFrame, rules: Rules) -> tuple[pd.DataF
 
 def _given(table: pd.DataFrame, per: str, rules: Rules) -> Durations:
     """Durations that the source gives whole."""
-    known = [str(c) for c in table.columns if c not in ("duration", "observed", "line")]
-    if per == "cause" and "cause" in known:  # every life is one of each cause, which other causes censor
+    names = [str(c) for c in table.columns if c not in ("duration", "observed", "line")]
+    if per == "cause" and "cause" in names:  # every life is one of each cause, which other causes censor
         causes = sorted(table.loc[table["observed"].astype(bool), "cause"].dropna().astype(str).unique())
         of = [table.assign(observed=table["observed"] & (table["cause"] == cause), cause=cause) for cause in causes]
         table = pd.concat(of, ignore_index=True) if of else table
-    if per not in ("node", *known):
-        raise ArgumentError(f"no column {per!r} to group lives by", remedy=f"use one of {', '.join(known)}")
+    if per not in ("node", *names):
+        raise ArgumentError(f"no column {per!r} to group lives by", remedy=f"use one of {', '.join(names)}")
     (code,), groups = group_codes([table], ["system", "node"] if per == "node" else [per])
     duration = table["duration"].to_numpy(dtype=float)
     observed = table["observed"].to_numpy(dtype=bool)

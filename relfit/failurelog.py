@@ -86,8 +86,8 @@ class FailureLog(Tables):
         tables = self.tables
         places = [name for name, frame in tables.items() if column in frame.columns]
         if column == "line" or not places:
-            known = dict.fromkeys(str(c) for frame in tables.values() for c in frame.columns if c != "line")
-            raise ArgumentError(f"no column {column!r} in this log", remedy=f"it has {', '.join(known)}")
+            names = dict.fromkeys(str(c) for frame in tables.values() for c in frame.columns if c != "line")
+            raise ArgumentError(f"no column {column!r} in this log", remedy=f"it has {', '.join(names)}")
         chosen = {name: hit(tables[name][column]) for name in places}
         if column == "cause" and "lifetimes" in chosen:  # a life that ended otherwise did not end so: it is censored
             lives = tables["lifetimes"]

@@ -340,8 +340,8 @@ def _grouped(
     if per in events.columns and per not in _NOT_A_GROUP:
         (code,), groups = group_codes([events], [per])
         return code, np.empty(0, np.int64), groups, (f"groups by {per} are watched for as long as the whole log",)
-    known = [*log.attributes, "cause", "detail", "scope"]
-    raise ArgumentError(f"no column {per!r} to group by", remedy=f"use node, system or one of {', '.join(known)}")
+    names = [*log.attributes, "cause", "detail", "scope"]
+    raise ArgumentError(f"no column {per!r} to group by", remedy=f"use node, system or one of {', '.join(names)}")
 
 
 def _merge(
@@ -366,9 +366,9 @@ def _merge(
     last = np.maximum.reduceat(ended, first)
     at_end = ended == np.repeat(last, np.diff(first, append=order.size))
     heads = order[first]
-    known = np.logical_or.reduceat(end_known[order], first)
+    end_is_known = np.logical_or.reduceat(end_known[order], first)
     still = np.logical_or.reduceat(end_cut[order] & at_end, first)
-    end[heads], end_known[heads], end_cut[heads] = last, known, still
+    end[heads], end_known[heads], end_cut[heads] = last, end_is_known, still
     joined[order] = follows
     return joined
 

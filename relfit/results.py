@@ -134,8 +134,8 @@ class Interval(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """What was asked, and the rows of `to_frame`."""
-        asked = {name: getattr(self, name) for name in ("quantity", "family", "kind", "level")}
-        return json_ready({**asked, "values": self.to_frame()})
+        about = {name: getattr(self, name) for name in ("quantity", "family", "kind", "level")}
+        return json_ready({**about, "values": self.to_frame()})
 
 
 def json_ready(value: Any) -> Any:

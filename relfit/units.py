@@ -63,8 +63,8 @@ def unit_in_hours(unit: str) -> float:
     """
     name = str(unit).strip().lower()
     name = _SHORT.get(name, name)
-    for known, value in HOURS_PER_UNIT.items():
-        if name in (known, known[:-1]):
+    for each, value in HOURS_PER_UNIT.items():
+        if name in (each, each[:-1]):
             return value
     raise ArgumentError(f"unknown unit of time {unit!r}", remedy=f"use one of {', '.join(HOURS_PER_UNIT)}")
 
@@ -124,10 +124,10 @@ def mean_time(value: Any) -> float:
     >>> mean_time("2%AFR"), mean_time("500 FIT"), mean_time("20h")
     (438300.0, 2000000.0, 20.0)
     """
-    found = _RATE.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+    match = _RATE.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
         return hours(value)
-    rate, of = (float(found[1]), 1e9) if found[2] is None else (float(found[2]), 100.0 * HOURS_PER_YEAR)
+    rate, of = (float(match[1]), 1e9) if match[2] is None else (float(match[2]), 100.0 * HOURS_PER_YEAR)
     if not 0.0 < rate < np.inf:
         raise ArgumentError(f"{value!r} is no failure rate", remedy="write 2%AFR or 500FIT, or a mean time as 20000h")
     return of / rate

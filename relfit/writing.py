@@ -148,7 +148,7 @@ def guarded(text: Any) -> Any:
     if not isinstance(text, str):
         return text
     if not text.isprintable() or "\\" in text:
-        text = _TO_ESCAPE.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), text)
+        text = _TO_ESCAPE.sub(lambda match: match.group().encode("unicode_escape").decode("ascii"), text)
     return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) or _GUARDED.match(text) else text
 
 
@@ -167,7 +167,7 @@ def unguarded(text: str) -> str:
     ['=1+1', "'=1+1", 'C:\\x1b', '\x1b']
     """
     text = text[1:] if _GUARDED.match(text) else text
-    return _ESCAPED.sub(lambda found: found.group().encode("ascii").decode("unicode_escape"), text)
+    return _ESCAPED.sub(lambda match: match.group().encode("ascii").decode("unicode_escape"), text)
 
 
 def _target(path: Path) -> Path:

@@ -90,8 +90,8 @@ class Comparisons:
                     each = np.where(number > 0, np.log((ours + _TINY) / (theirs + _TINY)), np.nan)
                 else:
                     each = np.where(number > 0, (ours - theirs) / number, np.nan)
-            known = np.isfinite(each)
-            mean = np.where(known, each, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+            finite = np.isfinite(each)
+            mean = np.where(finite, each, 0.0).sum(axis=1) / np.maximum(finite.sum(axis=1), 1)
             out |= limits(f"against_{i}", np.exp(mean) if kind in RATIOS else mean)
             crps = rows[["crps", f"crps_{i}"]].to_numpy(np.float64)
             out[f"crps_{i}"] = float(crps[:, 0].sum() / crps[:, 1].sum()) if np.isfinite(crps).all() else np.nan

@@ -71,8 +71,8 @@ class FollowedJob:
         segment = np.asarray(every)[:, None] + save
         saved = np.floor(usable / segment * (1.0 + 1e-12))
         rest = np.where(self.failed, 0.0, np.minimum(usable - saved * segment, segment - save))
-        kept = (saved * (segment - save) + np.maximum(rest, 0.0)).sum(axis=1)
-        return np.asarray(1.0 - kept / self.total)
+        useful = (saved * (segment - save) + np.maximum(rest, 0.0)).sum(axis=1)
+        return np.asarray(1.0 - useful / self.total)
 
 
 def run_of(start: FloatArray, end: FloatArray, first: float, last: float) -> FollowedJob:
@@ -136,8 +136,8 @@ class IntervalScores:
             mine[members[begin : begin + size]] = True
             rows = mine[nodes.node]
             start, end = (
-                np.concatenate([own[rows], whole])
-                for own, whole in ((nodes.start, nodes.whole_start), (nodes.end, nodes.whole_end))
+                np.concatenate([own[rows], of_system])
+                for own, of_system in ((nodes.start, nodes.whole_start), (nodes.end, nodes.whole_end))
             )
             runs.append(run_of(start, end, first, last))
         return runs

@@ -215,7 +215,7 @@ def _together(mttr: Mttr, count: int, rng: np.random.Generator) -> dict[str, Flo
     values, vectors = np.linalg.eigh(np.asarray(mttr.correlation))
     factor = vectors * np.sqrt(np.maximum(values, 0.0))
     z = rng.standard_normal((count, 3)) @ factor.T
-    found = {f"mttr.{name}": np.asarray(special.ndtr(z[:, i])) for i, name in enumerate(_PARTS)}
+    normal = {f"mttr.{name}": np.asarray(special.ndtr(z[:, i])) for i, name in enumerate(_PARTS)}
     share, quick, slow = (part.value for part in parts)
     slope = np.array([share * (1.0 - share) * (quick - slow), share * quick, (1.0 - share) * slow])
     wide = special.logit(parts[0].high) - special.logit(parts[0].low)  # infinite from a low limit of zero
@@ -223,8 +223,8 @@ def _together(mttr: Mttr, count: int, rng: np.random.Generator) -> dict[str, Flo
     direction = slope * np.where(np.isfinite(spread), spread, 0.0)
     norm = float(np.linalg.norm(factor.T @ direction))
     if norm > 0.0:
-        found["mttr.mean"] = np.asarray(special.ndtr(z @ direction / norm))
-    return found
+        normal["mttr.mean"] = np.asarray(special.ndtr(z @ direction / norm))
+    return normal
 
 
 def _family(fitted: FittedFamily, count: int, rng: np.random.Generator) -> dict[str, FloatArray]:

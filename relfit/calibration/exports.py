@@ -188,17 +188,17 @@ def batsim_values(parameters: Parameters, nodes: int | None = None) -> dict[str,
     count = nodes if nodes is not None else parameters.fleet.nodes
     if count is None or count < 1:
         raise ArgumentError("the number of nodes is not known", remedy="give nodes, or fleet.nodes in the file")
-    known = parameters.values()
-    if "mtbf.outage" in known:
-        rate, repair = 1.0 / known["mtbf.outage"], known.get("mttr.outage", known.get("mttr.mean"))
+    params = parameters.values()
+    if "mtbf.outage" in params:
+        rate, repair = 1.0 / params["mtbf.outage"], params.get("mttr.outage", params.get("mttr.mean"))
     else:
         parameters.require("mtbf.node")
-        scopes = [scope for scope in ("node", "rack", "system") if f"mtbf.{scope}" in known]
-        rates = {scope: 1.0 / known[f"mtbf.{scope}"] for scope in scopes}
+        scopes = [scope for scope in ("node", "rack", "system") if f"mtbf.{scope}" in params]
+        rates = {scope: 1.0 / params[f"mtbf.{scope}"] for scope in scopes}
         rate = sum(rates.values())
-        times = {scope: known.get(f"mttr.{scope}", known.get("mttr.mean")) for scope in scopes}
-        repair = known.get("mttr.outage", known.get("mttr.mean"))
-        if "mttr.outage" not in known and len(set(times.values())) > 1 and None not in times.values():
+        times = {scope: params.get(f"mttr.{scope}", params.get("mttr.mean")) for scope in scopes}
+        repair = params.get("mttr.outage", params.get("mttr.mean"))
+        if "mttr.outage" not in params and len(set(times.values())) > 1 and None not in times.values():
             repair = sum(rates[scope] * float(time or 0.0) for scope, time in times.items()) / rate
     values: dict[str, float | int] = {"SMTBF": _SECONDS / (rate * count)}
     if repair is not None:
@@ -284,11 +284,11 @@ def to_scipy(parameters: Parameters, path: str | Path) -> Path:
     >>> print(written.read_text().splitlines()[-1])
     repair = stats.expon(scale=24.0)
     """
-    known = parameters.values()
+    params = parameters.values()
     lines = []
     for name, fitted, mean in (
-        ("failure", parameters.failure, known.get("mtbf.node", known.get("mtbf.outage"))),
-        ("repair", parameters.repair, known.get("mttr.mean")),
+        ("failure", parameters.failure, params.get("mtbf.node", params.get("mtbf.outage"))),
+        ("repair", parameters.repair, params.get("mttr.mean")),
     ):
         if fitted is not None and fitted.family in SCIPY_FAMILIES:
             frozen: Any = scipy_distribution(fitted.family, fitted.parameters)

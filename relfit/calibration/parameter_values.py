@@ -159,11 +159,11 @@ class Duration(Quantity):
             raise rejection(error.what, at="unit", remedy=error.remedy) from None
         read = {**data, "unit": "hours"}
         for name in _INTERVAL:
-            given = data.get(name)
-            if isinstance(given, (str, dt.timedelta)):
-                read[name] = _hours_of(given, name)
-            elif isinstance(given, (int, float)) and not isinstance(given, bool) and factor != 1.0:
-                read[name] = _times(given, factor)
+            value = data.get(name)
+            if isinstance(value, (str, dt.timedelta)):
+                read[name] = _hours_of(value, name)
+            elif isinstance(value, (int, float)) and not isinstance(value, bool) and factor != 1.0:
+                read[name] = _times(value, factor)
         return _from_counts(read)
 
     @model_validator(mode="after")
@@ -202,17 +202,17 @@ class Ratio(Quantity):
     high: Positive | None = Field(None, description="upper limit of the interval")
 
 
-def _hours_of(given: Any, name: str) -> float:
+def _hours_of(value: Any, name: str) -> float:
     """Hours of a text or timedelta; texts beyond the 292 years that pandas reaches are read too."""
-    match = _TEXT.fullmatch(given) if isinstance(given, str) else None
+    match = _TEXT.fullmatch(value) if isinstance(value, str) else None
     try:
         if match is not None:
             return _times(float(match[1]), unit_in_hours(match[2]))
-        return hours(given)
+        return hours(value)
     except ArgumentError as error:
         if match is not None:
             raise rejection(error.what, at=name, remedy=error.remedy) from None
-        raise rejection(f"{given!r} is not a duration", at=name, remedy="write it as '20h' or '3 days'") from None
+        raise rejection(f"{value!r} is not a duration", at=name, remedy="write it as '20h' or '3 days'") from None
 
 
 def _from_counts(read: dict[str, Any]) -> dict[str, Any]:

@@ -92,21 +92,21 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
     rates, absent, checks = {}, {}, []
     unseen = {"node", "rack", "outage"} if model.question is not None else set()
     for name in SCOPES:
-        found = model.rates[name]
+        of_scope = model.rates[name]
         if name in unseen:
             absent[f"mtbf.{name}"] = str(model.question)
             continue
-        if not found.hours.sum() > 0.0:
+        if not of_scope.hours.sum() > 0.0:
             why = "the log does not say how long nodes were under observation"
             if name == "rack":
                 why = "the log does not say in which rack a node stands"
             absent[f"mtbf.{name}"] = why if name in ("node", "rack") else "the log covers no span of time"
             continue
-        count, between = float(found.count.sum()), _mean_dispersion(model, [name])
-        rates[name] = duration_of_counts(int(count), float(found.exposure.sum()), level, between)
-        if (found.along > 1.0).any():
+        count, between = float(of_scope.count.sum()), _mean_dispersion(model, [name])
+        rates[name] = duration_of_counts(int(count), float(of_scope.exposure.sum()), level, between)
+        if (of_scope.along > 1.0).any():
             text = f"incidents of scope {name}"
-            checks.append(_clustered(text, f"dispersion.{name}", float(found.along.max()), float(found.p.min())))
+            checks.append(_clustered(text, f"dispersion.{name}", float(of_scope.along.max()), float(of_scope.p.min())))
     hours = float(np.maximum(model.by_scope["system"].hours, 0.0).sum())
     hours = hours if hours > 0.0 else span
     if hours > 0.0:
@@ -151,20 +151,20 @@ def _mean_dispersion(model: FleetModel, scopes: Sequence[str]) -> float:
 
 def _shares(model: FleetModel) -> dict[str, Any]:
     """What share of its rack, or of the fleet, an incident of several nodes hits, by the field of `Fleet`."""
-    found: dict[str, Any] = {}
+    shares: dict[str, Any] = {}
     for name in ("rack", "group"):
         scope, hit = model.by_scope[name], model.nodes_hit(model.by_scope[name])
         if hit.size:
-            found[f"{name}_share"] = float(hit.sum() / np.maximum(scope.at_risk, hit).sum())
-    if found.get("group_share") and hit.size >= _FEWEST_OF_GROUPS and len(model.places.systems) == 1:
+            shares[f"{name}_share"] = float(hit.sum() / np.maximum(scope.at_risk, hit).sum())
+    if shares.get("group_share") and hit.size >= _FEWEST_OF_GROUPS and len(model.places.systems) == 1:
         origin = model.period.log.window.start.as_unit("ns").value
-        found["group_hits"] = hits_by_size(model.places, model.by_scope["group"], origin)
-    return found
+        shares["group_hits"] = hits_by_size(model.places, model.by_scope["group"], origin)
+    return shares
 
 
 def _outage(
     log: FailureLog,
-    found: Incidents,
+    incidents: Incidents,
     node_hours: float,
     span: float,
     spans: tuple[FloatArray, FloatArray],
@@ -173,9 +173,9 @@ def _outage(
     absent: dict[str, str],
 ) -> None:
     """Outages of nodes whatever their scope: each node that an incident names, and each of what hit a whole system."""
-    records, whole = outages_of(log, overlaps="keep"), nodeless_outages(log)
+    records, system = outages_of(log, overlaps="keep"), nodeless_outages(log)
     failed = np.flatnonzero(records.failures)
-    named = found.incident[records.row[failed]] * records.n_groups + records.code[failed]
+    named = incidents.incident[records.row[failed]] * records.n_groups + records.code[failed]
     mine = failed[np.unique(named, return_index=True)[1]]  # a burst of records of one node is one outage
     if not node_hours > 0.0:
         absent["mtbf.outage"] = "the log does not say how long nodes were under observation"
@@ -183,7 +183,7 @@ def _outage(
     times = (records.start[mine] - log.window.start.value) / NANOSECONDS_PER_HOUR
     scatter, _ = excess_scatter(times, span, *spans) if span > 0.0 and spans[0].size else (1.0, 1.0)
     # outages come in batches, one batch an incident: a compound Poisson count varies by the mean square batch
-    batches = np.append(np.bincount(found.incident[records.row[mine]]), whole["nodes"]).astype(np.float64)
+    batches = np.append(np.bincount(incidents.incident[records.row[mine]]), system["nodes"]).astype(np.float64)
     scatter = max(scatter, float((batches**2).sum() / max(batches.sum(), 1.0)))
     rates["outage"] = duration_of_counts(int(batches.sum()), node_hours, level, scatter)
 
@@ -193,14 +193,19 @@ def nodeless_outages(log: FailureLog) -> pd.DataFrame:
 
     Also ``ended``, whether the end was seen, and ``known``, whether there is one at all.
     """
-    whole, watched = system_outages_of(log), watched_of(log)
+    outages, watched = system_outages_of(log), watched_of(log)
     unnamed = log.events["node"].isna().to_numpy()
-    mine = np.flatnonzero(whole.failures & unnamed[whole.row])
-    member = whole.groups.get_indexer(watched.groups.get_level_values(0))
-    number = np.bincount(member[member >= 0], minlength=whole.n_groups)
-    hours = (whole.end[mine] - whole.start[mine]) / NANOSECONDS_PER_HOUR
-    known = whole.end_known[mine]
-    columns = {"nodes": number[whole.code[mine]], "hours": hours, "ended": known & ~whole.end_cut[mine], "known": known}
+    mine = np.flatnonzero(outages.failures & unnamed[outages.row])
+    member = outages.groups.get_indexer(watched.groups.get_level_values(0))
+    number = np.bincount(member[member >= 0], minlength=outages.n_groups)
+    hours = (outages.end[mine] - outages.start[mine]) / NANOSECONDS_PER_HOUR
+    ended = outages.end_known[mine]
+    columns = {
+        "nodes": number[outages.code[mine]],
+        "hours": hours,
+        "ended": ended & ~outages.end_cut[mine],
+        "known": ended,
+    }
     return pd.DataFrame(columns)
 
 

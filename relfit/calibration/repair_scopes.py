@@ -72,7 +72,7 @@ class Repairs:
         return kinds_of_repairs(self.of_incidents, level)
 
 
-def repairs_by_scope(log: FailureLog, found: Incidents, level: float) -> dict[str, Duration]:
+def repairs_by_scope(log: FailureLog, incidents: Incidents, level: float) -> dict[str, Duration]:
     """Mean time from the first failure of an incident until its last record ends, by scope.
 
     That is what a job waits for that needs all that the incident hit. Incidents with an end that is not known, or of no
@@ -81,7 +81,7 @@ def repairs_by_scope(log: FailureLog, found: Incidents, level: float) -> dict[st
     Parameters
     ----------
     log : FailureLog
-    found : Incidents
+    incidents : Incidents
         Of the log.
     level : float
 
@@ -90,13 +90,13 @@ def repairs_by_scope(log: FailureLog, found: Incidents, level: float) -> dict[st
     dict of str to Duration
         By ``node``, ``rack``, ``group`` and ``system``, as far as a repair of that scope was seen to end.
     """
-    table = found.table
+    table = incidents.table
     scope, length = table["scope"].astype(str).to_numpy(dtype=object), table["duration"].to_numpy(dtype=np.float64)
-    cut = log.events["end_cut"].to_numpy(dtype=bool) & (found.incident >= 0)
-    going = np.bincount(found.incident[cut], minlength=len(table)) > 0
+    cut = log.events["end_cut"].to_numpy(dtype=bool) & (incidents.incident >= 0)
+    going = np.bincount(incidents.incident[cut], minlength=len(table)) > 0
     means: dict[str, Duration] = {}
     step = clock_step(log)
-    for name, value in (("node", "node"), ("rack", found.group), ("group", "group"), ("system", "system")):
+    for name, value in (("node", "node"), ("rack", incidents.group), ("group", "group"), ("system", "system")):
         mine = (scope == value) & (length >= 0.0)
         mine[mine] = timed_repairs(length[mine], step)
         offsets = np.array([0, int(mine.sum())], dtype=np.int64)
@@ -139,10 +139,10 @@ def repair_of_an_outage(
     hours = np.bincount(place, outages.durations[used])
     ended = np.bincount(place, outages.observed[used])
     if nodeless is not None:
-        whole = nodeless[nodeless["known"]]
-        whole = whole[timed_repairs(whole["hours"].to_numpy(dtype=np.float64), step)]
-        hours = np.append(hours, whole["nodes"] * whole["hours"])
-        ended = np.append(ended, whole["nodes"] * whole["ended"])
+        system = nodeless[nodeless["known"]]
+        system = system[timed_repairs(system["hours"].to_numpy(dtype=np.float64), step)]
+        hours = np.append(hours, system["nodes"] * system["hours"])
+        ended = np.append(ended, system["nodes"] * system["ended"])
     total = float(ended.sum())
     if not total > 0.0:
         return None

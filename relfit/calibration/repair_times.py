@@ -123,9 +123,9 @@ def _of_families(times: LifeData, fits: Fits, near: list[str], level: float) -> 
     wider = 2.0 * float(special.ndtr(special.stdtrit(n - 1, 0.5 + 0.5 * level))) - 1.0
     if times.durations.size > _MANY:
         fits = fit(condensed(times), near, n_resamples=0)
-    found = pd.concat([fits[name].interval("mean", level=wider).to_frame() for name in near])
-    value = float(found["estimate"].iloc[0])
-    good = found[(found["status"] == "ok") & (found["low"] > 0.0) & np.isfinite(found["high"])]
+    intervals = pd.concat([fits[name].interval("mean", level=wider).to_frame() for name in near])
+    value = float(intervals["estimate"].iloc[0])
+    good = intervals[(intervals["status"] == "ok") & (intervals["low"] > 0.0) & np.isfinite(intervals["high"])]
     if not len(good) or not 0.0 < value < np.inf:
         return None
     low, high = min(float(good["low"].min()), value), max(float(good["high"].max()), value)
@@ -186,9 +186,9 @@ def _correlation(times: LifeData, share: float, quick: float, slow: float) -> li
         return None
     covariance = np.linalg.inv(information)
     error = np.sqrt(np.diag(covariance))
-    found = np.clip(covariance / error / error[:, None], -1.0, 1.0)
-    np.fill_diagonal(found, 1.0)
-    return [[float(value) for value in row] for row in 0.5 * (found + found.T)]
+    correlation = np.clip(covariance / error / error[:, None], -1.0, 1.0)
+    np.fill_diagonal(correlation, 1.0)
+    return [[float(value) for value in row] for row in 0.5 * (correlation + correlation.T)]
 
 
 def kinds_of_repairs(times: LifeData, level: float) -> tuple[dict[str, Any], dict[str, str]]:

@@ -144,8 +144,8 @@ class FittedFamily(Model):
             raise rejection(error.what, at="family", remedy=error.remedy) from None
         names = kind.parameter_names()
         for key in ("parameters", "low", "high"):
-            given = getattr(self, key)
-            for name in given or ():
+            matrix = getattr(self, key)
+            for name in matrix or ():
                 if name not in names:
                     wanted = f"{kind.name} has {', '.join(names)}"
                     raise rejection(f"unknown parameter {name!r}", at=f"{key}.{name}", remedy=wanted)
@@ -276,7 +276,7 @@ class Parameters(Model):
     absent: dict[str, str] = Field(default_factory=dict, description="what could not be estimated, and why")
     provenance: Provenance | None = Field(None, description="where all this comes from")
 
-    def __init__(self, /, **given: Any) -> None:
+    def __init__(self, /, **values: Any) -> None:
         """Check what is given.
 
         Raises
@@ -285,7 +285,7 @@ class Parameters(Model):
             For what cannot be, with its dotted name; an `ArgumentError`.
         """
         try:
-            super().__init__(**given)
+            super().__init__(**values)
         except ValidationError as error:
             raise ParameterError(error, Parameters) from None
 
@@ -294,16 +294,16 @@ class Parameters(Model):
         for part in ("mtbf", "mttr", "bad_nodes"):
             model = getattr(self, part)
             for name in type(model).model_fields:
-                found = getattr(model, name)
-                if isinstance(found, Quantity):
-                    yield f"{part}.{name}", found
+                quantity = getattr(model, name)
+                if isinstance(quantity, Quantity):
+                    yield f"{part}.{name}", quantity
 
     def families(self) -> Iterator[tuple[str, FittedFamily]]:
         """``failure`` and ``repair``, as far as they are there."""
         for name in ("failure", "repair"):
-            found = getattr(self, name)
-            if found is not None:
-                yield name, found
+            family = getattr(self, name)
+            if family is not None:
+                yield name, family
 
     def values(self) -> dict[str, float]:
         """Estimates by the names that draws have; quantities with a limit only are left out.
@@ -313,13 +313,13 @@ class Parameters(Model):
         >>> Parameters(mtbf={"tray": "20000h", "rack": "10000h"}).values()
         {'mtbf.node': 20000.0, 'mtbf.rack': 10000.0}
         """
-        found = {name: quantity.value for name, quantity in self.quantities() if quantity.value is not None}
+        values = {name: quantity.value for name, quantity in self.quantities() if quantity.value is not None}
         overall = self.mttr.overall
         if overall is not None:
-            found.setdefault("mttr.mean", overall)
+            values.setdefault("mttr.mean", overall)
         for name, family in self.families():
-            found |= {f"{name}.{key}": value for key, value in family.parameters.items()}
-        return found
+            values |= {f"{name}.{key}": value for key, value in family.parameters.items()}
+        return values
 
     def require(self, *names: str) -> tuple[float, ...]:
         """Estimates by dotted name.

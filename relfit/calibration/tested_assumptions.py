@@ -77,13 +77,13 @@ def bad_nodes(part: FailureLog, joined: Incidents | None, level: float, rng: See
         }
 
     p = float(row["p"])
-    found = BadNodes(
+    nodes = BadNodes(
         fraction=Share(**about("fraction", "nodes")),
         factor=Ratio(**about("ratio", "events")),
         good_mtbf=Duration(**about("rate", "events")),
         p=p if np.isfinite(p) else None,
     )
-    return Estimated({"bad_nodes": found})
+    return Estimated({"bad_nodes": nodes})
 
 
 def dependence_checks(part: FailureLog, dated: bool, joined: Incidents | None, rng: Seed) -> Estimated:

@@ -91,9 +91,9 @@ def _one(item: ErrorDetails, model: type[Model]) -> tuple[Place, str, str | None
         return (*place, *further), what, context["remedy"] or None
     shown = _shown(item.get("input"))
     if kind == "extra_forbidden":
-        known = _fields(model, place[:-1])
-        near = get_close_matches(str(place[-1]), known, n=1)
-        return place, "this key is unknown", f"did you mean {near[0]}?" if near else f"there is {', '.join(known)}"
+        keys = _fields(model, place[:-1])
+        near = get_close_matches(str(place[-1]), keys, n=1)
+        return place, "this key is unknown", f"did you mean {near[0]}?" if near else f"there is {', '.join(keys)}"
     if kind == "missing":
         return place, "this is missing", "give it"
     if kind == "too_short":
@@ -144,4 +144,4 @@ def _model_in(annotation: Any) -> Any:
     """The model that an annotation such as ``list[Model] | None`` speaks of; None where there is none."""
     if isinstance(annotation, type) and issubclass(annotation, Model):
         return annotation
-    return next((found for inner in get_args(annotation) if (found := _model_in(inner)) is not None), None)
+    return next((inner_model for inner in get_args(annotation) if (inner_model := _model_in(inner)) is not None), None)

@@ -168,9 +168,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:  # nobody else's process: a line of our code beside a warning would tell the user nothing
         warnings.formatwarning = lambda message, *_, **__: f"relfit: warning: {message}\n"
     try:
-        given = sys.argv[1:] if arguments is None else list(arguments)
-        with sparing(_read_by(given)):
-            code = built()(args=given, prog_name="relfit", standalone_mode=False)
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        with sparing(_read_by(words)):
+            code = built()(args=words, prog_name="relfit", standalone_mode=False)
         sys.stdout.flush()
         if lost.getvalue():
             return _complain("standard output is closed, and what was to be printed is lost; write >/dev/null")

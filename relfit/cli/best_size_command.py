@@ -186,14 +186,14 @@ def _export_slurm(
     with ProgressSteps("reading", "judging nodes", "writing") as steps:
         log = reading.read()
         steps.next()
-        found = rf.fleet.slurm_nodes(log, period=reading.span(), first=reading.first, rng=seed)
+        result = rf.fleet.slurm_nodes(log, period=reading.span(), first=reading.first, rng=seed)
         steps.next()
-        paths = found.write(to.out)
+        paths = result.write(to.out)
     if to.json:
-        output.print_json({**found.to_dict(), "files": [str(path) for path in paths]})
+        output.print_json({**result.to_dict(), "files": [str(path) for path in paths]})
         return
-    shown = found.drain[["node", "weight", "mtbf_hours", "reason"]]
-    lines = [*found.findings, f"written to {to.out}: {', '.join(path.name for path in paths)}"]
+    shown = result.drain[["node", "weight", "mtbf_hours", "reason"]]
+    lines = [*result.findings, f"written to {to.out}: {', '.join(path.name for path in paths)}"]
     if len(shown):
         lines += ["", "To drain", *output.table(shown)]
     output.print_lines([*lines, "", "Review the files, then: sh weights.sh, sh drain.sh"])
@@ -207,6 +207,6 @@ def _near(best: Any, table: pd.DataFrame) -> pd.DataFrame:
     powers = 2 ** np.arange(int(np.log2(sizes[-1])) + 1)
     chosen = np.isin(sizes, np.concatenate([powers, [sizes[-1]]]))
     chosen[max(best.place - 2, 0) : best.place + 3] = True
-    known = (c for c in ("checkpoint_every", "low", "high") if c in table)
-    shown = ["nodes", "length", "success", "lost", "expected", *known, "best"]
+    extra = (c for c in ("checkpoint_every", "low", "high") if c in table)
+    shown = ["nodes", "length", "success", "lost", "expected", *extra, "best"]
     return table.loc[chosen, shown].assign(best=np.where(table.loc[chosen, "best"], "*", ""))

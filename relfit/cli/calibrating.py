@@ -195,17 +195,17 @@ def _summary(parameters: rf.Parameters) -> str:
     """How often something fails and how long it is down, in one sentence."""
     from relfit.text import duration
 
-    known = parameters.values()
+    params = parameters.values()
     parts = [
-        f"{what} every {duration(known[name])}"
+        f"{what} every {duration(params[name])}"
         for name, what in (
             ("mtbf.any", "an incident anywhere"), ("mtbf.node", "a failure of a node"), ("mtbf.rack", "of a rack"),
             ("mtbf.system", "of the whole system"),
         )
-        if name in known
+        if name in params
     ]  # fmt: skip
-    if "mttr.mean" in known:
-        parts.append(f"a repair takes {duration(known['mttr.mean'])}")
+    if "mttr.mean" in params:
+        parts.append(f"a repair takes {duration(params['mttr.mean'])}")
     text = ", ".join(parts) or "nothing is known"
     return f"{text[:1].upper()}{text[1:]}."
 

@@ -51,9 +51,9 @@ def dependence(
     opt.duration("--window", window)
     opt.choice("--correlation", correlation, _METHODS)
     with ProgressSteps("reading", "asking", "writing") as steps:
-        whole = reading.read()
-        _check_column("--place", place, whole, ("system",))
-        study = reading.study(whole, at="long run", rng=seed)
+        full_log = reading.read()
+        _check_column("--place", place, full_log, ("system",))
+        study = reading.study(full_log, at="long run", rng=seed)
         log = study.used.log
         steps.next()
         result = rf.dependence(log, window=window, place=place, method=correlation, rng=seed)
@@ -84,9 +84,9 @@ def dependence(
         answers.show(study.used, to, "questions", result.headline)
 
 
-def _check_column(option: str, name: str | None, log: rf.FailureLog, known: tuple[str, ...]) -> None:
-    if name is not None and name not in (*known, *log.attributes):
-        raise ArgumentError(f"{option} {name!r} is no column", remedy=f"use {', '.join((*known, *log.attributes))}")
+def _check_column(option: str, name: str | None, log: rf.FailureLog, others: tuple[str, ...]) -> None:
+    if name is not None and name not in (*others, *log.attributes):
+        raise ArgumentError(f"{option} {name!r} is no column", remedy=f"use {', '.join((*others, *log.attributes))}")
 
 
 def _correlation(answer: Answered, part: Any, alpha: float) -> None:
@@ -175,10 +175,10 @@ def trend(
     with ProgressSteps(
         "reading", "finding periods", "testing", "looking at nodes", "looking at repairs", "writing"
     ) as steps:
-        whole = reading.read()
-        _check_column("--per", per, whole, ("node", "system", "cause", "scope"))
+        full_log = reading.read()
+        _check_column("--per", per, full_log, ("node", "system", "cause", "scope"))
         steps.next()
-        study = reading.study(whole, at="long run", level=level, rng=seed)
+        study = reading.study(full_log, at="long run", level=level, rng=seed)
         log, answers = study.used.log, Answers()
         joined = study.incidents if len(log.events) else None
         _change_points(answers, study)
@@ -187,7 +187,7 @@ def trend(
         steps.next()
         if log.question is None:
             _outlier_nodes(answers, study)
-            _nodes_now(answers, reading.study(whole, level=level))
+            _nodes_now(answers, reading.study(full_log, level=level))
         steps.next()
         _repair_kinds(answers, study)
         if log.question is None:
@@ -356,17 +356,17 @@ def _availability(answers: Answers, study: rf.Study) -> None:
     from relfit.screening.periods import FEWEST
 
     with answers.asking("availability", "How much of the time are nodes up") as answer:
-        whole = study.availability
-        if (whole.status == "no_ends").all() or not whole.node_hours.sum():
+        system = study.availability
+        if (system.status == "no_ends").all() or not system.node_hours.sum():
             raise DataError("no outage has a known end, or nothing was watched")
         over = study.availability_over_time
-        few = int(whole.failures.sum()) < FEWEST  # too few to tell times of the year apart
-        answer.text = whole.headline if few else f"{whole.headline} {over.headline}"
-        frame = whole.to_frame()
+        few = int(system.failures.sum()) < FEWEST  # too few to tell times of the year apart
+        answer.text = system.headline if few else f"{system.headline} {over.headline}"
+        frame = system.to_frame()
         answer.tables = {"availability": frame, "availability_over_time": over.to_frame()}
         names = ["nodes", "failures", "mtbf", "mttr", "operational", "low", "high", "status"]
         answer.shown = {"availability": frame[[frame.columns[0], *names]]}
-        answer.document = lambda: {**whole.to_dict(), "over_time": over.to_dict()}
+        answer.document = lambda: {**system.to_dict(), "over_time": over.to_dict()}
         answer.figures = [("availability", partial(rf.plot, over))]
 
 

@@ -78,8 +78,8 @@ def _rows(table: pd.DataFrame, most: int) -> list[str]:
     longest = table[table["horizon"] == table["horizon"].max()].sort_values("failures", ascending=False, kind="stable")
     named = "name" in table
     if named:
-        kept = longest["name"].head(most)
-        table = table.set_index("name").loc[kept.tolist()].reset_index().sort_values("horizon", kind="stable")
+        names = longest["name"].head(most)
+        table = table.set_index("name").loc[names.tolist()].reset_index().sort_values("horizon", kind="stable")
     shown = pd.DataFrame({"days": table["horizon"] / 24.0})
     if named:
         shown.insert(0, "name", table["name"])

@@ -206,8 +206,8 @@ class Answers:
             )
             return
         question = period.log.question
-        asked = [] if question is None else [question[:1].upper() + question[1:]]
-        lines = [period.headline, *asked, *([headline] if headline else []), repr(period.log)]
+        title = [] if question is None else [question[:1].upper() + question[1:]]
+        lines = [period.headline, *title, *([headline] if headline else []), repr(period.log)]
         for answer in self.all:
             if answer.text or answer.problem:
                 lines += ["", answer.title, "-" * len(answer.title)]

@@ -59,10 +59,10 @@ class Failing:
         if self.params is not None:
             from relfit.planning.sparing.plan_file import read_plan_file
 
-            found = read_plan_file(self.params).parameters
-            if found is None:
+            params = read_plan_file(self.params).parameters
+            if params is None:
                 raise ArgumentError(f"{self.params} has no failure rate", remedy="write mtbf in it, or give --mtbf")
-            return found
+            return params
         if self.mtbf is None:
             raise ArgumentError("no failure rate is given", remedy="name a parameter file, or give --mtbf")
         return opt.mean_time("--mtbf", self.mtbf)
@@ -171,18 +171,18 @@ def _sizes(
     """The best interval of jobs of several sizes."""
     save, restore, restart = failing.costs
     exposed = () if unexposed else ("save", "restore")
-    found = rf.planning.checkpoint_table(
+    plans = rf.planning.checkpoint_table(
         source, rf.jobs.Checkpoint(None, save, restore, exposed, slowed), sizes, restart,
         **{key: value for key, value in failing.common.items() if key != "nodes"}, **draws.common,
     )  # fmt: skip
-    written = output.write_results(to, {"plan": found.table}, "plan", [])
+    written = output.write_results(to, {"plan": plans.table}, "plan", [])
     if to.json:
-        output.print_json(found.to_dict())
+        output.print_json(plans.to_dict())
         return
-    shown = found.table.drop(columns="status")
+    shown = plans.table.drop(columns="status")
     for name in [name for name in shown if "seconds" in name]:
         shown = shown.assign(**{name: shown[name] / 3600.0}).rename(columns={name: name.replace("_seconds", "_hours")})
-    output.print_lines([*found.findings, "", *output.table(shown), *written])
+    output.print_lines([*plans.findings, "", *output.table(shown), *written])
 
 
 def quantile_or_mean(text: str) -> str | float:
@@ -252,8 +252,8 @@ def _notes(source: Any, kind: str) -> tuple[str, ...]:
     from relfit.planning.plan import contradictions
 
     notes = contradictions(source, kind)
-    fleet, known = getattr(source, "fleet", None), source.values() if hasattr(source, "values") else {}
-    if "mtbf.rack" in known and not (getattr(fleet, "nodes", None) and getattr(fleet, "racks", None)):
+    fleet, values = getattr(source, "fleet", None), source.values() if hasattr(source, "values") else {}
+    if "mtbf.rack" in values and not (getattr(fleet, "nodes", None) and getattr(fleet, "racks", None)):
         notes += ("mtbf.rack is left out: how many nodes a rack has is not known (fleet.nodes, fleet.racks).",)
     return notes
 

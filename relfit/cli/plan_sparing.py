@@ -89,16 +89,16 @@ class ClusterOptions:
 
         from relfit.planning.sparing.plan_file import ClusterTable
 
-        known = {} if file.cluster is None else file.cluster.model_dump(exclude_unset=True)
+        of_file = {} if file.cluster is None else file.cluster.model_dump(exclude_unset=True)
         options = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) not in (None, [])}
         if options.get("checkpoint_every") == "best":
             options["checkpoint_every"] = None
         if "block" in options and "working" not in options:
-            known.pop("working", None)
-        if not known and not {"racks", "trays"} & set(options):
+            of_file.pop("working", None)
+        if not of_file and not {"racks", "trays"} & set(options):
             raise ArgumentError("no cluster is given", remedy="write a table [cluster], or --racks, --trays, ...")
         try:
-            return ClusterTable(**{**known, **options})
+            return ClusterTable(**{**of_file, **options})
         except ValidationError as error:
             first = error.errors()[0]
             name = "--" + str(first["loc"][0]).replace("_", "-")
@@ -135,17 +135,17 @@ class Devices:
 
         from relfit.planning.sparing import DeviceFailures, device_failures
 
-        known = file.parameters
-        if known is None:
+        params = file.parameters
+        if params is None:
             missing = next((o for o, v in (("--mtbf", self.mtbf), ("--mttr", self.mttr)) if v is None), None)
             if missing:
                 raise ArgumentError(f"{missing} is missing", remedy="give it, or name a parameter file")
             tray, rack, repair = self.by_hand.values()
             return DeviceFailures(tray, np.inf if rack is None else rack, repair), None, ()
         by_hand = {name: value for name, value in self.by_hand.items() if value is not None}
-        estimate = device_failures(known, **by_hand)
-        drawn = device_failures(known, **by_hand, n_draws=draws.draws, rng=draws.seed)
-        values = known.values()
+        estimate = device_failures(params, **by_hand)
+        drawn = device_failures(params, **by_hand, n_draws=draws.draws, rng=draws.seed)
+        values = params.values()
         notes: tuple[str, ...] = ()
         wide = [name for name in ("mtbf.group", "mtbf.system") if name in values]
         if wide:
@@ -154,7 +154,7 @@ class Devices:
                 f"Failures that hit nodes of several racks come {often}; no spare helps against them, and the plan "
                 "leaves them out.",
             )
-        fixed = [name for name in known.unknown_uncertainty if name in ("mtbf.node", "mtbf.rack", "mttr.mean")]
+        fixed = [name for name in params.unknown_uncertainty if name in ("mtbf.node", "mtbf.rack", "mttr.mean")]
         if fixed:
             notes += (f"The uncertainty of {', '.join(fixed)} is not known and left out.",)
         if np.isinf(estimate.mtbf_rack):

@@ -63,11 +63,11 @@ class FleetOptions:
         moment = None if words or self.at is None else instant(self.at, log.source.timezone)
         inside = moment is not None and log.window.start < moment < log.window.end
         chosen = reading.study(log.between(None, moment) if inside else log).period
-        found = rf.system_from_log(
+        nodes = rf.system_from_log(
             log, self.at, nodes=names, period=chosen, first=reading.first, families=families, family=self.family,
             missing=self.missing or "pool",
         )  # fmt: skip
-        return found if ages is None else found.at_age(ages), chosen
+        return nodes if ages is None else nodes.at_age(ages), chosen
 
     def _of_fits(
         self, reading: opt.PeriodReading, names: list[str] | None, ages: Any, steps: ProgressSteps
@@ -150,18 +150,18 @@ def system(
         if tolerate:
             chosen = chosen.tolerating(tolerate)
         steps.next()
-        whole = _whole(chosen, times, drawn)
+        together = _whole(chosen, times, drawn)
         sizes = chosen.by_size(times)
         steps.next()
         table = _with_limits(sizes, drawn)
-        headline = _headline(chosen, whole)
+        headline = _headline(chosen, together)
         notes = [*chosen.notes, *drawn.notes(chosen)]
         document = {
             "period": None if period is None else period.to_dict(),
             "system": {"nodes": chosen.n_nodes, "tolerance": chosen.tolerance, "description": repr(chosen)},
             "headline": headline,
             "notes": notes,
-            "whole": whole,
+            "whole": together,
             "sizes": table,
             "nodes": chosen.to_frame(),
         }
@@ -172,7 +172,7 @@ def system(
         return
     rows = _few(len(table))
     lines = [*([] if period is None else [period.headline]), headline, repr(chosen), *notes, ""]
-    lines += ["All nodes together", *output.table(whole), ""]
+    lines += ["All nodes together", *output.table(together), ""]
     lines += ["The first k nodes (hours, failures per hour)", *output.table(table.iloc[rows])]
     if len(rows) < len(table):
         lines.append(f"{len(rows)} of {len(table)} sizes; --out FILE writes all of them")
@@ -184,14 +184,14 @@ def _whole(chosen: rf.System, times: list[float], drawn: Drawn) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
-    asked = [("mttf", None), ("reliability", np.asarray(times)), ("hazard", np.asarray(times))]
+    quantities = [("mttf", None), ("reliability", np.asarray(times)), ("hazard", np.asarray(times))]
     parts = []
-    for quantity, at in asked:
+    for quantity, at in quantities:
         if chosen.no_limits:
             columns = {"value": np.ravel(getattr(chosen, quantity)(*(() if at is None else (at,))))}
         else:
-            found = chosen.interval(quantity, at, drawn.level, n_draws=drawn.draws, rng=drawn.seed)
-            columns = {"value": found.estimate, "low": found.low, "high": found.high}
+            limits = chosen.interval(quantity, at, drawn.level, n_draws=drawn.draws, rng=drawn.seed)
+            columns = {"value": limits.estimate, "low": limits.low, "high": limits.high}
         shown = {name: np.ravel(values) for name, values in columns.items()}
         parts.append(pd.DataFrame({"quantity": quantity, "at_hours": np.nan if at is None else at, **shown}))
     return pd.concat(parts, ignore_index=True)
@@ -204,8 +204,8 @@ def _with_limits(sizes: rf.SystemsBySize, drawn: Drawn) -> pd.DataFrame:
     table = sizes.to_frame()
     if sizes.system.no_limits:
         return table
-    found = sizes.interval("reliability", drawn.level, n_draws=drawn.draws, rng=drawn.seed)
-    ends = {name: np.reshape(getattr(found, name), (len(sizes), -1)) for name in ("low", "high")}
+    limits = sizes.interval("reliability", drawn.level, n_draws=drawn.draws, rng=drawn.seed)
+    ends = {name: np.reshape(getattr(limits, name), (len(sizes), -1)) for name in ("low", "high")}
     for i, x in enumerate(np.ravel(sizes.horizon)):
         column = f"reliability_{x:g}h"
         for j, (name, values) in enumerate(ends.items(), start=1):
@@ -213,16 +213,16 @@ def _with_limits(sizes: rf.SystemsBySize, drawn: Drawn) -> pd.DataFrame:
     return table
 
 
-def _headline(chosen: rf.System, whole: pd.DataFrame) -> str:
+def _headline(chosen: rf.System, together: pd.DataFrame) -> str:
     import math
 
     from relfit.text import count, interval, number
 
     def said(row: Any) -> str:
-        value, *limits = (number(row[name]) for name in ("value", "low", "high") if name in whole)
+        value, *limits = (number(row[name]) for name in ("value", "low", "high") if name in together)
         return interval(value, *limits) if limits else value
 
-    mean, first = whole.iloc[0], whole.iloc[1]
+    mean, first = together.iloc[0], together.iloc[1]
     spare = f" with {chosen.tolerance} to spare" if chosen.tolerance else ""
     long = "without end on average" if math.isinf(mean["value"]) else f"for {said(mean)} hours on average"
     return (

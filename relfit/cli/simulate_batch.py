@@ -53,19 +53,19 @@ def batch(
         raise ArgumentError("--runs goes with neither --jobs-out, --resume nor --plot", remedy="leave it out")
     with ProgressSteps("reading", "simulating") as steps:
         settings = rf.batch.read_batch_config(config)
-        given = settings.settings()
+        system = settings.settings()
         if failures is not None:
-            given["failures"] = [rf.batch.read_failures(failures)]
+            system["failures"] = [rf.batch.read_failures(failures)]
             if settings.classes:
-                given["cluster"] = [part.model_copy(update={"failures": ()}) for part in given["cluster"]]
+                system["cluster"] = [part.model_copy(update={"failures": ()}) for part in system["cluster"]]
         if seed is not None:
-            given["rng"] = seed
+            system["rng"] = seed
         if to.plot is not None:
-            given["keep"] = "nodes"
+            system["keep"] = "nodes"
         jobs = settings.read_jobs(workload)
-        saving = _saving(given.pop("saving"), resume)
+        saving = _saving(system.pop("saving"), resume)
         if saving is not None:
-            own = {"--failures": failures, "--workload": workload, "seed": given["rng"], "keep": given["keep"]}
+            own = {"--failures": failures, "--workload": workload, "seed": system["rng"], "keep": system["keep"]}
             saving = saving.model_copy(update={"of": _simulated(settings, jobs, own)})
         if saving is None or runs is not None:
             default_signals()
@@ -76,11 +76,11 @@ def batch(
         if state is not None:
             run = rf.batch.resume_batch(state, saving, steps.say)
         elif runs is not None:
-            given.pop("keep")
-            _show_runs(rf.batch.simulate_batches(jobs, n_runs=runs, progress=steps.say, **given), to)
+            system.pop("keep")
+            _show_runs(rf.batch.simulate_batches(jobs, n_runs=runs, progress=steps.say, **system), to)
             return
         else:
-            run = rf.simulate_batch(jobs, saving=saving, progress=steps.say, **given)
+            run = rf.simulate_batch(jobs, saving=saving, progress=steps.say, **system)
     notes = list(jobs.findings[1:])
     if not run.complete and saving is not None:
         options = {
@@ -116,8 +116,8 @@ def _simulated(settings: BatchConfig, jobs: Workload, own: dict[str, Any]) -> di
 
 def _words(options: dict[str, Any]) -> list[Any]:
     """Options that are given, as words of a command."""
-    given = {name: value for name, value in options.items() if value is not None}
-    return [word for name, value in given.items() for word in ([name] if value is True else [name, value])]
+    used = {name: value for name, value in options.items() if value is not None}
+    return [word for name, value in used.items() for word in ([name] if value is True else [name, value])]
 
 
 def _stopped(run: BatchRun, saving: Saving, to: opt.Output, notes: list[str], again: list[Any]) -> None:

@@ -115,18 +115,18 @@ class Distribution(ABC):
         """Time at which the cumulative hazard reaches `hazard`; infinite where it never does."""
         level = np.asarray(hazard, dtype=np.float64)
         shape = np.broadcast_shapes(self.batch_shape, level.shape)
-        whole = np.ones(int(np.prod(shape, dtype=np.int64)))
+        flat = np.ones(int(np.prod(shape, dtype=np.int64)))
 
         def log_hazard(rows: npt.NDArray[np.intp], time: FloatArray) -> FloatArray:
-            at = whole.copy()
+            at = flat.copy()
             at[rows] = time
             spent = np.broadcast_to(-self.log_sf(at.reshape(shape)), shape)
             return np.log(spent.reshape(-1)[rows])
 
         with np.errstate(divide="ignore", invalid="ignore"):
             log_level = np.log(np.broadcast_to(level, shape).reshape(-1))
-            found = time_at_level(log_hazard, log_level).reshape(shape)
-            return np.where(np.isnan(self.log_sf(1.0)), np.nan, found)
+            times = time_at_level(log_hazard, log_level).reshape(shape)
+            return np.where(np.isnan(self.log_sf(1.0)), np.nan, times)
 
     def mean(self) -> FloatArray:
         """Mean life in hours."""
@@ -206,10 +206,10 @@ class Distribution(ABC):
         if whole_life is not None:
             return np.asarray(whole_life * generator.random(whole_life.shape))
         spent = generator.standard_exponential(lead + self.batch_shape)
-        whole = np.ones(spent.size)
+        flat = np.ones(spent.size)
 
         def log_curve(rows: npt.NDArray[np.intp], time: FloatArray) -> FloatArray:
-            at = whole.copy()
+            at = flat.copy()
             at[rows] = time
             tail = self.log_integrated_tail(at.reshape(spent.shape))
             return np.log(np.maximum(np.log(self.mean()) - tail, 0.0)).reshape(-1)[rows]
@@ -257,14 +257,14 @@ class Distribution(ABC):
         """
         h, t = np.asarray(hazard, dtype=np.float64), np.asarray(age, dtype=np.float64)
         with np.errstate(all="ignore"):
-            found = np.asarray(self.inverse_cumulative_hazard(h - self.log_sf(t)) - t)
-            short = (t > 0.0) & (h > 0.0) & np.isfinite(h) & ~(found > 1e-6 * t)
+            times = np.asarray(self.inverse_cumulative_hazard(h - self.log_sf(t)) - t)
+            short = (t > 0.0) & (h > 0.0) & np.isfinite(h) & ~(times > 1e-6 * t)
             if short.any():
                 x = h / self.hazard(t)
                 for _ in range(3):
                     x = x - (self.conditional_cumulative_hazard(x, t) - h) / self.hazard(t + x)
-                found = np.where(short & np.isfinite(x), x, found)
-        return np.maximum(found, 0.0)
+                times = np.where(short & np.isfinite(x), x, times)
+        return np.maximum(times, 0.0)
 
     def tail_index(self) -> FloatArray:
         """Power with which the probability to live falls in the end, as ``time**-index``; above 1 the mean is finite.
@@ -307,8 +307,8 @@ class Distribution(ABC):
             spent = self.conditional_cumulative_hazard(x.reshape(-1, *shape), past).reshape(-1, size)[:, :count]
             return np.where(usable[:count], -spent, -np.inf)
 
-        found = integrate_reliability(log_sf, np.where(usable, half, 1.0), size)
-        return np.where(usable, found, np.where(np.isnan(half), np.nan, np.inf)).reshape(shape)
+        life = integrate_reliability(log_sf, np.where(usable, half, 1.0), size)
+        return np.where(usable, life, np.where(np.isnan(half), np.nan, np.inf)).reshape(shape)
 
 
 def log_difference(larger: npt.ArrayLike, smaller: npt.ArrayLike) -> FloatArray:

@@ -59,13 +59,13 @@ class Gamma(ShapeScale):
         h = np.asarray(hazard, dtype=np.float64)
         lower = special.gammaincinv(self.shape, -np.expm1(-h))
         upper = special.gammainccinv(self.shape, np.exp(-h))
-        found = np.asarray(self.scale * np.where(h < 0.5, lower, upper))
+        times = np.asarray(self.scale * np.where(h < 0.5, lower, upper))
         far = (h > 600.0) & np.isfinite(h) & ~np.isnan(self.shape * self.scale)
         if far.any():
             shape, scale, part, where = np.broadcast_arrays(self.shape, self.scale, h, far)
-            found = np.array(np.broadcast_to(found, where.shape))
-            found[where] = Distribution.inverse_cumulative_hazard(Gamma(shape[where], scale[where]), part[where])
-        return found
+            times = np.array(np.broadcast_to(times, where.shape))
+            times[where] = Distribution.inverse_cumulative_hazard(Gamma(shape[where], scale[where]), part[where])
+        return times
 
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Seed = None) -> FloatArray:
         """Random lives, shape ``size + batch_shape``; the same seed gives the same lives.

@@ -167,12 +167,12 @@ def log_gamma_tail(a: npt.ArrayLike, s: npt.ArrayLike, upper: npt.ArrayLike) -> 
     [-242582607.9307, -5005.3575]
     """
     shape, place, above = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(s, np.float64), upper)
-    whole = shape.shape
+    dims = shape.shape
     shape, place, above = shape.reshape(-1), place.reshape(-1), above.reshape(-1)
-    known = (shape > 0.0) & (shape < np.inf)
+    usable = (shape > 0.0) & (shape < np.inf)
     ends = np.isinf(place)
-    own = known & ~ends & (((shape >= _SMALLEST_SHAPE) & (shape <= _SERIES_LIMIT)) | (shape > _PLAIN_LIMIT))
-    rest = known & ~ends & ~own
+    own = usable & ~ends & (((shape >= _SMALLEST_SHAPE) & (shape <= _SERIES_LIMIT)) | (shape > _PLAIN_LIMIT))
+    rest = usable & ~ends & ~own
     out = np.full(shape.shape, np.nan)
     if rest.any():
         with np.errstate(all="ignore"):
@@ -186,5 +186,5 @@ def log_gamma_tail(a: npt.ArrayLike, s: npt.ArrayLike, upper: npt.ArrayLike) -> 
         part = np.empty(int(np.count_nonzero(own)))
         _each_tail(shape[own], place[own], above[own].astype(np.bool_), part)
         out[own] = part
-    out[ends & known] = np.where((place > 0.0) == above, -np.inf, 0.0)[ends & known]
-    return out.reshape(whole)
+    out[ends & usable] = np.where((place > 0.0) == above, -np.inf, 0.0)[ends & usable]
+    return out.reshape(dims)

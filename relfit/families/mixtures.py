@@ -46,7 +46,7 @@ class Mixture(Family):
         """``H(age + time) - H(age)``, from the hazards of the phases and how likely each is at this age."""
         logs = [weight + phase.log_sf(age) for weight, phase in self.phases()]
         with np.errstate(invalid="ignore"):
-            logs = [log - whole for whole in [log_sum(logs)] for log in logs]
+            logs = [log - total for total in [log_sum(logs)] for log in logs]
         return mixed_cumulative_hazard(
             logs, [phase.conditional_cumulative_hazard(time, age) for _, phase in self.phases()]
         )

@@ -42,7 +42,7 @@ def spread_table(family: Any) -> Callable[[FloatArray], tuple[FloatArray, FloatA
     order = np.argsort(spread, kind="stable")
 
     def look_up(wanted: FloatArray) -> tuple[FloatArray, FloatArray]:
-        target, known = np.log(wanted), np.log(spread[order])
-        return np.interp(target, known, log_shapes[order]), np.interp(target, known, middle[order])
+        target, spreads = np.log(wanted), np.log(spread[order])
+        return np.interp(target, spreads, log_shapes[order]), np.interp(target, spreads, middle[order])
 
     return look_up

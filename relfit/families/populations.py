@@ -74,9 +74,9 @@ class LimitedFailure(Family):
 
     def conditional_cumulative_hazard(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
         """``H(age + time) - H(age)``, with the share that can fail at this age."""
-        failing, whole = self._failing, self.log_sf(age)
+        failing, total = self._failing, self.log_sf(age)
         with np.errstate(divide="ignore", invalid="ignore"):
-            logs = [np.log(self.fraction) + failing.log_sf(age) - whole, np.log1p(-self.fraction) - whole]
+            logs = [np.log(self.fraction) + failing.log_sf(age) - total, np.log1p(-self.fraction) - total]
             return mixed_cumulative_hazard(logs, [failing.conditional_cumulative_hazard(time, age), np.zeros(())])
 
     def mean(self) -> FloatArray:

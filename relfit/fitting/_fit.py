@@ -119,17 +119,17 @@ def fit(
     names = _names(families)
     level = level_checked(level)
     how, estimator = method_named(method, bias_correction)
-    known = Known()
+    shared = Known()
     if data.plain:
-        known.ordered = sort_lives(data.durations, data.observed, data.offsets, workers)
+        shared.ordered = sort_lives(data.durations, data.observed, data.offsets, workers)
     results: dict[str, FamilyFit] = {}
     for name in names:
         family = family_named(name)
         if how == MAXIMUM_LIKELIHOOD:
-            found = maximum_likelihood(family, data, workers, known)
+            estimates = maximum_likelihood(family, data, workers, shared)
         else:
-            found = estimator(family, data, workers)
-        results[name] = FamilyFit(family, data, found, level, how, estimator, known.ordered, n_resamples, rng)
+            estimates = estimator(family, data, workers)
+        results[name] = FamilyFit(family, data, estimates, level, how, estimator, shared.ordered, n_resamples, rng)
     return Fits(data, results, level)
 
 

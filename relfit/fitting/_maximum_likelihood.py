@@ -47,7 +47,7 @@ class Known:
 
 
 def maximum_likelihood(
-    family: type[Family], lives: LifeData, workers: int | None = None, known: Known | None = None
+    family: type[Family], lives: LifeData, workers: int | None = None, shared: Known | None = None
 ) -> Estimates:
     """Fit one family to every group by the quickest way that is exact for it.
 
@@ -60,34 +60,34 @@ def maximum_likelihood(
     lives : LifeData
     workers : int, optional
         Threads; does not change the numbers.
-    known : Known, optional
+    shared : Known, optional
         What is known from families that were fitted before; added to.
     """
-    known = Known() if known is None else known
+    shared = Known() if shared is None else shared
     if not (lives.plain and family.name in _KERNELS):
-        return _search(family, lives, known, workers)
-    if known.ordered is None:
-        known.ordered = sort_lives(lives.durations, lives.observed, lives.offsets, workers)
-    ordered = known.ordered
-    if known.codes is None:
-        known.codes = existence(family, lives)
-    found = Estimates.empty(ordered.n_groups, 2)
-    found.codes[:] = known.codes
+        return _search(family, lives, shared, workers)
+    if shared.ordered is None:
+        shared.ordered = sort_lives(lives.durations, lives.observed, lives.offsets, workers)
+    ordered = shared.ordered
+    if shared.codes is None:
+        shared.codes = existence(family, lives)
+    estimates = Estimates.empty(ordered.n_groups, 2)
+    estimates.codes[:] = shared.codes
     more: tuple[FloatArray, ...] = ()
     if family.name == "gamma":
-        more = (np.full((ordered.n_groups, 2), np.nan) if known.weibull is None else known.weibull,)
+        more = (np.full((ordered.n_groups, 2), np.nan) if shared.weibull is None else shared.weibull,)
 
     def work(first: int, last: int) -> None:
         _KERNELS[family.name](
             ordered.durations, ordered.log, ordered.observed, ordered.offsets, first, last,
-            found.codes, found.parameters, found.covariance, found.loglik, *more,
+            estimates.codes, estimates.parameters, estimates.covariance, estimates.loglik, *more,
         )  # fmt: skip
 
     over_groups(ordered.offsets, work, workers)
-    found.set_apart_overflow()
+    estimates.set_apart_overflow()
     if family.name == "weibull":
-        known.weibull = found.parameters
-    return found
+        shared.weibull = estimates.parameters
+    return estimates
 
 
 def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
@@ -185,18 +185,18 @@ def log_moments(lives: LifeData, workers: int | None = None) -> tuple[FloatArray
     return log_scale - EULER / shape, LOG_WEIBULL_SD / shape
 
 
-def _search(family: type[Family], lives: LifeData, known: Known, workers: int | None) -> Estimates:
+def _search(family: type[Family], lives: LifeData, shared: Known, workers: int | None) -> Estimates:
     """Newton's method from one or several starting values; the exponential in closed form where it has one."""
-    found = Estimates.empty(lives.n_groups, len(family.parameter_names()))
-    found.codes[:] = existence(family, lives)
+    estimates = Estimates.empty(lives.n_groups, len(family.parameter_names()))
+    estimates.codes[:] = existence(family, lives)
     if family.name == "exponential":
-        _failures_over_time(lives, found)
-    rows = np.flatnonzero((found.codes == status.OK) & np.isnan(found.loglik))
+        _failures_over_time(lives, estimates)
+    rows = np.flatnonzero((estimates.codes == status.OK) & np.isnan(estimates.loglik))
     if not rows.size:
-        return found.set_apart_overflow()
-    if known.moments is None:
-        known.moments = log_moments(lives, workers)
-    mean, spread = known.moments
+        return estimates.set_apart_overflow()
+    if shared.moments is None:
+        shared.moments = log_moments(lives, workers)
+    mean, spread = shared.moments
     counts = offsets_of(lives.sizes[rows])
 
     def work(first: int, last: int) -> None:
@@ -208,30 +208,30 @@ def _search(family: type[Family], lives: LifeData, known: Known, workers: int | 
                 best = _quick(family, own, starts)
             else:
                 best = _best(LogLikelihood(family, own), starts)
-            _write(found, part, family, best)
-            found.codes[part[(found.codes[part] == status.OK) & hollow(family, found.parameters[part], own)]] = (
-                status.NO_MAXIMUM
-            )
+            _write(estimates, part, family, best)
+            estimates.codes[
+                part[(estimates.codes[part] == status.OK) & hollow(family, estimates.parameters[part], own)]
+            ] = status.NO_MAXIMUM
 
     over_groups(counts, work, workers)
-    return found.set_apart_overflow()
+    return estimates.set_apart_overflow()
 
 
-def _failures_over_time(lives: LifeData, found: Estimates) -> None:
+def _failures_over_time(lives: LifeData, estimates: Estimates) -> None:
     """The exponential in closed form, for groups without intervals and right truncation; in place."""
     failures, time = lives.n_failures, lives.total_time
     simple = lives.n_intervals == 0
     if lives.exit is not None:
         simple &= np.bincount(lives.group_codes(), lives.exit < np.inf, lives.n_groups) == 0
-    simple &= found.codes == status.OK
+    simple &= estimates.codes == status.OK
     never = simple & (time == 0.0)
-    found.codes[never] = np.where(lives.n_zeros == failures, status.ZEROS, status.NO_MAXIMUM)[never]
+    estimates.codes[never] = np.where(lives.n_zeros == failures, status.ZEROS, status.NO_MAXIMUM)[never]
     rows = np.flatnonzero(simple & (time > 0.0))
     with np.errstate(over="ignore"):
         rate = failures[rows] / time[rows]
-        found.parameters[rows, 0] = rate
-        found.covariance[rows, 0, 0] = rate * rate / failures[rows]
-        found.loglik[rows] = failures[rows] * (np.log(rate) - 1.0)
+        estimates.parameters[rows, 0] = rate
+        estimates.covariance[rows, 0, 0] = rate * rate / failures[rows]
+        estimates.loglik[rows] = failures[rows] * (np.log(rate) - 1.0)
 
 
 def _starts(family: type[Family], lives: LifeData, mean: FloatArray, spread: FloatArray) -> FloatArray:
@@ -305,15 +305,15 @@ def _look_around(objective: LogLikelihood, best: Maximum) -> None:
         rows = rows[best.found[rows]]
 
 
-def _write(found: Estimates, rows: npt.NDArray[np.int64], family: type[Family], maximum: Maximum) -> None:
+def _write(estimates: Estimates, rows: npt.NDArray[np.int64], family: type[Family], maximum: Maximum) -> None:
     """Parameters and their covariance from where a search in free coordinates ended; in place."""
-    found.codes[rows] = np.where(
+    estimates.codes[rows] = np.where(
         maximum.found, status.OK, np.where(maximum.edge, status.NO_MAXIMUM, status.NOT_CONVERGED)
     )
     free, ok = maximum.free[maximum.found], rows[maximum.found]
-    found.parameters[ok] = family.from_free(free)
-    found.loglik[ok] = maximum.value[maximum.found]
+    estimates.parameters[ok] = family.from_free(free)
+    estimates.loglik[ok] = maximum.value[maximum.found]
     slope = jacobian(family, free)
     with np.errstate(all="ignore"):
         inverse = np.linalg.inv(maximum.information[maximum.found])
-        found.covariance[ok] = np.einsum("gij,gjk,glk->gil", slope, inverse, slope)
+        estimates.covariance[ok] = np.einsum("gij,gjk,glk->gil", slope, inverse, slope)

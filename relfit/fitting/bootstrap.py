@@ -225,9 +225,9 @@ def replicate(
             drawn = _resampled(own, n_resamples, stream)
         else:
             drawn = _parametric(family, parameters[part], own, n_resamples, stream)
-        found = estimator(family, drawn, workers)
-        out.codes[part] = found.codes.reshape(part.size, n_resamples)
-        out.parameters[part] = found.parameters.reshape(part.size, n_resamples, k)
+        estimates = estimator(family, drawn, workers)
+        out.codes[part] = estimates.codes.reshape(part.size, n_resamples)
+        out.parameters[part] = estimates.parameters.reshape(part.size, n_resamples, k)
         if look is not None:
-            look(part, drawn, found)
+            look(part, drawn, estimates)
     return out

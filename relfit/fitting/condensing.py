@@ -30,8 +30,8 @@ def condensed(lives: LifeData) -> LifeData:
     >>> few.durations.tolist(), few.weights.tolist(), few.offsets.tolist()
     ([1.0, 2.0, 1.0], [1, 2, 1], [0, 2, 3])
     """
-    kept = lives.durations > 0.0
-    code, time, observed = lives.group_codes()[kept], lives.durations[kept], lives.observed[kept]
+    positive = lives.durations > 0.0
+    code, time, observed = lives.group_codes()[positive], lives.durations[positive], lives.observed[positive]
     order = order_in_groups(code, time, observed)
     code, time, observed = code[order], time[order], observed[order]
     first = _changes(code, time, observed)

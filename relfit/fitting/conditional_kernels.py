@@ -374,7 +374,7 @@ def _climb_all(  # noqa: PLR0913 - compiled: flat arrays
     kind: int, first: int, last: int, ends: np.ndarray, sf_offsets: np.ndarray, sf_log: np.ndarray,
     sf_weight: np.ndarray, tail_offsets: np.ndarray, tail_log: np.ndarray, tail_weight: np.ndarray,
     around: np.ndarray, free: np.ndarray, value: np.ndarray, gradient: np.ndarray, information: np.ndarray,
-    found: np.ndarray, edge: np.ndarray,
+    converged: np.ndarray, edge: np.ndarray,
 ) -> None:  # fmt: skip
     table, work, tails = np.empty((_TABLE, 3)), np.empty((6, special.BLOCK)), np.empty((4, special.BLOCK))
     out, trial, point = np.empty(6), np.empty(6), np.empty(2)
@@ -434,5 +434,5 @@ def _climb_all(  # noqa: PLR0913 - compiled: flat arrays
             edge[group] = True
         elif settled == _SETTLED and determinant > 0.0 and i00 > 0.0:
             wide = 0.5 * (i00 + i11) + math.sqrt(0.25 * (i00 - i11) ** 2 + i01 * i01)
-            found[group] = wide < LARGEST_VARIANCE * determinant
-            edge[group] = not found[group]
+            converged[group] = wide < LARGEST_VARIANCE * determinant
+            edge[group] = not converged[group]

@@ -38,10 +38,10 @@ def _core_family(family: str | type[Family]) -> type[Family]:
     ArgumentError
         When it is not one of the core families.
     """
-    found = family_named(family) if isinstance(family, str) else family
-    if found.name not in CORE:
-        raise ArgumentError(f"{found.name} has maximum likelihood only", remedy=f"use one of {', '.join(CORE)}")
-    return found
+    one = family_named(family) if isinstance(family, str) else family
+    if one.name not in CORE:
+        raise ArgumentError(f"{one.name} has maximum likelihood only", remedy=f"use one of {', '.join(CORE)}")
+    return one
 
 
 def _groups_with(lives: LifeData, rows: BoolArray) -> BoolArray:
@@ -150,17 +150,17 @@ def moments(lives: LifeData, family: str | type[Family]) -> tuple[FloatArray, Co
     centre, square = mean[good], variance[good] / mean[good] ** 2
     with np.errstate(over="ignore", under="ignore"):
         if chosen.name == "exponential":
-            found = (1.0 / (centre * top[good]))[:, None]
+            estimates = (1.0 / (centre * top[good]))[:, None]
         elif chosen.name == "gamma":
-            found = np.column_stack([1.0 / square, centre * square * top[good]])
+            estimates = np.column_stack([1.0 / square, centre * square * top[good]])
         elif chosen.name == "lognormal":
             spread = np.log1p(square)
-            found = np.column_stack([np.log(centre) + np.log(top[good]) - 0.5 * spread, np.sqrt(spread)])
+            estimates = np.column_stack([np.log(centre) + np.log(top[good]) - 0.5 * spread, np.sqrt(spread)])
         else:
             shape = weibull_shape_of(square)
             log_scale = np.log(centre) + np.log(top[good]) - special.gammaln(1.0 + 1.0 / shape)
-            found = np.column_stack([shape, np.exp(log_scale)])
-    parameters[good] = found
+            estimates = np.column_stack([shape, np.exp(log_scale)])
+    parameters[good] = estimates
     return settled(parameters, codes)
 
 

@@ -98,14 +98,14 @@ def ranking(results: Mapping[str, FamilyEstimates], groups: pd.Index, by: str = 
     order = np.argsort(np.where(np.isfinite(values), values, np.inf), axis=1, kind="stable")
     rows = np.arange(len(groups))[:, None]
     ranked = values[rows, order]
-    known = np.isfinite(ranked)
+    ranks = np.isfinite(ranked)
     with np.errstate(invalid="ignore"):
-        away = np.where(known, ranked - np.where(known, ranked, np.inf).min(axis=1, keepdims=True), np.nan)
+        away = np.where(ranks, ranked - np.where(ranks, ranked, np.inf).min(axis=1, keepdims=True), np.nan)
     status = np.stack([result.status for result in results.values()], axis=1)[rows, order]
     table = key_columns(groups).iloc[np.repeat(np.arange(len(groups)), count)].reset_index(drop=True)
     rank = pd.Series(np.tile(np.arange(1, count + 1), len(groups)))
     return table.assign(
-        rank=rank.where(known.ravel()).astype("Int64"),
+        rank=rank.where(ranks.ravel()).astype("Int64"),
         family=np.array(list(results), dtype=object)[order].ravel(),
         **{by: ranked.ravel()},
         difference=away.ravel(),

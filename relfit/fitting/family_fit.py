@@ -33,8 +33,8 @@ class FamilyFit(FamilyEstimates, Result):
     def __getattr__(self, name: str) -> FloatArray:
         family = self.__dict__.get("family")  # absent while a copy is being made
         if family is None or name not in family.parameter_names():
-            known = "" if family is None else f"; its parameters are {', '.join(family.parameter_names())}"
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{known}")
+            names = "" if family is None else f"; its parameters are {', '.join(family.parameter_names())}"
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{names}")
         return np.asarray(self.parameters[name])
 
     @property

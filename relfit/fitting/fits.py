@@ -257,12 +257,12 @@ class Fits(Result):
         if quantity not in QUANTITIES:
             having = [name for name in chosen if quantity in self[name].family.parameter_names()]
             if not having:
-                known = dict.fromkeys(p for name in chosen for p in self[name].family.parameter_names())
-                near = get_close_matches(quantity, [*QUANTITIES, *known], n=1)
+                names = dict.fromkeys(p for name in chosen for p in self[name].family.parameter_names())
+                near = get_close_matches(quantity, [*QUANTITIES, *names], n=1)
                 raise ArgumentError(
                     f"no quantity {quantity!r}",
                     remedy=(f"did you mean {near[0]}? " if near else "")
-                    + f"there are {', '.join(QUANTITIES)} and the parameters {', '.join(known)}",
+                    + f"there are {', '.join(QUANTITIES)} and the parameters {', '.join(names)}",
                 )
             chosen = having
         frames = []

@@ -117,8 +117,8 @@ def fit_fleet(
     k = mode.shape[1]
     marginal = _Marginal(family, lives, mode)
     start = np.concatenate([mean, np.log(deviation), np.zeros(k * (k - 1) // 2)])
-    found = scipy.optimize.minimize(marginal, start, jac=True, method="BFGS", options={"gtol": 1e-4, "maxiter": 200})
-    theta = np.asarray(found.x, dtype=np.float64)
+    maximum = scipy.optimize.minimize(marginal, start, jac=True, method="BFGS", options={"gtol": 1e-4, "maxiter": 200})
+    theta = np.asarray(maximum.x, dtype=np.float64)
     root, gain = _uncertainty(marginal, theta)
     mean, factor = marginal.normal(theta)
     covariance = factor @ factor.T

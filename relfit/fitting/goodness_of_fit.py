@@ -67,8 +67,8 @@ class Goodness(Result):
         """In how many groups each test is below 0.05."""
         parts = []
         for i, test in enumerate(self.tests):
-            known = np.isfinite(self.p[:, i])
-            parts.append(f"{test} below 0.05 in {int((self.p[known, i] < 0.05).sum())} of {int(known.sum())}")
+            tested = np.isfinite(self.p[:, i])
+            parts.append(f"{test} below 0.05 in {int((self.p[tested, i] < 0.05).sum())} of {int(tested.sum())}")
         return f"{self.family}, {len(self.groups)} groups: {'; '.join(parts)}"
 
     def to_frame(self) -> pd.DataFrame:
@@ -98,12 +98,12 @@ def distances_of(
     if lives.plain and family.name in CORE:
         if ordered is None:
             ordered = sort_lives(lives.durations, lives.observed, lives.offsets, workers)
-        found = distances(family.name, parameters, fitted, ordered, workers)
+        values = distances(family.name, parameters, fitted, ordered, workers)
     else:
         hazards = spent_hazards(family, parameters, lives)
-        found = distances_of_hazards(hazards, lives.observed, lives.weights, lives.offsets, fitted, workers)
-    found[lives.n_zeros > 0, STATISTICS.index("ad")] = np.nan
-    return found
+        values = distances_of_hazards(hazards, lives.observed, lives.weights, lives.offsets, fitted, workers)
+    values[lives.n_zeros > 0, STATISTICS.index("ad")] = np.nan
+    return values
 
 
 def spent_hazards(family: type[Family], parameters: FloatArray, lives: LifeData) -> FloatArray:
@@ -119,8 +119,8 @@ def spent_hazards(family: type[Family], parameters: FloatArray, lives: LifeData)
         )  # fmt: skip
         spent = distribution.cumulative_hazard(lives.durations) - before
         if lives.exit is not None:
-            whole = distribution.cumulative_hazard(lives.exit) - before
-            spent = -np.log1p(np.expm1(-spent) / -np.expm1(-whole))
+            total = distribution.cumulative_hazard(lives.exit) - before
+            spent = -np.log1p(np.expm1(-spent) / -np.expm1(-total))
         if lives.stationary is not None:
             left = np.log(distribution.mean()) - distribution.log_integrated_tail(lives.durations)
             spent = np.where(lives.stationary, left, spent)
@@ -198,15 +198,15 @@ def goodness_of(
             if int(lives.n_lives[wanted].sum()) * times > most:
                 break
 
-        def look(part: npt.NDArray[np.int64], drawn: LifeData, found: Estimates, times: int = times) -> None:
-            values = statistics(None, drawn, found.parameters, found.codes == status.OK)
+        def look(part: npt.NDArray[np.int64], drawn: LifeData, estimates: Estimates, times: int = times) -> None:
+            values = statistics(None, drawn, estimates.parameters, estimates.codes == status.OK)
             values = values.reshape(part.size, times, len(tests))
             here = statistic[part][:, None, :]
             slack = 1e-10 * (1.0 + np.abs(here))
-            known = np.isfinite(values)
-            above[part] += (known & (values > here + slack)).sum(axis=1)
-            level[part] += (known & (np.abs(values - here) <= slack)).sum(axis=1)
-            count[part] += known.any(axis=2).sum(axis=1)
+            finite = np.isfinite(values)
+            above[part] += (finite & (values > here + slack)).sum(axis=1)
+            level[part] += (finite & (np.abs(values - here) <= slack)).sum(axis=1)
+            count[part] += finite.any(axis=2).sum(axis=1)
 
         replicate(
             fit.family, fit.parameter_array, wanted & fit.ok, lives, times, generator, workers=workers, look=look,

@@ -70,7 +70,7 @@ def _weibull_shape(
     a0 = 0.0
     a1 = 0.0
     a2 = 0.0
-    found = False
+    converged = False
     for _ in range(_STEPS):
         a0 = 0.0
         a1 = 0.0
@@ -100,21 +100,21 @@ def _weibull_shape(
         correction = 1.0 + 0.5 * step * bend / slope
         if correction > 0.3:
             step /= correction
-        if found:
+        if converged:
             break
         if abs(step) <= tolerance * b:
             # one more pass brings the sums in line with the final shape
             b += step
-            found = True
+            converged = True
             continue
         trial = b + step
         if not low < trial < high:
             trial = 0.5 * (low + high) if high < np.inf else 2.0 * b
         if trial == b:
-            found = True
+            converged = True
             continue
         b = trial
-    return found, b, top, failures, mean_failure, a0, a1, a2
+    return converged, b, top, failures, mean_failure, a0, a1, a2
 
 
 @njit(cache=True, nogil=True)
@@ -127,8 +127,8 @@ def fit_weibull(
         begin, end = offsets[group], offsets[group + 1]
         if status[group] != OK:
             continue
-        found, b, top, failures, mean_failure, a0, a1, a2 = _weibull_shape(log, observed, begin, end, 1e-4)
-        if not found:
+        converged, b, top, failures, mean_failure, a0, a1, a2 = _weibull_shape(log, observed, begin, end, 1e-4)
+        if not converged:
             status[group] = NOT_CONVERGED
             continue
         log_scale = math.log(a0 / failures) / b  # relative to the largest life

@@ -86,11 +86,11 @@ def _estimates(simple: _Simple, name: str, family: type[Family], lives: LifeData
         what = f"the {family.name} family" if family.name not in CORE else "intervals, truncation or weights"
         raise ArgumentError(f"{name} is not there for {what}", remedy=_ML)
     lives = lives.from_age_known()
-    found = Estimates.empty(lives.n_groups, len(family.parameter_names()))
-    found.parameters[:], found.codes[:] = simple(lives, family.name)
-    ok = found.codes == status.OK
-    found.loglik[ok] = _loglik(family, found.parameters, lives)[ok]
-    return found
+    estimates = Estimates.empty(lives.n_groups, len(family.parameter_names()))
+    estimates.parameters[:], estimates.codes[:] = simple(lives, family.name)
+    ok = estimates.codes == status.OK
+    estimates.loglik[ok] = _loglik(family, estimates.parameters, lives)[ok]
+    return estimates
 
 
 def _loglik(family: type[Family], parameters: FloatArray, lives: LifeData) -> FloatArray:
@@ -101,13 +101,13 @@ def _loglik(family: type[Family], parameters: FloatArray, lives: LifeData) -> Fl
 def _corrected(family: type[Family], lives: LifeData, workers: int | None) -> Estimates:
     """Maximum likelihood with the Weibull shape corrected for its bias, and the scale that is likeliest for it."""
     lives = lives.from_age_known() if family.name == "weibull" else lives
-    found = maximum_likelihood(family, lives, workers)
+    estimates = maximum_likelihood(family, lives, workers)
     if family.name != "weibull":
-        return found
+        return estimates
     if not lives.plain:
         raise ArgumentError("the correction of the shape needs observed or right-censored lives without weights")
-    corrected = bias_corrected_shape(found.parameters[:, 0], lives.n_failures, lives.n_lives)
-    shape = np.where(found.codes == status.OK, corrected, np.nan)
+    corrected = bias_corrected_shape(estimates.parameters[:, 0], lives.n_failures, lives.n_lives)
+    shape = np.where(estimates.codes == status.OK, corrected, np.nan)
     codes = lives.group_codes()
     with np.errstate(all="ignore"):
         log = np.log(lives.durations)
@@ -116,9 +116,9 @@ def _corrected(family: type[Family], lives: LifeData, workers: int | None) -> Es
         total = np.bincount(codes, np.exp(shape[codes] * (log - top[codes])), lives.n_groups)
         parameters = np.stack([shape, np.exp(top + np.log(total / lives.n_failures) / shape)], axis=1)
     # the errors keep their relative size: the correction is a factor
-    ratio = parameters / found.parameters
-    covariance = found.covariance * ratio[:, :, None] * ratio[:, None, :]
-    return Estimates(found.codes, parameters, covariance, _loglik(family, parameters, lives)).set_apart_overflow()
+    ratio = parameters / estimates.parameters
+    covariance = estimates.covariance * ratio[:, :, None] * ratio[:, None, :]
+    return Estimates(estimates.codes, parameters, covariance, _loglik(family, parameters, lives)).set_apart_overflow()
 
 
 METHODS: dict[str, tuple[str, Estimator]] = {

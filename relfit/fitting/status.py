@@ -55,5 +55,5 @@ def words(codes: npt.NDArray[np.int8]) -> npt.NDArray[np.object_]:
     >>> words(np.array([0, 3], dtype=np.int8)).tolist()
     ['ok', 'no_variance']
     """
-    found: npt.NDArray[np.object_] = _WORDS[codes]
-    return found
+    words_of_codes: npt.NDArray[np.object_] = _WORDS[codes]
+    return words_of_codes

@@ -75,10 +75,9 @@ class ChosenPeriod:
         assert self.points is not None
         if self.points.status == "too_few":
             return f"Period used: all of the log, {dates} (too few failures to tell periods apart)."
-        whole = len(self.points) == 1
-        return (
-            f"Period used: {'all of the log, ' if whole else ''}{dates}{f' ({self.points.finding})' if whole else ''}."
-        )
+        if len(self.points) == 1:
+            return f"Period used: all of the log, {dates} ({self.points.finding})."
+        return f"Period used: {dates}."
 
     def to_dict(self) -> dict[str, Any]:
         """Its name, limits and headline, ready for JSON."""

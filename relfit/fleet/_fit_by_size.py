@@ -191,14 +191,14 @@ def _pooled(outages: Outages, chosen: BoolArray, censor: bool) -> _Series:
     instants = np.sort(outages.start[mine])
     gaps = np.diff(instants)
     entered, left = int(outages.entered[chosen].min()), int(outages.left[chosen].max())
-    known = bool(outages.entered_known[chosen].all())
+    from_new = bool(outages.entered_known[chosen].all())
     length = gaps[gaps > 0]
     observed, under_way = np.ones(length.size, np.bool_), np.zeros(length.size, np.bool_)
     if censor and instants.size:
         ends = np.array([instants[0] - entered, left - instants[-1]])
         length = np.concatenate([ends[:1], length, ends[1:]])
         observed = np.concatenate([[True], observed, [False]])
-        under_way = np.concatenate([[not known], under_way, [False]])
-        kept = length > 0
-        length, observed, under_way = length[kept], observed[kept], under_way[kept]
+        under_way = np.concatenate([[not from_new], under_way, [False]])
+        positive = length > 0
+        length, observed, under_way = length[positive], observed[positive], under_way[positive]
     return _Series(length / NANOSECONDS_PER_HOUR, observed, under_way, int((gaps == 0).sum()))

@@ -110,38 +110,38 @@ def _model(
     def joined(part: FailureLog) -> Incidents:
         return incidents(part, window, group=group, level=level)
 
-    whole = log if now or not chosen.log.window.end < log.window.end else log.between(None, chosen.log.window.end)
-    whole = chosen.log if chosen.name == "given" else whole
-    part, found = chosen.log, joined(chosen.log)
-    places, scopes = scopes_of(part, found)
+    until = log if now or not chosen.log.window.end < log.window.end else log.between(None, chosen.log.window.end)
+    until = chosen.log if chosen.name == "given" else until
+    part, of_part = chosen.log, joined(chosen.log)
+    places, scopes = scopes_of(part, of_part)
     size = len(places.systems)
     fits, rates = {}, {}
     for name, scope in scopes.items():
         if first == "known":
-            scopes[name], fits[name] = renewals_of(scope, size, part, found, level=level)
+            scopes[name], fits[name] = renewals_of(scope, size, part, of_part, level=level)
         else:
             lives = scope.lives.from_age_known() if first == "never" else replace(scope.lives, stationary=None)
             scopes[name] = replace(scope, lives=lives)
             fits[name] = renewal_models(lives, scope.system, level=level, n_groups=size)
         rates[name] = rates_of(scopes[name], fits[name], size, places, part.window)
-    earlier, known = places, scopes
-    if part.window.start > whole.window.start:  # ages, and what came before, are known from before the period
-        earlier, known = scopes_of(whole, joined(whole))
-    standing = standing_of(whole, known["node"], earlier.watched, places.nodes)
+    earlier, scopes_until = places, scopes
+    if part.window.start > until.window.start:  # ages, and what came before, are known from before the period
+        earlier, scopes_until = scopes_of(until, joined(until))
+    standing = standing_of(until, scopes_until["node"], earlier.watched, places.nodes)
     if not (now and part.window.hours > 0.0):
-        return FleetModel(chosen, found, places, scopes, fits, rates, standing, level)
+        return FleetModel(chosen, of_part, places, scopes, fits, rates, standing, level)
     series = {
         name: {
-            code: series_of(whole, earlier, known[name], int(there))
+            code: series_of(until, earlier, scopes_until[name], int(there))
             for code, there in enumerate(earlier.systems.get_indexer(places.systems))
         }
         for name in SCOPES
     }
-    series[ANY] = {code: of_all(joined(whole), str(places.systems[code]), one) for code, one in series["node"].items()}
+    series[ANY] = {code: of_all(joined(until), str(places.systems[code]), one) for code, one in series["node"].items()}
     since = part.window.start.as_unit("ns").value
     for name, scope in scopes.items():
         every = np.bincount(scope.system_of_incident, minlength=size).astype(np.float64)
         rates[name] = level_rates(rates[name], every, series[name], since, hours)
-    lately = Lately(whole, series, hours)
-    multiples = None if whole.question is not None else node_multiples(whole, joined(whole), places)
-    return FleetModel(chosen, found, places, scopes, fits, rates, standing, level, multiples, lately)
+    lately = Lately(until, series, hours)
+    multiples = None if until.question is not None else node_multiples(until, joined(until), places)
+    return FleetModel(chosen, of_part, places, scopes, fits, rates, standing, level, multiples, lately)

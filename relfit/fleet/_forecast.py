@@ -144,13 +144,13 @@ def _horizons(horizons: Any) -> list[float]:
     items = (
         list(horizons) if isinstance(horizons, (Sequence, np.ndarray)) and not isinstance(horizons, str) else [horizons]
     )
-    found = [hours_of(item) for item in items]
-    if not found:
+    hours = [hours_of(item) for item in items]
+    if not hours:
         raise ArgumentError("no horizon is given", remedy="give 30d or the like")
-    for item, value in zip(items, found, strict=True):
+    for item, value in zip(items, hours, strict=True):
         if not (np.isfinite(value) and value > 0.0):
             raise ArgumentError(f"a horizon of {item!r} cannot be", remedy="give a time above zero, as 30d")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(hours))
 
 
 class Forecast(Result):
@@ -328,18 +328,18 @@ class _System:
             raise ArgumentError(
                 f"column {by!r} has {len(ahead.causes[0])} values", remedy="give one with fewer, as cause"
             )
-        whole = [ahead.futures(hours, size, rng) for hours in horizons]
+        totals = [ahead.futures(hours, size, rng) for hours in horizons]
         slow = ahead.longer(ahead.causes[1], len(ahead.causes[0]))
         by_cause = [
             with_repairs(future, ahead.of_causes(hours, size, future[1].expected, rng), slow)
-            for future, hours in zip(whole, horizons, strict=True)
+            for future, hours in zip(totals, horizons, strict=True)
         ]
-        by_rack: list[list[Future]] = [[] for _ in whole]
+        by_rack: list[list[Future]] = [[] for _ in totals]
         if ahead.racks[0]:
             share, rates = ahead.shares_of_racks()
             slow = ahead.longer(np.where(ahead.racks[1] < 0, len(ahead.racks[0]), ahead.racks[1]), share.size)
-            by_rack = [with_repairs(future, split(future[1], share, rates, rng), slow) for future in whole]
-        return cls(name, ahead, whole, by_rack, by_cause, horizons[-1])
+            by_rack = [with_repairs(future, split(future[1], share, rates, rng), slow) for future in totals]
+        return cls(name, ahead, totals, by_rack, by_cause, horizons[-1])
 
 
 def _history(log: FailureLog, systems: set[str], end: pd.Timestamp, width: float) -> pd.DataFrame:

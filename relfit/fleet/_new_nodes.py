@@ -61,17 +61,17 @@ def renewals_of(
         return told_from_calendar(models, of.lives, of.clock) if of.name == "node" else models
 
     fits = told(scope)
-    known = np.bincount(scope.system, ~np.isnan(scope.start_age), n_systems) > 0.0
-    asked = known & (fits.status == "ok") & (fits.ageing != 0)
-    if not asked.any():
+    seen_new = np.bincount(scope.system, ~np.isnan(scope.start_age), n_systems) > 0.0
+    ageing = seen_new & (fits.status == "ok") & (fits.ageing != 0)
+    if not ageing.any():
         return scope, fits
-    other = fitted(scope.of_unknown_age(asked), 0)
+    other = fitted(scope.of_unknown_age(ageing), 0)
     with np.errstate(invalid="ignore"):
         against = other.loglik.max(axis=1).to_numpy() - fits.loglik.max(axis=1).to_numpy()
-    denied = asked & (against > _AGAINST)
-    if (asked & ~denied).any():
+    denied = ageing & (against > _AGAINST)
+    if (ageing & ~denied).any():
         parts = np.append(np.arange(_PARTS) * (log.window.hours / _PARTS), log.window.hours + 1.0)
-        denied |= asked & (_along_time(scope, clocks_of(log, joined, parts)[1], fits) < _DENIED)
+        denied |= ageing & (_along_time(scope, clocks_of(log, joined, parts)[1], fits) < _DENIED)
     if not denied.any():
         return scope, fits
     scope = scope.of_unknown_age(denied)
@@ -95,8 +95,8 @@ def _along_time(scope: ScopeIncidents, clocks: Clocks, fits: RenewalModels) -> F
         shape, mean = float(fits.shape[system, 1]), 1.0 / float(rates.rate[system])
         seen, steady = np.diff(count, axis=0).sum(axis=1), np.diff(hours, axis=0).sum(axis=1)
         for i in range(steady.size):  # parts, not nodes
-            known = clocks.known[i, mine]
-            steady[i] += residual_hours(age[[i + 1, i]][:, known], own[mine][known], shape, mean).sum()
+            new = clocks.known[i, mine]
+            steady[i] += residual_hours(age[[i + 1, i]][:, new], own[mine][new], shape, mean).sum()
         used = (steady > 0.0) | (seen > 0)
         if np.any(steady[used] <= 0.0):
             p[system] = 0.0

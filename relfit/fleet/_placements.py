@@ -146,8 +146,8 @@ def _evenly(watched: Outages, number: int) -> IntArray:
 
 def _up_at(watched: Outages, at: IntArray) -> FloatArray:
     """1 where a node was watched and up just before an instant, shape (nodes, instants); the last two are kept."""
-    kept, key = _UP.setdefault(watched, {}), at.tobytes()
-    if key not in kept:
+    cache, key = _UP.setdefault(watched, {}), at.tobytes()
+    if key not in cache:
         everyone, width = np.arange(watched.n_groups), at.size + 1
         began, ended = (np.searchsorted(at, instants, "right") for instants in (watched.start, watched.end))
         here = np.flatnonzero(began != ended)  # most outages are between two instants
@@ -160,10 +160,10 @@ def _up_at(watched: Outages, at: IntArray) -> FloatArray:
             for of_nodes, places in ((watched.entered, ended), (np.maximum(watched.left, watched.entered), began))
         )
         there = (more - less).reshape(-1, width)
-        while len(kept) > 1:
-            del kept[next(iter(kept))]
-        kept[key] = (np.cumsum(there[:, :-1], axis=1) > 0).astype(np.float32)
-    return kept[key]
+        while len(cache) > 1:
+            del cache[next(iter(cache))]
+        cache[key] = (np.cumsum(there[:, :-1], axis=1) > 0).astype(np.float32)
+    return cache[key]
 
 
 def hit_probability(hit: npt.ArrayLike, of: npt.ArrayLike, most: int) -> FloatArray:
@@ -205,7 +205,7 @@ def hits_by_size(places: Places, scope: ScopeIncidents, origin: int) -> list[tup
     """
     watched, rng = places.watched, np.random.default_rng(0)
     most = watched.n_groups
-    found = []
+    hits = []
     for size in (*(2 ** np.arange(int(np.ceil(np.log2(most))))).tolist(), most):
         where = placements(places, np.arange(most), size, "packed", rng)
         hit, often = where.hit_while_up(watched, scope, 0, origin)
@@ -213,8 +213,8 @@ def hits_by_size(places: Places, scope: ScopeIncidents, origin: int) -> list[tup
         if there > 0.0:
             weights = often if often.any() else np.ones(often.size)
             up = float(np.clip(often.mean() / there, 0.5 / _INSTANTS, 1.0))
-            found.append((int(size), float(min(weights @ hit / weights.sum(), 1.0)), up))
-    return found
+            hits.append((int(size), float(min(weights @ hit / weights.sum(), 1.0)), up))
+    return hits
 
 
 def incident_members(scope: ScopeIncidents, n_nodes: int) -> Any:

@@ -250,11 +250,11 @@ def hostlist(names: Iterable[str]) -> str:
     for name in dict.fromkeys(names):
         if not is_host(name):
             raise ArgumentError(f"{name!r} is no name of a host")
-        found = re.fullmatch(r"(.*?[A-Za-z._-])([0-9]{1,9})", name)
-        if found is None:
+        match = re.fullmatch(r"(.*?[A-Za-z._-])([0-9]{1,9})", name)
+        if match is None:
             plain.append(name)
         else:
-            numbered.setdefault((found.group(1), len(found.group(2))), []).append(int(found.group(2)))
+            numbered.setdefault((match.group(1), len(match.group(2))), []).append(int(match.group(2)))
     parts = []
     for (prefix, width), values in sorted(numbered.items()):
         if len(values) == 1:

@@ -129,9 +129,9 @@ class FleetModel(FleetParts, Result):
                 unknown = ["hours", "shape", "shape_low", "shape_high", "spread"]
                 table[[*unknown, *table.columns[table.columns.str.startswith("mtbf")]]] = np.nan
             rows.append(table.assign(scope=self.label(name), system=self.places.systems))
-        found = pd.concat(rows, ignore_index=True)
-        found = found.set_index("scope") if size == 1 else found.set_index(["system", "scope"])
-        return found.drop(columns="system") if size == 1 else found
+        result = pd.concat(rows, ignore_index=True)
+        result = result.set_index("scope") if size == 1 else result.set_index(["system", "scope"])
+        return result.drop(columns="system") if size == 1 else result
 
     def to_frame(self) -> pd.DataFrame:
         """The same as `scopes`."""
@@ -172,10 +172,10 @@ class FleetModel(FleetParts, Result):
         factor = self.node_multipliers[there]
         tail = 0.5 - self.level / 2.0
         if self.multiples is not None:
-            known = self.multiples.take(there)
-            times = factor / known.rate  # so that the mean over the nodes is one
-            low, high = (known.quantile(p) * times for p in (tail, 1.0 - tail))
-            probability = known.above(_OFTEN / times)
+            multiples = self.multiples.take(there)
+            times = factor / multiples.rate  # so that the mean over the nodes is one
+            low, high = (multiples.quantile(p) * times for p in (tail, 1.0 - tail))
+            probability = multiples.above(_OFTEN / times)
         else:
             posterior = self.renewals["node"].posterior[there, 0]
             shape = np.where(np.isfinite(posterior), posterior, 1e9)
@@ -352,10 +352,10 @@ class FleetModel(FleetParts, Result):
     def _system(self, system: Any, nodes: Any) -> int:
         names = [str(name) for name in self.places.systems]
         if system is None and nodes is not None:
-            found = np.unique(self.places.system[self.positions(nodes)])
-            if found.size != 1:
+            systems = np.unique(self.places.system[self.positions(nodes)])
+            if systems.size != 1:
                 raise ArgumentError("these nodes are of several systems", remedy="give nodes of one")
-            return int(found[0])
+            return int(systems[0])
         if system is None and len(names) == 1:
             return 0
         if system is None or str(system) not in names:
@@ -380,11 +380,11 @@ class FleetModel(FleetParts, Result):
         quantity, _, of = name.partition(".")
         # of all incidents: those that began while the system was down go with the others
         with np.errstate(invalid="ignore"):
-            whole = [self.incidents_of(scope) / self.rates[scope].count for scope in SCOPES]
+            weights = [self.incidents_of(scope) / self.rates[scope].count for scope in SCOPES]
         hours = np.array(
             [
                 np.nan_to_num(w, nan=1.0)[drawn.system] * self.rates[scope].hours[drawn.system]
-                for w, scope in zip(whole, SCOPES, strict=True)
+                for w, scope in zip(weights, SCOPES, strict=True)
             ]
         )
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -54,7 +54,7 @@ class NodeOutages:
     @classmethod
     def of(cls, log: FailureLog) -> list[NodeOutages]:
         """Every system of a log that has nodes."""
-        outages, whole = outages_of(log), system_outages_of(log)
+        outages, of_system = outages_of(log), system_outages_of(log)
         zero = log.window.start.as_unit("ns").value
 
         def hours(instants: IntArray) -> FloatArray:
@@ -65,8 +65,8 @@ class NodeOutages:
         if "rack" in log.population.columns:
             racks = pd.factorize(pd.Series(node_values(log, "rack", outages.groups)).astype(str))[0].astype(np.int64)
         systems = []
-        for code, system in enumerate(whole.groups.astype(str)):
-            mine, together = np.flatnonzero(name == system), whole.code == code
+        for code, system in enumerate(of_system.groups.astype(str)):
+            mine, together = np.flatnonzero(name == system), of_system.code == code
             if not mine.size:
                 continue
             place = np.full(len(name), -1, dtype=np.int64)
@@ -76,7 +76,7 @@ class NodeOutages:
                 cls(
                     system, outages.groups[mine], racks[mine], hours(outages.entered[mine]), hours(outages.left[mine]),
                     place[outages.code[rows]], hours(outages.start[rows]), hours(outages.end[rows]),
-                    hours(whole.start[together]), hours(whole.end[together]),
+                    hours(of_system.start[together]), hours(of_system.end[together]),
                 )
             )  # fmt: skip
         return systems
@@ -100,9 +100,9 @@ class NodeOutages:
         up = ~(has & (end[before - 1] > t)) & (self.entered <= t) & (self.left >= t + horizon)
         age = t - np.where(has, start[before - 1], self.entered)
         following = np.where(node[before] == nodes, start[before] - t, np.inf)
-        whole = np.searchsorted(self.whole_start, instants, side="right")
-        up &= ~((whole > 0) & (np.append(self.whole_end, np.inf)[whole - 1] > instants))[:, None]
-        until = np.append(self.whole_start, np.inf)[whole] - instants
+        outage = np.searchsorted(self.whole_start, instants, side="right")
+        up &= ~((outage > 0) & (np.append(self.whole_end, np.inf)[outage - 1] > instants))[:, None]
+        until = np.append(self.whole_start, np.inf)[outage] - instants
         return up, age, np.minimum(following, until[:, None])
 
     def ranks(self, up: BoolArray, how: str, rng: np.random.Generator) -> FloatArray:

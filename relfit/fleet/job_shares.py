@@ -79,14 +79,14 @@ def _counted(
     hits = np.zeros((lengths.size, instants.size), dtype=np.int64)
     runs = np.zeros((sizes.size, lengths.size, instants.size), dtype=np.int64)
     number = np.zeros(instants.size, dtype=np.int64)
-    following, last, whole, horizon = offsets[:-1].copy(), np.empty(lengths.size, dtype=np.int64), 0, lengths.max()
+    following, last, outage, horizon = offsets[:-1].copy(), np.empty(lengths.size, dtype=np.int64), 0, lengths.max()
     for i in order:
         t = instants[i]
-        while whole < whole_start.size and whole_start[whole] <= t:
-            whole += 1
-        if whole > 0 and whole_end[whole - 1] > t:
+        while outage < whole_start.size and whole_start[outage] <= t:
+            outage += 1
+        if outage > 0 and whole_end[outage - 1] > t:
             continue
-        until = whole_start[whole] - t if whole < whole_start.size else np.inf
+        until = whole_start[outage] - t if outage < whole_start.size else np.inf
         last[:] = -1
         for node in range(following.size):
             while following[node] < offsets[node + 1] and start[following[node]] <= t:

@@ -50,17 +50,17 @@ def standing_of(log: Tables, scope: ScopeIncidents, watched: Outages, nodes: pd.
     return Standing(nodes, scope.age[at], scope.since_start[at], present[at], up[at])
 
 
-def scopes_of(log: Tables, found: Incidents) -> tuple[Places, dict[str, ScopeIncidents]]:
+def scopes_of(log: Tables, incidents: Incidents) -> tuple[Places, dict[str, ScopeIncidents]]:
     """Where incidents happen, and the times between incidents and repairs of each scope.
 
     Parameters
     ----------
     log : Tables
         With dated events.
-    found : Incidents
+    incidents : Incidents
         Of this log.
     """
-    work = _ClockWork(log, found)
+    work = _ClockWork(log, incidents)
     return work.places, {name: work.node_scope() if name == "node" else work.wide_scope(name) for name in SCOPES}
 
 
@@ -86,7 +86,7 @@ class Clocks:
     count: IntArray
 
 
-def clocks_of(log: Tables, found: Incidents, at: FloatArray) -> tuple[ScopeIncidents, Clocks]:
+def clocks_of(log: Tables, incidents: Incidents, at: FloatArray) -> tuple[ScopeIncidents, Clocks]:
     """The scope of single nodes, and how nodes stood at some instants.
 
     Parameters
@@ -96,22 +96,22 @@ def clocks_of(log: Tables, found: Incidents, at: FloatArray) -> tuple[ScopeIncid
     at : ndarray, shape (instants,)
         Hours since the window opened.
     """
-    work = _ClockWork(log, found)
+    work = _ClockWork(log, incidents)
     return work.node_scope(), work.clocks(at)
 
 
 class _ClockWork:
     """Instants in hours since the window opened; `down` is when whole systems were."""
 
-    def __init__(self, log: Tables, found: Incidents) -> None:
-        events, table = log.events, found.table
+    def __init__(self, log: Tables, incidents: Incidents) -> None:
+        events, table = log.events, incidents.table
         outages = outages_of(log)
-        self.places = places = _places(log, outages, found.group)
+        self.places = places = _places(log, outages, incidents.group)
         self.step = clock_step(log)
         self.origin = log.window.start.as_unit("ns").value
-        self.incident = found.incident
+        self.incident = incidents.incident
         scope = table["scope"].to_numpy(dtype=object)
-        self.scope = scope if found.group is None else np.where(scope == found.group, "rack", scope)
+        self.scope = scope if incidents.group is None else np.where(scope == incidents.group, "rack", scope)
         self.start = self._in_hours(nanoseconds(table["start"]))
         begun = self._in_hours(nanoseconds(events["start"]))
         end_known, end_cut = events["end"].notna().to_numpy(), events["end_cut"].to_numpy(bool)
@@ -133,8 +133,10 @@ class _ClockWork:
         self.system_entered[alone] = 0.0
         self.system_left[alone] = np.maximum(log.window.hours, 0.0)
         # outages of whole systems that name no node, those under way when observation began among them
-        whole = (self.node < 0) & (events["scope"] == "system").to_numpy(dtype=bool)
-        self.down = _SystemDown(_codes_in(places.systems, events["system"])[whole], begun[whole], ended[whole], size)
+        of_system = (self.node < 0) & (events["scope"] == "system").to_numpy(dtype=bool)
+        self.down = _SystemDown(
+            _codes_in(places.systems, events["system"])[of_system], begun[of_system], ended[of_system], size
+        )
         # outages of nodes; those from before observation are their own, for all we know
         which = np.append(self.incident, -1)[outages.row]
         self.own = np.where(which >= 0, np.append(self.scope, "node")[which] == "node", True)
@@ -317,7 +319,7 @@ class _Spans:
 
 def _spans(
     start: FloatArray, end: FloatArray, code: IntArray, own: BoolArray, failure: BoolArray, entered: FloatArray,
-    left: FloatArray, known: BoolArray, labels: pd.Index,
+    left: FloatArray, age_known: BoolArray, labels: pd.Index,
 ) -> _Spans:  # fmt: skip
     """Times that the clocks of places ran between their own outages.
 
@@ -327,7 +329,7 @@ def _spans(
         Sorted by place and time, not overlapping. `own` outages reset the clock, the others stop it; those that are
         `failure` end a time.
     entered, left, known : ndarray, shape (places,)
-        `known` says whether the place was new when it was first watched.
+        `age_known` says whether the place was new when it was first watched.
     labels : pandas.Index
     """
     size = len(labels)
@@ -350,20 +352,20 @@ def _spans(
     observed, of, begins = ends[tail], place[heads], np.isin(heads, first)
     went_on = np.zeros(place.size, np.bool_)
     went_on[last] = True
-    kept = length > 0.0
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(of[kept], minlength=size))]).astype(np.int64)
-    stationary = begins & ~known[of]
-    lives = LifeData(length[kept], observed[kept], offsets, labels, "ttf", stationary=stationary[kept])
+    positive = length > 0.0
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(of[positive], minlength=size))]).astype(np.int64)
+    stationary = begins & ~age_known[of]
+    lives = LifeData(length[positive], observed[positive], offsets, labels, "ttf", stationary=stationary[positive])
     age = np.zeros(size)
     age[of[went_on[tail]]] = length[went_on[tail]]
     unseen = np.zeros(size, np.bool_)
     unseen[of[went_on[tail]]] = stationary[went_on[tail]]
     return _Spans(
         lives,
-        np.stack([from_[heads], until[tail]], axis=1)[kept],
+        np.stack([from_[heads], until[tail]], axis=1)[positive],
         np.bincount(code[failure], minlength=size).astype(np.int64),
         np.bincount(place, up, size).astype(np.float64),
         age,
         unseen,
-        np.where(known, 0.0, np.nan),
+        np.where(age_known, 0.0, np.nan),
     )

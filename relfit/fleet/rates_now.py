@@ -118,15 +118,15 @@ class LevelRates(ScopeRates):
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Limits between which the rate lies over the horizon; those of the count where nothing ever came."""
         low, high = self.of_period.interval(level)
-        known, ends = np.isfinite(self.now), limits_of_multiples(self.variance, level)
-        return np.where(known, ends[0] * self.now, low), np.where(known, ends[1] * self.now, high)
+        finite, ends = np.isfinite(self.now), limits_of_multiples(self.variance, level)
+        return np.where(finite, ends[0] * self.now, low), np.where(finite, ends[1] * self.now, high)
 
     def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Random rates, shape (size, systems); zero where no hours are known."""
         drawn, spread = self.of_period.draw(size, rng), np.sqrt(np.log1p(self.variance))
         multiple = np.exp(spread * rng.standard_normal((size, spread.size)) - spread**2 / 2.0)
-        known, multiple = np.isfinite(self.now), np.maximum(multiple, LEAST_RATE)
-        return np.where(known, multiple * np.where(known, self.now, 0.0), drawn)
+        finite, multiple = np.isfinite(self.now), np.maximum(multiple, LEAST_RATE)
+        return np.where(finite, multiple * np.where(finite, self.now, 0.0), drawn)
 
 
 def level_rates(
@@ -186,15 +186,15 @@ def node_multiples(log: FailureLog, joined: Incidents, places: Places) -> Multip
     width = steps.width * max(int(np.ceil(steps.size / _STEPS)), int(np.ceil(_LEAST_STEP / steps.width)))
     longer = TimeSteps.of(log.window.start, log.window.end, width)
     members = [np.flatnonzero(system == code) for code in range(system.max(initial=-1) + 1)]
-    most, known = max(map(len, members), default=1), []
+    most, multiples = max(map(len, members), default=1), []
     for mine in members:  # systems, not nodes
         place = np.full(watched.n_groups, -1, np.int64)
         place[mine] = np.arange(mine.size)
         counts = longer.counts(at, place[node], mine.size, part)
         hours = longer.watched(watched.entered[mine], watched.left[mine], np.arange(mine.size), mine.size)
-        known.append(multiples_now(counts, hours, longer.days, most))
-    if not known:
+        multiples.append(multiples_now(counts, hours, longer.days, most))
+    if not multiples:
         return Multiples.same(len(places.nodes))
     where = np.append(np.argsort(np.concatenate(members)), -1)
-    every = Multiples(known[0].value, np.concatenate([one.weight for one in known]))
+    every = Multiples(multiples[0].value, np.concatenate([one.weight for one in multiples]))
     return every.take(where[watched.groups.get_indexer(places.nodes)])

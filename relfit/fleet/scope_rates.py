@@ -164,7 +164,7 @@ def excess_scatter(times: npt.ArrayLike, span: float, entered: FloatArray, left:
     True
     """
     when = np.asarray(times, dtype=np.float64)
-    found, smallest = 1.0, 1.0
+    scatter, smallest = 1.0, 1.0
     used = [bins for bins in _BINS if when.size >= _EACH * bins]
     for bins in used:
         edges = np.linspace(0.0, span, bins + 1)
@@ -180,21 +180,21 @@ def excess_scatter(times: npt.ArrayLike, span: float, entered: FloatArray, left:
         p = float(special.chdtrc(degrees, statistic))
         smallest = min(smallest, p * len(used))
         if p < _SIZE / len(used):
-            found = max(found, statistic / degrees)
-    return found, smallest
+            scatter = max(scatter, statistic / degrees)
+    return scatter, smallest
 
 
 def _exposure(
     scope: ScopeIncidents, fits: RenewalModels, shape: FloatArray, count: FloatArray, hours: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Hours in steady state of each place, shape (places,), and of each system."""
-    known = np.flatnonzero(~np.isnan(scope.start_age))
+    of_known_age = np.flatnonzero(~np.isnan(scope.start_age))
     each, exposure = scope.hours.astype(np.float64), hours.copy()
-    if not known.size:
+    if not of_known_age.size:
         return each, exposure
     code, own = scope.system, relative_rates(scope, fits, hours)
     for system in np.flatnonzero((count > 0.0) & (shape != 1.0)):  # systems, not nodes
-        mine = known[code[known] == system]
+        mine = of_known_age[code[of_known_age] == system]
         ages = np.stack([scope.age[mine], scope.start_age[mine]])
         more = _ahead(ages, own[mine], float(shape[system]), float(count[system]), float(hours[system]))
         each[mine] += more

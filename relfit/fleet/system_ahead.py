@@ -152,10 +152,10 @@ class SystemAhead:
         column[there] = np.arange(there.size)
         of_node = column[code]
         node, scope = node_codes(self.log)[0][self.counted], self.joined.table["scope"].to_numpy(object)
-        whole = scope[self.joined.incident[self.counted]] == "system"
+        of_system = scope[self.joined.incident[self.counted]] == "system"
         inside = of_node >= 0
         nodes = self.steps.watched(watched.entered[inside], watched.left[inside], of_node[inside], there.size)
-        return [str(racks[k]) for k in there], np.where(whole | (node < 0), -1, np.append(of_node, -1)[node]), nodes
+        return [str(racks[k]) for k in there], np.where(of_system | (node < 0), -1, np.append(of_node, -1)[node]), nodes
 
     def longer(self, code: IntArray, size: int) -> FloatArray:
         """Mean repair of the records of each part relative to that of all, shape (parts,)."""
@@ -215,9 +215,9 @@ def split(records: Coming, share: FloatArray, rates: RelativeRates, rng: np.rand
     return [Coming(records.expected * one, column) for one, column in zip(share, drawn.T, strict=True)]
 
 
-def with_repairs(whole: Future, parts: list[Coming], longer: FloatArray) -> list[Future]:
+def with_repairs(total: Future, parts: list[Coming], longer: FloatArray) -> list[Future]:
     """Incidents, records and hours of repair of each part, from its records and its mean repair."""
-    incidents, records, repairs = whole
+    incidents, records, repairs = total
     share = np.array([part.expected for part in parts]) / max(records.expected, 1e-300)
     longer = longer / max(float(share @ longer), 1e-300)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -15,6 +15,7 @@ from relfit.io import (
     backblaze,
     blue_gene,
     fta,
+    journal_lines,
     lanl,
     loghub,
     machine_events,
@@ -39,8 +40,8 @@ __all__ = ["FORMATS", "READERS", "merge", "read", "write"]
 
 READERS = (
     relfit_parquet.READER, lanl.READER, titan.READER, fta.READER, backblaze.READER, blue_gene.READER, sacct.READER,
-    slurm_events.READER, slurm_nodes.READER, slurmctld.READER, loghub.READER, prometheus.READER, machine_events.READER,
-    syslog_lines.READER, table.READER,
+    slurm_events.READER, slurm_nodes.READER, slurmctld.READER, loghub.READER, journal_lines.READER, prometheus.READER,
+    machine_events.READER,     syslog_lines.READER, table.READER,
 )  # fmt: skip
 """A reader per format, in the order in which they are tried."""
 
@@ -150,9 +151,9 @@ def _reader(content: Content, format: str | None, options: dict[str, Any]) -> Re
 def _places(path: Any, format: str | None) -> list[Path]:
     """The files that are meant: one, those of a folder or a pattern, or several."""
     if isinstance(path, (str, Path)):
-        place, found = Path(path), files_meant(path)
-        if found == [place]:
-            return found
+        place, files = Path(path), files_meant(path)
+        if files == [place]:
+            return files
         is_folder = place.is_dir()
         if is_folder and format in (None, fta.READER.name):
             try:
@@ -160,11 +161,11 @@ def _places(path: Any, format: str | None) -> list[Path]:
             except ReadError:
                 if format == fta.READER.name:
                     raise
-        if not found and is_folder:
+        if not files and is_folder:
             raise ReadError("this folder holds no event_trace and no other file", path=place, remedy="name a file")
-        if not found:
+        if not files:
             raise ReadError("no file has such a name", path=place, remedy="check the pattern")
-        return found
+        return files
     try:
         places = [Path(each) for each in path]
     except TypeError:

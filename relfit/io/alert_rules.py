@@ -111,17 +111,17 @@ class AlertRules:
 
     def first_match(self, messages: pa.Array) -> IntArray:
         """Number of the first rule that matches each text, -1 for none."""
-        found = np.full(len(messages), -1, dtype=np.int64)
+        first = np.full(len(messages), -1, dtype=np.int64)
         together = _joined(messages)
         for number, rule in enumerate(self.rules):
-            left = np.flatnonzero(found < 0)
+            left = np.flatnonzero(first < 0)
             if not left.size:
                 break
             if not _anywhere(together, rule.pattern):
                 continue
             hit = pc.match_substring_regex(messages.take(pa.array(left)), pattern=rule.pattern)
-            found[left[pc.fill_null(hit, False).to_numpy(zero_copy_only=False).astype(bool)]] = number
-        return found
+            first[left[pc.fill_null(hit, False).to_numpy(zero_copy_only=False).astype(bool)]] = number
+        return first
 
 
 def _joined(messages: pa.Array) -> pa.Array:
@@ -140,7 +140,7 @@ def _anywhere(together: pa.Array, pattern: str) -> bool:
     return bool(pc.match_substring_regex(together, pattern=f"(?m:{pattern})")[0].as_py())
 
 
-def rules_of(reader: str, given: Rules = None) -> AlertRules:
+def rules_of(reader: str, source: Rules = None) -> AlertRules:
     """The rules of a reader: its own, or what the user gives, a TOML file or its content.
 
     Raises
@@ -157,18 +157,18 @@ def rules_of(reader: str, given: Rules = None) -> AlertRules:
     """
     place = _FOLDER / f"{reader}.toml"
     name = f"rules of relfit for {reader}"
-    if isinstance(given, dict):
-        document, name = given, "rules of the dictionary"
+    if isinstance(source, dict):
+        document, name = source, "rules of the dictionary"
     else:
-        place, name = (place, name) if given is None else (Path(given), f"rules of {given}")
+        place, name = (place, name) if source is None else (Path(source), f"rules of {source}")
         document = read_settings(place, "toml", "rules", "see docs/raw-logs.md")
     try:
-        known = _Document(**document)
+        read = _Document(**document)
     except (ValidationError, ValueError) as error:
         what = str(error).replace("\n", " ")[:200]
         raise ArgumentError(f"these are no rules: {what}", path=place, remedy="see docs/raw-logs.md") from None
-    for rule in known.rule:
+    for rule in read.rule:
         check_pattern(rule.pattern)
     return AlertRules(
-        name, tuple(known.severities), tuple(known.states), dict(known.tags), tuple(known.harmless), tuple(known.rule)
+        name, tuple(read.severities), tuple(read.states), dict(read.tags), tuple(read.harmless), tuple(read.rule)
     )

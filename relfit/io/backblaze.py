@@ -73,7 +73,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) ->
     span = (int(first.min()) * _DAY, (int(last.max()) + 1) * _DAY) if serial.size else None
     model_of = dict(zip(serial.tolist(), drives["model"].to_pylist(), strict=True))
     names = [name for name, _ in failures]
-    found = Found(
+    outcome = Found(
         names,
         (np.array([day for _, day in failures], dtype=np.int64) + 1) * _DAY,
         np.full(len(names), "drive failure", dtype=object),
@@ -85,27 +85,27 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) ->
               if drives[name].null_count < drives.num_rows}  # fmt: skip
     watched = (first.astype(np.int64) * _DAY, (last.astype(np.int64) + 1) * _DAY)
     records.notes.append("a drive fails at the end of the day that says so; its age when the rows begin is not known")
-    return found.log(records, None, span, serial.tolist(), strict, watched=watched, people=people, listed=True)
+    return outcome.log(records, None, span, serial.tolist(), strict, watched=watched, people=people, listed=True)
 
 
 def _checked(table: TextTable) -> tuple[BoolArray, Any, BoolArray]:
     """Rows that can be, their day since 1970, and which failed."""
     dates = table.columns["date"]
     dates = dates.unify_dictionaries().combine_chunks() if pa.types.is_dictionary(dates.type) else as_text_array(dates)
-    found = parse_stamps(dates)
+    stamps = parse_stamps(dates)
     flag = table.columns["failure"]
     flag = flag if pa.types.is_dictionary(flag.type) else pa.chunked_array([pc.dictionary_encode(as_text_array(flag))])
     flag = flag.unify_dictionaries().combine_chunks()
     words = [str(word) for word in flag.dictionary.to_pylist()]
     codes = pc.fill_null(flag.indices, len(words)).to_numpy(zero_copy_only=False)
-    known = np.array([word in ("0", "1", "0.0", "1.0") for word in words] + [False])[codes]
+    is_flag = np.array([word in ("0", "1", "0.0", "1.0") for word in words] + [False])[codes]
     failed = np.array([word in ("1", "1.0") for word in words] + [False])[codes]
     serial = pc.fill_null(pc.not_equal(as_text_array(table.columns["serial_number"]), ""), False)
     rejections = table.rejections
-    rejections.reject(~found.good, "not a date", "date")
+    rejections.reject(~stamps.good, "not a date", "date")
     rejections.reject(~serial.to_numpy(zero_copy_only=False), "no serial number", "serial_number")
-    rejections.reject(~known, "neither 0 nor 1", "failure")
-    return rejections.kept, found.clock // _DAY, failed
+    rejections.reject(~is_flag, "neither 0 nor 1", "failure")
+    return rejections.kept, stamps.clock // _DAY, failed
 
 
 def _together(parts: Sequence[pa.Table | None]) -> pa.Table:

@@ -33,7 +33,7 @@ def _recognises(content: Content) -> bool:
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read messages of the severities that the rules name; a message with one record number counts once."""
-    known, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
+    severities, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     node, cause, detail, line, start = [], [], [], [], []
     places: set[str] = set()
     edges: list[int] = []
@@ -52,27 +52,27 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
             raise ReadError(
                 f"{example!r}: nothing tells whether days or months come first", path=content.path, remedy=remedy
             )
-        found = parse_stamps(times, bool(day_first))
-        clock = instants_of(found, records.zone)
+        stamps = parse_stamps(times, bool(day_first))
+        clock = instants_of(stamps, records.zone)
         severity = np.array([value.upper() for value in table[columns["SEVERITY"]].tolist()], dtype=object)
-        table.rejections.reject(~found.good, "not a date or time", columns["EVENT_TIME"])
+        table.rejections.reject(~stamps.good, "not a date or time", columns["EVENT_TIME"])
         table.rejections.reject(severity == "", "no severity", columns["SEVERITY"])
-        kept = table.rejections.kept
-        edges += [int(clock[kept].min()), int(clock[kept].max())] if kept.any() else []
+        good = table.rejections.kept
+        edges += [int(clock[good].min()), int(clock[good].max())] if good.any() else []
         location = table[columns["LOCATION"]]
-        places.update(location[kept & (location != "")].tolist())
+        places.update(location[good & (location != "")].tolist())
 
         def said(name: str, table: Any = table, columns: Any = columns) -> Any:
             return table[columns[name]] if name in columns else np.full(table.rejections.lines.size, "", dtype=object)
 
         number, component, category, message = (said(name) for name in ("RECID", "COMPONENT", "CATEGORY", "MESSAGE"))
-        for row in np.flatnonzero(kept & np.isin(severity, known.severities)).tolist():
+        for row in np.flatnonzero(good & np.isin(severity, severities.severities)).tolist():
             alerts += 1
             if number[row] and number[row] in seen:
                 again += 1
                 continue
             seen.add(number[row])
-            if known.excused & {component[row].upper(), category[row].upper()}:
+            if severities.excused & {component[row].upper(), category[row].upper()}:
                 continue
             node.append(location[row] or None)
             cause.append(component[row].lower() or None)
@@ -84,7 +84,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     records.funnel += [("messages", records.read), ("alerts", alerts)]
     records.notes += [f"{again} messages have the record number of an earlier one; counted once"] if again else []
     found_all = Found(node, np.array(start, dtype=np.int64), cause, np.array(line, dtype=np.int64), detail=detail)
-    return found_all.log(records, known, (min(edges), max(edges)) if edges else None, sorted(places), strict)
+    return found_all.log(records, severities, (min(edges), max(edges)) if edges else None, sorted(places), strict)
 
 
 READER = Reader(_NAME, _recognises, _read, ("rules",))

@@ -39,8 +39,8 @@ def text_column(values: Any) -> pd.Series:
         if used.all():
             return _numbered(values)
         return in_categories(np.append(np.cumsum(used) - 1, -1), codes, kinds[used])
-    found = pd.Categorical(pd.Series(values, dtype=object))
-    return pd.Series(found.remove_categories("") if "" in found.categories else found)
+    column = pd.Categorical(pd.Series(values, dtype=object))
+    return pd.Series(column.remove_categories("") if "" in column.categories else column)
 
 
 def events_frame(
@@ -169,11 +169,11 @@ def _noted(log: FailureLog, note: str) -> FailureLog:
 
 
 def source_of(
-    content: Content, format: str, rows_read: int, kept: int, zone: str, notes: Sequence[str], deselected: int = 0
+    content: Content, format: str, rows_read: int, rows_kept: int, zone: str, notes: Sequence[str], deselected: int = 0
 ) -> Source:
     """Where a log came from: a file, and what became of its rows."""
     paths, digests = (str(content.path),), (content.sha256,)
-    return Source(paths, format, rows_read, kept, digests, zone, tuple(notes), rows_deselected=deselected)
+    return Source(paths, format, rows_read, rows_kept, digests, zone, tuple(notes), rows_deselected=deselected)
 
 
 def seen_population(
@@ -224,8 +224,8 @@ def attribute_column(values: Any) -> pd.Series:
     kinds = [str(kind) for kind in series.cat.categories]
     if kinds and all(map(_PLAIN_NUMBER.fullmatch, kinds)):
         numbers = np.append(as_numbers(kinds), np.nan)[series.cat.codes.to_numpy()]
-        whole = not any("." in kind for kind in kinds) and bool(np.isfinite(numbers).all())
-        return pd.Series(numbers.astype(np.int64) if whole else numbers)
+        integers = not any("." in kind for kind in kinds) and bool(np.isfinite(numbers).all())
+        return pd.Series(numbers.astype(np.int64) if integers else numbers)
     return text_column(series)
 
 

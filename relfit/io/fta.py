@@ -88,8 +88,8 @@ def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog
 
 
 def _companion(folder: Path, name: str) -> Path | None:
-    found = sorted(p for p in folder.iterdir() if p.is_file() and p.name.split(".")[0] == name)
-    return found[0] if found else None
+    matches = sorted(p for p in folder.iterdir() if p.is_file() and p.name.split(".")[0] == name)
+    return matches[0] if matches else None
 
 
 def _header(data: bytes, path: Path) -> list[str]:
@@ -279,19 +279,19 @@ def _attributes(nodes: pd.DataFrame, table: pd.DataFrame | None) -> tuple[dict[s
         values = joined[name].where(~joined[name].astype(str).isin(["NULL", ""]))
         if name not in _NOT_ATTRIBUTES and values.notna().any():
             told[_RENAMED.get(name, name)] = values.to_numpy(dtype=object)
-    given = joined["timezone"].dropna().astype(str).tolist() if "timezone" in joined else []
-    offsets = pd.Series(as_numbers(given)).dropna().unique()
+    zones = joined["timezone"].dropna().astype(str).tolist() if "timezone" in joined else []
+    offsets = pd.Series(as_numbers(zones)).dropna().unique()
     if len(offsets) == 1 and offsets[0] % 3600 == 0 and abs(offsets[0]) <= 12 * 3600:
         return told, f"Etc/GMT{-int(offsets[0] // 3600):+d}" if offsets[0] else "UTC"
     return told, "UTC"
 
 
 def _system_names(platform_id: npt.NDArray[np.int64], table: pd.DataFrame | None) -> npt.NDArray[np.object_]:
-    known: dict[int, str] = {}
+    names: dict[int, str] = {}
     if table is not None and {"platform_id", "platform_name"} <= set(table.columns):
         numbers = table["platform_id"]
-        known = {int(n): str(name) for n, name in zip(numbers, table["platform_name"], strict=True) if n == n and name}
-    return np.array([known.get(int(p), f"platform {int(p)}") for p in platform_id], dtype=object)
+        names = {int(n): str(name) for n, name in zip(numbers, table["platform_name"], strict=True) if n == n and name}
+    return np.array([names.get(int(p), f"platform {int(p)}") for p in platform_id], dtype=object)
 
 
 READER = Reader(_NAME, _recognises, one_by_one(_read))

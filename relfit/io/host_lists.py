@@ -43,7 +43,7 @@ def hosts(text: str) -> list[str]:
 def _choices(piece: str) -> list[str]:
     if not piece.startswith("["):
         return [piece]
-    found: list[str] = []
+    choices: list[str] = []
     for part in piece[1:-1].split(","):
         matched = _RANGE.fullmatch(part.strip())
         if matched is None:
@@ -51,8 +51,8 @@ def _choices(piece: str) -> list[str]:
         low, high = matched[1], matched[2] or matched[1]
         if not 0 <= int(high) - int(low) < _MOST:
             return [piece]
-        found += [str(number).zfill(len(low)) for number in range(int(low), int(high) + 1)]
-    return found
+        choices += [str(number).zfill(len(low)) for number in range(int(low), int(high) + 1)]
+    return choices
 
 
 class Hosts:

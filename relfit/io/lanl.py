@@ -67,35 +67,35 @@ def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog
     rejections.reject(start.isna().to_numpy(), "not a date and time", "Prob Started")
     rejections.reject(end.isna().to_numpy() & ~unsaid(table["Prob Fixed"]), "not a date and time", "Prob Fixed")
     rejections.reject((end < start).to_numpy(), "fixed before it started", "Prob Fixed")
-    kept = rejections.settle(strict)
+    good = rejections.settle(strict)
     filled = np.stack([table[name] != "" for name in _CAUSES])
     which = filled.argmax(axis=0)
     any_cause = filled.any(axis=0)
     cause = np.where(any_cause, np.array([c.lower() for c in _CAUSES], dtype=object)[which], None)
     detail = np.where(any_cause, np.stack([table[name] for name in _CAUSES])[which, np.arange(which.size)], None)
     events = events_frame(
-        system=table["System"][kept],
-        node=table["nodenum"][kept],
-        start=start[kept],
-        end=end[kept],
-        cause=cause[kept],
-        detail=detail[kept],
-        line=rejections.lines[kept],
+        system=table["System"][good],
+        node=table["nodenum"][good],
+        start=start[good],
+        end=end[good],
+        cause=cause[good],
+        detail=detail[good],
+        line=rejections.lines[good],
     )
     notes = list(text.notes)
     first, last = events["start"].min(), events[["start", "end"]].max().max()
-    population, added = _population(table, kept, events, first, last, zone)
+    population, added = _population(table, good, events, first, last, zone)
     events, still = open_outages(events, population, last)
     notes += still
     counts = (
         (added, "nodes that never failed were added from the number of nodes of their system"),
-        (int((disagree & kept).sum()), "rows give a Down Time that differs from their two times; the times were used"),
-        (int((shifted & kept).sum()), "times fall into the hour that a change of clocks leaves out; moved to its end"),
-        (int((~any_cause & kept).sum()), "events have no cause"),
+        (int((disagree & good).sum()), "rows give a Down Time that differs from their two times; the times were used"),
+        (int((shifted & good).sum()), "times fall into the hour that a change of clocks leaves out; moved to its end"),
+        (int((~any_cause & good).sum()), "events have no cause"),
     )
     notes += [f"{number} {what}" for number, what in counts if number]
     notes.append("production and decommissioning dates are known to the month")
-    source = source_of(content, _NAME, table.rows_read, int(kept.sum()), zone, notes)
+    source = source_of(content, _NAME, table.rows_read, int(good.sum()), zone, notes)
     return FailureLog(events, population, Window(first, last), rejections.frame(), source)
 
 
@@ -118,13 +118,13 @@ def _months(values: npt.NDArray[np.object_], zone: str, *, end: bool) -> pd.Seri
 
 def _population(
     table: TextTable,
-    kept: npt.NDArray[np.bool_],
+    good: npt.NDArray[np.bool_],
     events: pd.DataFrame,
     first: pd.Timestamp,
     last: pd.Timestamp,
     zone: str,
 ) -> tuple[pd.DataFrame, int]:
-    named = kept & (table["nodenum"] != "")
+    named = good & (table["nodenum"] != "")
     rows = pd.DataFrame({name: table[name][named] for name in table.header})
     rows["install"] = _months(table["node install"][named], zone, end=False).dt.tz_convert(None).to_numpy()
     rows["prod"] = _months(table["node prod"][named], zone, end=False).dt.tz_convert(None).to_numpy()
@@ -148,7 +148,7 @@ def _population(
     entered = everyone["prod"].where(
         everyone["prod"] <= failed, everyone["install"].where(everyone["install"] <= failed)
     )
-    known = entered.notna()
+    entered_known = entered.notna()
     of_system = rows.groupby("System")["start"].min()
     entered = entered.fillna(everyone["System"].map(of_system))
     end_seen = everyone["end"].fillna(pd.Timestamp.min)
@@ -157,13 +157,13 @@ def _population(
     declared_end = left < last.tz_convert(None)
     left = left.where(declared_end, last.tz_convert(None))
     there = entered < left
-    everyone, entered, left, known = everyone[there], entered[there], left[there], known[there]
+    everyone, entered, left, entered_known = everyone[there], entered[there], left[there], entered_known[there]
     population = population_frame(
         system=everyone["System"].to_numpy(),
         node=everyone["nodenum"].to_numpy(),
         entered=entered.dt.tz_localize("UTC"),
         left=left.dt.tz_localize("UTC"),
-        entered_known=known.to_numpy(),
+        entered_known=entered_known.to_numpy(),
         left_known=declared_end[there].to_numpy(),
         declared=True,
         attributes={new: everyone[old].to_numpy() for old, new in _ATTRIBUTES.items() if old in everyone.columns},
@@ -173,7 +173,7 @@ def _population(
 
 def _silent_nodes(rows: pd.DataFrame) -> pd.DataFrame:
     """Nodes without a record, where the numbering of their system tells their names; dates are its most common ones."""
-    found = []
+    frames = []
     for system, part in rows.groupby("System", sort=False):  # a system a turn: 22 of them
         size = pd.to_numeric(part["nodes"], errors="coerce").max()
         numbers = pd.to_numeric(part["nodenum"], errors="coerce")
@@ -195,8 +195,8 @@ def _silent_nodes(rows: pd.DataFrame) -> pd.DataFrame:
         for name, value in zip(("install", "prod", "decom"), common, strict=True):
             frame[name] = pd.Series(value, index=frame.index, dtype="datetime64[ns]")
         frame["start"] = frame["end"] = pd.Series(pd.NaT, index=frame.index, dtype="datetime64[ns]")
-        found.append(frame)
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["System", "nodenum"])
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=["System", "nodenum"])
 
 
 def _offset(numbers: pd.Series, from_zero: pd.Series) -> int:

@@ -40,7 +40,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
 
     A line without these parts is refused. The nodes are those of alerts and of the first line of every few hundred.
     """
-    known, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
+    alerts, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     parts: list[pa.Table] = []
     nodes: set[str] = set()
     times: list[int] = []
@@ -67,22 +67,22 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     records.funnel += [("lines", records.read), ("alerts", 0 if table is None else table.num_rows)]
     if table is None:
         empty = np.empty(0, dtype=np.int64)
-        found = Found([], empty, [], empty)
-        return found.log(records, known, (min(times), max(times)) if times else None, sorted(nodes), strict)
+        outcome = Found([], empty, [], empty)
+        return outcome.log(records, alerts, (min(times), max(times)) if times else None, sorted(nodes), strict)
     stamps = pc.cast(table["time"], pa.int64()).to_numpy() * _SECOND
     tags = table["tag"].to_numpy(zero_copy_only=False)
     names = table["node"].to_numpy(zero_copy_only=False)
     unique, codes = np.unique(tags.astype(str), return_inverse=True)
-    plain = [tag if tag in known.tags or tag in known.harmless else _DRESSED.sub(r"\1", tag) for tag in unique]
-    keep = ~np.isin(plain, known.harmless)[codes]
-    causes, codes = np.array([known.tags.get(tag, "unknown") for tag in plain], dtype=object), codes[keep]
+    plain = [tag if tag in alerts.tags or tag in alerts.harmless else _DRESSED.sub(r"\1", tag) for tag in unique]
+    keep = ~np.isin(plain, alerts.harmless)[codes]
+    causes, codes = np.array([alerts.tags.get(tag, "unknown") for tag in plain], dtype=object), codes[keep]
     messages = pc.utf8_slice_codeunits(table["message"], 0, 200).to_numpy(zero_copy_only=False)
-    found = Found(
+    outcome = Found(
         names[keep], stamps[keep], causes[codes] if codes.size else [], table["line"].to_numpy()[keep],
         detail=messages[keep], attributes={"tag": tags[keep]},
     )  # fmt: skip
     span = (min([*times, int(stamps.min())]), max([*times, int(stamps.max())]))
-    return found.log(records, known, span, sorted(nodes | set(names.tolist())), strict)
+    return outcome.log(records, alerts, span, sorted(nodes | set(names.tolist())), strict)
 
 
 def _look_at_some(block: LineBlock, nodes: set[str], times: list[int]) -> None:

@@ -71,22 +71,22 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ti
             detail.append(event[3])
             lines.append(number)
     kind = np.array(kinds, dtype=object)
-    known = kind != "update"
+    changes = kind != "update"
     micro = np.array(times, dtype=np.int64)
     nodes, codes = np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)
     when = begin + micro * 1000
-    outages = outages_between(codes[known].astype(np.int64), when[known], (kind == "remove")[known])
+    outages = outages_between(codes[changes].astype(np.int64), when[changes], (kind == "remove")[changes])
     records.funnel += [("events", records.read), ("removals", int((kind == "remove").sum()))]
-    places = np.array(lines, dtype=np.int64)[known]
-    found = Found.of_outages(outages, nodes.tolist(), np.full(places.size, "removed"), places)
+    places = np.array(lines, dtype=np.int64)[changes]
+    outcome = Found.of_outages(outages, nodes.tolist(), np.full(places.size, "removed"), places)
     span = (int(when.min()), int(when.max())) if when.size else None
     if span is not None:
-        found.end = np.where(outages.open, span[1], outages.end)
+        outcome.end = np.where(outages.open, span[1], outages.end)
     first = np.full(nodes.size, np.iinfo(np.int64).max)
     np.minimum.at(first, codes, when)
     last = np.full(nodes.size, span[1] if span else 0, dtype=np.int64)
     records.notes.append("a machine that is removed and does not come back is down to the end of the trace")
-    return found.log(records, None, span, nodes.tolist(), strict, watched=(first, last), listed=True)
+    return outcome.log(records, None, span, nodes.tolist(), strict, watched=(first, last), listed=True)
 
 
 def _places(line: str) -> tuple[int, ...]:

@@ -58,14 +58,14 @@ def merge(
     """
     if not logs:
         raise ArgumentError("there is no log to merge", remedy="give one or more")
-    whole = [log.lifetimes is not None for log in logs]
-    if any(whole) and not all(whole):
+    are_lifetimes = [log.lifetimes is not None for log in logs]
+    if any(are_lifetimes) and not all(are_lifetimes):
         raise ArgumentError("lives without dates and logs with dates cannot be merged", remedy="merge them apart")
     events = _together([_renamed(log.events, renames) for log in logs])
     people = _together([_renamed(log.population, renames) for log in logs])
     lives = (
         _together([_renamed(log.lifetimes, renames) for log in logs if log.lifetimes is not None])
-        if all(whole)
+        if all(are_lifetimes)
         else None
     )
     number = len(events)

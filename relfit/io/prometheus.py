@@ -107,18 +107,18 @@ def log_of_samples(
         records.notes.append(f"{int(gap.sum())} gaps between samples: what happened there is not known")
     last_of = np.append(np.flatnonzero(new[1:]), time.size - 1)  # the last sample of each stretch
     names_of = nodes[codes[last_of]].tolist() if time.size else []
-    found = Found.of_outages(outages, names_of, np.full(time.size, "down"), line)
-    found.system = system
-    found.end = np.where(outages.open, time[last_of][outages.node], outages.end) if time.size else outages.end
+    outcome = Found.of_outages(outages, names_of, np.full(time.size, "down"), line)
+    outcome.system = system
+    outcome.end = np.where(outages.open, time[last_of][outages.node], outages.end) if time.size else outages.end
     # down at its first sample, or on both sides of a gap: when that began was not seen
     unseen = np.ones(time.size, dtype=bool)
     unseen[1:] = ~within | (gap[1:] & (value[:-1] == 0))
-    found.start_cut = unseen[outages.row]
+    outcome.start_cut = unseen[outages.row]
     span = (int(time.min()), int(time.max())) if time.size else None
     first = np.searchsorted(codes, np.arange(nodes.size))
     last = np.searchsorted(codes, np.arange(nodes.size), side="right") - 1
     watched = (time[first], time[last])
-    return found.log(records, None, span, nodes.tolist(), strict, watched=watched, listed=True)
+    return outcome.log(records, None, span, nodes.tolist(), strict, watched=watched, listed=True)
 
 
 def _api(content: Content, records: RecordTally) -> tuple[Any, IntArray, FloatArray, IntArray]:
@@ -170,8 +170,8 @@ def _seconds(table: TextTable, when: str, zone: str) -> FloatArray:
     stamp, numbers = table.columns[when], as_numbers(table[when])
     if pa.types.is_timestamp(stamp.type):
         stamp = pa.chunked_array([as_text_array(stamp)])
-    found = parse_stamps(as_text_array(stamp))
-    seconds = np.where(np.isfinite(numbers), numbers, np.where(found.good, instants_of(found, zone) / 1e9, np.nan))
+    stamps = parse_stamps(as_text_array(stamp))
+    seconds = np.where(np.isfinite(numbers), numbers, np.where(stamps.good, instants_of(stamps, zone) / 1e9, np.nan))
     return np.where(np.isfinite(numbers) & (np.abs(seconds) > 1e11), seconds / 1000.0, seconds)
 
 
@@ -180,15 +180,15 @@ def _values(cells: Any) -> FloatArray:
     value = as_numbers(cells)
     odd = np.flatnonzero(np.isnan(value))
     if odd.size:
-        down, known = states(cells[odd])
-        value[odd] = np.where(known, np.where(down, 0.0, 1.0), np.nan)
+        down, is_state = states(cells[odd])
+        value[odd] = np.where(is_state, np.where(down, 0.0, 1.0), np.nan)
     return value
 
 
 def _instances(names: Any) -> Any:
     """What the labels of a series say of its instance; a name without labels as it is."""
-    known = {name: found[1] if (found := _LABEL.search(name)) else name for name in dict.fromkeys(names.tolist())}
-    return np.array([known[name] for name in names.tolist()], dtype=object)
+    instances = {name: match[1] if (match := _LABEL.search(name)) else name for name in dict.fromkeys(names.tolist())}
+    return np.array([instances[name] for name in names.tolist()], dtype=object)
 
 
 def _checked(

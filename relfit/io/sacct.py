@@ -38,7 +38,7 @@ def _recognises(content: Content) -> bool:
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read failures of nodes; times are of `timezone`, UTC when left out. Overlapping exports count a run once."""
-    known, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
+    alerts, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     failures: dict[tuple[str, int], tuple[str | None, str, int]] = {}
     everyone, named_hosts = Hosts(), Hosts()
     edges: list[int] = []
@@ -49,23 +49,23 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
         table.require(_NEEDED, "sacct with JobID, State, End and NodeList")
         rejections = table.rejections
         states = np.array([value.split(" ")[0].rstrip("+") for value in table["State"].tolist()], dtype=object)
-        failed = np.isin(states, known.states)
+        failed = np.isin(states, alerts.states)
         only = {value: everyone.add(value) for value in dict.fromkeys(table["NodeList"].tolist())}
         times = {}
         for name in ("End", "Start"):
             if name not in table.columns:
                 continue
-            found = parse_stamps(as_text_array(table.columns[name]))
-            clock = instants_of(found, records.zone)
-            times[name] = np.where(found.good, clock, -1)
-            edges += [int(clock[found.good].min()), int(clock[found.good].max())] if found.good.any() else []
+            stamps = parse_stamps(as_text_array(table.columns[name]))
+            clock = instants_of(stamps, records.zone)
+            times[name] = np.where(stamps.good, clock, -1)
+            edges += [int(clock[stamps.good].min()), int(clock[stamps.good].max())] if stamps.good.any() else []
             nothing = unsaid(table[name])
-            rejections.reject(~found.good & ~nothing, "not a date or time", name)
+            rejections.reject(~stamps.good & ~nothing, "not a date or time", name)
         rejections.reject(failed & (times["End"] < 0), "a failure without an end", "End")
         rejections.reject(table["JobID"] == "", "no job", "JobID")
-        kept, jobs, lists = rejections.kept, table["JobID"], table["NodeList"]
+        good, jobs, lists = rejections.kept, table["JobID"], table["NodeList"]
         named = table["FailedNode"] if "FailedNode" in table.columns else np.full(jobs.size, "", dtype=object)
-        for row in np.flatnonzero(failed & kept).tolist():
+        for row in np.flatnonzero(failed & good).tolist():
             if "." in jobs[row]:
                 steps += 1
                 continue
@@ -93,7 +93,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
         scope=["group" if node is None else "node" for node in nodes],
         attributes={"job": [job for job, _ in failures]},
     )
-    return found_all.log(records, known, (min(edges), max(edges)) if edges else None, list(everyone.names), strict)
+    return found_all.log(records, alerts, (min(edges), max(edges)) if edges else None, list(everyone.names), strict)
 
 
 READER = Reader(_NAME, _recognises, _read, ("rules",))

@@ -52,7 +52,7 @@ def _recognises(content: Content) -> bool:
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read snapshots, in the order of their times; a line with a date and nothing else says when the next was taken."""
-    known, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
+    alerts, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     looks: list[_Look] = []
     for content in contents:
         text = as_text(content)
@@ -65,9 +65,9 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
         for moment, nodes in _sinfo(lines, content, records) if sinfo else _scontrol(lines, content, records):
             for each in nodes:
                 each["since"] = instant(each["since"], records.zone)
-                each["down"], meant = down_and_meant(each["state"], known)
+                each["down"], meant = down_and_meant(each["state"], alerts)
                 each["failed"] = each["down"] and not meant
-            _apply_rules(nodes, known)
+            _apply_rules(nodes, alerts)
             times = [each["since"] for each in nodes if each["since"] is not None]
             told = [instant(each["told"], records.zone) for each in nodes if each["told"]]
             at = instant(moment, records.zone)
@@ -80,7 +80,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
             if latest is not None:
                 looks.append((latest, nodes, sinfo))
     looks.sort(key=lambda look: look[0])
-    return _log(looks, known, records, strict)
+    return _log(looks, alerts, records, strict)
 
 
 def _log(looks: list[_Look], rules: AlertRules, records: RecordTally, strict: bool) -> FailureLog:
@@ -114,14 +114,14 @@ def _log(looks: list[_Look], rules: AlertRules, records: RecordTally, strict: bo
     end = np.array([last if each["end"] is None else each["end"] for each in outages], dtype=np.int64)
     before = start < first if len(looks) > 1 else np.ones(start.size, dtype=bool)
     since = pd.to_datetime(start, utc=True).strftime("since %Y-%m-%d %H:%M:%S UTC")
-    found = Found(
+    outcome = Found(
         [each["name"] for each in outages], np.maximum(start, first), [each["reason"] or "unknown" for each in outages],
         np.array([each["line"] for each in outages], dtype=np.int64), end,
         start_cut=before, end_cut=np.array([each["end"] is None for each in outages], dtype=bool),
         detail=np.where(before, since, ""),
     )  # fmt: skip
     listed = not all(only_failed for _, _, only_failed in looks)
-    return found.log(records, rules, (first, last) if looks else None, list(everyone), strict, listed=listed)
+    return outcome.log(records, rules, (first, last) if looks else None, list(everyone), strict, listed=listed)
 
 
 def down_and_meant(state: str, rules: AlertRules) -> tuple[bool, bool]:

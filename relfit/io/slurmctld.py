@@ -38,7 +38,7 @@ def _recognises(content: Content) -> bool:
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read what the controller says of nodes; times are of `timezone`, UTC when left out."""
-    known, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
+    alerts, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     clocks: list[Any] = []
     node: list[str] = []
     message: list[str] = []
@@ -46,16 +46,16 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     stamps = 0
     for content in contents:
         for block in records.blocks(content):
-            hits = block.matching(known.pattern)
+            hits = block.matching(alerts.pattern)
             rows = np.union1d(hits, block.sample())
             lines = block.texts(rows)
-            found = parse_stamps(pc.struct_field(pc.extract_regex(lines, pattern=_TIME), "time"))
-            place = np.where(found.good, stamps + np.cumsum(found.good) - 1, -1)[np.searchsorted(rows, hits)]
-            clocks.append(found.clock[found.good])
-            stamps += int(found.good.sum())
+            parsed = parse_stamps(pc.struct_field(pc.extract_regex(lines, pattern=_TIME), "time"))
+            place = np.where(parsed.good, stamps + np.cumsum(parsed.good) - 1, -1)[np.searchsorted(rows, hits)]
+            clocks.append(parsed.clock[parsed.good])
+            stamps += int(parsed.good.sum())
             said = lines.take(pa.array(np.searchsorted(rows, hits)))
-            kinds = known.first_match(said)
-            lists = _lists(known, said, kinds)
+            kinds = alerts.first_match(said)
+            lists = _lists(alerts, said, kinds)
             expanded = {text: hosts(text) for text in set(lists)}
             names = [expanded[text] for text in lists]
             size = np.array([len(each) for each in names], dtype=np.int64)
@@ -71,14 +71,14 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     times = in_order(np.concatenate(clocks) if clocks else np.empty(0, dtype=np.int64), records.zone)
     span = (int(times.min()), int(times.max())) if times.size else None
     names_of, codes = np.unique(np.array(node, dtype=object).astype(str), return_inverse=True)
-    down = np.array([each.state == "down" for each in known.rules], dtype=bool)
+    down = np.array([each.state == "down" for each in alerts.rules], dtype=bool)
     outages = outages_between(codes.astype(np.int64), times[place], down[rule])
     records.funnel += [("lines", records.read), ("lines of nodes", int(np.unique(place).size))]
-    causes = np.array([each.cause for each in known.rules], dtype=object)
+    causes = np.array([each.cause for each in alerts.rules], dtype=object)
     found_all = Found.of_outages(outages, names_of.tolist(), causes[rule], line, message)
     if span is not None:
         found_all.end = np.where(outages.open, span[1], outages.end)
-    return found_all.log(records, known, span, names_of.tolist(), strict)
+    return found_all.log(records, alerts, span, names_of.tolist(), strict)
 
 
 def _lists(rules: AlertRules, lines: pa.Array, kinds: IntArray) -> list[str]:

@@ -71,23 +71,23 @@ def _read(
 
     A line that a rule matches and that has no time is refused.
     """
-    known, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
+    alerts, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     if year is not None and not 1970 <= int(year) <= 2200:
         raise ArgumentError(f"year={year} is none", remedy="give the year of the first line")
     if ends not in ("node", "job"):
         raise ArgumentError(f"ends={ends!r} is not known", remedy="use node or job")
     without_year = any(_OLD.match(line) for line in contents[0].first_lines(8192))
-    reader = (_OldStamps if without_year else _NewStamps)(records, known, ends)
+    reader = (_OldStamps if without_year else _NewStamps)(records, alerts, ends)
     for content in contents:
         for block in records.blocks(content):
             reader.take(content, block)
     times = reader.times(int(year) if year is not None else None)
     node, message, rule, line, place = reader.failures()
     records.funnel += [("lines", records.read), ("alerts", reader.alerts), ("that end a job", reader.of_jobs)]
-    causes = np.array([each.cause for each in known.rules], dtype=object)
-    found = Found(node, times[place], causes[rule] if rule.size else [], line, detail=message)
+    causes = np.array([each.cause for each in alerts.rules], dtype=object)
+    outcome = Found(node, times[place], causes[rule] if rule.size else [], line, detail=message)
     span = (int(times.min()), int(times.max())) if times.size else None
-    return found.log(records, known, span, sorted(reader.nodes), strict)
+    return outcome.log(records, alerts, span, sorted(reader.nodes), strict)
 
 
 class _Stamps:
@@ -185,8 +185,8 @@ class _OldStamps(_Stamps):
     def _times_of(self, block: LineBlock, hits: IntArray) -> tuple[IntArray, IntArray]:
         month, day, second, good = stamps_without_year(block.octets, block.begins)
         rows = np.unique(np.concatenate([hits, block.sample(), turns(month, day, second, good)]))
-        kept = rows[good[rows]]
-        self.clock.add(month[kept], day[kept], second[kept])
+        dated = rows[good[rows]]
+        self.clock.add(month[dated], day[dated], second[dated])
         return rows, self._placed(good[rows])
 
     def times(self, year: int | None) -> IntArray:
@@ -220,13 +220,13 @@ class _NewStamps(_Stamps):
 
     def _times_of(self, block: LineBlock, hits: IntArray) -> tuple[IntArray, IntArray]:
         rows = np.union1d(hits, block.sample())
-        found = parse_stamps(pc.struct_field(pc.extract_regex(block.texts(rows), pattern=self.head), "time"))
-        clock, local = found.clock, found.good & ~found.absolute
+        stamps = parse_stamps(pc.struct_field(pc.extract_regex(block.texts(rows), pattern=self.head), "time"))
+        clock, local = stamps.clock, stamps.good & ~stamps.absolute
         if local.any() and self.records.zone != "UTC":
             naive = since_1970(clock[local]).dt.tz_localize(None)
             clock[local] = localised(naive, self.records.zone).astype("int64").to_numpy()
-        self._times.append(clock[found.good])
-        return rows, self._placed(found.good)
+        self._times.append(clock[stamps.good])
+        return rows, self._placed(stamps.good)
 
     def times(self, year: int | None) -> IntArray:
         return np.concatenate(self._times) if self._times else np.empty(0, dtype=np.int64)

@@ -114,12 +114,12 @@ def _not_of_calm_days(columns: Columns) -> None:
     """Refuse dated rows of which most say that nothing failed: every calm day would be a failure."""
     if "observed" not in columns:
         return
-    true, known = columns.flags("observed")
-    if known.any() and (known & ~true).sum() > _MOST_CALM * columns.size:
+    true, is_flag = columns.flags("observed")
+    if is_flag.any() and (is_flag & ~true).sum() > _MOST_CALM * columns.size:
         name = columns.names["observed"]
         others = "take the rows that are, read daily snapshots of drives with"
         raise ReadError(
-            f"column {name!r} says that {int((known & ~true).sum())} of {count(columns.size, 'row')} are no failure",
+            f"column {name!r} says that {int((is_flag & ~true).sum())} of {count(columns.size, 'row')} are no failure",
             path=columns.rejections.path,
             line=1,
             remedy=Remedy(
@@ -144,8 +144,8 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
         end = end.fillna(from_length.astype(end.dtype))
     rejections.reject((end < start).to_numpy(), "ends before it starts", columns.named("end", "duration"))
     _reject_repeated(columns, node, start)
-    kept = rejections.settle(strict)
-    attributes = columns.attributes(kept, besides=("observed", "censored", "state"))
+    good = rejections.settle(strict)
+    attributes = columns.attributes(good, besides=("observed", "censored", "state"))
     values = {
         "system": columns.category("system", mapping.system_name), "node": node, "start": start, "end": end,
         "cause": columns.category("cause"), "detail": columns.category("detail"), "scope": scope,
@@ -153,9 +153,9 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
     taken = columns.taken
     columns.table.forget()
     content.forget()
-    if not kept.all():
-        values = {name: column[kept] for name, column in values.items()}
-    events = events_frame(**values, line=rejections.lines[kept], attributes=attributes)
+    if not good.all():
+        values = {name: column[good] for name, column in values.items()}
+    events = events_frame(**values, line=rejections.lines[good], attributes=attributes)
     latest = max(events[name].max() for name in ("start", "end") if events[name].notna().any())
     return _log(columns, content, events, attributes, folder, latest, [taken])
 
@@ -184,39 +184,39 @@ def _transitions(columns: Columns, content: Content, strict: bool, folder: Path)
     node, system = columns.category("node", mapping.node_name), columns.category("system", mapping.system_name)
     time = columns.instants("start", required=True)
     words = columns.category("state")
-    down, known = states(words.cat.categories.to_numpy(dtype=object))
+    down, is_state = states(words.cat.categories.to_numpy(dtype=object))
     codes = words.cat.codes.to_numpy()
-    rejections.reject(~np.append(known, False)[codes], "says neither up nor down", columns.named("state"))
+    rejections.reject(~np.append(is_state, False)[codes], "says neither up nor down", columns.named("state"))
     rejections.reject(node.isna().to_numpy(), "no node", columns.named("node"))
     _reject_repeated(columns, node, time)
-    kept = rejections.settle(strict)
-    frame = pd.DataFrame({"system": system[kept].to_numpy(), "node": node[kept].to_numpy()})
-    when = nanoseconds(time[kept])
-    found = outages_between(pair_codes(frame), when, np.append(down, False)[codes][kept])
-    rows = np.flatnonzero(kept)[found.row]
-    last = time[kept].max()
-    attributes = {name: values.iloc[found.row] for name, values in columns.attributes(kept).items()}
+    good = rejections.settle(strict)
+    frame = pd.DataFrame({"system": system[good].to_numpy(), "node": node[good].to_numpy()})
+    when = nanoseconds(time[good])
+    outages = outages_between(pair_codes(frame), when, np.append(down, False)[codes][good])
+    rows = np.flatnonzero(good)[outages.row]
+    last = time[good].max()
+    attributes = {name: values.iloc[outages.row] for name, values in columns.attributes(good).items()}
     cause, detail = columns.category("cause"), columns.category("detail")
-    stamps = pd.Series(found.end.view("datetime64[ns]")).dt.tz_localize("UTC")
+    stamps = pd.Series(outages.end.view("datetime64[ns]")).dt.tz_localize("UTC")
     events = events_frame(
         system=system.iloc[rows],
         node=node.iloc[rows],
         start=time.iloc[rows],
-        end=stamps.where(~found.open, last),
-        end_cut=found.open,
+        end=stamps.where(~outages.open, last),
+        end_cut=outages.open,
         cause=cause.iloc[rows],
         detail=detail.iloc[rows],
         line=rejections.lines[rows],
         attributes=attributes,
     )
     everyone = events_frame(
-        system=system[kept], node=node[kept], start=time[kept], line=rejections.lines[kept],
-        attributes=columns.attributes(kept),
+        system=system[good], node=node[good], start=time[good], line=rejections.lines[good],
+        attributes=columns.attributes(good),
     )  # fmt: skip
     said = [
         columns.taken,
-        f"{count(int(kept.sum()), 'row')} of states are {count(len(events), 'outage')}; "
-        f"{int(found.open.sum())} not over at the end, {count(found.repeated, 'row')} repeat what was known",
+        f"{count(int(good.sum()), 'row')} of states are {count(len(events), 'outage')}; "
+        f"{int(outages.open.sum())} not over at the end, {count(outages.repeated, 'row')} repeat what was known",
     ]
     return _log(columns, content, events, attributes, folder, last, said, everyone)
 
@@ -277,8 +277,8 @@ def _log(
         events = events[~outside].reset_index(drop=True)
     events, still = open_outages(events, population, window.end)
     said += still
-    kept = int(rejections.kept.sum())
-    source = source_of(content, _NAME, columns.table.rows_read, kept, columns.zone, said, left_out)
+    rows_kept = int(rejections.kept.sum())
+    source = source_of(content, _NAME, columns.table.rows_read, rows_kept, columns.zone, said, left_out)
     return FailureLog(events, population, window, rejections.frame(), source)
 
 
@@ -296,20 +296,20 @@ def _filled(seen: pd.DataFrame, size: int, columns: Columns) -> pd.DataFrame:
     names = [f"not seen {i + 1}" for i in range(len(added))]
     unknown = {name: None for name in added.columns if name not in POPULATION_COLUMNS}
     added = added.astype({"node": object, **dict.fromkeys(unknown, object)}).assign(node=names, **unknown)
-    whole = pd.concat([seen.astype({"node": object}), added], ignore_index=True)
-    return whole.assign(node=text_column(whole["node"]), declared=True)
+    population = pd.concat([seen.astype({"node": object}), added], ignore_index=True)
+    return population.assign(node=text_column(population["node"]), declared=True)
 
 
 def _listed(
     events: Columns, seen: pd.DataFrame, window: Window, folder: Path, content: Content
 ) -> tuple[pd.DataFrame, Window, str]:
     """The population as a table of its own lists it, and the window, widened to when its nodes were there."""
-    given = events.mapping.population
-    if isinstance(given, pd.DataFrame):
+    path = events.mapping.population
+    if isinstance(path, pd.DataFrame):
         place = Path("population")
-        table = rows_of_frame(given, place)
+        table = rows_of_frame(path, place)
     else:
-        place = Path(str(given))
+        place = Path(str(path))
         place = place if place.is_absolute() or place.exists() else folder / place
         table = rows_of(open_content(place), _SINGLE)
     names = guessed(table.header, _POPULATION_NAMES)
@@ -324,8 +324,8 @@ def _listed(
     rejections.raise_first()
     all_entered, all_left = bool(entered.notna().all()), bool(left.notna().all())
     first = window.start if window.start_known or not all_entered else min(entered.min(), window.start)
-    known = pd.concat([entered, left]) if all_left else entered
-    last = window.end if window.end_known else max([window.end, *known.dropna()])
+    dates = pd.concat([entered, left]) if all_left else entered
+    last = window.end if window.end_known else max([window.end, *dates.dropna()])
     window = Window(first, last, window.start_known or all_entered, window.end_known or all_left)
     # failures before a declared window are not in the log, so a node installed earlier has an unknown age at its start
     watched_from = entered.fillna(first)
@@ -366,17 +366,17 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
     observed = np.ones(size, dtype=bool)
     flag = "observed" if "observed" in columns else "censored"
     if flag in columns:
-        true, known = columns.flags(flag)
-        rejections.reject(~known, "neither true nor false", columns.named(flag))
+        true, is_flag = columns.flags(flag)
+        rejections.reject(~is_flag, "neither true nor false", columns.named(flag))
         observed = true == (flag == "observed")
-    kept = rejections.settle(strict)
+    good = rejections.settle(strict)
     lifetimes = lifetimes_frame(
-        system=columns.category("system", columns.mapping.system_name)[kept],
-        node=node[kept],
-        duration=length[kept],
-        observed=observed[kept],
-        line=rejections.lines[kept],
-        attributes=columns.attributes(kept, besides=("cause",)),
+        system=columns.category("system", columns.mapping.system_name)[good],
+        node=node[good],
+        duration=length[good],
+        observed=observed[good],
+        line=rejections.lines[good],
+        attributes=columns.attributes(good, besides=("cause",)),
     )
     # durations without dates are laid from one instant on, so that they have a window; nothing is read from it
     start = instant("1970-01-01")
@@ -394,7 +394,7 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
     nothing = pd.Series(pd.NaT, index=range(0), dtype="datetime64[ns, UTC]")
     events = events_frame(system=[], node=[], start=nothing, line=[])
     said = (columns.taken, *columns.table.notes, "the lives carry no dates; the window shown is a placeholder")
-    source = source_of(content, _NAME, columns.table.rows_read, int(kept.sum()), columns.zone, said)
+    source = source_of(content, _NAME, columns.table.rows_read, int(good.sum()), columns.zone, said)
     window = Window(start, population["left"].max())
     return FailureLog(events, population, window, rejections.frame(), source, lifetimes)
 

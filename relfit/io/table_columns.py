@@ -96,16 +96,16 @@ class Columns:
         if mapping.day_first is not None or mapping.time_format is not None or mapping.time_origin is not None:
             return Columns(self.table, self.names, mapping, self.zone, mapping.day_first)
         columns = [self.table.columns[self.names[field]] for field in _TIMES if field in self.names]
-        found, example = day_and_month([column for column in columns if _is_text(column)])
-        found = found if settled is None else settled
-        if example and found is None:
+        day_first, example = day_and_month([column for column in columns if _is_text(column)])
+        day_first = day_first if settled is None else settled
+        if example and day_first is None:
             raise ReadError(
                 f"{example[:_SHOWN]!r}: nothing tells whether days or months come first",
                 path=self.table.rejections.path,
                 remedy=_ORDER,
             )
-        note = f"dates such as {example[:_SHOWN]} have the {'day' if found else 'month'} first" if example else ""
-        return Columns(self.table, self.names, mapping, self.zone, found, note)
+        note = f"dates such as {example[:_SHOWN]} have the {'day' if day_first else 'month'} first" if example else ""
+        return Columns(self.table, self.names, mapping, self.zone, day_first, note)
 
     @property
     def taken(self) -> str:
@@ -149,15 +149,15 @@ class Columns:
     def category(self, field: str, default: str | None = None) -> pd.Series:
         """The values of a field as a categorical, `default` where there is none."""
         if field in self.names:
-            found = category(self.values(field))
+            column = category(self.values(field))
         else:
             kinds: Any = pd.CategoricalDtype(pd.Index([], dtype=object))
-            found = pd.Series(pd.Categorical.from_codes(np.full(self.size, -1), dtype=kinds))
-        if default and found.isna().any():
-            texts = sorted({*map(str, found.cat.categories), default})
+            column = pd.Series(pd.Categorical.from_codes(np.full(self.size, -1), dtype=kinds))
+        if default and column.isna().any():
+            texts = sorted({*map(str, column.cat.categories), default})
             wider: Any = pd.CategoricalDtype(pd.Index(texts, dtype=object))
-            found = found.astype(wider).fillna(default)
-        return found
+            column = column.astype(wider).fillna(default)
+        return column
 
     def text(self, field: str) -> npt.NDArray[np.object_]:
         """The values of a field as text, empty where there is none."""
@@ -204,7 +204,7 @@ class Columns:
             self.rejections.reject(empty, "no duration", column)
         return np.where(np.isfinite(length) & (np.abs(length) <= _LONGEST), length, np.nan)
 
-    def attributes(self, kept: npt.NDArray[np.bool_], besides: Sequence[str] = ()) -> dict[str, pd.Series]:
+    def attributes(self, rows: npt.NDArray[np.bool_], besides: Sequence[str] = ()) -> dict[str, pd.Series]:
         """The rows kept of the columns that no field uses, and of those of the fields `besides`.
 
         The columns of racks and causes are called so; one with a name that relfit uses itself gets an underscore.
@@ -213,12 +213,12 @@ class Columns:
         free = [name for name in self.table.header if name and name not in used]
         called = {name: f"{name}_" if name in _RESERVED else name for name in free}
         called |= {self.names[field]: field for field in ("rack", "cause") if self.names.get(field) in called}
-        every = bool(kept.all())
-        return {called[name]: _attribute(self.table.columns[name], None if every else kept) for name in free}
+        every = bool(rows.all())
+        return {called[name]: _attribute(self.table.columns[name], None if every else rows) for name in free}
 
 
-def _attribute(column: pa.ChunkedArray, kept: npt.NDArray[np.bool_] | None) -> pd.Series:
-    column = column if kept is None else column.filter(pa.array(kept))
+def _attribute(column: pa.ChunkedArray, rows: npt.NDArray[np.bool_] | None) -> pd.Series:
+    column = column if rows is None else column.filter(pa.array(rows))
     if _is_text(column):
         return attribute_column(category(column))
     kind = column.type
@@ -242,8 +242,8 @@ def _state_column(table: TextTable, candidates: Sequence[str], taken: dict[str, 
     if name is None or not _is_text(table.columns[name]):
         return None
     words = category(table.columns[name]).cat.categories.to_numpy(dtype=object)
-    down, known = states(words)
-    return name if words.size and known.all() and 0 < down.sum() < words.size else None
+    down, is_state = states(words)
+    return name if words.size and is_state.all() and 0 < down.sum() < words.size else None
 
 
 def _no_time(text: str) -> str:

@@ -96,17 +96,17 @@ class TableMapping(BaseModel):
 
 def mapping_of(source: str | Path | dict[str, Any] | None, options: dict[str, Any]) -> TableMapping:
     """The mapping from a TOML file or its content; `options` go before it."""
-    given: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     place: Path | None = None
     if not isinstance(source, (str, Path, dict, type(None))):
         raise ArgumentError(f"mapping {source!r} is neither a file nor a dictionary", remedy="name a TOML file")
     if isinstance(source, dict):
-        given = source
+        settings = source
     elif source is not None:
         place = Path(source)
-        given = read_settings(place, "toml", "the columns of a table", 'write lines such as node = "hostname"')
+        settings = read_settings(place, "toml", "the columns of a table", 'write lines such as node = "hostname"')
     try:
-        return TableMapping(**{**given, **options})
+        return TableMapping(**{**settings, **options})
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])

@@ -70,14 +70,14 @@ def _read(content: Content, *, strict: bool, timezone: str | None, outcome: str 
     serial, owner = np.unique(np.where(rejections.kept, table["SN"], ""), return_inverse=True)
     stays = np.bincount(owner[rejections.kept & ~further], minlength=serial.size)
     rejections.reject(rejections.kept & (stays[owner] == 0), "an event of a GPU without a stay", "SN")
-    kept = rejections.settle(strict)
-    return _assemble(table, content, kept, further, insert, remove, seconds, zone, text.notes, outcome)
+    good = rejections.settle(strict)
+    return _assemble(table, content, good, further, insert, remove, seconds, zone, text.notes, outcome)
 
 
 def _assemble(
     table: TextTable,
     content: Content,
-    kept: npt.NDArray[np.bool_],
+    good: npt.NDArray[np.bool_],
     further: npt.NDArray[np.bool_],
     insert: pd.Series,
     remove: pd.Series,
@@ -103,10 +103,10 @@ def _assemble(
             "line": table.rejections.lines,
             "further": further,
         }
-    )[kept].reset_index(drop=True)
+    )[good].reset_index(drop=True)
     place = rows["location"].str.extract(_PLACE).astype(float)
-    whole = {name: int for name in place.columns if place[name].notna().all()}
-    rows = pd.concat([rows, place.astype(whole)], axis=1)
+    integers = {name: int for name in place.columns if place[name].notna().all()}
+    rows = pd.concat([rows, place.astype(integers)], axis=1)
     places = list(place.columns)
     failures = rows[rows["cause"] != ""].sort_values(["remove", "line"], kind="stable")
     events = events_frame(
@@ -165,7 +165,7 @@ def _assemble(
     unplaced = int(place["column"].isna().sum())
     if unplaced:
         notes.append(f"{unplaced} rows have a location that could not be taken apart")
-    source = source_of(content, _NAME, table.rows_read, int(kept.sum()), zone, notes)
+    source = source_of(content, _NAME, table.rows_read, int(good.sum()), zone, notes)
     window = Window(population["entered"].min(), population["left"].max(), True, True)
     return FailureLog(events, population, window, table.rejections.frame(), source, lifetimes)
 

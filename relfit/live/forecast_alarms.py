@@ -120,7 +120,7 @@ def short_stock(log: FailureLog, stock: Mapping[str, Any]) -> list[Alarm]:
             out.append(Alarm(
                 "stock", f"cause {name}", now, now,
                 f"Parts for {name} may run short: {parts:,} in stock, {number(ahead.expected)} needed in "
-                f"{duration(lead)}; chance {percent(short)}.",
+                f"{duration(lead)}, chance of too few {percent(min(short, 0.99))}.",
                 f"Order {enough - parts:,} now: {enough:,} last with probability 95 %.",
                 {"stock": float(parts), "expected": ahead.expected, "chance": short, "enough": float(enough)},
             ))  # fmt: skip

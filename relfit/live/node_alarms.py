@@ -37,7 +37,7 @@ def node_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
         since, times = stamp(begin), float(result.number[last] / max(result.expected[last], 1e-9))
         text = (
             f"Node {label} stands out: {count(int(result.number[last]), 'failure')} in "
-            f"{duration((at[result.row[last]] - at[result.first[last]]) / NANOSECONDS_PER_HOUR)}, of other nodes "
+            f"{duration((at[result.row[last]] - at[result.first[last]]) / NANOSECONDS_PER_HOUR)}, others had "
             f"{number(float(result.expected[last]))} in that time."
         )
         alarm = Alarm(

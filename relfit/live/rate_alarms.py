@@ -15,7 +15,7 @@ from relfit.text import count, duration, number
 
 __all__ = ["rate_episodes", "repair_episodes"]
 
-_FEWEST = 30  # repairs, that others are held against
+_FEWEST, _MOST = 30, 20_000  # repairs that others are held against
 _LAG, _WEEK = 28, 7  # days before a repair at which those that it is compared with end; days that share them
 
 
@@ -127,7 +127,8 @@ def _scores(day: IntArray, hours: FloatArray) -> FloatArray:
     edges = np.append(0, np.flatnonzero(np.diff(week)) + 1)
     for begin, end in zip(edges, np.append(edges[1:], day.size), strict=True):  # weeks, not repairs
         last = week[begin] * _WEEK - _LAG if day.size else 0
-        past = np.sort(hours[np.searchsorted(day, last - REFERENCE) : np.searchsorted(day, last)])
+        past = hours[np.searchsorted(day, last - REFERENCE) : np.searchsorted(day, last)]
+        past = np.sort(past[:: max(past.size // _MOST, 1)])
         if past.size >= _FEWEST:
             mine = hours[begin:end]
             rank = 0.5 * (np.searchsorted(past, mine, "left") + np.searchsorted(past, mine, "right"))

@@ -20,6 +20,7 @@ __all__ = ["Recurrence", "scan_recurrence"]
 
 _DAY = 24 * NANOSECONDS_PER_HOUR
 _LAGS = np.array([1.0, 4.0, 14.0, 60.0, 365.0])  # days in which pairs are counted
+_CELLS = 2_000_000  # of a grid in time, over all streams
 _PAST = 730 * _DAY  # that says what is usual
 _DOUBT = 0.2  # pairs that are added to those counted and to those by chance
 _CLOSE, _LOOSEST, _LONGEST = 1000.0, 0.01, 180 * _DAY
@@ -97,96 +98,93 @@ def scan_recurrence(
     """
     order = np.lexsort((at, place))
     place, stream, at, end = (each[order] for each in (place, stream, at, end))
-    size, alpha = size[order], alpha[order]
-    chance = _Chance(stream, at, size)
-    new = np.diff(place, prepend=-1) != 0
-    index = np.arange(place.size)
+    size, alpha = np.maximum(size[order], 1.0), alpha[order]
+    index, new = np.arange(place.size), np.diff(place, prepend=-1) != 0
     head = np.maximum.accumulate(np.where(new, index, 0))
-    usual = _usual(chance, place, stream, at, head)
-    least, number, expected = np.ones(place.size), np.ones(place.size, np.int64), np.zeros(place.size)
+    grid = _Grid(stream, at)
+    chance = grid.sums(1.0 / size)
     spent_since = np.zeros(place.size)
     if after_repair:  # chance of each time from a repair to the next failure
         since = np.minimum(np.maximum(end, at)[index - 1], at)
-        own = chance.between(stream, since, at)
-        spent_since = np.cumsum(np.where(new, 0.0, np.maximum(own, 1.0 / np.maximum(size, 1.0))))
+        own = np.maximum(grid.at(chance, stream, at) - grid.at(chance, stream, since), 1.0 / size)
+        spent_since = np.cumsum(np.where(new, 0.0, own))
+    until_now = spent_since if after_repair else grid.at(chance, stream, at)
+    candidates = []
     for run in runs:
         rows = np.flatnonzero(index - head >= run - 1)
         first = rows - run + 1
         near = at[rows] - at[first] <= longest * _DAY
         rows, first = rows[near], first[near]
-        if after_repair:
-            spent = spent_since[rows] - spent_since[first]
-        else:
-            spent = chance.between(stream[rows], at[first], at[rows])
-        times = _at_lag(usual[rows], (at[rows] - at[first]) / _DAY)
-        many = run - 1 - spent * times > np.sqrt(spent * times)  # else there is nothing to be seen
-        rows, spent, times = rows[many], spent[many], times[many]
-        p = _tail(run - 1, spent, times, spent * size[rows])
-        better = p < least[rows]
-        rows = rows[better]
-        least[rows], number[rows], expected[rows] = p[better], run, spent[better]
-    chosen = np.flatnonzero(least <= alpha)
-    number, expected = number[chosen], expected[chosen]
-    first = chosen - number + 1
-    times = _at_lag(usual[chosen], (at[chosen] - at[first]) / _DAY)
-    close = np.minimum(_CLOSE * alpha[chosen], np.maximum(_LOOSEST, alpha[chosen]))
+        spent = np.maximum(until_now[rows] - until_now[first], 1.0 / size[rows])
+        many = run - 1 - spent > np.sqrt(spent)  # else there is nothing to be seen
+        rows, spent = rows[many], spent[many]
+        odd = _tail(run - 1, spent, np.ones(1), spent * size[rows]) <= alpha[rows]
+        candidates.append((rows[odd], np.full(int(odd.sum()), run), spent[odd]))
+    row, number, expected = (np.concatenate(each) for each in zip(*candidates, strict=True))
+    rows, where = np.unique(row, return_inverse=True)
+    usual = _usual(grid, chance, place, stream, at, head, rows)
+    first = row - number + 1
+    times = _at_lag(usual[where], (at[row] - at[first]) / _DAY)
+    p = _tail(number - 1, expected, times, expected * size[row])
+    best = np.lexsort((p, row))
+    best = best[np.diff(row[best], prepend=-1) != 0]
+    best = best[p[best] <= alpha[row[best]]]
+    row, number, first, expected, p, times = (each[best] for each in (row, number, first, expected, p, times))
+    close = np.minimum(_CLOSE * alpha[row], np.maximum(_LOOSEST, alpha[row]))
     left = np.maximum(_spent_at(close, number - 1, times) - expected, 0.0)
-    until = np.minimum(chance.when(stream[chosen], at[chosen], left), at[chosen] + _LONGEST)
-    return Recurrence(order[chosen], order[first], number, expected, least[chosen], until)
+    until = np.minimum(grid.when(chance, stream[row], at[row], left), at[row] + _LONGEST)
+    return Recurrence(order[row], order[first], number, expected, p, until)
 
 
-class _Chance:
-    """Incidents of a stream that come to one of its places by chance, summed over time."""
+class _Grid:
+    """What is summed over time in each stream, in steps of an hour or so, linear between."""
 
-    def __init__(self, stream: IntArray, at: IntArray, size: FloatArray) -> None:
-        order = np.lexsort((at, stream))
-        self.origin = int(at.min(initial=0))
-        self.span = int(at.max(initial=0)) - self.origin + 1
-        self.stream, self.at = stream[order], at[order]
-        self.keys = self._keys(self.stream, self.at)
-        self.total = np.append(0.0, np.cumsum(1.0 / np.maximum(size[order], 1.0)))
+    def __init__(self, stream: IntArray, at: IntArray) -> None:
+        self.origin = int(at.min(initial=0)) - 1
+        self.streams, span = int(stream.max(initial=0)) + 1, int(at.max(initial=0)) - self.origin + 1
+        self.width = max(NANOSECONDS_PER_HOUR, span * self.streams // _CELLS)
+        self.size = span // self.width + 2
+        self.stream, self.step = stream, (at - self.origin) // self.width
 
-    def _keys(self, stream: IntArray, at: IntArray) -> FloatArray:
-        return stream * 1.0 + 0.5 * (at - self.origin) / self.span
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Values of the incidents until each step begins, shape (streams, steps + 1)."""
+        cell = self.stream * self.size + self.step
+        each = np.bincount(cell, values, self.streams * self.size).reshape(self.streams, self.size)
+        return np.hstack([np.zeros((self.streams, 1)), np.cumsum(each, axis=1)])
 
-    def _position(self, stream: IntArray, at: IntArray) -> IntArray:
-        return np.searchsorted(self.keys, self._keys(stream, at), side="right")
+    def at(self, sums: FloatArray, stream: IntArray, instant: IntArray) -> FloatArray:
+        """Sums until an instant (nanoseconds)."""
+        step, part = np.divmod(np.clip(instant - self.origin, 0, self.width * (self.size - 1)), self.width)
+        low = sums[stream, step]
+        return np.asarray(low + part / self.width * (sums[stream, step + 1] - low))
 
-    def between(self, stream: IntArray, first: IntArray, last: IntArray) -> FloatArray:
-        """Expected at one place after `first`, until and with `last`."""
-        return np.asarray(self.total[self._position(stream, last)] - self.total[self._position(stream, first)])
-
-    def when(self, stream: IntArray, at: IntArray, more: FloatArray) -> IntArray:
-        """When so much more is expected after `at`; after everything where it is not in this log."""
-        aim = self.total[self._position(stream, at)] + more
-        row = np.searchsorted(self.total[1:], aim, side="left")
-        inside = np.minimum(row, self.at.size - 1)
-        there = (row < self.at.size) & (self.stream[inside] == stream)
-        return np.where(there, self.at[inside], np.iinfo(np.int64).max // 2)
+    def when(self, sums: FloatArray, stream: IntArray, instant: IntArray, more: FloatArray) -> IntArray:
+        """When so much more has come after an instant; after everything where it has not."""
+        aim = self.at(sums, stream, instant) + more
+        step = np.array([np.searchsorted(sums[i], x) for i, x in zip(stream, aim, strict=True)], np.int64)
+        return np.where(step > self.size, np.iinfo(np.int64).max // 2, self.origin + step * self.width)
 
 
-def _usual(chance: _Chance, place: IntArray, stream: IntArray, at: IntArray, head: IntArray) -> FloatArray:
-    """Pairs at one place within each lag, over those by chance, of the other places in the two years before."""
-    out = np.ones((place.size, _LAGS.size))
-    by_time = np.lexsort((at, stream))
-    keys = chance.keys
-    position = np.searchsorted(keys, chance._keys(stream, at), side="left")  # what came before
-    early = np.searchsorted(keys, chance._keys(stream, np.maximum(at - _PAST, chance.origin)), side="left")
-    of_stream = np.searchsorted(keys, stream * 1.0, side="left")
-    early = np.maximum(early, of_stream)
-    joint = place * 1.0 + 0.5 * (at - chance.origin) / chance.span
-    old = np.maximum(np.searchsorted(joint, place * 1.0 + 0.5 * (at - chance.origin - _PAST) / chance.span), head)
-    index = np.arange(place.size)
+def _usual(
+    grid: _Grid, chance: FloatArray, place: IntArray, stream: IntArray, at: IntArray, head: IntArray, rows: IntArray
+) -> FloatArray:
+    """Pairs at one place within each lag, over those by chance, of other places in the two years before some rows."""
+    out = np.ones((rows.size, _LAGS.size))
+    if not rows.size:
+        return out
+    span = 2 * (int(at.max()) - int(at.min()) + 1)
+    key = place * float(span) + (at - at.min())
+    ago = np.maximum(np.searchsorted(key, key[rows] - min(_PAST, span // 2)), head[rows])
     for i, lag in enumerate(_LAGS):
-        width = int(lag * _DAY)
-        begin = np.searchsorted(joint, place * 1.0 + 0.5 * (at - chance.origin - width) / chance.span)
-        pairs = (index - np.maximum(begin, head)).astype(np.float64)
-        by_chance = chance.between(stream, np.maximum(at - width, chance.origin - 1), at - 1)
+        width = min(int(lag * _DAY), span // 2)
+        pairs = (np.arange(place.size) - np.maximum(np.searchsorted(key, key - width), head)).astype(np.float64)
+        by_chance = grid.at(chance, stream, at) - grid.at(chance, stream, at - width)
         both = []
         for values in (pairs, by_chance):
-            every, own = (np.append(0.0, np.cumsum(each)) for each in (values[by_time], values))
-            both.append(every[position] - every[early] - (own[index] - own[old]))
-        out[:, i] = (both[0] + _DOUBT) / (both[1] + _DOUBT)
+            every, own = grid.sums(values), np.append(0.0, np.cumsum(values))
+            lately = grid.at(every, stream[rows], at[rows]) - grid.at(every, stream[rows], at[rows] - _PAST)
+            both.append(np.maximum(lately - (own[rows] - own[ago]), 0.0) + _DOUBT)
+        out[:, i] = both[0] / both[1]
     return np.maximum(out, 1.0)
 
 

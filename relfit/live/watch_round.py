@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from relfit.errors import DataError, RelfitError
+from relfit.live._fleet_alarms import fleet_alarms
 from relfit.live.fleet_store import FleetStore
 from relfit.live.live_records import Alarm
 from relfit.live.silent_sources import SHARE, source_alarms
@@ -106,9 +107,9 @@ def _asked(
 ) -> tuple[pd.DataFrame, list[Alarm], list[str]]:
     """Forecasts, made and scored, and alarms; what cannot be said is a problem and no end of the round."""
     problems = []
-    forecasts, alarms = pd.DataFrame(), []
+    forecasts, alarms = pd.DataFrame(), list[Alarm]()
     try:
-        from relfit.live.forecast_record import forecast_record, scored  # type: ignore
+        from relfit.live._forecast_record import forecast_record, scored  # type: ignore
 
         store.save_forecasts(scored(store.forecasts(), study.log))
         forecasts = forecast_record(study)
@@ -118,17 +119,13 @@ def _asked(
     except RelfitError as error:
         problems.append(f"no forecast: {error}")
     try:
-        from relfit.live.fleet_alarms import fleet_alarms  # type: ignore
-
         alarms = fleet_alarms(
             study.log, per_year=(1.0 - SHARE) * settings.alarms.per_year, stock=settings.alarms.stock or None,
             forecasts=store.forecasts(),
         )  # fmt: skip
-    except ImportError:
-        pass
     except RelfitError as error:
         problems.append(f"no alarms: {error}")
-    return forecasts, list(alarms), problems
+    return forecasts, alarms, problems
 
 
 def watch_status(settings: WatchSettings) -> WatchStatus:

@@ -238,11 +238,11 @@ class _Coded:
 
 def _coded(data: LifeData) -> _Coded:
     data = data.from_age_known()
-    kept = np.ones(data.durations.size, dtype=bool) if data.weights is None else data.weights > 0
-    weight = np.ones(kept.size) if data.weights is None else data.weights.astype(np.float64)
-    low, high, exact = data.durations[kept], data.ends[kept], data.observed[kept]
-    entry = np.zeros(low.size) if data.entry is None else data.entry[kept]
-    leave = np.full(low.size, np.inf) if data.exit is None else data.exit[kept]
+    weighted = np.ones(data.durations.size, dtype=bool) if data.weights is None else data.weights > 0
+    weight = np.ones(weighted.size) if data.weights is None else data.weights.astype(np.float64)
+    low, high, exact = data.durations[weighted], data.ends[weighted], data.observed[weighted]
+    entry = np.zeros(low.size) if data.entry is None else data.entry[weighted]
+    leave = np.full(low.size, np.inf) if data.exit is None else data.exit[weighted]
     levels = np.unique(np.concatenate([low, high, entry, leave]))
 
     def coded(times: FloatArray, kind: int | IntArray) -> IntArray:
@@ -252,8 +252,8 @@ def _coded(data: LifeData) -> _Coded:
     before = coded(entry, np.where(exact & (entry == low), _END_BEFORE, _END_AT))
     return _Coded(
         levels=levels,
-        code=data.group_codes()[kept],
-        weight=weight[kept],
+        code=data.group_codes()[weighted],
+        weight=weight[weighted],
         start=coded(low, np.where(exact, _START_AT, _START_AFTER)),
         end=coded(high, _END_AT),
         before=np.where(entry > 0.0, before, -1),

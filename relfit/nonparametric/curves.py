@@ -95,8 +95,8 @@ class StepCurves(Grouped):
         place = int(np.bincount(self.codes(), self.events, minlength=self.n_groups).argmax())
         which = "" if self.n_groups == 1 else " of the group with most failures"
         if self.quantity == "survival":
-            found = [float(v) for v in self.median().iloc[place]]
-            return f"{start}; the median{which} is {interval(f'{number(found[0])} h', *map(number, found[1:]))}."
+            median = [float(v) for v in self.median().iloc[place]]
+            return f"{start}; the median{which} is {interval(f'{number(median[0])} h', *map(number, median[1:]))}."
         last = int(self.offsets[place + 1]) - 1
         value, low, high = (number(float(v[last])) for v in (self.estimate, self.low, self.high))
         return f"{start}; the curve{which} reaches {interval(value, low, high)} at {number(self.times[last])} h."
@@ -235,9 +235,9 @@ class StepCurves(Grouped):
 
     def _look_up(self, values: FloatArray, times: npt.ArrayLike) -> FloatArray:
         wanted = times_per_group(times, self.n_groups)
-        found = places(self.times, self.offsets, wanted)
+        rows = places(self.times, self.offsets, wanted)
         padded = np.append(values, 1.0 if self.quantity == "survival" else 0.0)
-        out = padded[np.where(found > 0, self.offsets[:-1, None] + found - 1, values.size)]
+        out = padded[np.where(rows > 0, self.offsets[:-1, None] + rows - 1, values.size)]
         return out[:, 0] if np.ndim(times) == 0 else out
 
     def _survival_only(self, what: str) -> None:

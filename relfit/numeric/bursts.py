@@ -51,9 +51,9 @@ def step_of(instants: IntArray) -> int:
     5
     """
     for step in _STEPS:
-        whole = instants % step == 0
-        if instants.size and whole.mean() >= _ROUND:
-            few = instants[whole][:: max(int(whole.sum()) // _MANY, 1)]
+        multiples = instants % step == 0
+        if instants.size and multiples.mean() >= _ROUND:
+            few = instants[multiples][:: max(int(multiples.sum()) // _MANY, 1)]
             apart = np.diff(np.unique(few // step))
             return step * int(np.gcd.reduce(apart)) if apart.size >= FEWEST else 1
     return 1
@@ -209,8 +209,8 @@ def renewal_null(
         shape, scale = best[place], mean[best[place], place]
         if not usable[place]:
             return np.full(size, np.inf)
-        whole = number[place] * np.exp(min(at[shape, place] / scale, 700.0))  # of all lengths
-        return np.asarray(whole * -np.expm1(-at[shape] / scale))
+        total = number[place] * np.exp(min(at[shape, place] / scale, 700.0))  # of all lengths
+        return np.asarray(total * -np.expm1(-at[shape] / scale))
 
     false = np.array([up_to(place)[place] for place in range(size)])
     usable[0] = True

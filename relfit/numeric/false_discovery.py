@@ -32,11 +32,11 @@ def adjusted_p(p: npt.ArrayLike, method: str = "bh") -> npt.NDArray[np.float64]:
     [0.03, 0.03, 0.03, nan]
     """
     values = np.asarray(p, dtype=np.float64)
-    known = ~np.isnan(values)
-    if np.any((values[known] < 0.0) | (values[known] > 1.0)):
+    finite = ~np.isnan(values)
+    if np.any((values[finite] < 0.0) | (values[finite] > 1.0)):
         raise ArgumentError("a p-value must lie between 0 and 1")
     out = np.full(values.shape, np.nan)
-    order = np.argsort(values)[: known.sum()]  # NaN come last
+    order = np.argsort(values)[: finite.sum()]  # NaN come last
     rank = np.arange(1, order.size + 1)
     if method == "bh":
         steps = np.minimum.accumulate((values[order] * order.size / rank)[::-1])[::-1]

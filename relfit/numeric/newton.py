@@ -161,7 +161,7 @@ def maximise(
     value = np.full(groups, -np.inf)
     gradient = np.full((groups, k), np.nan)
     hessian = np.full((groups, k, k), np.nan)
-    found = np.zeros(groups, np.bool_)
+    converged = np.zeros(groups, np.bool_)
     positive = np.zeros(groups, np.bool_)
     step_size = np.full((groups, k), 1e-4)
     active = np.flatnonzero(np.isfinite(start).all(axis=1))
@@ -181,7 +181,7 @@ def maximise(
         usable: BoolArray = np.isfinite(centre) & np.isfinite(slope).all(axis=1)
         positive[active] = least > 1e-9
         done = usable & (np.abs(gain) < tolerance) & (least > 1e-9)
-        found[active[done]] = True
+        converged[active[done]] = True
         moving = usable & ~done
         step[~moving] = 0.0
         accepted = ~moving
@@ -198,13 +198,13 @@ def maximise(
         length[stuck] = 0.0
         free[active] += length[:, None] * step
         # no rise to be had: a maximum as far as the arithmetic can tell, if the expected gain was slight
-        found[active[stuck & (gain < 1e-6) & (least > 1e-9)]] = True
+        converged[active[stuck & (gain < 1e-6) & (least > 1e-9)]] = True
         active = active[moving & ~stuck & (np.abs(free[active]) < 1e3).all(axis=1)]
-    _polish(objective, free, value, gradient, hessian, step_size, found)
+    _polish(objective, free, value, gradient, hessian, step_size, converged)
     unbounded = _largest_variance(-hessian) > LARGEST_VARIANCE
-    edge = np.isfinite(value) & np.where(found, unbounded, ~positive | (np.abs(free - start).max(axis=1) > 12.0))
-    found &= ~edge
-    return Maximum(free, value, gradient, -hessian, found, edge)
+    edge = np.isfinite(value) & np.where(converged, unbounded, ~positive | (np.abs(free - start).max(axis=1) > 12.0))
+    converged &= ~edge
+    return Maximum(free, value, gradient, -hessian, converged, edge)
 
 
 def _largest_variance(information: FloatArray) -> FloatArray:
@@ -226,12 +226,12 @@ def _restricted(part: Objective, here: IntArray, size: int) -> Callable[[FloatAr
         out = np.empty(free.shape[:2])
         for first in range(0, trials, at_once):
             block = free[first : first + at_once]
-            whole = block
+            padded = block
             if here.size != size:
-                whole = np.full((block.shape[0], size, block.shape[2]), np.nan)
-                whole[:, here] = block
-                whole[:, np.setdiff1d(np.arange(size), here)] = block[:, :1]
-            out[first : first + at_once] = part(whole)[:, here]
+                padded = np.full((block.shape[0], size, block.shape[2]), np.nan)
+                padded[:, here] = block
+                padded[:, np.setdiff1d(np.arange(size), here)] = block[:, :1]
+            out[first : first + at_once] = part(padded)[:, here]
         return out
 
     return function
@@ -244,13 +244,13 @@ def _polish(
     gradient: FloatArray,
     hessian: FloatArray,
     step_size: FloatArray,
-    found: BoolArray,
+    converged: BoolArray,
 ) -> None:
     """One more step with finer differences, and the Hessian where it leads; in place."""
-    rows = np.flatnonzero(found)
+    rows = np.flatnonzero(converged)
     if not rows.size:
         return
-    part = objective if rows.size == found.size else objective.take(rows)
+    part = objective if rows.size == converged.size else objective.take(rows)
     function = _restricted(part, np.arange(rows.size), rows.size)
     fine = _fine_gradient(function, free[rows], 2.0 * step_size[rows])
     step, _, _ = _newton_step(fine, hessian[rows])
@@ -258,11 +258,11 @@ def _polish(
     step = np.where(np.all(small, axis=1, keepdims=True), step, 0.0)
     centre, _, curve = derivatives(function, free[rows] + step, step_size[rows])
     better = (centre >= value[rows] - 1e-9 * (1.0 + np.abs(value[rows]))) & _finite(curve)
-    kept = rows[better]
-    free[kept] += step[better]
-    value[kept], hessian[kept] = centre[better], curve[better]
-    gradient[kept] = fine[better]
-    gradient[kept] += np.einsum("gij,gj->gi", hessian[kept], step[better])
+    improved = rows[better]
+    free[improved] += step[better]
+    value[improved], hessian[improved] = centre[better], curve[better]
+    gradient[improved] = fine[better]
+    gradient[improved] += np.einsum("gij,gj->gi", hessian[improved], step[better])
 
 
 def whitening(information: FloatArray) -> FloatArray:

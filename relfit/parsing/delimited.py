@@ -158,12 +158,12 @@ def _blank(text: Text, ends: npt.NDArray[Any], delimiter: str) -> BoolArray:
     return blank
 
 
-def _rows(data: bytes, ends: npt.NDArray[Any], kept: IntArray) -> pa.Buffer:
+def _rows(data: bytes, ends: npt.NDArray[Any], lines: IntArray) -> pa.Buffer:
     """The lines that are kept, and no copy where they follow each other."""
-    if not kept.size:
+    if not lines.size:
         return pa.py_buffer(b"")
-    breaks = np.flatnonzero(np.diff(kept) != 1)
-    first, last = kept[np.append(0, breaks + 1)], kept[np.append(breaks, kept.size - 1)]
+    breaks = np.flatnonzero(np.diff(lines) != 1)
+    first, last = lines[np.append(0, breaks + 1)], lines[np.append(breaks, lines.size - 1)]
     begins = np.where(first > 0, ends[first - 1] + 1, 0)
     if first.size == 1:
         begin = int(begins[0])

@@ -87,12 +87,12 @@ class Content:
         """
         if self._data is None:
             limit = MAX_SIZE if self.max_size is None else self.max_size
-            kept = io.BytesIO()  # what it holds is handed over without a copy
+            buffer = io.BytesIO()  # what it holds is handed over without a copy
             for block in self.blocks():
-                kept.write(block)
-                if kept.tell() > limit:
-                    raise self._too_large(kept.tell())
-            self._data = kept.getvalue()
+                buffer.write(block)
+                if buffer.tell() > limit:
+                    raise self._too_large(buffer.tell())
+            self._data = buffer.getvalue()
         return self._data
 
     def seekable(self) -> Any:
@@ -196,8 +196,8 @@ class Content:
     def separator(self) -> str | None:
         """What stands between fields by a first line such as ``sep=;``, which spreadsheets write and read."""
         line = next((line for line in self.first_lines() if line.strip()), "")
-        found = _SEPARATOR.fullmatch(line)
-        return None if found is None else found.group(1)
+        match = _SEPARATOR.fullmatch(line)
+        return None if match is None else match.group(1)
 
     def first_lines(self, limit: int = _HEAD) -> list[str]:
         """The lines of the beginning; the last may be cut short."""
@@ -316,11 +316,11 @@ def size_in_bytes(text: str | float) -> int:
     >>> size_in_bytes("1.5 GB"), size_in_bytes(1000)
     (1500000000, 1000)
     """
-    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s*([kKMGT]?)(i?)[bB]?\s*", str(text))
-    if found is None or float(found[1]) <= 0:
+    match = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s*([kKMGT]?)(i?)[bB]?\s*", str(text))
+    if match is None or float(match[1]) <= 0:
         raise ArgumentError(f"{text!r} is no size", remedy="write it as 8GB")
-    power = " KMGT".index(found[2].upper() or " ")
-    return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
+    power = " KMGT".index(match[2].upper() or " ")
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** power)
 
 
 @contextmanager

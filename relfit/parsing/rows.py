@@ -108,19 +108,19 @@ class Rejections:
         """The rejected rows, in the order of the file."""
         if self._closed is not None:
             return self._closed
-        found = [
+        rejected = [
             (int(self.lines[row]), column, reason, self._text(row))
             for rows, column, reasons in self._found
             for row, reason in zip(rows.tolist(), reasons, strict=True)
         ]
-        found = sorted([*found, *self.extra], key=lambda item: item[0])
+        rejected = sorted([*rejected, *self.extra], key=lambda item: item[0])
         table = pd.DataFrame(
             {
-                "file": pd.Series([str(self.path)] * len(found), dtype=object),
-                "line": pd.Series([item[0] for item in found], dtype="int64"),
-                "column": pd.Series([item[1] for item in found], dtype=object),
-                "reason": pd.Series([item[2] for item in found], dtype=object),
-                "text": pd.Series([item[3][:_SHOWN] for item in found], dtype=object),
+                "file": pd.Series([str(self.path)] * len(rejected), dtype=object),
+                "line": pd.Series([item[0] for item in rejected], dtype="int64"),
+                "column": pd.Series([item[1] for item in rejected], dtype=object),
+                "reason": pd.Series([item[2] for item in rejected], dtype=object),
+                "text": pd.Series([item[3][:_SHOWN] for item in rejected], dtype=object),
             }
         )
         return table[list(REJECTED_COLUMNS)]
@@ -223,8 +223,8 @@ def as_text_array(values: pa.ChunkedArray) -> pa.Array:
         return array
     if pa.types.is_floating(kind):  # whole numbers, as pandas keeps them beside missing ones
         values = array.to_numpy(zero_copy_only=False)
-        known = values[np.isfinite(values)]
-        if known.size and (np.abs(known) < 2**53).all() and (known == np.floor(known)).all():
+        finite = values[np.isfinite(values)]
+        if finite.size and (np.abs(finite) < 2**53).all() and (finite == np.floor(finite)).all():
             array = pc.cast(pc.if_else(pc.is_finite(array), array, pa.scalar(None, kind)), pa.int64())
     return pc.cast(array, pa.large_string())
 

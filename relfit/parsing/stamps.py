@@ -90,21 +90,21 @@ def parse_stamps(text: Any, day_first: bool = False) -> Stamps:
     >>> found.clock[:2].view("datetime64[ns]").astype("datetime64[s]").astype(str).tolist(), found.good.tolist()
     (['2017-01-01T00:00:00', '2017-01-02T00:00:00'], [True, True, False, False])
     """
-    found, begin = Stamps(len(text)), 0
+    stamps, begin = Stamps(len(text)), 0
     for array in text.chunks if isinstance(text, pa.ChunkedArray) else [text]:
         if pa.types.is_dictionary(array.type):
             each = parse_stamps(array.dictionary, day_first)
             codes = pc.fill_null(array.indices, -1).to_numpy(zero_copy_only=False)
             named = np.flatnonzero(codes >= 0)
             for name in ("clock", "good", "absolute"):
-                getattr(found, name)[begin + named] = getattr(each, name)[codes[named]]
+                getattr(stamps, name)[begin + named] = getattr(each, name)[codes[named]]
             begin += len(array)
             continue
         for at in range(0, len(array), _CHUNK):
             part = array.slice(at, _CHUNK)
-            found.fill(slice(begin, begin + len(part)), _quickly(part) or _by_parts(part, day_first))
+            stamps.fill(slice(begin, begin + len(part)), _quickly(part) or _by_parts(part, day_first))
             begin += len(part)
-    return found
+    return stamps
 
 
 def _quickly(text: pa.Array) -> Stamps | None:
@@ -114,18 +114,18 @@ def _quickly(text: pa.Array) -> Stamps | None:
             times = pc.cast(text, kind)
         except pa.ArrowException:
             continue
-        found = Stamps(len(text))
+        stamps = Stamps(len(text))
         there = pc.is_valid(times).to_numpy(zero_copy_only=False)
         micro = pc.fill_null(pc.cast(times, pa.int64()), 0).to_numpy(zero_copy_only=False)
-        found.good = there & (micro >= _MICROSECONDS[0]) & (micro < _MICROSECONDS[1])
-        found.clock = np.where(found.good, micro, 0) * 1000
-        found.absolute = found.good & absolute
-        return found
+        stamps.good = there & (micro >= _MICROSECONDS[0]) & (micro < _MICROSECONDS[1])
+        stamps.clock = np.where(stamps.good, micro, 0) * 1000
+        stamps.absolute = stamps.good & absolute
+        return stamps
     return None
 
 
 def _by_parts(text: pa.Array, day_first: bool) -> Stamps:
-    found = Stamps(len(text))
+    stamps = Stamps(len(text))
     left = np.flatnonzero(pc.is_valid(text).to_numpy(zero_copy_only=False))
     for name, pattern in _FORMS.items():
         if not left.size:
@@ -134,9 +134,9 @@ def _by_parts(text: pa.Array, day_first: bool) -> Stamps:
         hit = pc.match_substring_regex(these, pattern=pattern).to_numpy(zero_copy_only=False).astype(bool)
         if hit.any():
             parts = pc.extract_regex(these.filter(pa.array(hit)), pattern=pattern)
-            found.fill(left[hit], _counted(parts, day_first if name == "numeric" else True))
+            stamps.fill(left[hit], _counted(parts, day_first if name == "numeric" else True))
         left = left[~hit]
-    return found
+    return stamps
 
 
 def _counted(parts: Any, in_order: bool) -> Stamps:
@@ -151,8 +151,8 @@ def _counted(parts: Any, in_order: bool) -> Stamps:
         if name not in names:
             return np.full(size, otherwise, dtype=np.int64)
         filled = pc.if_else(pc.equal(text(name), ""), str(otherwise), text(name))
-        whole: IntArray = pc.cast(filled, pa.int64()).to_numpy(zero_copy_only=False)
-        return whole
+        integers: IntArray = pc.cast(filled, pa.int64()).to_numpy(zero_copy_only=False)
+        return integers
 
     year, month, day = number("y"), number("m", 1), number("d", 1)
     if "b" in names:
@@ -168,31 +168,31 @@ def _counted(parts: Any, in_order: bool) -> Stamps:
     good &= (second < 60) | (minute == 59)  # a leap second is the last of its hour
     if "p" in names:
         half = pc.utf8_lower(text("p")).to_numpy(zero_copy_only=False)
-        given = half != ""
-        good &= ~given | ((hour >= 1) & (hour <= 12))
-        hour = np.where(given, hour % 12 + 12 * (half == "p"), hour)
+        has_half = half != ""
+        good &= ~has_half | ((hour >= 1) & (hour <= 12))
+        hour = np.where(has_half, hour % 12 + 12 * (half == "p"), hour)
     midnight = (hour == 24) & (minute == 0) & (second == 0)
     good &= (hour <= 23) | midnight
     months = np.where(good, (year - 1970) * 12 + month - 1, 0)
     days = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64) + day - 1
     seconds = days * 86_400 + hour * 3600 + minute * 60 + second
-    found = Stamps(size)
-    found.absolute = np.zeros(size, dtype=bool)
+    stamps = Stamps(size)
+    stamps.absolute = np.zeros(size, dtype=bool)
     if "z" in names:
         zones = pc.dictionary_encode(pc.utf8_trim_whitespace(text("z")))
         offsets = np.array([_offset(zone) for zone in zones.dictionary.to_pylist()], dtype=np.int64)
         codes = zones.indices.to_numpy(zero_copy_only=False)
-        known = np.array([zone != "" for zone in zones.dictionary.to_pylist()])
-        found.absolute = known[codes]
+        has_zone = np.array([zone != "" for zone in zones.dictionary.to_pylist()])
+        stamps.absolute = has_zone[codes]
         good &= np.abs(offsets[codes]) <= 15 * 3600
         seconds = seconds - offsets[codes]
     fraction = np.zeros(size, dtype=np.int64)
     if "f" in names:
         padded = pc.utf8_slice_codeunits(pc.utf8_rpad(text("f"), 9, "0"), 0, 9)
         fraction = pc.cast(padded, pa.int64()).to_numpy(zero_copy_only=False)
-    found.good = good
-    found.clock = np.where(good, seconds * _NANOSECONDS + fraction, 0)
-    return found
+    stamps.good = good
+    stamps.clock = np.where(good, seconds * _NANOSECONDS + fraction, 0)
+    return stamps
 
 
 def _offset(zone: str) -> int:

@@ -94,7 +94,7 @@ def valid(data: bytes) -> tuple[bytes, list[str]]:
         return data, []
     text = data.decode(errors="surrogateescape")
     count = len(re.findall("[\udc80-\udcff]", text))
-    repaired = re.sub("[\udc80-\udcff]", lambda found: chr(ord(found.group()) - 0xDC00), text)
+    repaired = re.sub("[\udc80-\udcff]", lambda match: chr(ord(match.group()) - 0xDC00), text)
     line = data.count(b"\n", 0, first) + 1
     were = "byte is" if count == 1 else "bytes are"
     was = "was" if count == 1 else "were"

@@ -124,8 +124,8 @@ def instants(
     if time_format is not None:
         times = _by_format(as_text_array(text), zone, time_format)
         return times, there & times.isna().to_numpy()
-    found = parse_stamps(text, bool(day_first))
-    return _in_utc(found, zone), there & ~found.good
+    stamps = parse_stamps(text, bool(day_first))
+    return _in_utc(stamps, zone), there & ~stamps.good
 
 
 _NANOSECONDS = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -134,24 +134,24 @@ _NANOSECONDS = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns":
 def _typed(array: pa.Array, there: BoolArray, zone: str) -> tuple[pd.Series, BoolArray]:
     kind = array.type
     aware = pa.types.is_timestamp(kind) and kind.tz is not None
-    whole = pc.cast(pc.cast(array, pa.int32()) if pa.types.is_date32(kind) else array, pa.int64())
-    values = pc.fill_null(whole, 0).to_numpy(zero_copy_only=False)
+    integers = pc.cast(pc.cast(array, pa.int32()) if pa.types.is_date32(kind) else array, pa.int64())
+    values = pc.fill_null(integers, 0).to_numpy(zero_copy_only=False)
     step = _NANOSECONDS["D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit]
     low, high = (int(edge.value) // step for edge in (_EARLIEST.as_unit("ns"), _LATEST.as_unit("ns")))
     good = there & (values >= low) & (values < high)
-    found = Stamps(len(array))
-    found.good, found.absolute = good, good & aware
-    found.clock = np.where(good, values, 0) * step
-    return _in_utc(found, zone), there & ~good
+    stamps = Stamps(len(array))
+    stamps.good, stamps.absolute = good, good & aware
+    stamps.clock = np.where(good, values, 0) * step
+    return _in_utc(stamps, zone), there & ~good
 
 
-def _in_utc(found: Stamps, zone: str) -> pd.Series:
+def _in_utc(stamps: Stamps, zone: str) -> pd.Series:
     """Clocks as instants; those without a zone are of `zone`."""
     if zone != "UTC":
-        local = found.good & ~found.absolute
-        clocks = pd.Series(found.clock[local].view("datetime64[ns]"))
-        found.clock[local] = localised(clocks, zone).astype("int64").to_numpy()
-    return since_1970(found.clock, found.good)
+        local = stamps.good & ~stamps.absolute
+        clocks = pd.Series(stamps.clock[local].view("datetime64[ns]"))
+        stamps.clock[local] = localised(clocks, zone).astype("int64").to_numpy()
+    return since_1970(stamps.clock, stamps.good)
 
 
 def _mostly_epochs(text: Any) -> bool:
@@ -188,8 +188,8 @@ def _epochs(numbers: FloatArray, time_format: str | None, exact: Any = None) -> 
     seconds = numbers * _FACTORS[typical]
     usable = there_unit & (np.abs(np.where(there, seconds, np.inf)) < _LARGEST)
     if exact is not None:
-        whole = pc.fill_null(pc.cast(exact, pa.int64(), safe=False), 0).to_numpy(zero_copy_only=False)
-        nanoseconds: IntArray = np.where(usable, whole, 0) * (10 ** (9 - 3 * typical))
+        integers = pc.fill_null(pc.cast(exact, pa.int64(), safe=False), 0).to_numpy(zero_copy_only=False)
+        nanoseconds: IntArray = np.where(usable, integers, 0) * (10 ** (9 - 3 * typical))
     else:
         floor = np.floor(np.where(usable, seconds, 0.0))
         nanoseconds = floor.astype(np.int64) * 1_000_000_000
@@ -329,8 +329,8 @@ def durations(column: Any, unit_hours: float, decimal: str = ".") -> FloatArray:
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     kind = array.type
     if pa.types.is_duration(kind):
-        whole = pc.cast(array, pa.int64()).to_numpy(zero_copy_only=False).astype(float)
-        return whole * ({"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[kind.unit] / 3600.0)
+        counts = pc.cast(array, pa.int64()).to_numpy(zero_copy_only=False).astype(float)
+        return counts * ({"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[kind.unit] / 3600.0)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return pc.cast(array, pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(float) * unit_hours
     text = as_text_array(array)
@@ -379,6 +379,6 @@ def flags(column: Any) -> tuple[BoolArray, BoolArray]:
     coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
     words = coded.dictionary.to_pylist()
     true = np.array([word in _TRUE for word in words], dtype=bool)
-    known = np.array([word in _TRUE or word in _FALSE for word in words], dtype=bool)
+    is_flag = np.array([word in _TRUE or word in _FALSE for word in words], dtype=bool)
     codes = coded.indices.to_numpy(zero_copy_only=False)
-    return true[codes], known[codes]
+    return true[codes], is_flag[codes]

@@ -39,8 +39,8 @@ def plot(result: Any, ax: Axes | None = None, **options: Any) -> Axes:
     package = import_module("relfit.plotting")
     for module in iter_modules(package.__path__, "relfit.plotting."):
         import_module(module.name)
-    found = plot.dispatch(type(result))
-    if found is not plot.dispatch(object):
-        return found(result, ax=ax, **options)
+    draw = plot.dispatch(type(result))
+    if draw is not plot.dispatch(object):
+        return draw(result, ax=ax, **options)
     drawn = sorted({kind.__name__ for kind in plot.registry if kind is not object})
     raise ArgumentError(f"{type(result).__name__} has no figure", remedy=f"relfit draws {', '.join(drawn)}")

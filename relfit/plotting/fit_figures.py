@@ -229,13 +229,13 @@ def _paper(family: str, fit: Any, position: int) -> Callable[[FloatArray], Float
 def _probability_ticks(ax: Axes, paper: Callable[[FloatArray], FloatArray], bottom: float, top: float) -> None:
     percent = np.array([0.001, 0.01, 0.1, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 99.99, 99.999])
     heights = paper(percent / 100.0)
-    kept: list[int] = []
+    spaced: list[int] = []
     order = np.argsort(np.abs(percent - 50.0))  # the middle first: what comes too close to a kept one is left out
     for number in order:
         height = heights[number]
-        if bottom <= height <= top and all(abs(height - heights[k]) > 0.055 * (top - bottom) for k in kept):
-            kept.append(int(number))
-    ax.set_yticks(heights[kept], [f"{percent[k]:.10g}" for k in kept], minor=False)
+        if bottom <= height <= top and all(abs(height - heights[k]) > 0.055 * (top - bottom) for k in spaced):
+            spaced.append(int(number))
+    ax.set_yticks(heights[spaced], [f"{percent[k]:.10g}" for k in spaced], minor=False)
     ax.set_yticks([], minor=True)
 
 

@@ -98,10 +98,10 @@ def durbin_watson(result: SerialTests, ax: Axes | None = None, *, alpha: float =
         Level of the test; series that cannot be rejected at it are drawn hollow.
     """
     ax = style.axes(ax)
-    known = np.isfinite(result.durbin_watson)
-    if not known.any():
+    finite = np.isfinite(result.durbin_watson)
+    if not finite.any():
         return style.empty(ax, style.headline(result))
-    size, d, p = result.sizes[known], result.durbin_watson[known], result.durbin_watson_p[known]
+    size, d, p = result.sizes[finite], result.durbin_watson[finite], result.durbin_watson_p[finite]
     ax.set_xscale("log")
     lowest, highest = float(size.min()) / 1.15, float(size.max()) * 1.15
     _chance_band(ax, np.geomspace(lowest, highest, 120), alpha)
@@ -146,10 +146,10 @@ def durbin_watson_pooled(result: PooledTests, ax: Axes | None = None, *, alpha: 
         Level of the range.
     """
     ax = style.axes(ax)
-    known = np.isfinite(result.durbin_watson)
-    if not known.any():
+    finite = np.isfinite(result.durbin_watson)
+    if not finite.any():
         return style.empty(ax, style.headline(result))
-    k, size, d, p = (getattr(result, name)[known] for name in ("nodes", "sizes", "durbin_watson", "p"))
+    k, size, d, p = (getattr(result, name)[finite] for name in ("nodes", "sizes", "durbin_watson", "p"))
     half = -special.ndtri(alpha / 2.0) * 2.0 / np.sqrt(size)
     ax.fill_between(
         k, 2.0 - half, 2.0 + half, color=style.ORANGE, alpha=0.3, linewidth=0,
@@ -247,10 +247,10 @@ def autocorrelation(result: SerialTests, ax: Axes | None = None, *, alpha: float
 def dispersion(result: Dispersion, ax: Axes | None = None) -> Axes:
     """Index of dispersion of the counts of failures over time scales, with the range of what it is compared with."""
     ax = style.axes(ax)
-    known = ~result.too_few
-    if not known.any():
+    enough = ~result.too_few
+    if not enough.any():
         return style.empty(ax, style.headline(result))
-    scale, index, low, high = (getattr(result, name)[known] for name in ("scales", "index", "low", "high"))
+    scale, index, low, high = (getattr(result, name)[enough] for name in ("scales", "index", "low", "high"))
     ax.set_xscale("log")
     ax.fill_between(
         scale, np.maximum(low, 1e-3), high, color=style.ORANGE, alpha=0.3, linewidth=0,
@@ -259,7 +259,7 @@ def dispersion(result: Dispersion, ax: Axes | None = None) -> Axes:
     if result.expected is None:
         ax.axhline(1.0, color=style.ORANGE, linewidth=1.4)
     else:
-        ax.plot(scale, result.expected[known], color=style.ORANGE, linewidth=1.4)
+        ax.plot(scale, result.expected[enough], color=style.ORANGE, linewidth=1.4)
     out = (index < low) | (index > high)
     shown = np.maximum(index, 1e-3)
     ax.plot(scale, shown, color=style.GREY, linewidth=1.0)

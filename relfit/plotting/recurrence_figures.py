@@ -250,8 +250,8 @@ def _renewals(shape: float, scale: float, at: np.ndarray) -> np.ndarray:
     total = np.zeros(at.size + 1)
     half = 0.5 * step[0]
     for i in range(at.size):  # the mean over each step, which the last one takes part in
-        whole = total[i::-1][:-1] + total[i::-1][1:]
-        total[i + 1] = (failed[i] + 0.5 * float(whole @ step[1 : i + 1]) + half * total[i]) / (1.0 - half)
+        sums = total[i::-1][:-1] + total[i::-1][1:]
+        total[i + 1] = (failed[i] + 0.5 * float(sums @ step[1 : i + 1]) + half * total[i]) / (1.0 - half)
     return total[1:]
 
 
@@ -270,11 +270,11 @@ def availability_over_time(result: AvailabilityOverTime, ax: Axes | None = None)
     from matplotlib.ticker import MaxNLocator
 
     ax = style.axes(ax, (6.4, 3.6))
-    known = np.isfinite(result.operational)
-    if not known.any() or not result.down_hours.sum():
+    finite = np.isfinite(result.operational)
+    if not finite.any() or not result.down_hours.sum():
         return style.empty(ax, "No outage with a known end, so there is no availability to show")
     hours = result.node_hours.sum(axis=1)
-    order = [int(g) for g in np.argsort(-hours, kind="stable") if known[g].any()][:_MOST_CURVES]
+    order = [int(g) for g in np.argsort(-hours, kind="stable") if finite[g].any()][:_MOST_CURVES]
     edges = style.days(result.edges)
     several = len(order) > 1
     lowest = 100.0

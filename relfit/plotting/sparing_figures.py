@@ -57,8 +57,8 @@ def gpu_hours(evaluation: SparingEvaluation, ax: Axes | None = None) -> Axes:
     ax.set_xlim(0.0, 100.0)
     style.finish(ax, style.headline(evaluation), "share of GPU hours [%]", "GPUs/working GPUs per block: goodput")
     style.title(ax, style.headline(evaluation), room=0.75)
-    whole: Any = ax.get_figure(root=True)
-    height = ax.get_position().height * whole.get_size_inches()[1]
+    figure: Any = ax.get_figure(root=True)
+    height = ax.get_position().height * figure.get_size_inches()[1]
     ax.legend(
         loc="upper center",
         bbox_to_anchor=(0.4, -0.55 / max(height, 0.5)),

@@ -104,8 +104,8 @@ def family_mark(family: str) -> FamilyMark:
     >>> family_mark("weibull").colour
     '#D55E00'
     """
-    known = _FAMILIES.get(family)
-    return known if known is not None else _OTHERS[sum(map(ord, family)) % len(_OTHERS)]
+    mark = _FAMILIES.get(family)
+    return mark if mark is not None else _OTHERS[sum(map(ord, family)) % len(_OTHERS)]
 
 
 @contextmanager
@@ -164,8 +164,8 @@ def decades(axis: Any, low: float, high: float) -> None:
 
     first, last = math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1
     inside: list[float] = []
-    whole = axis.axes.get_figure(root=True)
-    width = axis.axes.get_position().width * whole.get_size_inches()[0]
+    figure = axis.axes.get_figure(root=True)
+    width = axis.axes.get_position().width * figure.get_size_inches()[0]
     most = 7 if width > 2.6 else 4
     if axis.axis_name == "x":  # by the longest number, in inches
         longest = max(len(_written(float(f"{end:.1g}"))) for end in (low, high))
@@ -182,12 +182,12 @@ def decades(axis: Any, low: float, high: float) -> None:
     inside = inside[::step]
     if axis.axis_name == "x" and inside:  # a log axis crowds what is evenly spaced
         inch = width / (math.log(high) - math.log(low))
-        kept = inside[:1]
+        written = inside[:1]
         for tick in inside[1:]:
-            room = 0.05 * (len(_written(kept[-1])) + len(_written(tick))) + 0.1
-            if inch * (math.log(tick) - math.log(kept[-1])) >= room:
-                kept.append(tick)
-        inside = kept
+            room = 0.05 * (len(_written(written[-1])) + len(_written(tick))) + 0.1
+            if inch * (math.log(tick) - math.log(written[-1])) >= room:
+                written.append(tick)
+        inside = written
     axis.set_major_locator(FixedLocator(inside or [low]))
     axis.set_major_formatter(FuncFormatter(lambda value, _: _written(value)))
     axis.set_minor_locator(NullLocator())
@@ -293,8 +293,8 @@ def axes(ax: Axes | None, size: tuple[float, float] = (6.4, 4.0)) -> Axes:
 
 def title(ax: Axes, message: str, room: float = 1.0) -> None:
     """Say what to see, left-aligned and broken to the width of the axes, or a share of it where labels are long."""
-    whole: Any = ax.get_figure(root=True)
-    width = room * ax.get_position().width * whole.get_size_inches()[0]
+    figure: Any = ax.get_figure(root=True)
+    width = room * ax.get_position().width * figure.get_size_inches()[0]
     # a number stays with its percent sign
     text = (message[:1].upper() + message[1:]).replace(" %", "\N{NO-BREAK SPACE}%")
     lines = textwrap.wrap(text, max(int(width * 11), 24), break_on_hyphens=False)
@@ -320,8 +320,8 @@ def legend_below(ax: Axes, columns: int) -> None:
     """A legend under the name of the horizontal axis, where it covers no line."""
     from matplotlib.transforms import ScaledTranslation
 
-    whole: Any = ax.get_figure(root=True)
-    under = ax.transAxes + ScaledTranslation(0.0, -0.5, whole.dpi_scale_trans)
+    figure: Any = ax.get_figure(root=True)
+    under = ax.transAxes + ScaledTranslation(0.0, -0.5, figure.dpi_scale_trans)
     ax.legend(
         loc="upper center", bbox_to_anchor=(0.42, 0.0), bbox_transform=under, ncols=columns, frameon=False,
         handlelength=2.2, borderaxespad=0.0, columnspacing=1.2,

@@ -36,10 +36,10 @@ def training_time(result: TrainingSimulation, ax: Axes | None = None) -> Axes:
     ax = style.axes(ax, (7.6, 2.6))
     ax.grid(visible=False, axis="y")
     mean, left = result.outputs["mean"], 0.0
-    whole = sum(float(mean.loc[key]) for key, _ in _PARTS.values())
+    total = sum(float(mean.loc[key]) for key, _ in _PARTS.values())
     for name, (key, colour) in _PARTS.items():
         hours = float(mean.loc[key]) / 60.0
-        if hours > _SEEN * whole / 60.0:
+        if hours > _SEEN * total / 60.0:
             label = f"{name}: {hours:,.0f} h"
             ax.barh([0.0], [hours], left=left, height=0.6, color=colour, label=label)
         left += hours

@@ -158,10 +158,10 @@ def mix(
         level = np.maximum(levels.level[predictor][:, at], 1e-12)
         of_step = np.minimum(level, 1.0 - 1e-9) * (1.0 - np.minimum(level, 1.0 - 1e-9)) if shares else level * units
         each = phi[:, None] * of_step  # variance of one step
-        known = levels.uncertain[predictor][:, at] + (kappa * levels.wander[predictor])[:, None] * steps / 3.0
+        uncertain = levels.uncertain[predictor][:, at] + (kappa * levels.wander[predictor])[:, None] * steps / 3.0
         if shares:
-            return level, np.maximum(each * (known + 1.0 / steps), 1e-12), each * known
-        return level * units * steps, each * steps * (1.0 + steps * known), each * steps**2 * known
+            return level, np.maximum(each * (uncertain + 1.0 / steps), 1e-12), each * uncertain
+        return level * units * steps, each * steps * (1.0 + steps * uncertain), each * steps**2 * uncertain
 
     cumulated = np.cumsum(np.append(0.0, value)), np.cumsum(np.append(0.0, exposure))
     ends, gains = [], []

@@ -140,7 +140,7 @@ def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, of: int
     weight: FloatArray = np.exp(gain * counts.shape[0] / counts[scored].shape[0])
     weight[weight < _SMALL] = 0.0
     weight /= weight.sum()
-    known = np.zeros((counts.shape[0], _GRID))
+    weights = np.zeros((counts.shape[0], _GRID))
     for beside, of_offer in zip(offers, list(weight), strict=True):
         share = np.asarray(of_offer, np.float64)
         used = np.flatnonzero(share > 0.0)
@@ -148,8 +148,8 @@ def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, of: int
             continue
         blocks = _blocks(counts, expected * beside[:, :-1], value, change[used], prior[used])
         now = np.concatenate([np.tensordot(share[used], states, axes=1) for states, _ in blocks])
-        known += _moved(now, np.log(beside[:, -1]) / np.log(value[1] / value[0]))
-    return Multiples(value, known)
+        weights += _moved(now, np.log(beside[:, -1]) / np.log(value[1] / value[0]))
+    return Multiples(value, weights)
 
 
 def _expected(counts: FloatArray, exposure: FloatArray, days: float) -> FloatArray:

@@ -224,14 +224,14 @@ def _shared_failures(
     # an outage that begins while its node is down does not happen
     order = np.lexsort((begin, who))
     who, begin, end, kind = who[order], begin[order], end[order], kind[order]
-    kept = np.ones(who.size, dtype=np.bool_)
+    happens = np.ones(who.size, dtype=np.bool_)
     while True:
-        rows = np.flatnonzero(kept)
+        rows = np.flatnonzero(happens)
         inside = np.concatenate([[False], (who[rows][1:] == who[rows][:-1]) & (begin[rows][1:] < end[rows][:-1])])
         first = inside & ~np.concatenate([[False], inside[:-1]])
         if not first.any():
-            return who[kept], begin[kept], end[kept], kind[kept]
-        kept[rows[first]] = False
+            return who[happens], begin[happens], end[happens], kind[happens]
+        happens[rows[first]] = False
 
 
 def log_of_outages(

@@ -287,7 +287,7 @@ class SparingSimulation(Result):
     def headline(self) -> str:
         """The simulated CETT and how far off the closed form is."""
         low, high = self.cett_interval
-        dropped = [name.replace("_", " ") for name, kept in self.assumptions.items() if not kept]
+        dropped = [name.replace("_", " ") for name, holds in self.assumptions.items() if not holds]
         about = "under its assumptions" if not dropped else f"without {', '.join(dropped)}"
         return (
             f"CETT is {percent(self.cett, 2)} ({100 * low:.2f}-{100 * high:.2f}) over {len(self.replications)} "

@@ -181,14 +181,14 @@ def cheapest_design(
         designs.append((price(case), keys, case))
     if not designs:
         raise problem or ArgumentError("there is no design", remedy="give choices")
-    rows, found = [], None
+    rows, best = [], None
     for spent, keys, case in sorted(designs, key=lambda design: design[0]):
         run = simulate_training(case, n_replications=n_replications, rng=rng, workers=workers)
         row = _row(run)
         enough = bool(row["etr_low"] >= etr) and not run.whole["depleted"].any()
         rows.append({**keys, "cost": spent, **row, "suffices": enough})
         if enough:
-            found = case
+            best = case
             break
     question = f"cheapest design with an effective training ratio of {percent(etr)}"
-    return TrainingDesigns(pd.DataFrame(rows), found, question, tuple(choices))
+    return TrainingDesigns(pd.DataFrame(rows), best, question, tuple(choices))

@@ -201,7 +201,7 @@ class TrainingParameters(Model):
     max_replications: Some = Field(1000, description="most runs")
     max_events: Some = Field(10_000_000, description="most events of a run, against jobs that never end")
 
-    def __init__(self, /, **given: Any) -> None:
+    def __init__(self, /, **values: Any) -> None:
         """Check what is given.
 
         Raises
@@ -210,7 +210,7 @@ class TrainingParameters(Model):
             For what cannot be, with its key.
         """
         try:
-            super().__init__(**given)
+            super().__init__(**values)
         except ValidationError as error:
             raise ParameterError(error, TrainingParameters) from None
 
@@ -262,8 +262,8 @@ class TrainingParameters(Model):
         >>> TrainingParameters(job_size=64).but(recovery_time="10min").recovery_time
         10.0
         """
-        given = {name: getattr(self, name) for name in self.model_fields_set}
-        return TrainingParameters(**{**given, **changes})
+        values = {name: getattr(self, name) for name in self.model_fields_set}
+        return TrainingParameters(**{**values, **changes})
 
     def as_program(self) -> TrainingParameters:
         """The same with the semantics of the published program wherever it differs from its paper."""
@@ -299,8 +299,8 @@ def training_parameters(
     >>> round(1 / params.random_failure_rate / 60), params.auto_repair_time
     (2400, 1440.0)
     """
-    known = {} if calibrated is None else _of_calibrated(calibrated)
-    return TrainingParameters(**{**known, **dict(values or {}), **others})
+    defaults = {} if calibrated is None else _of_calibrated(calibrated)
+    return TrainingParameters(**{**defaults, **dict(values or {}), **others})
 
 
 def _of_calibrated(parameters: Parameters) -> dict[str, Any]:

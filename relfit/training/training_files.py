@@ -40,8 +40,8 @@ def read_training(path: str | Path, **others: Any) -> TrainingParameters:
     calibrated = values.pop("calibrated", None)
     if calibrated is not None and not isinstance(calibrated, str):
         raise ReadError(f"{place}: calibrated is no text", remedy="name a parameter file, as 'params.toml'")
-    known = None if calibrated is None else read_parameters(place.parent / calibrated)
+    params = None if calibrated is None else read_parameters(place.parent / calibrated)
     try:
-        return training_parameters(values, calibrated=known, **others)
+        return training_parameters(values, calibrated=params, **others)
     except ArgumentError as error:
         raise ReadError(f"{place}: {error.what}", remedy=error.remedy) from None

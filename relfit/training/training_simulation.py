@@ -233,27 +233,27 @@ def simulate_training(
     True
     """
     start = time.perf_counter()
-    known = params if isinstance(params, TrainingParameters) else training_parameters(params)
+    checked = params if isinstance(params, TrainingParameters) else training_parameters(params)
     if program_semantics:
-        known = known.as_program()
-    n = int(whole("n_replications", known.num_replications if n_replications is None else n_replications, least=1))
-    seed = known.seed if rng is None else int(whole("rng", rng, least=0))
-    wanted = known.confidence_level if level is None else level
+        checked = checked.as_program()
+    n = int(whole("n_replications", checked.num_replications if n_replications is None else n_replications, least=1))
+    seed = checked.seed if rng is None else int(whole("rng", rng, least=0))
+    wanted = checked.confidence_level if level is None else level
     if not 0.0 < wanted < 1.0:
         raise ArgumentError(f"level is {wanted:g}", remedy="give a number between 0 and 1, as 0.95")
     accuracy = relative_accuracy
-    if accuracy is None and known.adaptive_replications and n_replications is None:
-        accuracy = known.relative_accuracy
-    setting = setting_of(known, host_selection=host_selection, retirement=retirement, trace=trace, check=check)
+    if accuracy is None and checked.adaptive_replications and n_replications is None:
+        accuracy = checked.relative_accuracy
+    setting = setting_of(checked, host_selection=host_selection, retirement=retirement, trace=trace, check=check)
     run, runs = partial(run_replication, setting, seed), list[TrainingRun]()
     with compile_notice(advance, "some ten seconds"):
         while len(runs) < n:
             runs += replicate(run, range(first + len(runs), first + n), workers)
             if accuracy is not None and not _precise(runs, wanted, accuracy):
-                n = min(n + _BATCH, max(n, known.max_replications))
-    table = _table(known, runs)
+                n = min(n + _BATCH, max(n, checked.max_replications))
+    table = _table(checked, runs)
     table["replication"] += first
-    return TrainingSimulation(known, table, wanted, time.perf_counter() - start, _traces(runs) if trace else None)
+    return TrainingSimulation(checked, table, wanted, time.perf_counter() - start, _traces(runs) if trace else None)
 
 
 def _precise(runs: list[TrainingRun], level: float, accuracy: float) -> bool:

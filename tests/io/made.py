@@ -65,6 +65,9 @@ def fta(*rows: str) -> str:
 RAW = {
     "loghub": "- 1117838570 2005.06.03 R02 x RAS KERNEL INFO ok\n"
               "KERNDTLB 1117838573 2005.06.03 R02 x RAS KERNEL FATAL no\n",
+    "journal": '{"__REALTIME_TIMESTAMP":"1704448800000000","_HOSTNAME":"n1","MESSAGE":"ok"}\n'
+               '{"__REALTIME_TIMESTAMP":"1704448801000000","_HOSTNAME":"n1","SYSLOG_IDENTIFIER":"kernel",'
+               '"MESSAGE":"NVRM: Xid (PCI:0000:3b:00): 79, pid=1, x"}\n',
     "syslog": "Jan  5 10:00:00 n1 kernel: ok\nJan  5 10:00:01 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, x\n",
     "slurmctld": "[2024-01-05T10:00:00.000] error: Nodes n[01-03] not responding, setting DOWN\n"
                  "[2024-01-05T11:00:00.000] Node n01 now responding\n",
@@ -127,6 +130,7 @@ BAD_ROWS = {
     "loghub": "KERNDTLB and neither a time nor a node",
     "prometheus": "soon,a:9100,1",
     "machine_events": "900,5,9,HofL,0.5,0.25",
+    "journal": '{"MESSAGE": "Kernel panic - not syncing"}',
     "syslog": "kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, x",
     "table": "n9,yesterday-ish,,,",
 }

@@ -686,6 +686,40 @@ def test_renamed_and_replaced_nodes():
         rf.io.merge([rf.read(frame)], replaced={"z": "2024-01-05"})
 
 
+# ----------------------------------------------------------------------- what a machine says of itself
+
+
+def test_a_journal_names_its_hosts_and_keeps_its_microseconds(tmp_path):
+    rows = [
+        {"__REALTIME_TIMESTAMP": "1704448800000001", "_HOSTNAME": "n1", "MESSAGE": "ok"},
+        {"__REALTIME_TIMESTAMP": "1704448801000002", "_HOSTNAME": "n2", "SYSLOG_IDENTIFIER": "kernel",
+         "MESSAGE": [*b"Kernel panic - not syncing\nmore \xff"]},
+        {"__REALTIME_TIMESTAMP": "1704448900000000", "_HOSTNAME": "n1", "MESSAGE": "bye"},
+    ]  # fmt: skip
+    log = rf.read(write(tmp_path, "".join(json.dumps(row) + "\n" for row in rows)))
+    assert log.source.format == "journal"
+    assert log.events[["node", "cause", "line"]].astype(str).to_numpy().tolist() == [["n2", "kernel panic", "2"]]
+    assert log.events["start"][0] == pd.Timestamp(1704448801000002, unit="us", tz="UTC")
+    assert sorted(log.population["node"]) == ["n1", "n2"]
+    adds_up(log, 3)
+
+
+def test_kernel_rings_and_controllers_are_of_one_machine(tmp_path):
+    ring = "[Mon Nov  4 01:30:00 2024] ok\n[Tue Nov  5 10:00:01 2024] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, x\n"
+    (tmp_path / "n012.log").write_text(ring)
+    log = rf.read(tmp_path / "n012.log", timezone="America/Denver")
+    assert found(log) == [(pd.Timestamp("2024-11-05 17:00:01", tz="UTC").timestamp(), "n012")]
+    sel = (
+        "   1 | 11/24/2026 | 10:00:00 | Memory #0x12 | Uncorrectable ECC | Asserted\n"
+        "   2 | Pre-Init  |0000000005| Power Supply #0x1 | Failure detected | Asserted\n"
+        "   3 | 11/25/26 | 10:00:00 UTC | Fan #0x30 | Lower Critical going low | Asserted\n"
+        "   4 | 11/26/2026 | 10:00:00 UTC | Power Supply #0x1 | Failure detected | Asserted\n"
+    )
+    log = rf.read(write(tmp_path, sel), node="n7")
+    assert log.events[["node", "cause"]].astype(str).to_numpy().tolist() == [["n7", "memory"], ["n7", "power"]]
+    adds_up(log, 4)
+
+
 def test_a_target_that_is_down_at_its_first_sample_is_no_failure(tmp_path):
     rows = [(0, "a", 0), (60, "a", 1), (120, "a", 0), (180, "a", 1), (0, "b", 1), (60, "b", 0), (120, "b", 0)]
     rows += [(600, "b", 0), (660, "b", 1), (0, "c", 1), (60, "c", 1), (600, "c", 0), (660, "c", 1)]

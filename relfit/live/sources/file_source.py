@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from relfit.live.sources.source_errors import SourceError
 from relfit.paths import files_meant
 from relfit.text import count
 
-__all__ = ["FileSource", "changed_files", "form_of"]
+__all__ = ["FileSource", "changed_files", "fetched_documents", "form_of"]
 
 _SETTLED = 2.0  # seconds after which a further change of a file changes its time, too
 _NAMED = 3  # of the files that cannot be read
@@ -44,25 +44,7 @@ class FileSource(SourceBase):
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """The logs of all files that changed since the last round, each with its name."""
         changed, state = changed_files(self.path, cursor)
-        shown = getattr(self.path, "short", str)
-        documents: list[tuple[str, FailureLog]] = []
-        failures: list[str] = []
-        for group in self._groups(changed):
-            try:
-                log = self._read(group)
-            except (RelfitError, OSError) as error:
-                failures.append(" ".join(str(error).split()))
-                for file in group:
-                    state.pop(shown(file), None)
-            else:
-                documents.append((shown(group[0]) if len(group) == 1 else self.title, log))
-        notes = documents[-1][1].source.notes if documents else ()
-        form = form_of(documents[-1][1]) if documents else ""
-        fetched = Fetched(None, {"files": state}, form, notes, tuple(documents))
-        if failures:
-            more = f" (and {len(failures) - _NAMED} more)" if len(failures) > _NAMED else ""
-            raise SourceError("; ".join(failures[:_NAMED]) + more, fetched=fetched)
-        return fetched
+        return fetched_documents(self._groups(changed), self, state, self._read)
 
     def _groups(self, files: Sequence[Path]) -> list[list[Path]]:
         """Files that are read together: tables one by one, raw logs all, since outages go on from one to the next."""
@@ -91,6 +73,41 @@ class FileSource(SourceBase):
         return rf.io.read(
             list(files), self.format, timezone=zone, nodeless=self.nodeless, max_size=self.max_size, **options
         )
+
+
+def fetched_documents(
+    groups: Sequence[Sequence[Path]],
+    source: Any,
+    state: dict[str, list[int]],
+    read: Callable[[Sequence[Path]], FailureLog | None],
+) -> Fetched:
+    """What files hold that are read together, each group a document of its name; one that cannot be read is told.
+
+    Raises
+    ------
+    SourceError
+        For files that cannot be read, with what the others hold.
+    """
+    shown = getattr(source.path, "short", str)
+    documents: list[tuple[str, FailureLog]] = []
+    failures: list[str] = []
+    for group in groups:
+        try:
+            log = read(group)
+        except (RelfitError, OSError) as error:
+            failures.append(" ".join(str(error).split()))
+            for file in group:
+                state.pop(shown(file), None)
+        else:
+            if log is not None:
+                documents.append((shown(group[0]) if len(group) == 1 else source.title, log))
+    notes = documents[-1][1].source.notes if documents else ()
+    form = form_of(documents[-1][1]) if documents else ""
+    fetched = Fetched(None, {"files": state}, form, notes, tuple(documents))
+    if failures:
+        more = f" (and {len(failures) - _NAMED} more)" if len(failures) > _NAMED else ""
+        raise SourceError("; ".join(failures[:_NAMED]) + more, fetched=fetched)
+    return fetched
 
 
 def changed_files(path: str, cursor: Mapping[str, object]) -> tuple[list[Path], dict[str, list[int]]]:

@@ -56,7 +56,7 @@ class PrometheusSource(SourceBase):
         Examples
         --------
         >>> PrometheusSource(kind="prometheus", url="http://h", jobs=['a"b'], metric="up").query
-        'max by (relfit_node) (label_replace(up{job=~"a\\\\"b"}, "relfit_node", "$1", "instance", "(.*?)(?::[0-9]+)?"))'
+        'max by (relfit_node) (label_replace(up{job=~"a\\"b"}, "relfit_node", "$1", "instance", "(.*?)(?::[0-9]+)?"))'
         """
         plain = [_escaped(job) for job in self.jobs]
         chosen = f"{{job=~{json.dumps('|'.join(plain), ensure_ascii=False)}}}" if plain else ""

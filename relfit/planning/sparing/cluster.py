@@ -178,11 +178,11 @@ class Strategies:
     spare_blocks: IntArray | None
 
     def __init__(self, block_trays: Any, spare_trays: Any = 0, spare_blocks: Any = None) -> None:
-        given = [whole("block_trays", block_trays, 1), whole("spare_trays", spare_trays, 0)]
+        numbers = [whole("block_trays", block_trays, 1), whole("spare_trays", spare_trays, 0)]
         if spare_blocks is not None:
-            given.append(whole("spare_blocks", spare_blocks, 0))
+            numbers.append(whole("spare_blocks", spare_blocks, 0))
         try:
-            arrays = [np.atleast_1d(array) for array in np.broadcast_arrays(*given)]
+            arrays = [np.atleast_1d(array) for array in np.broadcast_arrays(*numbers)]
         except ValueError as error:
             raise ArgumentError("block_trays, spare_trays and spare_blocks have different lengths") from error
         if arrays[0].ndim != 1 or not arrays[0].size:

@@ -194,11 +194,11 @@ def _between(low: list[FloatArray], high: list[FloatArray], share: FloatArray) -
         ]
 
 
-def _goodput_at(found: SparingEvaluation, strategy: npt.NDArray[np.int64], at: list[FloatArray]) -> FloatArray:
+def _goodput_at(best: SparingEvaluation, strategy: npt.NDArray[np.int64], at: list[FloatArray]) -> FloatArray:
     """Goodput of one strategy at each point."""
     goodput = np.zeros(strategy.size)
     for i in np.unique(strategy):
         points = np.flatnonzero(strategy == i)
-        one, where = found.strategies.take(slice(i, i + 1)), DeviceFailures(*(a[points] for a in at))
-        goodput[points] = evaluate_sparing(found.cluster, one, where, found.recovery, found.performance).goodput[0]
+        one, where = best.strategies.take(slice(i, i + 1)), DeviceFailures(*(a[points] for a in at))
+        goodput[points] = evaluate_sparing(best.cluster, one, where, best.recovery, best.performance).goodput[0]
     return goodput

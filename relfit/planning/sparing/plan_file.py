@@ -75,17 +75,19 @@ class ClusterTable(Model):
     @classmethod
     def _possible(cls, value: Any, info: ValidationInfo) -> Any:
         """What goes with the fields before it; the planner's own checks say why not."""
-        known, name = info.data, info.field_name
-        if value is None or not {"trays", "gpus", "racks"} <= set(known):
+        data, name = info.data, info.field_name
+        if value is None or not {"trays", "gpus", "racks"} <= set(data):
             return value
         if name == "save":
-            _tried(lambda: Recovery(known.get("checkpoint_every"), value))
+            _tried(lambda: Recovery(data.get("checkpoint_every"), value))
             return value
-        cluster = Cluster(1, known["racks"], known["trays"], known["gpus"])
-        given: dict[str, Any] = {**known, str(name): value}
-        blocks = cluster.trays * cluster.gpus if given.get("block") is None else given["block"]
+        cluster = Cluster(1, data["racks"], data["trays"], data["gpus"])
+        values: dict[str, Any] = {**data, str(name): value}
+        blocks = cluster.trays * cluster.gpus if values.get("block") is None else values["block"]
         _tried(
-            lambda: Strategies.of_gpus(cluster, blocks, given.get("working"), given.get("spare_blocks")).check(cluster)
+            lambda: Strategies.of_gpus(cluster, blocks, values.get("working"), values.get("spare_blocks")).check(
+                cluster
+            )
         )
         return value
 

@@ -154,14 +154,14 @@ def _running(rate: Any, every: Any, save: float, detection: Any, restart: Any) -
     lam, work = np.asarray(rate, dtype=np.float64), np.asarray(every, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         load = np.where(np.isinf(work) & (lam == 0.0), 0.0, lam * work)
-        kept = np.where(np.isposinf(load), 0.0, 1.0 / special.exprel(load))  # lambda T / (e^(lambda T) - 1)
+        useful = np.where(np.isposinf(load), 0.0, 1.0 / special.exprel(load))  # lambda T / (e^(lambda T) - 1)
         saves = np.where(work > 0.0, save / np.where(work > 0.0, work, 1.0), 0.0 if save == 0.0 else np.inf)
-        whole_time = 1.0 + lam * (detection + restart) + saves * kept
+        whole_time = 1.0 + lam * (detection + restart) + saves * useful
         never = np.isinf(saves)
         return {
-            "useful": np.where(never, 0.0, kept / whole_time),
-            "saves": np.where(never, 1.0, np.where(never, 0.0, saves) * kept / whole_time),
-            "rework": np.where(never, 0.0, (1.0 - kept) / whole_time),
+            "useful": np.where(never, 0.0, useful / whole_time),
+            "saves": np.where(never, 1.0, np.where(never, 0.0, saves) * useful / whole_time),
+            "rework": np.where(never, 0.0, (1.0 - useful) / whole_time),
             "detection": np.where(never, 0.0, lam * detection / whole_time),
             "restart": np.where(never, 0.0, lam * restart / whole_time),
         }

@@ -66,8 +66,8 @@ def device_failures(
     values: Any = parameters.values() if n_draws is None else draw_parameters(parameters, n_draws, rng)
     means = {}
     for key, value in by_hand.items():
-        known = values[names[key]] if value is None and names[key] in values else np.inf if value is None else value
-        means[key] = known if n_draws is None or np.ndim(known) else np.full(n_draws, hours(known))
+        mean = values[names[key]] if value is None and names[key] in values else np.inf if value is None else value
+        means[key] = mean if n_draws is None or np.ndim(mean) else np.full(n_draws, hours(mean))
     return DeviceFailures(**means)
 
 
@@ -122,13 +122,13 @@ class SparingPlan(Plan):
         """The plan and its uncertainty."""
         rows: Any = self.intervals.set_index("quantity").to_dict("index")
         spare, cett = rows["spare_blocks"], rows["cett"]
-        best, kept = self.wins.iloc[0], int(self.robust.spare_blocks.flat[0])
+        best, spares = self.wins.iloc[0], int(self.robust.spare_blocks.flat[0])
         return (
             f"Blocks of {self.best.labels[self.chosen]} GPUs (all/working): {spare['estimate']:.0f} spare "
             f"blocks per zone ({spare['low']:.0f}-{spare['high']:.0f}, {percent(self.level)} limits). "
             f"CETT {percent(cett['estimate'], 1)} ({100 * cett['low']:.1f}-{100 * cett['high']:.1f}). "
             f"{best['strategy']} is best in {percent(float(best['share']))} of the draws; {self.criterion} is highest "
-            f"with blocks of {self.robust.labels[0]} and {kept} spares."
+            f"with blocks of {self.robust.labels[0]} and {spares} spares."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -225,15 +225,15 @@ def plan_sparing(
     order = np.argsort(-wins, kind="stable")
     table = pd.DataFrame({"strategy": every.labels, "share": wins}).iloc[order]
     candidates = list(dict.fromkeys([chosen, *(int(i) for i in order[:_MOST_STRATEGIES] if wins[i] > 0.0)]))
-    kept = _keep(every, chosen, best.spare_blocks[chosen : chosen + 1], float(best.checkpoint_every[chosen]))
+    fixed = _keep(every, chosen, best.spare_blocks[chosen : chosen + 1], float(best.checkpoint_every[chosen]))
     return SparingPlan(
         best=best,
         chosen=chosen,
         over_draws=every.only(chosen),
         wins=table[table["share"] > 0.0].reset_index(drop=True),
-        robust=_robust(every, candidates, robust, kept),
+        robust=_robust(every, candidates, robust, fixed),
         criterion="the expected goodput" if robust is None else f"the {percent(robust)} quantile of goodput",
-        fixed=kept,
+        fixed=fixed,
         mtbf=float(estimate.mtbf_tray),
         source=source,
         level=float(level),
@@ -266,8 +266,8 @@ def _robust(
         tried = np.arange(spare.min(), spare.max() + 1, int(over.group_blocks[i]))
         if tried.size > _MOST_SPARES:  # quantiles of the best numbers, which are placed already
             tried = np.unique(np.quantile(spare, np.linspace(0.0, 1.0, _MOST_SPARES), method="nearest"))
-        kept = _keep(over, i, tried.astype(np.int64), float(np.median(over.checkpoint_every[i])))
-        scores = score(kept)
+        tried_out = _keep(over, i, tried.astype(np.int64), float(np.median(over.checkpoint_every[i])))
+        scores = score(tried_out)
         if scores.max() > best_score:
-            best, best_score = kept.only(int(scores.argmax())), float(scores.max())
+            best, best_score = tried_out.only(int(scores.argmax())), float(scores.max())
     return best

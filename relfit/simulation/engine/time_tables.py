@@ -69,17 +69,17 @@ def remaining_table(table: FloatArray) -> FloatArray:
     passed = np.concatenate([[time[0] * alive[0]], steps]).cumsum()
     tail = alive[-1] * (time[-1] - time[-2]) / max(STEP * np.exp(_HIGH), 1.0)
     left = np.concatenate([steps[::-1].cumsum()[::-1], [0.0]]) + max(tail, np.finfo(float).tiny)
-    whole = passed[-1] + left[-1]
+    total = passed[-1] + left[-1]
     with np.errstate(divide="ignore"):
-        hazard = np.where(passed < 0.5 * whole, -np.log1p(-passed / whole), -np.log(left / whole))
+        hazard = np.where(passed < 0.5 * total, -np.log1p(-passed / total), -np.log(left / total))
     keep = np.concatenate([[True], np.diff(hazard) > 0.0])
     x, y = np.log(hazard[keep]), table[keep]
     wanted = LOW + STEP * np.arange(KNOTS)
-    found = np.interp(wanted, x, y)
+    values = np.interp(wanted, x, y)
     # near zero the density is flat, so time is proportional to the hazard; beyond the last knot the last slope goes on
-    found = np.where(wanted < x[0], y[0] + (wanted - x[0]), found)
+    values = np.where(wanted < x[0], y[0] + (wanted - x[0]), values)
     slope = (y[-1] - y[-8]) / (x[-1] - x[-8])
-    return np.asarray(np.where(wanted > x[-1], y[-1] + slope * (wanted - x[-1]), found))
+    return np.asarray(np.where(wanted > x[-1], y[-1] + slope * (wanted - x[-1]), values))
 
 
 @entry

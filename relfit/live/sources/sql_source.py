@@ -1,0 +1,155 @@
+"""Any database that SQLAlchemy reaches: a query, and which of its columns is what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Literal
+
+import pandas as pd
+from pydantic import Field, ValidationInfo, field_validator
+
+from relfit.calibration.parameter_values import rejection
+from relfit.errors import RelfitError
+from relfit.io.table_mapping import TableMapping
+from relfit.live.live_records import Fetched
+from relfit.live.sources.file_source import form_of
+from relfit.live.sources.source_base import Located, SourceBase, missing_extra, password_from, without_password
+from relfit.live.sources.source_errors import SourceError
+from relfit.units import hours
+
+__all__ = ["SqlSource"]
+
+_DRIVERS = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql"}
+_FILES = ("sqlite:///", "duckdb:///")
+_MOST_ROWS = 20_000_000
+_MOST_COLUMNS = 200  # that are not named
+_TOGETHER = 50_000
+
+
+class SqlSource(SourceBase):
+    """A query of SQLite, PostgreSQL, MariaDB, MySQL or DuckDB.
+
+    Where the query has ``:since``, it is given the time of the last record that was seen, less `overlap`; without, it
+    gives all there is.
+    """
+
+    kind: Literal["sql"]
+    url: str = Field(description="as of SQLAlchemy, without a password: mariadb://reader@db/slurm_acct_db")
+    password_env: str | None = Field(None, description="environment variable with the password")
+    query: str = Field(description="SELECT ...; with :since only what is newer")
+    columns: dict[str, Any] = Field(default_factory=dict, description="start = 'time_start', time_format = 'unix', ...")
+    overlap: str = Field("30d", description="how far back of the last record is asked again, for late corrections")
+    timeout: float = Field(120.0, gt=0.0, description="seconds that the server may take")
+
+    @field_validator("url")
+    @classmethod
+    def _reachable(cls, url: str, info: ValidationInfo) -> str:
+        without_password(url)
+        start = next((start for start in _FILES if url.startswith(start)), None)
+        return start + Located.of(url.removeprefix(start), info) if start else url
+
+    @field_validator("overlap")
+    @classmethod
+    def _a_time(cls, text: str) -> str:
+        try:
+            hours(text)
+        except RelfitError as error:
+            raise rejection(error.what, remedy="write 30d or the like") from None
+        return text
+
+    @property
+    def place(self) -> str:
+        """The database, without who asks."""
+        return self.url.partition("://")[0] + " " + self.url.rpartition("/")[2].partition("?")[0]
+
+    def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
+        """The rows of the query, as a table is read."""
+        import relfit as rf
+
+        since = pd.Timestamp("1970-01-01", tz="UTC")
+        if "until" in cursor:
+            since = max(
+                since, pd.Timestamp(str(cursor["until"])).tz_convert("UTC") - pd.Timedelta(hours=hours(self.overlap))
+            )
+        try:
+            table = self._rows(since)
+        except RelfitError:
+            raise
+        except Exception as error:  # each driver has errors of its own
+            raise SourceError(self._told(error)) from None
+        if table.empty:
+            return Fetched(None, dict(cursor))
+        log = rf.io.read(self._few(table), timezone=self.timezone, **self.columns)
+        latest = log.window.end if log.events.empty else log.events["start"].max()
+        return Fetched(None, {"until": latest.isoformat()}, form_of(log), log.source.notes, ((self.title, log),))
+
+    def _rows(self, since: pd.Timestamp) -> pd.DataFrame:
+        moment = since.tz_convert(self.timezone or "UTC").tz_localize(None).to_pydatetime()
+        if self.url.startswith("duckdb:"):
+            return self._of_duckdb(moment)
+        try:
+            import sqlalchemy
+        except ImportError as error:
+            raise missing_extra(str(error.name)) from None
+        url = sqlalchemy.make_url(self.url)
+        kind = url.get_backend_name()
+        url = url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
+        password = password_from(self.password_env)
+        if password is not None:
+            url = url.set(password=password)
+        try:
+            engine = sqlalchemy.create_engine(url, connect_args=self._limits(kind), poolclass=sqlalchemy.pool.NullPool)
+        except ImportError as error:
+            raise missing_extra(str(error.name)) from None
+        given = {"since": moment if kind != "sqlite" else str(moment)} if ":since" in self.query else {}
+        with engine.connect() as connection:
+            found = connection.execution_options(stream_results=True).execute(sqlalchemy.text(self.query), given)
+            names = [str(name) for name in found.keys()]  # noqa: SIM118 - a result is no mapping
+            parts: list[Any] = []
+            for part in found.partitions(_TOGETHER):
+                parts += [tuple(row) for row in part]
+                if len(parts) > _MOST_ROWS:
+                    raise SourceError(
+                        f"the query gives more than {_MOST_ROWS:,} rows", remedy="ask for less with :since"
+                    )
+            connection.rollback()
+        return pd.DataFrame(parts, columns=names)
+
+    def _limits(self, kind: str) -> dict[str, Any]:
+        """How long the server may take; and it shall not let us write."""
+        if kind == "postgresql":
+            options = f"-c statement_timeout={int(1000 * self.timeout)} -c default_transaction_read_only=on"
+            return {"connect_timeout": max(int(self.timeout), 1), "options": options}
+        if kind in ("mysql", "mariadb"):
+            return {"connect_timeout": max(int(self.timeout), 1), "read_timeout": self.timeout}
+        return {"timeout": self.timeout, "uri": False} if kind == "sqlite" else {}
+
+    def _of_duckdb(self, moment: Any) -> pd.DataFrame:
+        try:
+            import duckdb
+        except ImportError:
+            raise missing_extra("duckdb") from None
+        given = {"since": moment} if ":since" in self.query else None
+        with duckdb.connect(self.url.removeprefix("duckdb:///"), read_only=True) as connection:
+            return connection.execute(self.query.replace(":since", "$since"), given).df()
+
+    def _few(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The columns that are named, those that may be something, and the first of all others, as a table has them."""
+        named = {str(self.columns[name]) for name in TableMapping.model_fields if name in self.columns}
+        parts = {part for name in named for part in name.split("+")}
+        further = [name for name in table if name not in named | parts][:_MOST_COLUMNS]
+        few = table[[name for name in table if name in {*named, *parts, *further}]]
+        return few.assign(**{str(name): few[name].map(_plain) for name in few if few[name].dtype == object})
+
+    def _told(self, error: Exception) -> str:
+        """What a driver complains of, without the password and in one line."""
+        text = " ".join(str(getattr(error, "orig", None) or error).split())[:300]
+        password = password_from(self.password_env) if self.password_env else None
+        return f"{type(error).__name__}: {text.replace(password, '...') if password else text}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return float(value)
+    return value.decode(errors="replace") if isinstance(value, bytes) else value

@@ -1,0 +1,102 @@
+"""Lines of any text: a regular expression with named groups says what is node, time, cause and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field, field_validator
+
+from relfit.calibration.parameter_values import rejection
+from relfit.errors import ArgumentError
+from relfit.failurelog import FailureLog
+from relfit.io.raw_lines import blocks_of_lines, check_pattern
+from relfit.live.live_records import Fetched
+from relfit.live.sources.file_source import changed_files, fetched_documents
+from relfit.live.sources.source_base import FilePath, SourceBase
+from relfit.parsing.opening import members
+
+__all__ = ["TextSource"]
+
+_NO_YEAR = r"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d$"
+_FIELDS = ("node", "start", "end", "state", "cause", "detail", "system", "scope")
+_DAY = pd.Timedelta("1d")
+
+
+class TextSource(SourceBase):
+    """Text files of which each line that a pattern matches is a failure, or says that a node is up or down."""
+
+    kind: Literal["text"]
+    path: FilePath = Field(description="a file, a folder or a pattern of files")
+    pattern: str = Field(description="RE2 with groups such as (?P<node>...), (?P<start>...), (?P<cause>...)")
+    time_format: str | None = Field(None, description="of the times, as %d.%m.%Y %H:%M; found out when left out")
+    columns: dict[str, Any] = Field(default_factory=dict, description="further options of tables, as node_name")
+
+    @field_validator("pattern")
+    @classmethod
+    def _a_pattern(cls, pattern: str) -> str:
+        try:
+            check_pattern(pattern)
+        except ArgumentError as error:
+            raise rejection(error.what, remedy=error.remedy) from None
+        if "(?P<start>" not in pattern:
+            raise rejection("this has no group for the time", remedy="write (?P<start>...) around it")
+        return pattern
+
+    @property
+    def place(self) -> str:
+        """The path, as it was written."""
+        return getattr(self.path, "written", self.path)
+
+    def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
+        """What the files that changed hold now."""
+        changed, state = changed_files(self.path, cursor)
+        return fetched_documents([[file] for file in changed], self, state, lambda files: self._read(files[0]))
+
+    def _read(self, file: Path) -> FailureLog | None:
+        """The lines that match, read as a table; None where none does."""
+        import relfit as rf
+
+        parts, numbers, read = [], [], 0
+        content = members(file)[0]
+        for block in blocks_of_lines(content):
+            rows = block.matching(self.pattern)
+            read += block.count
+            if rows.size:
+                parts.append(pc.extract_regex(block.texts(rows), pattern=f"(?:{self.pattern})"))
+                numbers.append(block.first + rows)
+        if not parts:
+            return None
+        groups = pa.chunked_array(parts).combine_chunks()
+        if groups.null_count:  # what matches with the end of a line only
+            groups = groups.drop_null()
+        table = pd.DataFrame({f.name: pc.struct_field(groups, f.name).to_pandas() for f in groups.type})
+        if table["start"].str.match(_NO_YEAR).all():
+            table["start"] = _with_year(table["start"], pd.Timestamp(file.stat().st_mtime, unit="s"))
+        named = {
+            name: name
+            for name in ("node", "start", "end", "state", "cause", "detail", "system", "scope")
+            if name in table
+        }
+        if self.time_format is not None:
+            named["time_format"] = self.time_format
+        log = rf.io.read(table, timezone=self.timezone, **{**named, **self.columns})
+        line = np.concatenate(numbers)
+        events = log.events.assign(line=line[np.clip(log.events["line"].to_numpy() - 1, 0, line.size - 1)])
+        return FailureLog(events, log.population, log.window, log.rejected, log.source)
+
+
+def _with_year(stamps: pd.Series, changed: pd.Timestamp) -> pd.Series:
+    """Stamps as ``Jan  5 10:00:00`` with the last year in which they are not younger than their file."""
+
+    def in_year(year: int) -> pd.Series:
+        return pd.to_datetime(f"{year} " + stamps, format="%Y %b %d %H:%M:%S", errors="coerce")
+
+    this, last = in_year(changed.year), in_year(changed.year - 1)
+    chosen = this.where(this <= changed + _DAY, last)
+    return chosen.dt.strftime("%Y-%m-%d %H:%M:%S").fillna("no date")

@@ -1,0 +1,106 @@
+"""Tickets as Jira and ServiceNow export them to CSV: one per failure, opened, resolved and corrected by people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+from pydantic import Field
+
+from relfit.failurelog import FailureLog
+from relfit.io.raw_lines import check_pattern
+from relfit.live.live_records import Fetched
+from relfit.live.sources.file_source import changed_files, fetched_documents
+from relfit.live.sources.source_base import FilePath, SourceBase
+from relfit.live.sources.source_errors import SourceError
+
+__all__ = ["TicketSource"]
+
+_NAMES = {
+    "start": ("created", "opened", "opened_at", "sys_created_on", "reported"),
+    "end": ("resolved", "resolved_at", "closed", "closed_at", "resolution date"),
+    "node": ("node", "host", "hostname", "custom field (node)", "custom field (host)", "custom field (hostname)",
+             "configuration item", "cmdb_ci", "affected ci", "asset"),
+    "cause": ("category", "component/s", "components", "root cause", "close_code", "issue type", "subcategory"),
+    "detail": ("summary", "short description", "short_description", "title"),
+    "ticket": ("issue key", "key", "number", "ticket", "id"),
+}  # fmt: skip
+_FORMATS = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%d/%b/%y %I:%M %p", "%d/%b/%y %H:%M", "%d/%b/%Y %I:%M %p",
+            "%d/%b/%Y %H:%M", "%d-%m-%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "ISO8601")  # fmt: skip
+
+
+class TicketSource(SourceBase):
+    """A CSV of tickets, exported again and again; the latest export corrects those before."""
+
+    kind: Literal["tickets"]
+    path: FilePath = Field(description="a CSV, or a pattern of exports: the one changed last is read")
+    node: str | None = Field(None, description="column of the node; known ones when left out")
+    node_pattern: str | None = Field(None, description="RE2 that finds the node in the summary, as n[0-9]+")
+    cause: str | None = Field(None, description="column of the cause")
+    start: str | None = Field(None, description="column of when it was opened")
+    end: str | None = Field(None, description="column of when it was resolved")
+    time_format: str | None = Field(None, description="of both; found out when left out")
+    nodeless: str = Field("ignore", description="what tickets without a node are: ignore, node or system")
+
+    @property
+    def place(self) -> str:
+        """The path, as it was written."""
+        return getattr(self.path, "written", self.path)
+
+    def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
+        """The tickets of the export that was changed last."""
+        changed, state = changed_files(self.path, cursor)
+        latest = max(changed, key=lambda file: file.stat().st_mtime_ns, default=None)
+        if latest is None:
+            return Fetched(None, {"files": state})
+        fetched = fetched_documents([[latest]], self, state, lambda files: self._read(files[0]))
+        # whatever its file is called, it is the next version of one table
+        documents = tuple((self.title, log) for _, log in fetched.documents)
+        return Fetched(None, fetched.cursor, fetched.form, fetched.notes, documents)
+
+    def _read(self, file: Path) -> FailureLog:
+        import relfit as rf
+
+        try:
+            table = pd.read_csv(file, dtype=str, keep_default_na=False, sep=None, engine="python", encoding="utf-8-sig")
+        except (ValueError, pd.errors.ParserError) as error:
+            raise SourceError(f"{file.name} is no CSV: {' '.join(str(error).split())[:200]}") from None
+        columns = {field: self._column(table, field) for field in _NAMES}
+        if columns["start"] is None:
+            shown = ", ".join(map(str, table.columns[:12]))
+            raise SourceError(
+                f"{file.name} has no column of when tickets were opened", remedy=f"name it with start: {shown}"
+            )
+        rows: dict[str, Any] = {field: table[name] for field, name in columns.items() if name is not None}
+        if self.node_pattern is not None and "detail" in rows:
+            hits = rows["detail"].str.extract(f"({check_pattern(self.node_pattern)})")[0].fillna("")
+            rows["node"] = hits if "node" not in rows else rows["node"].where(rows["node"] != "", hits)
+        if "node" not in rows:
+            raise SourceError(f"{file.name} has no column of nodes", remedy="name it with node, or give node_pattern")
+        times: dict[str, Any] = {
+            field: _as_iso(rows[field], self.time_format) for field in ("start", "end") if field in rows
+        }
+        named: dict[str, Any] = {str(field): field for field in rows if field != "ticket"}
+        return rf.io.read(pd.DataFrame(rows | times), timezone=self.timezone, nodeless=self.nodeless, **named)
+
+    def _column(self, table: pd.DataFrame, field: str) -> str | None:
+        """The column of a field: as said, else the first that has a known name."""
+        said = getattr(self, field, None)
+        if said is not None:
+            if said not in table:
+                raise SourceError(f"there is no column {said!r}", remedy=f"there is {', '.join(table.columns[:12])}")
+            return str(said)
+        lower = {str(name).strip().lower(): str(name) for name in reversed(list(table.columns))}
+        return next((lower[name] for name in _NAMES[field] if name in lower), None)
+
+
+def _as_iso(texts: pd.Series, time_format: str | None) -> pd.Series:
+    """Times as a table knows them, by the first format that reads them all; else as they are."""
+    said = texts[texts != ""]
+    for form in (time_format,) if time_format else _FORMATS:
+        stamps: Any = pd.to_datetime(said, format=form, errors="coerce", utc=False)
+        if stamps.notna().all() and pd.api.types.is_datetime64_any_dtype(stamps):
+            return stamps.map(lambda stamp: stamp.isoformat()).reindex(texts.index).fillna("")
+    return texts
