@@ -1,10 +1,11 @@
 """The studies of chapters 5 and 6 of the dissertation on reliability-aware allocation.
 
-Chapter 5 runs two logs of the Parallel Workloads Archive, of Los Alamos and San Diego, on the failures of ASC White;
-the failure log is not public, and neither workload comes with relfit. Ours are the bundled sample, made in the image of
-that machine, and as many jobs drawn from the model that Lublin and Feitelson fitted to such logs, in nodes of 16
-processors. All jobs are submitted at minute 250,000, first come first served; a killed job goes to the head of the
-queue; parameters are estimated again every 1,000 minutes from the failures seen so far.
+Chapter 5 runs two logs of the Parallel Workloads Archive, of Los Alamos and San Diego, on the failures of ASC White.
+The failure log is not public: ours is the bundled sample, made in the image of that machine. The workloads are
+(``relfit fetch lanl-cm5``, ``sdsc-blue``; ``--workload`` of ``papers/studies.py``); where they are not at hand, as many
+jobs are drawn from the model that Lublin and Feitelson fitted to such logs. Nodes have 16 processors. All jobs are
+submitted at minute 250,000, first come first served; a killed job goes to the head of the queue; parameters are
+estimated again every 1,000 minutes from the failures seen so far.
 
 Chapter 6 draws its jobs: two-stage log-uniform sizes, hyperexponential run times and some very long ones, on 10,000
 nodes of unequal Weibull lives. Run times there are those on one node. How parallel jobs are, how long, which sizes
@@ -32,10 +33,8 @@ from relfit.families import Weibull
 from relfit.jobs import Amdahl
 from relfit.workloads import LublinFeitelson, TwoStage, Workload, length_classes
 
-__all__ = ["JOBS", "LENGTHS", "PRINTED", "all_at_once", "moldable", "unequal_failures", "waste", "white_failures"]
+__all__ = ["JOBS", "PRINTED", "all_at_once", "drawn", "moldable", "unequal_failures", "waste", "white_failures"]
 
-LENGTHS = ("10h", "100h", "1000h")
-"""Classes of run times on one node, for moldable jobs."""
 START = 250_000 * 60.0
 JOBS = {"LANL": 122_060, "SDSC": 243_314}
 PRINTED = {"LANL": {"ras": 30.0, "ljras": 53.0}, "SDSC": {"ras": 10.0, "ljras": 33.8}}
@@ -49,12 +48,18 @@ _POLICIES = (
 _PROCESSORS = 16
 
 
-def all_at_once(which: str, n_jobs: int | None = None, load: float | None = None, rng: int = 1) -> Workload:
-    """Jobs in the image of one of the logs, on 512 nodes of 16 processors: all submitted at once, or at a load."""
+def drawn(which: str, n_jobs: int | None = None, rng: int = 1) -> Workload:
+    """Jobs in the image of one of the logs, a processor as a node."""
     source = LublinFeitelson(1024, "batch") if which == "LANL" else LublinFeitelson(1152, "all")
     jobs = source.sample(JOBS[which] if n_jobs is None else n_jobs, rng)
-    processors = np.maximum(jobs.nodes, 32) if which == "LANL" else jobs.nodes  # that machine gave 32 or more
-    columns = {"submit": np.full(len(jobs), START), "nodes": -(-processors // _PROCESSORS)}
+    if which == "LANL":
+        jobs = jobs.with_columns({"nodes": np.maximum(jobs.nodes, 32)})  # that machine gave 32 or more
+    return jobs
+
+
+def all_at_once(jobs: Workload, load: float | None = None, rng: int = 1) -> Workload:
+    """The jobs on 512 nodes of 16 processors: all submitted at once, or at a load."""
+    columns = {"submit": np.full(len(jobs), START), "nodes": -(-jobs.nodes // _PROCESSORS)}
     jobs = jobs.with_columns(columns, n_nodes=512)
     if load is None:
         return jobs

@@ -1,9 +1,10 @@
 """The studies of "Exploring the trade-off between repair time and reliability in large scale cluster computers".
 
-Its workloads (Grizzly at Los Alamos, 2018 and 2022) are named in print, and their numbers are not; ours are drawn
-from the two-stage model with their number of jobs, the machine's 1,490 nodes, a walltime of 16 hours at most, and the
-share of jobs of one node (45 to 50 %) that the text gives. The load is not printed either: 0.95 here, so that a
-failure costs somebody something.
+Its workloads are those of Grizzly at Los Alamos, 2018 and 2022, which Los Alamos has released: ``relfit fetch
+grizzly2018``, and ``--workload grizzly2018`` of ``papers/studies.py``. Where they are not at hand ours are drawn from
+the two-stage model with their number of jobs, the machine's 1,490 nodes, a walltime of 16 hours at most, and the share
+of jobs of one node (45 to 50 %) that the text gives. The load is not printed: 0.95 here, so that a failure costs
+somebody something.
 
 The 23 repair times are not printed (see `relfit.batch.REPAIRS`), and 276 and 624 combinations do not follow from 6
 rates and 23 repairs.
@@ -151,27 +152,43 @@ def scatter_by_width(year: int, n_jobs: int, n_runs: int, level: float = 0.95) -
 
 
 def twice_the_cluster(
-    jobs: Workload, rates: Sequence[float] = (1, 8, 32), repair: Any = "1D", rng: int = 0
+    jobs: Workload,
+    second: Workload,
+    rates: Sequence[float] = (1, 8, 32),
+    repair: Any = "1D",
+    *,
+    n_runs: int = 1,
+    rng: int = 0,
 ) -> pd.DataFrame:
     """A cluster of twice the nodes for two groups of users, or a second cluster, one for each.
+
+    Parameters
+    ----------
+    jobs, second : Workload
+        Of the two groups.
+    rates : sequence of float
+        Failure rates as multiples.
+    repair : duration
+    n_runs : int
+    rng : int
 
     Returns
     -------
     pandas.DataFrame
         One row per failure rate: mean waits in hours on two clusters and on one of twice the nodes.
     """
-    second = grizzly(2018, len(jobs), jobs.load(), rng=2)
-    frame = pd.concat([jobs.to_frame(), second.to_frame()]).sort_values("submit", kind="stable")
-    both = Workload(**{**frame.to_dict("list"), "job_id": np.arange(len(frame))}, n_nodes=2 * NODES)
+    columns = ["submit", "nodes", "run_time", "requested"]
+    frame = pd.concat([part.to_frame()[columns] for part in (jobs, second)]).sort_values("submit", kind="stable")
+    both = Workload(job_id=np.arange(len(frame)), **frame.to_dict("list"), n_nodes=2 * NODES)
+
+    def wait(workload: Workload, nodes: int, mtbf: float, seed: int) -> float:
+        run = simulate_batch(workload, nodes, failures=SystemFailures(mtbf=mtbf, repair=repair), rng=seed)
+        return float(run.jobs["waited"].mean()) / 3600.0
+
     rows = []
     for rate in rates:
-        mtbf = MTBF / rate
-        apart = [
-            simulate_batch(part, failures=SystemFailures(mtbf=mtbf, repair=repair), rng=rng + k)
-            for k, part in enumerate((jobs, second))
-        ]
-        joined = simulate_batch(both, failures=SystemFailures(mtbf=mtbf / 2.0, repair=repair), rng=rng)
-        two = np.mean([run.jobs["waited"].mean() for run in apart]) / 3600.0
-        one = joined.jobs["waited"].mean() / 3600.0
-        rows.append({"rate": rate, "two_clusters": two, "one_of_twice": one, "ratio": two / one})
+        mtbf, seeds = MTBF / rate, range(rng, rng + 2 * n_runs, 2)
+        apart = [wait(part, NODES, mtbf, seed + k) for seed in seeds for k, part in enumerate((jobs, second))]
+        one = float(np.mean([wait(both, 2 * NODES, mtbf / 2.0, seed) for seed in seeds]))
+        rows.append({"rate": rate, "two_clusters": np.mean(apart), "one_of_twice": one, "ratio": np.mean(apart) / one})
     return pd.DataFrame(rows).set_index("rate")

@@ -1,7 +1,7 @@
 """Print the tables of the papers beside ours: ``python papers/run.py [sparing|migration|allocation]``.
 
-Every cell with what is printed, ours and the right value, then the count. Exits with 1 when a cell that must agree does
-not, with 2 for a paper that is not known.
+Every cell with what is printed, ours and the right value, then the count by verdict. Exits with 1 when a cell that must
+agree does not, or differs for no reason that is said, with 2 for a paper that is not known.
 """
 
 from __future__ import annotations
@@ -10,9 +10,17 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import pandas as pd
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 PAPERS = ("sparing", "migration", "allocation")
+
+
+def verdicts(table: pd.DataFrame) -> dict[str, int]:
+    """How many cells agree, and how many differ for which reason."""
+    verdict = table["why"].replace("", "unexplained").where(~table["agrees"], "agree to the last digit")
+    return {"agree to the last digit": 0, "unexplained": 0, **verdict.value_counts().to_dict()}
 
 
 def main(names: list[str]) -> int:
@@ -29,12 +37,13 @@ def main(names: list[str]) -> int:
         width = max(map(len, table["cell"]))
         print(f"{'table':<6}{'cell':<{width + 2}}{'printed':>12}{'ours':>14}{'right':>14}")
         for row in table.itertuples():
-            mark = "" if row.agrees else "  differs" if row.required else "  differs (not required)"
+            mark = "" if row.agrees else f"  differs ({row.why or 'unexplained'})"
             print(f"{row.table:<6}{row.cell:<{width + 2}}{row.printed:>12}{row.ours:>14.7g}{row.right:>14.7g}{mark}")
-        failed = int((table["required"] & ~table["agrees"]).sum())
-        wrong += failed
-        agree = int(table["agrees"].sum())
-        print(f"\n{agree} of {len(table)} cells agree to the last digit; {failed} that must agree do not\n")
+        print(f"\n{len(table)} cells")
+        for verdict, number in verdicts(table).items():
+            print(f"{number:>5}  {verdict}")
+        print()
+        wrong += int((~table["agrees"] & (table["required"] | (table["why"] == ""))).sum())
     return 1 if wrong else 0
 
 

@@ -89,6 +89,7 @@ def cells() -> pd.DataFrame:
                     "right": float(exact.loc[i, name]),
                     "agrees": abs(ours - float(row[name])) < 0.01 * half_unit(row[name]),
                     "required": True,
+                    "why": "",
                 }
             )
     return pd.DataFrame(rows)

@@ -1,146 +1,331 @@
-"""Simulate the papers' batch studies: ``python papers/studies.py [STUDY...] [--full] [--runs N]``.
+"""Simulate the papers' batch studies and write their tables into ``docs``: ``python papers/studies.py [STUDY...]``.
 
-Studies are waits, pairs, variants, width, twice, waste and moldable. Without ``--full`` there are a tenth of the
-papers' jobs.
+Results are stored in ``papers/results`` part by part, with the version of the simulator; a second call goes on, and
+computes again what is of another version. With ``--workload``, ``--jobs`` or ``--runs`` tables are printed, and stored
+where ``--store DIR`` says.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import relfit as rf
 from papers import batch_allocation, batch_pairs, batch_waits
+from papers.stored import RESULTS, Parts, compute, markdown, write_tables
+from relfit.batch import ENGINE_VERSION
+from relfit.errors import RelfitError
 from relfit.text import duration
-from relfit.workloads import shares
+from relfit.workloads import Workload
 
-__all__ = ["STUDIES", "main"]
+__all__ = ["STUDIES", "Scale", "main", "tables_of"]
 
-
-def waits(full: bool, runs: int) -> None:
-    """Figures 5, 7 and 8 of the paper on repair time and reliability, and the break-even pairs."""
-    jobs = batch_waits.grizzly(2018, None if full else 13_000)
-    print(f"{jobs.headline}\nshares of jobs in percent (Figure 5)")
-    print((100.0 * shares(jobs)).round(1).to_string(), "\n")
-    sweep = batch_waits.waits(jobs, runs)
-    print(sweep.headline)
-    columns = [duration(hours) for hours in sweep.repairs]
-    for what, values in (("hours (Figure 7)", sweep.mean), ("over that at 1 minute (Figure 8)", sweep.relative)):
-        print(f"mean wait, {what}")
-        table = pd.DataFrame(values.T, index=columns, columns=[f"{rate:g}X" for rate in sweep.rates])
-        print(table.round(3).to_string(), "\n")
-    print("break-even pairs, days")
-    print(batch_waits.break_even(sweep, jobs).round(1).to_string(), "\n")
-    limit = 1.2 * float(sweep.mean[0, 0])
-    print(f"repair allowed for a mean wait of {limit:.2f} h, hours")
-    print(sweep.repair_allowed(limit).round(1).to_string(index=False), "\n")
-    print(f"time between failures needed for a mean wait of {limit:.2f} h, hours")
-    print(sweep.mtbf_needed(limit).round(1).to_string(index=False))
+Rows = list[dict[str, Any]]
+Stored = Mapping[str, Rows]
 
 
-def pairs(full: bool, runs: int) -> None:
-    """The break-even pairs of Figure 7 alone: the cells that they need, with many runs."""
-    jobs = batch_waits.grizzly(2018, None if full else 13_000)
-    for measure, sweeps in batch_pairs.pairs(jobs, runs).items():
-        print(f"waits {measure}")
-        for sweep in sweeps:
-            better, worse = sweep.rates
-            cells = sweep.to_frame().drop(columns="relative")
-            cells = cells[(cells["rate"] == better) | (cells["repair"] == sweep.repairs[0])]
-            print(cells.round(4).to_string(index=False))
-            even = sweep.break_even(worse, better, sweep.repairs[0])
-            days = [round(float(value) / 24.0, 1) for value in (even.estimate, even.low, even.high)]
-            what = f"{better:g}X with repairs of so many days = {worse:g}X with 1 minute"
-            print(f"{what} (estimate and 95 % limits): {days}\n")
+@dataclass(frozen=True)
+class Scale:
+    """How large a study is.
+
+    Parameters
+    ----------
+    jobs : int
+    runs : int
+    workload : str, optional
+        A file, or the name of a list of jobs, in place of drawn ones; its first `jobs` are taken.
+    """
+
+    jobs: int
+    runs: int
+    workload: str | None = None
+
+    def __str__(self) -> str:
+        where = "drawn" if self.workload is None else f"of {Path(self.workload).name}"
+        return f"{self.jobs:,} jobs {where}, {self.runs} run{'s' * (self.runs > 1)}"
+
+    def take(self, drawn: Callable[[int], Workload]) -> Workload:
+        """The jobs: of the file, or those that are drawn."""
+        if self.workload is None:
+            return drawn(self.jobs)
+        jobs = rf.read_workload(self.workload)
+        return jobs.where(np.arange(min(self.jobs, len(jobs))))
 
 
-def variants(full: bool, runs: int) -> None:
-    """The break-even pairs where load, queue, checkpoints, jobs or what a wait is are others."""
-    for table in batch_pairs.variants(None if full else 13_000, runs):
-        print(table.round(2).to_string(index=False), "\n", flush=True)
+@dataclass(frozen=True)
+class Study:
+    """A study: its scale, the parts that are computed, and the tables that are made of them."""
+
+    scale: Scale
+    parts: Callable[[Scale], Parts]
+    tables: Callable[[Stored], dict[str, pd.DataFrame]]
 
 
-def width(full: bool, runs: int) -> None:
-    """Figures 3, 4 and 6 and Table II: waits by width under the original and the modified EASY, time for decisions."""
-    for year in (2018, 2022):
-        n_jobs = batch_waits.JOBS[year] // (1 if full else 10)
-        jobs = batch_waits.grizzly(year, n_jobs)
-        print(f"{year}: {jobs.headline}\nshares of jobs in percent (Figures 5 and 6)")
-        print((100.0 * shares(jobs)).round(1).to_string(), "\n")
-        table = batch_waits.waits_by_width(jobs)
-        print("mean waits in hours by width, share of the backfilled jobs and difference in percent (Figures 3 and 4)")
-        print(table.round(2).to_string())
-        print(f"seconds (Table II): {table.attrs['seconds']}\n")
-        if runs > 2:
-            print(f"difference in percent over {runs} workloads, 95 % limits")
-            print(batch_waits.scatter_by_width(year, n_jobs, runs).round(1).to_string(), "\n")
+def _grizzly(scale: Scale, year: int = 2018, rng: int = 1) -> Workload:
+    return scale.take(partial(batch_waits.grizzly, year, rng=rng))
 
 
-def twice(full: bool, runs: int) -> None:
-    """A second cluster, or one of twice the size."""
-    jobs = batch_waits.grizzly(2018, None if full else 13_000)
-    print("mean waits in hours, two clusters and one of twice the nodes, repairs of a day")
-    print(batch_waits.twice_the_cluster(jobs).round(3).to_string())
+def _records(table: pd.DataFrame) -> Rows:
+    rows: Rows = table.to_dict("records")
+    return rows
 
 
-def waste(full: bool, runs: int) -> None:
-    """Figures 5.2, 5.3, 5.5 and 5.6 of the dissertation."""
-    for which, n_jobs in batch_allocation.JOBS.items():
-        jobs = batch_allocation.all_at_once(which, None if full else n_jobs // 10)
-        table, by_policy = batch_allocation.waste(jobs)
-        print(f"{which}: {jobs.headline}\nprinted: less waste than round robin by {batch_allocation.PRINTED[which]} %")
-        print(table.round(1).to_string(), "\n")
-        for measure, by in (("total_waste", "length"), ("%MWT", "length"), ("%MWT", "width")):
-            print(f"{measure} by {by}")
-            columns = {name: run.by_class(by)[measure] for name, run in by_policy.items()}
-            print(pd.DataFrame(columns).round(3).to_string(), "\n")
-        unequal = batch_allocation.unequal_failures()
-        half = batch_allocation.all_at_once(which, len(jobs), load=0.5)
-        for what, some, failures in (
-            ("waste at a load of one half", half, None),
-            ("waste on nodes that differ more: scales of lives spread lognormally by 1.5", jobs, unequal),
-            ("both", half, unequal),
-        ):
-            print(what)
-            print(batch_allocation.waste(some, failures)[0].round(1).to_string(), "\n")
+# ------------------------------------------------------------------ waits over rates and repairs
 
 
-def moldable(full: bool, runs: int) -> None:
-    """Figures 6.8 and 6.9 of the dissertation."""
-    for lives in (0.2, 0.05):
-        table, lengths = batch_allocation.moldable(300 if full else 100, lives=lives)
-        print(f"lives of nodes: {lives:g} times those of Figure 6.3 (a)")
-        print(table.round(4).to_string(), "\n")
-        print("hours by length on one node")
-        print(lengths.round(3).to_string(), "\n")
+_REPAIRS = ("1min", "5D", "13D", "20D")
 
 
-STUDIES: dict[str, Callable[[bool, int], None]] = {
-    study.__name__: study for study in (waits, pairs, variants, width, twice, waste, moldable)
+def _waits_parts(scale: Scale) -> Parts:
+    def part(rate: float) -> Rows:
+        sweep = batch_waits.waits(_grizzly(scale), scale.runs, _REPAIRS, rates=[rate])
+        return _records(sweep.to_frame())
+
+    return {f"{rate:g}X": partial(part, rate) for rate in (1, 2, 4, 8, 16, 32)}
+
+
+def _waits_tables(stored: Stored) -> dict[str, pd.DataFrame]:
+    columns = {}
+    for name, rows in stored.items():
+        waits = {duration(row["repair"]): f"{row['wait']:.2f} ({row['standard_error']:.2f})" for row in rows}
+        columns[name] = {**waits, "20 days over 1 minute": f"{rows[-1]['relative']:.2f}"}
+    return {"waits": pd.DataFrame(columns).rename_axis("repair")}
+
+
+# ------------------------------------------------------------------ break-even pairs
+
+
+def _pairs_parts(scale: Scale) -> Parts:
+    def part(name: str) -> Rows:
+        table = batch_pairs.variant(name, scale.jobs, scale.runs, jobs=_own_jobs(scale))
+        return _records(table[table["wait of"] == batch_pairs.MEASURES[0]])
+
+    return {name: partial(part, name) for name in ("as in the table", "the authors' settings")}
+
+
+def _own_jobs(scale: Scale) -> Workload | None:
+    return None if scale.workload is None else _grizzly(scale)
+
+
+def _variants_parts(scale: Scale) -> Parts:
+    def part(name: str) -> Rows:
+        table = batch_pairs.variant(name, scale.jobs, scale.runs)
+        return _records(table[table["wait of"] == batch_pairs.MEASURES[0]])
+
+    return {name: partial(part, name) for name in batch_pairs.VARIANTS}
+
+
+def _days(row: dict[str, Any]) -> str:
+    """A break-even with its limits; "above" is longer than the longest repair."""
+    value, low, high = (row[name] for name in ("days", "low", "high"))
+    if np.isfinite(high):
+        return f"{value:.1f} ({low:.1f} to {high:.1f})"
+    return "above" if not np.isfinite(low) else f"{'above' if np.isinf(value) else f'{value:.1f}'} ({low:.1f} or more)"
+
+
+def _pairs_tables(stored: Stored, name: str = "pairs") -> dict[str, pd.DataFrame]:
+    rows = {}
+    for variant, pair in stored.items():
+        first, second = pair
+        rows[variant] = {"rule, days": f"{first['by_node_hours']:.1f}"}
+        for label, row in (("2X over 1X with 13 days", first), ("8X over 4X with 5 days", second)):
+            rows[variant][f"{label}, %"] = f"{row['more']:.1f} ({row['more_error']:.1f})"
+            rows[variant][f"{label}: days"] = _days(row)
+    return {name: pd.DataFrame(rows).T.rename_axis("settings")}
+
+
+# ------------------------------------------------------------------ waits by width
+
+
+def _width_parts(scale: Scale) -> Parts:
+    def single(year: int) -> Rows:
+        table = batch_waits.waits_by_width(_grizzly(scale, year))
+        flat = table.set_axis([f"{left} {right}" for left, right in table.columns], axis=1)
+        seconds = {f"seconds {name}": value for name, value in table.attrs["seconds"].items()}
+        return _records(flat.rename_axis("width").reset_index().assign(**seconds))
+
+    def scatter(year: int) -> Rows:
+        return _records(batch_waits.scatter_by_width(year, scale.jobs, scale.runs).rename_axis("width").reset_index())
+
+    singles: dict[str, Callable[[], Rows]] = {f"{year}": partial(single, year) for year in batch_waits.JOBS}
+    if scale.workload is not None:
+        return singles
+    return {**singles, **{f"{year}, drawn again": partial(scatter, year) for year in batch_waits.JOBS}}
+
+
+def _width_tables(stored: Stored) -> dict[str, pd.DataFrame]:
+    single, again = {}, {}
+    for part, rows in stored.items():
+        year = part[:4]
+        for row in rows:
+            width = row["width"]
+            if part == year:
+                share = row["modified backfilled_percent"]
+                single.setdefault(width, {}).update({
+                    f"{year}, original": f"{row['original wait']:.2f}",
+                    f"{year}, modified": f"{row['modified wait']:.2f}",
+                    f"{year}, difference": f"{row['difference wait']:.0f} %",
+                    f"{year}, backfilled": f"{share:.0f} %" if np.isfinite(share) else "none",
+                })  # fmt: skip
+            else:
+                again.setdefault(width, {}).update({
+                    year: f"{row['mean']:.1f}", f"{year}, 95 % limits": f"{row['low']:.0f} to {row['high']:.0f}",
+                    f"{year}, single ones": f"{row['least']:.0f} to {row['most']:.0f}",
+                })  # fmt: skip
+    tables = {"width": single, "width-again": again}
+    return {name: pd.DataFrame(rows).T.dropna().rename_axis("nodes") for name, rows in tables.items() if rows}
+
+
+# ------------------------------------------------------------------ twice the cluster
+
+
+def _twice_parts(scale: Scale) -> Parts:
+    def part(rate: float) -> Rows:
+        if scale.workload is None:
+            jobs, second = _grizzly(scale), _grizzly(scale, rng=2)
+        else:  # two groups of users: every other job
+            both = _grizzly(scale)
+            jobs, second = both.where(np.arange(0, len(both), 2)), both.where(np.arange(1, len(both), 2))
+        return _records(batch_waits.twice_the_cluster(jobs, second, [rate], n_runs=scale.runs).reset_index())
+
+    return {f"{rate}X": partial(part, rate) for rate in (1, 8, 32)}
+
+
+def _twice_tables(stored: Stored) -> dict[str, pd.DataFrame]:
+    table = {
+        name: {"two clusters": f"{row['two_clusters']:.2f}", "one of twice the nodes": f"{row['one_of_twice']:.2f}",
+               "ratio": f"{row['ratio']:.2f}"}
+        for name, (row,) in stored.items()
+    }  # fmt: skip
+    return {"twice": pd.DataFrame(table).T.rename_axis("failure rate")}
+
+
+# ------------------------------------------------------------------ allocation by reliability
+
+
+_NODES = {"the sample's": batch_allocation.white_failures, "unequal": batch_allocation.unequal_failures}
+_SUBMITTED = {"all at once": None, "at load 0.5": 0.5}
+
+
+def _waste_parts(scale: Scale) -> Parts:
+    def part(which: str, submitted: str, nodes: str) -> Rows:
+        share = batch_allocation.JOBS[which] / batch_allocation.JOBS["SDSC"]
+        drawn = scale.take(lambda n: batch_allocation.drawn(which, round(n * share)))
+        jobs = batch_allocation.all_at_once(drawn, _SUBMITTED[submitted])
+        return _records(batch_allocation.waste(jobs, _NODES[nodes]())[0].reset_index())
+
+    return {
+        f"{which}, {submitted}, {nodes}": partial(part, which, submitted, nodes)
+        for which in batch_allocation.JOBS for nodes in _NODES for submitted in _SUBMITTED
+    }  # fmt: skip
+
+
+def _waste_tables(stored: Stored) -> dict[str, pd.DataFrame]:
+    table = {}
+    for name, rows in stored.items():
+        less = {row["policy"]: f"{row['waste_less_percent']:.1f}" for row in rows[1:]}
+        printed = batch_allocation.PRINTED[name.split(",")[0]]
+        shown = f"{printed['ras']:g}, {printed['ljras']:g}" if name.endswith("at once, the sample's") else ""
+        table[name] = {**less, "kills": f"{rows[0]['kills']:,.0f}", "printed RAS, LJRAS": shown}
+    return {"waste": pd.DataFrame(table).T.rename_axis("jobs like those of, submitted, nodes")}
+
+
+# ------------------------------------------------------------------ jobs of any size
+
+
+def _moldable_parts(scale: Scale) -> Parts:
+    def part(lives: float) -> Rows:
+        table, lengths = batch_allocation.moldable(scale.jobs, lives=lives)
+        longest = lengths.xs("ACT", axis=1, level=1).iloc[-1]
+        return _records(table.assign(longest=longest).reset_index())
+
+    return {f"{lives:g}": partial(part, lives) for lives in (0.2, 0.05)}
+
+
+def _moldable_tables(stored: Stored) -> dict[str, pd.DataFrame]:
+    table: dict[str, dict[str, str]] = {}
+    for measure in ("MCT", "MWT"):
+        for lives, rows in stored.items():
+            column = {row["policy"]: f"{row[f'{measure}_percent']:,.0f}" for row in rows[1:]}
+            table[f"{measure}, lives {lives} times"] = column
+        table[f"{measure}, printed"] = {row["policy"]: f"{row[f'{measure}_printed']:,.0f}" for row in rows[1:]}
+    for lives, rows in stored.items():
+        table[f"longest jobs, lives {lives} times, h"] = {row["policy"]: f"{row['longest']:,.0f}" for row in rows}
+    names = {"ra_opt": "RA-Opt", "all": "ALL", "round_robin": "RR", "ra": "RA"}
+    frame = pd.DataFrame(table).T[list(names)].rename(columns=names).fillna("")
+    return {"moldable": frame.rename_axis("above RA-Opt, %")}
+
+
+STUDIES = {
+    "waits": Study(Scale(130_000, 12), _waits_parts, _waits_tables),
+    "pairs": Study(Scale(130_000, 100), _pairs_parts, _pairs_tables),
+    "variants": Study(Scale(130_000, 20), _variants_parts, partial(_pairs_tables, name="variants")),
+    "width": Study(Scale(13_000, 16), _width_parts, _width_tables),
+    "twice": Study(Scale(130_000, 10), _twice_parts, _twice_tables),
+    "waste": Study(Scale(243_314, 1), _waste_parts, _waste_tables),
+    "moldable": Study(Scale(300, 1), _moldable_parts, _moldable_tables),
 }
+"""By name: the size at which it is stored, its parts, its tables."""
+
+
+def tables_of(name: str, scale: Scale, stored: Stored) -> dict[str, str]:
+    """The tables of a study in Markdown."""
+    note = f"`python papers/studies.py {name}`: {scale}; simulator version {ENGINE_VERSION}"
+    return {key: markdown(table, note) for key, table in STUDIES[name].tables(stored).items()}
 
 
 def main(arguments: list[str]) -> int:
     """Run the studies named, or all."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("studies", nargs="*", metavar="STUDY", help=", ".join(STUDIES))
-    parser.add_argument("--full", action="store_true", help="as many jobs as the papers have")
-    parser.add_argument("--runs", type=int, default=2, help="simulations of each cell of waits; workloads of width")
+    parser.add_argument("--workload", metavar="JOBS", help="a list of jobs, or what relfit fetch got: grizzly2018")
+    parser.add_argument("--jobs", type=int, help="the first so many, or how many are drawn")
+    parser.add_argument("--runs", type=int, help="simulations of each cell; workloads of width")
+    parser.add_argument("--store", type=Path, metavar="DIR", help="where results of another size or workload are kept")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.studies if name not in STUDIES]
     if unknown:
         print(f"there is no study {unknown[0]!r}; it is one of {', '.join(STUDIES)}", file=sys.stderr)
         return 2
-    for name in options.studies or STUDIES:
-        print(f"== {name}: {(STUDIES[name].__doc__ or '').splitlines()[0]}\n", flush=True)
-        STUDIES[name](options.full, options.runs)
-        print(flush=True)
+    own = {name: getattr(options, name) for name in ("jobs", "runs", "workload") if getattr(options, name) is not None}
+    names = options.studies or list(STUDIES)
+    if options.workload and (drawn := {"variants", "moldable"} & set(names)):
+        print(f"{', '.join(sorted(drawn))} are about drawn jobs; name other studies", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory() as folder:
+        place = (options.store or Path(folder)) if own else RESULTS
+        try:
+            tables = _computed(names, own, place)
+        except RelfitError as error:
+            print(error, file=sys.stderr)
+            return 2
+    if own:
+        print("\n".join(f"{name}\n\n{table}" for name, table in tables.items()))
+    else:
+        for page in write_tables(tables):
+            print(f"written to {page}")
     return 0
+
+
+def _computed(names: list[str], own: dict[str, Any], place: Path) -> dict[str, str]:
+    tables = {}
+    for name in names:
+        study = STUDIES[name]
+        size = len(rf.read_workload(own["workload"])) if "workload" in own else study.scale.jobs
+        scale = Scale(**{"jobs": size, "runs": study.scale.runs, **own})
+        tables |= tables_of(name, scale, compute(name, str(scale), study.parts(scale), place))
+    return tables
 
 
 if __name__ == "__main__":

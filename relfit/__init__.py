@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from relfit.backtesting import backtest
     from relfit.batch import simulate_batch
     from relfit.calibration import Parameters, calibrate, read_parameters
-    from relfit.datasets import read
+    from relfit.datasets import read, read_workload
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
     from relfit.failurelog import FailureLog
     from relfit.fitting import fit
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from relfit.study import Study
     from relfit.system import System, system_from_fits
     from relfit.training import simulate_training
-    from relfit.workloads import read_workload
 
 __version__ = "0.3.0"
 
@@ -60,7 +59,7 @@ _NAMES = {
     "backtesting": "backtest",
     "batch": "simulate_batch",
     "calibration": "Parameters calibrate read_parameters",
-    "datasets": "read",
+    "datasets": "read read_workload",
     "errors": "ArgumentError DataError ReadError RelfitError",
     "failurelog": "FailureLog",
     "fitting": "fit",
@@ -76,7 +75,6 @@ _NAMES = {
     "study": "Study",
     "system": "System system_from_fits",
     "training": "simulate_training",
-    "workloads": "read_workload",
 }
 _PACKAGES = (
     "batch",

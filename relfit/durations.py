@@ -293,7 +293,7 @@ def _in_period(log: Tables, parts: pd.DataFrame, rules: Rules) -> tuple[pd.DataF
 
 def _given(table: pd.DataFrame, per: str, rules: Rules) -> Durations:
     """Durations that the source gives whole."""
-    names = [str(c) for c in table.columns if c not in ("duration", "observed", "line")]
+    names = [str(c) for c in table.columns if c not in ("duration", "observed", "entry", "line")]
     if per == "cause" and "cause" in names:  # every life is one of each cause, which other causes censor
         causes = sorted(table.loc[table["observed"].astype(bool), "cause"].dropna().astype(str).unique())
         of = [table.assign(observed=table["observed"] & (table["cause"] == cause), cause=cause) for cause in causes]
@@ -308,7 +308,8 @@ def _given(table: pd.DataFrame, per: str, rules: Rules) -> Durations:
     counts = pd.DataFrame({"zero_gaps": np.bincount(code[zero & observed], minlength=len(groups))}, index=groups)
     rows = np.flatnonzero(keep)[np.argsort(code[keep], kind="stable")]
     offsets = offsets_of(np.bincount(code[rows], minlength=len(groups)))
+    entry = table["entry"].to_numpy(dtype=float)[rows] if "entry" in table else None
     lives = LifeData(
-        duration[rows], observed[rows], offsets, groups, "ttf", counts, ("times as the source gives them",)
+        duration[rows], observed[rows], offsets, groups, "ttf", counts, ("times as the source gives them",), entry=entry
     )
     return Durations(lives, rows, rows)

@@ -103,6 +103,8 @@ class FailureLog(Tables):
                 f"nothing in this log has {column}={wanted!r}", remedy=f"there is {', '.join(map(str, present))}"
             )
         population = self.population
+        if "lifetimes" in chosen and "population" not in chosen and not len(self.events):
+            chosen["population"] = pairs(population).isin(pairs(tables["lifetimes"][chosen["lifetimes"]]))
         if "population" in chosen:
             population = population[chosen["population"]]
             for name, frame in tables.items():

@@ -15,6 +15,7 @@ from relfit.failurelog import FailureLog
 from relfit.fleet import ChosenPeriod, FleetModel, Forecast, chosen_period, fleet_model, forecast
 from relfit.fleet.now import LONG_RUN, NOW, checked_at, until_now
 from relfit.independence import Dependence, dependence
+from relfit.planning.what_if import WhatIf, what_if
 from relfit.recurrence import Availability, AvailabilityOverTime, availability, availability_over_time
 from relfit.screening import (
     Bursts,
@@ -212,6 +213,19 @@ class Study:
         period = None if named else self.asked_period
         own = {"at": self.at, "period": period, "level": self.level, "rng": self.rng, "group": self.group}
         return forecast(self.log, horizons, **own | options)
+
+    def what_if(self) -> WhatIf:
+        """Jobs of any size and length, with spares, quicker repairs, without the worst nodes: a grid, answered at once.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> study = rf.Study(rf.datasets.load("white"))
+        >>> now, then = (study.what_if().at(64, half_repair=half)["waste"] for half in (False, True))
+        >>> bool(then < now)
+        True
+        """
+        return what_if(self.model, self.calibrate(parts=("mtbf", "mttr")))
 
     def backtest(self, **options: Any) -> Backtest:
         """How good predictions were on the log's own past; options are those of `relfit.backtest`."""

@@ -9,7 +9,16 @@ import numpy as np
 
 from relfit.batch.batch_driver import Progress, Simulation
 from relfit.batch.batch_results import BatchRun
-from relfit.batch.batch_settings import Allocation, BatchCluster, NodeClass, Part, Reservation, Saving, Scheduler
+from relfit.batch.batch_settings import (
+    Allocation,
+    BatchCluster,
+    CheckpointShares,
+    NodeClass,
+    Part,
+    Reservation,
+    Saving,
+    Scheduler,
+)
 from relfit.batch.failure_source import Failures, PartOfFailures
 from relfit.batch.initial_state import first_state
 from relfit.batch.run_results import go_on
@@ -28,7 +37,7 @@ def simulate_batch(
     *,
     failures: Failures | Sequence[Failures] = (),
     allocation: str | Allocation = "first_fit",
-    checkpoint: Checkpoint | None = None,
+    checkpoint: Checkpoint | CheckpointShares | None = None,
     reservations: Sequence[Reservation] = (),
     until: Any = None,
     keep: str = "jobs",
@@ -56,7 +65,7 @@ def simulate_batch(
         count over the classes in their order.
     allocation : str or Allocation
         Which idle nodes a job gets: the name of a policy, or with options.
-    checkpoint : Checkpoint, optional
+    checkpoint : Checkpoint or CheckpointShares, optional
         A job saves after every so much work and goes on from there after a failure. Without ``every``, at ``sqrt(2 save
         M) - save`` with M the MTBF of the nodes of the job (needs ``BatchCluster(mtbf=...)``, or failures that know
         it).

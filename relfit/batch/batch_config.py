@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, model_validator
 
 from relfit.batch.batch_settings import (
     Allocation,
     BatchCluster,
+    CheckpointShares,
     NodeClass,
     Reservation,
     Saving,
     Scheduler,
     Settings,
     Time,
+    check_duration,
 )
 from relfit.batch.calibrated_failures import CalibratedFailures
 from relfit.batch.failure_source import (
@@ -27,27 +29,56 @@ from relfit.batch.failure_source import (
     SystemFailures,
     read_failures,
 )
+from relfit.batch.seconds import in_seconds
 from relfit.calibration.files import read_parameters
+from relfit.calibration.parameter_values import rejection
 from relfit.calibration.validation_errors import ParameterError
+from relfit.datasets import lists_jobs, read_workload
 from relfit.errors import ArgumentError, ReadError
 from relfit.families import Weibull
 from relfit.io import read
 from relfit.jobs import Checkpoint
 from relfit.parsing.settings import read_settings
 from relfit.units import hours
-from relfit.workloads import Workload, compress, copies, read_workload, scale_load
+from relfit.workloads import Workload, compress, copies, scale_load
 
 __all__ = ["BatchConfig", "read_batch_config"]
+
+
+def _share(value: Any) -> float | None:
+    """What text such as ``"3%"`` says; None for other values."""
+    if not (isinstance(value, str) and value.strip().endswith("%")):
+        return None
+    try:
+        percent = float(value.strip()[:-1])
+    except ValueError:
+        percent = -1.0
+    if not percent > 0.0:
+        raise rejection(f"{value!r} is no share", remedy='write "3%"')
+    return percent / 100.0
+
+
+def _share_or_time(value: Any) -> Any:
+    return check_duration(value) if _share(value) is None else value
+
+
+TimeOrShare = Annotated[Any, AfterValidator(_share_or_time)]
+"""A duration, or a share of the run time of each job: ``"3%"``."""
 
 
 class WorkloadTable(Settings):
     """``[workload]``: the list of jobs, and what is done to it."""
 
     file: Path | None = None
+    """A file, or the name of a list of jobs that was fetched."""
     format: str | None = None
     processors_per_node: int | None = Field(None, ge=1)
     timezone: str | None = None
     columns: dict[str, str] = Field(default_factory=dict)
+    jobs: int | None = Field(None, ge=1)
+    """The first so many jobs alone."""
+    walltime: TimeOrShare | None = None
+    """Walltime of every job in place of the one that its user asked for."""
     load: float | None = Field(None, gt=0)
     compress: float | None = Field(None, gt=0)
     copies: int | None = Field(None, ge=1)
@@ -87,11 +118,24 @@ class FailureTable(Settings):
 
 
 class CheckpointConfig(Settings):
-    """``[checkpoint]``: of the jobs."""
+    """``[checkpoint]``: of the jobs; every = "optimal" is the best interval of each job, as when it is left out."""
 
-    every: Time | None = None
-    save: Time
-    restore: Time = 0.0
+    every: Annotated[Any, AfterValidator(lambda value: value if value == "optimal" else check_duration(value))] = None
+    save: TimeOrShare
+    restore: TimeOrShare = 0.0
+
+    @model_validator(mode="after")
+    def _both(self) -> Self:
+        if self.restore != 0.0 and (_share(self.save) is None) != (_share(self.restore) is None):
+            raise rejection("is no share where the other is", at="restore", remedy='write save = "3%", restore = "2%"')
+        return self
+
+    def checkpoint(self) -> Checkpoint | CheckpointShares:
+        """The checkpoints, as `relfit.simulate_batch` takes them."""
+        every, share = None if self.every == "optimal" else self.every, _share(self.save)
+        if share is None:
+            return Checkpoint(every, self.save, self.restore)
+        return CheckpointShares(save=share, restore=_share(self.restore) or 0.0, every=every)
 
 
 class ClassTable(NodeClass):
@@ -104,7 +148,8 @@ class ClassTable(NodeClass):
         """The class, as `relfit.simulate_batch` takes it."""
         own = {name: getattr(self, name) for name in self.model_fields_set}
         failures = [table.source() for table in self.failures]
-        return NodeClass(**{**own, "failures": failures, "checkpoint": _checkpoint(self.checkpoint)})
+        checkpoint = self.checkpoint and self.checkpoint.checkpoint()
+        return NodeClass(**{**own, "failures": failures, "checkpoint": checkpoint})
 
 
 class SimulationTable(Settings):
@@ -142,12 +187,18 @@ class BatchConfig(Settings):
         if place is None:
             raise ArgumentError("there is no list of jobs", remedy='write file = "jobs.swf" under [workload]')
         jobs = read_workload(
-            place, table.format, n_nodes=None, processors_per_node=table.processors_per_node,
-            timezone=table.timezone, **table.columns,
+            place, table.format, processors_per_node=table.processors_per_node, timezone=table.timezone,
+            **table.columns,
         )  # fmt: skip
         nodes = sum(part.nodes for part in self.classes) or self.cluster.nodes
         if nodes is not None:
             jobs = jobs.with_columns({}, n_nodes=nodes)
+        if table.jobs is not None:
+            jobs = jobs.where(np.arange(min(table.jobs, len(jobs))))
+        if table.walltime is not None:
+            share = _share(table.walltime)
+            limit = float(in_seconds("walltime", table.walltime)) if share is None else share * jobs.run_time
+            jobs = jobs.with_columns({"requested": np.broadcast_to(limit, len(jobs))})
         if table.copies is not None:
             jobs = copies(jobs, table.copies)
         if table.compress is not None:
@@ -172,17 +223,13 @@ class BatchConfig(Settings):
             "scheduler": self.scheduler,
             "allocation": self.allocation,
             "failures": [table.source() for table in self.failures],
-            "checkpoint": _checkpoint(self.checkpoint),
+            "checkpoint": self.checkpoint and self.checkpoint.checkpoint(),
             "reservations": self.reservations,
             "until": self.simulation.until,
             "keep": self.simulation.keep,
             "rng": self.simulation.seed,
             "saving": self.saving,
         }
-
-
-def _checkpoint(table: CheckpointConfig | None) -> Checkpoint | None:
-    return None if table is None else Checkpoint(**table.model_dump())
 
 
 def read_batch_config(path: str | Path) -> BatchConfig:
@@ -197,14 +244,15 @@ def read_batch_config(path: str | Path) -> BatchConfig:
     document = read_settings(place, "toml", "settings of a batch system", "name a .toml file")
     try:
         config = BatchConfig(**document)
-    except ValidationError as error:
-        problem = ParameterError(error, BatchConfig)
-        raise ReadError(problem.what, path=path, remedy=problem.remedy) from None
+    except ParameterError as error:
+        raise ReadError(error.what, path=path, remedy=error.remedy) from None
     base = place.parent
 
     def beside(table: Any, name: str = "file") -> Any:
         file = getattr(table, name, None)
-        return table if file is None else table.model_copy(update={name: base / file})
+        if file is None or (lists_jobs(str(file)) and not (base / file).exists()):
+            return table
+        return table.model_copy(update={name: base / file})
 
     return config.model_copy(
         update={

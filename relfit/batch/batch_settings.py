@@ -27,7 +27,18 @@ from relfit.errors import ArgumentError
 from relfit.jobs import Amdahl, Checkpoint, Gustafson
 from relfit.simulation.engine.records import compiled
 
-__all__ = ["Allocation", "BatchCluster", "NodeClass", "Part", "Reservation", "Saving", "Scheduler", "Settings"]
+__all__ = [
+    "Allocation",
+    "BatchCluster",
+    "CheckpointShares",
+    "NodeClass",
+    "Part",
+    "Reservation",
+    "Saving",
+    "Scheduler",
+    "Settings",
+    "check_duration",
+]
 
 
 class Settings(Model):
@@ -44,7 +55,8 @@ class Settings(Model):
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # tables inside of tables are checked as usual
 
 
-def _duration(value: Any) -> Any:
+def check_duration(value: Any) -> Any:
+    """The value, where it is a duration."""
     try:
         durations("time", value)
     except ArgumentError as error:
@@ -52,7 +64,7 @@ def _duration(value: Any) -> Any:
     return value
 
 
-Time = Annotated[Any, AfterValidator(_duration)]
+Time = Annotated[Any, AfterValidator(check_duration)]
 """A duration: hours, or text such as ``"90min"``."""
 
 
@@ -205,6 +217,22 @@ class Allocation(Settings):
         return EstimatedReliability(family=self.estimate, every=self.every) if self.estimate else self.reliability
 
 
+class CheckpointShares(Settings):
+    """Checkpoints that cost shares of each job's run time, in whole seconds rounded up, as BatSim has them.
+
+    Parameters
+    ----------
+    save, restore : float
+        As 0.03.
+    every : duration, optional
+        Work between two saves; the best for each job when left out, as in `relfit.simulate_batch`.
+    """
+
+    save: float = Field(gt=0, lt=1)
+    restore: float = Field(0.0, ge=0, lt=1)
+    every: Time | None = None
+
+
 class Reservation(Settings):
     """Nodes that no job may hold for a while.
 
@@ -285,7 +313,7 @@ class NodeClass(BatchCluster):
     failures: Any = ()
     scheduler: Scheduler | None = None
     allocation: Allocation | None = None
-    checkpoint: Checkpoint | None = None
+    checkpoint: Checkpoint | CheckpointShares | None = None
     reservations: tuple[Reservation, ...] | None = None
 
 
@@ -296,7 +324,7 @@ class Part(NamedTuple):
     scheduler: Scheduler
     failures: tuple[Failures, ...]
     allocation: Allocation
-    checkpoint: Checkpoint | None
+    checkpoint: Checkpoint | CheckpointShares | None
     reservations: tuple[Reservation, ...]
     until: Any
     keep: str

@@ -11,7 +11,10 @@ from relfit.arrays import FloatArray, IntArray
 from relfit.simulation.engine.event_heap import EventHeap, empty_heap
 from relfit.simulation.engine.records import Records, new_records, record_dtype
 
-__all__ = ["Engine", "State", "grown_log", "grown_queue", "new_engine", "new_jobs"]
+__all__ = ["ENGINE_VERSION", "Engine", "State", "grown_log", "grown_queue", "new_engine", "new_jobs"]
+
+ENGINE_VERSION = 1
+"""Of what the simulator does: one more whenever a run with the same seed and settings comes out differently."""
 
 _typed: Any = np.int64  # constants of one type: a function that is called with several of them is compiled once
 # status of a job

@@ -9,7 +9,7 @@ import numpy as np
 from relfit.arrays import FloatArray
 from relfit.batch import engine_state as es
 from relfit.batch.batch_driver import REMEDY, Drive
-from relfit.batch.batch_settings import Part
+from relfit.batch.batch_settings import CheckpointShares, Part
 from relfit.batch.failure_processes import FailureStream
 from relfit.batch.failure_source import group_numbers, weibull_parameters
 from relfit.batch.queue_order import EASY, FCFS
@@ -117,16 +117,21 @@ def _system_mtbf(part: Part, size: int) -> float | None:
     return 1.0 / rate if rate else None
 
 
-def _checkpoints(jobs: Records[es.BatchJob], checkpoint: Checkpoint, mtbf: float | None, size: int) -> None:
-    save, restore = (in_seconds(name, getattr(checkpoint, name)) for name in ("save", "restore"))
-    jobs["save"], jobs["restore"] = save, restore
+def _checkpoints(
+    jobs: Records[es.BatchJob], checkpoint: Checkpoint | CheckpointShares, mtbf: float | None, size: int
+) -> None:
+    for name in ("save", "restore"):
+        cost = getattr(checkpoint, name)
+        of_shares = isinstance(checkpoint, CheckpointShares)
+        jobs[name] = np.ceil(cost * jobs["work"]) if of_shares else in_seconds(name, cost)
     if checkpoint.every is not None:
         jobs["every"] = in_seconds("every", checkpoint.every)
         return
     if mtbf is None:
         what = "how often jobs save is not known, nor how often nodes fail"
         raise ArgumentError(what, remedy="give every in the checkpoint, or BatchCluster(mtbf=...)")
-    jobs["every"] = np.sqrt(2.0 * save * size * mtbf / jobs["nodes"]) - save
+    save = jobs["save"]
+    jobs["every"] = np.where(jobs["work"] > 0.0, np.sqrt(2.0 * save * size * mtbf / jobs["nodes"]) - save, np.inf)
     if not np.all(jobs["every"] > 0.0):
         raise ArgumentError("a save takes longer than the nodes live", remedy="give every in the checkpoint")
 

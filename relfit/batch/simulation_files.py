@@ -12,7 +12,15 @@ import numpy as np
 
 from relfit.batch import engine_state as es
 from relfit.batch.batch_driver import Drive, Simulation
-from relfit.batch.batch_settings import Allocation, BatchCluster, Part, Reservation, Scheduler, Settings
+from relfit.batch.batch_settings import (
+    Allocation,
+    BatchCluster,
+    CheckpointShares,
+    Part,
+    Reservation,
+    Scheduler,
+    Settings,
+)
 from relfit.batch.calibrated_failures import CalibratedFailures
 from relfit.batch.failure_processes import FailureStream
 from relfit.batch.failure_source import (
@@ -38,7 +46,8 @@ _CLASSES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         SystemFailures, NodeFailures, GroupFailures, ReplayedFailures, PartOfFailures, CalibratedFailures,
-        EstimatedReliability, Amdahl, Gustafson, Checkpoint, BatchCluster, Scheduler, Allocation, Reservation,
+        EstimatedReliability, Amdahl, Gustafson, Checkpoint, CheckpointShares, BatchCluster, Scheduler, Allocation,
+        Reservation,
     )
 }  # fmt: skip
 _SCALARS = ("start", "next_estimate", "next_save", "seconds", "starts_seen", "idle_failures")

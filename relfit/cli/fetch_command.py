@@ -1,10 +1,10 @@
-"""The command that fetches public failure logs by name."""
+"""The command that fetches public failure logs and lists of jobs by name."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,32 +17,35 @@ __all__ = ["fetch"]
 
 
 def fetch(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="lanl, grid5000 or titan.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Left out: lists them.")] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE.parquet", help="Write the log as Parquet too.")
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Written too: a log as .parquet, jobs as .csv.")
     ] = None,
     cache: Annotated[Path | None, opt.option("FOLDER", "Where to keep files; the user's cache if left out.")] = None,
     mirror: Annotated[str | None, opt.option("URL", "Fetch from here; files are checked all the same.")] = None,
     timeout: Annotated[float, opt.option("SECONDS", "Without a byte, until the source counts as silent.")] = 30.0,
     json: Json = False,
 ) -> None:
-    """List or fetch public failure logs.
+    """List or fetch public failure logs and lists of jobs.
 
     What is fetched is checked and kept; every other command then reads it by its name, as in relfit info lanl.
     """
-    output.check_destination(out, endings=(".parquet",))
+    jobs = rf.datasets.lists_jobs(name or "")
+    output.check_destination(out, endings=(".csv",) if jobs else (".parquet",))
     if name is None:
         opt.without_effect({"--out": out, "--mirror": mirror}, "NAME", False)
         _list(cache, json)
         return
-    log = rf.datasets.fetch(name, cache=cache, mirror=mirror, progress=sys.stderr.isatty(), timeout=timeout)
+    data = rf.datasets.fetch(name, cache=cache, mirror=mirror, progress=sys.stderr.isatty(), timeout=timeout)
+    is_log = isinstance(data, rf.FailureLog)
     if out is not None:
-        rf.write(log, out)
+        write: Any = rf.write if is_log else rf.workloads.write_workload
+        write(data, out)
     if json:
-        output.print_json({"files": list(log.source.paths), "written": None if out is None else str(out),
-                           "log": log.info()})  # fmt: skip
+        content = {"log": data.info()} if is_log else {"workload": data.to_dict()}
+        output.print_json({"files": list(data.source.paths), "written": None if out is None else str(out), **content})
         return
-    output.print_lines([repr(log), *(f"kept at {path}" for path in log.source.paths)])
+    output.print_lines([repr(data), *(f"kept at {path}" for path in data.source.paths)])
     if out is not None:
         output.print_lines([f"written to {out}"])
 
@@ -53,4 +56,4 @@ def _list(cache: Path | None, json: bool) -> None:
     if json:
         output.print_json({"public": [{"name": name, "what": known[name], "fetched": there[name]} for name in known]})
     else:
-        output.print_lines([f"{name:<9} {what}{' (fetched)' * there[name]}" for name, what in known.items()])
+        output.print_lines([f"{name:<11} {what}{' (fetched)' * there[name]}" for name, what in known.items()])

@@ -42,8 +42,8 @@ __all__ = [
 
 FAMILIES = "exponential,weibull,gamma,lognormal"
 _OF_A_FILE = (
-    "format", "column", "mapping", "timezone", "nodeless", "observed", "population", "unit", "rules", "year", "ends",
-    "max_size",
+    "format", "column", "mapping", "timezone", "nodeless", "observed", "population", "failures", "unit", "rules",
+    "year", "ends", "max_size",
 )  # fmt: skip
 _SETTINGS = ("path", "format", "strict", "timezone", "mapping", "nodeless")
 
@@ -90,6 +90,9 @@ class Reading:
     ] = None
     observed: Annotated[str | None, option("FROM/TO", "When failures would have been recorded, of a table.")] = None
     population: Annotated[Path | None, option("FILE", "All nodes, failed or not, and when each entered and left.")] = (
+        None
+    )
+    failures: Annotated[str | None, option("COLUMN=A,B", "Rows of a table that are failures: Level=ERROR,FATAL.")] = (
         None
     )
     unit: Annotated[str | None, option("UNIT", "Of durations that are plain numbers: minutes, days.")] = None
@@ -160,14 +163,16 @@ class Reading:
             if not sign or not (since or until):
                 raise ArgumentError(f"--observed {self.observed!r} is no time", remedy="write 2003-04-01/2004-10-01")
             settings |= {f"window_{end}": text for end, text in (("start", since), ("end", until)) if text}
-        said = {"population": self.population, "duration_unit": self.unit, "rules": self.rules, "year": self.year,
-                "ends": self.ends}  # fmt: skip
+        said = {"population": self.population, "failures": self.failures, "duration_unit": self.unit,
+                "rules": self.rules, "year": self.year, "ends": self.ends}  # fmt: skip
         return settings | {name: value for name, value in said.items() if value is not None}
 
     def _sample(self) -> rf.FailureLog:
         fetched = rf.datasets.is_fetched(self.log)
         if self.log in rf.datasets.public() and not fetched:
             raise ReadError("no such file", path=self.log, remedy=f"get it first with: relfit fetch {self.log}")
+        if rf.datasets.lists_jobs(self.log):
+            raise ArgumentError(f"{self.log} is a list of jobs, no failure log", remedy="see relfit simulate batch")
         if not self.is_named:
             names = rf.datasets.listing()["name"]
             raise ReadError(

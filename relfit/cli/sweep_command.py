@@ -53,6 +53,7 @@ def run(
     workers: Annotated[
         int | None, opt.option("N", "Processes; one per processor when left out.", min=1, max=4096)
     ] = None,
+    workload: Annotated[Path | None, opt.option("JOBS", "List of jobs of a batch system, or the name of one.")] = None,
     retry_failed: Annotated[bool, opt.flag("--retry-failed", "Run again what failed.")] = False,
 ) -> None:
     """Simulate over values of parameters.
@@ -64,12 +65,14 @@ def run(
         raise ArgumentError("no folder for the results is given", remedy="write --store DIR")
     output.check_output(to)
     with ProgressSteps("computing") as steps, _stopping() as stopped:
+        plan = rf.campaigns.read_campaign(campaign, workload)
         result = rf.campaigns.sweep(
-            campaign, store, executor=executor, workers=workers, retry_failed=retry_failed,
+            plan, store, executor=executor, workers=workers, retry_failed=retry_failed,
             progress=_progress(steps), stopped=stopped,
         )  # fmt: skip
     if result.missing:
-        again = shlex.join(["relfit", "sweep", str(campaign), "--store", str(store), "--executor", executor])
+        again = shlex.join(["relfit", "sweep", str(campaign), "--store", str(store), "--executor", executor,
+                             *([] if workload is None else ["--workload", str(workload)])])  # fmt: skip
         typer.echo(f"relfit: stopped: {result.missing:,} runs are to be done; go on with: {again}", err=True)
         sys.stdout.flush()
         raise typer.Exit(STOPPED)

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from relfit.datasets.fetching import fetch, is_fetched, public
-from relfit.errors import ArgumentError
+from relfit.datasets.fetching import fetch, is_fetched, lists_jobs, public
+from relfit.errors import ArgumentError, ReadError
 from relfit.io import read as read_files
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
+    from relfit.workloads import Workload
 
-__all__ = ["as_lanl", "fetch", "is_fetched", "listing", "load", "path", "public", "read"]
+__all__ = ["as_lanl", "fetch", "is_fetched", "listing", "lists_jobs", "load", "path", "public", "read", "read_workload"]
 
 _FILES = Path(__file__).parent / "files"
 
@@ -145,12 +146,59 @@ def as_lanl(name: str = "white") -> pd.DataFrame:
 
 @wraps(read_files)
 def read(path: Any, format: str | None = None, **options: Any) -> FailureLog:  # noqa: D103 - has that of io.read
-    if not isinstance(path, str) or Path(path).exists() or not (path in _SAMPLES or is_fetched(path)):
+    if not _is_name(path, jobs=False):
         return read_files(path, format, **options)
-    if format is not None or options:
-        name = "format" if format is not None else next(iter(options))
-        raise ArgumentError(f"{name}= does not go with a data set that is named, {path}", remedy="leave it out")
-    return load(path) if path in _SAMPLES else fetch(path)
+    _no_options(path, format, options)
+    log: Any = load(path) if path in _SAMPLES else fetch(path)
+    return log
+
+
+def read_workload(path: str | Path, format: str | None = None, **options: Any) -> Workload:
+    """Read the jobs of a batch system from a file, or a list of jobs that was fetched by its name.
+
+    Parameters
+    ----------
+    path : str or Path
+        As ``"jobs.swf"`` or ``"grizzly2018"``.
+    format : str, optional
+    **options
+        As of `relfit.workloads.read_workload`; of files alone.
+
+    Returns
+    -------
+    Workload
+
+    Raises
+    ------
+    ReadError
+        When the file cannot be read, or the data set was not fetched yet.
+    ArgumentError
+        For options beside a data set's name.
+    """
+    from relfit.workloads import read_workload as read_files
+
+    name = str(path)
+    if _is_name(path, jobs=True):
+        _no_options(path, format, options)
+        jobs: Any = fetch(name)
+        return jobs
+    if lists_jobs(name) and not Path(name).exists():
+        raise ReadError("no such file", path=name, remedy=f"get it first with: relfit fetch {name}")
+    return read_files(path, format, **options)
+
+
+def _is_name(path: Any, jobs: bool) -> bool:
+    """Whether this names a sample or a data set that was fetched, and no file."""
+    name = str(path)
+    if not isinstance(path, (str, Path)) or Path(path).exists() or lists_jobs(name) != jobs:
+        return False
+    return (isinstance(path, str) and name in _SAMPLES) or is_fetched(name)
+
+
+def _no_options(name: Any, format: str | None, options: dict[str, Any]) -> None:
+    given = {"format": format, **options}
+    if named := [option for option, value in given.items() if value is not None]:
+        raise ArgumentError(f"{named[0]}= does not go with a data set that is named, {name}", remedy="leave it out")
 
 
 def _sample(name: str) -> _Sample:

@@ -1,69 +1,30 @@
-"""Public failure logs by name, fetched once: pinned revisions, checked by SHA-256, kept in a cache."""
+"""Public failure logs and lists of jobs by name: fetched once, pinned, checked by SHA-256, kept in a cache."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import shutil
+import tarfile
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from relfit.datasets.catalogue import CATALOGUE, DataSet
 from relfit.errors import ArgumentError, ReadError, Remedy
+from relfit.writing import complete
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
+    from relfit.workloads import Workload
 
-__all__ = ["fetch", "is_fetched", "public"]
+__all__ = ["fetch", "is_fetched", "lists_jobs", "public"]
 
 _TIMEOUT = 30.0  # seconds without a byte
 _LONGEST = 86_400.0
 _TRIES = 2
 _ANOTHER_CACHE = Remedy("name another with cache or RELFIT_DATA", "name another with --cache or RELFIT_DATA")
-_GITHUB = "https://raw.githubusercontent.com"
-_ESEUR = f"{_GITHUB}/Derek-Jones/ESEUR-code-data/1a49d102b38680531cb1d79ca131510b11b64e06/"
-_TITAN = f"{_GITHUB}/olcf/TitanGPULife/f3303559ff63d341eb913ac530267b412d30ed7e/"
-
-
-@dataclass(frozen=True)
-class _Public:
-    what: str
-    base: str
-    files: dict[str, str]
-    read: str
-
-
-_SETS = {
-    "lanl": _Public(
-        "outages of 22 systems of Los Alamos, 1996 to 2005 (LA-UR-05-7318)",
-        _ESEUR,
-        {
-            "reliability/LA-UR-05-7318-failure-data-1996-2005.csv.xz":
-                "ed32fd254a013df79f5f475f4eac85980f7229735e100ac427343ef449a75140",
-        },
-        "reliability/LA-UR-05-7318-failure-data-1996-2005.csv.xz",
-    ),
-    "grid5000": _Public(
-        "availability of 1 288 nodes of Grid'5000, 2005 to 2006 (Failure Trace Archive, g5k_grid07)",
-        _ESEUR,
-        {
-            "hardware/grid5k-fail/event_trace.tab.xz":
-                "6faba020a0325a3d80372c297ebeaaaa575ce81a397ae4dcc2660601c21f8533",
-            "hardware/grid5k-fail/component.tab.xz":
-                "e50f9d2567dd1b15b913bb07e4e086f73d6fe94b5cde7c9a520c0152c550be05",
-            "hardware/grid5k-fail/node.tab.xz":
-                "ccbaba7bcec6f398f265cb6fbd0b79a1a02b5aeaa235443db0f9e9e6f76d5ee6",
-            "hardware/grid5k-fail/platform.tab.xz":
-                "48e68fd5a9709ae313a5452ae3ae902bc5d39e37b6ee3b8e51aacfe7fbf2544f",
-        },
-        "hardware/grid5k-fail",
-    ),
-    "titan": _Public(
-        "lives of the GPUs of Titan, 2013 to 2019 (Ostrouchov et al., SC20)",
-        _TITAN,
-        {"data/gc_full.csv": "a1f29b9b9b67c1e8ef2370cbaf783e4eeb7ba9ccadc5511ca7056d8feeeefed8"},
-        "data/gc_full.csv",
-    ),
-}  # fmt: skip
+_TAR = ".tar.gz"
+_SUM = ".sha256"
 
 
 def public() -> dict[str, str]:
@@ -72,9 +33,20 @@ def public() -> dict[str, str]:
     Examples
     --------
     >>> list(public())
-    ['lanl', 'grid5000', 'titan']
+    ['lanl', 'grid5000', 'titan', 'grizzly2018', 'grizzly2022', 'lanl-cm5', 'sdsc-blue']
     """
-    return {name: each.what for name, each in _SETS.items()}
+    return {name: each.what for name, each in CATALOGUE.items()}
+
+
+def lists_jobs(name: str) -> bool:
+    """Whether a public data set is a list of jobs, not a failure log.
+
+    Examples
+    --------
+    >>> lists_jobs("grizzly2018"), lists_jobs("lanl")
+    (True, False)
+    """
+    return name in CATALOGUE and CATALOGUE[name].jobs
 
 
 def is_fetched(name: str, cache: str | Path | None = None) -> bool:
@@ -85,13 +57,13 @@ def is_fetched(name: str, cache: str | Path | None = None) -> bool:
     >>> is_fetched("lanl", cache="/nowhere")
     False
     """
-    if name not in _SETS:
+    if name not in CATALOGUE:
         return False
     try:
         folder = _folder(name, cache)
     except ArgumentError:
         return False
-    return all((folder / file).is_file() for file in _SETS[name].files)
+    return all((folder / file).is_file() for file in CATALOGUE[name].files)
 
 
 def _pooch() -> Any:
@@ -114,12 +86,13 @@ def fetch(
     mirror: str | None = None,
     progress: bool = False,
     timeout: float = _TIMEOUT,
-) -> FailureLog:
-    """Read a public failure log, fetched first where it is not in the cache.
+) -> FailureLog | Workload:
+    """Read a public data set, fetched first where it is not in the cache.
 
     Parameters
     ----------
-    name : {"lanl", "grid5000", "titan"}
+    name : str
+        Of `public`.
     cache : str or Path, optional
         Folder to keep files in; the environment's ``RELFIT_DATA``, or the user's cache, when left out.
     mirror : str, optional
@@ -129,6 +102,11 @@ def fetch(
     timeout : float
         Seconds without a byte after which the source counts as silent.
 
+    Returns
+    -------
+    FailureLog or Workload
+        A workload where the data set is a list of jobs.
+
     Raises
     ------
     ArgumentError
@@ -137,25 +115,66 @@ def fetch(
     ReadError
         When a file cannot be fetched, or is not the one that is expected.
     """
-    if name not in _SETS:
-        near = get_close_matches(str(name).lower(), _SETS, n=1)
-        remedy = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(_SETS)}"
+    if name not in CATALOGUE:
+        near = get_close_matches(str(name).lower(), CATALOGUE, n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(CATALOGUE)}"
         raise ArgumentError(f"no public data set is called {name!r}", remedy=remedy)
     if mirror is not None and not str(mirror).lower().startswith(("http://", "https://")):
         raise ArgumentError(f"mirror={str(mirror)[:80]!r} is no address", remedy="write https://...")
     if not 0.0 < timeout <= _LONGEST:
         raise ArgumentError(f"timeout={timeout:g} is not between 0 and {_LONGEST:g} seconds", remedy="write 30")
-    from relfit.io import read
-
     pooch = _pooch()
-    chosen = _SETS[name]
-    folder = _folder(name, cache)
+    chosen, folder = CATALOGUE[name], _folder(name, cache)
     base = chosen.base if mirror is None else mirror.rstrip("/") + "/"
-    keeper = pooch.create(path=folder, base_url=base, registry={k: f"sha256:{v}" for k, v in chosen.files.items()})
+    sums = {file: value or _first_sum(folder / file) for file, value in chosen.files.items()}
+    registry = {file: value and f"sha256:{value}" for file, value in sums.items()}
+    keeper = pooch.create(path=folder, base_url=base, registry=registry)
     pooch.get_logger().setLevel("ERROR")
-    for file in chosen.files:
+    for file, value in sums.items():
         _fetched(pooch, keeper, file, base, folder, progress, timeout)
-    return read(folder / chosen.read)
+        if value is None:
+            with complete(folder / (file + _SUM)) as part:
+                part.write_text(f"{pooch.file_hash(folder / file)}  {Path(file).name}\n")
+    return _read(chosen, folder)
+
+
+def _first_sum(file: Path) -> str | None:
+    """The SHA-256 of the first copy of a file; None where none was fetched yet."""
+    try:
+        return Path(f"{file}{_SUM}").read_text().split()[0]
+    except (OSError, IndexError):
+        return None
+
+
+def _read(chosen: DataSet, folder: Path) -> FailureLog | Workload:
+    """A data set whose files are there."""
+    from relfit.io import read
+    from relfit.workloads import read_workload
+
+    path = folder / chosen.read
+    if not chosen.jobs:
+        return read(path)
+    if path.name.endswith(_TAR):
+        path = _unpacked(path)
+    return read_workload(path, **chosen.options)
+
+
+def _unpacked(archive: Path) -> Path:
+    """The one CSV file of an archive, unpacked beside it once."""
+    target = archive.with_name(archive.name.removesuffix(_TAR) + ".csv")
+    if target.exists() and target.stat().st_mtime >= archive.stat().st_mtime:
+        return target
+    try:
+        with tarfile.open(archive) as files:
+            tables = [each for each in files.getmembers() if each.isfile() and each.name.endswith(".csv")]
+            source = files.extractfile(tables[0]) if len(tables) == 1 else None
+            if source is None:
+                raise ReadError(f"holds {len(tables)} CSV files", path=archive, remedy="unpack the table of jobs")
+            with complete(target) as part, part.open("wb") as out:
+                shutil.copyfileobj(source, out)
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise ReadError(f"cannot be unpacked ({error})", path=archive, remedy="remove it and fetch it again") from None
+    return target
 
 
 def _fetched(pooch: Any, keeper: Any, file: str, base: str, folder: Path, progress: bool, timeout: float) -> None:

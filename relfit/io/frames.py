@@ -105,9 +105,9 @@ def population_frame(
 
 def lifetimes_frame(
     *, system: Any, node: Any, duration: npt.ArrayLike, observed: npt.ArrayLike, line: npt.ArrayLike,
-    attributes: Mapping[str, Any] | None = None,
+    entry: npt.ArrayLike | None = None, attributes: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:  # fmt: skip
-    """The table of durations that a source gives whole, in hours."""
+    """The table of durations that a source gives whole, in hours; `entry` is the age from which each was watched."""
     columns = {
         "system": text_column(system),
         "node": text_column(node),
@@ -115,7 +115,8 @@ def lifetimes_frame(
         "observed": np.asarray(observed, dtype=bool),
         "line": np.asarray(line, dtype=np.int64),
     }
-    return _frame(LIFETIME_COLUMNS, columns, len(np.asarray(line)), attributes)
+    late = {} if entry is None else {"entry": np.asarray(entry, dtype=np.float64)}
+    return _frame(LIFETIME_COLUMNS, columns, len(np.asarray(line)), {**late, **(attributes or {})})
 
 
 def open_outages(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError, ReadError, Remedy
@@ -24,8 +25,9 @@ from relfit.io.frames import (
     source_of,
     text_column,
 )
+from relfit.io.lines_as_rows import rows_of_lines
 from relfit.io.reader import Reader, one_by_one
-from relfit.io.table_columns import Columns
+from relfit.io.table_columns import Columns, mapping_words
 from relfit.io.table_mapping import COMMON_NAMES, TableMapping, guessed, mapping_of
 from relfit.io.up_and_down import outages_between, states
 from relfit.parsing.opening import Content, open_content
@@ -48,6 +50,7 @@ _SCOPES = ("node", "group", "system")
 _SINGLE = tuple(name for names in COMMON_NAMES.values() for name in names)
 _LATEST_HOUR = 2_454_000.0  # hours from 1970 to the year 2250, well within what nanoseconds reach
 _LONGEST_WINDOW = 290  # years; what nanoseconds reach
+_LONGEST_WORD = 40
 _MOST_CALM = 0.5  # share of rows that are no failure, above which a table is no list of failures
 
 
@@ -72,7 +75,7 @@ def _read(
     """
     folder = Path(mapping).parent if isinstance(mapping, (str, Path)) else Path()
     meaning = mapping_of(mapping, {**options, **({"timezone": timezone} if timezone else {})})
-    table = rows_of(content, _SINGLE)
+    table = rows_of(content, _SINGLE) if meaning.pattern is None else rows_of_lines(content, meaning.pattern)
     columns = Columns.of(table, meaning, check_zone(meaning.timezone))
     if meaning.duration_unit != "hours" and "duration" not in columns:
         raise ReadError(
@@ -133,7 +136,7 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
     """Outages and failures with their dates."""
     _not_of_calm_days(columns)
     rejections, mapping = columns.rejections, columns.mapping
-    node, scope = columns.category("node", mapping.node_name), _scopes(columns)
+    node, scope, failing = columns.category("node", mapping.node_name), _scopes(columns), columns.failing()
     start, end = columns.instants("start", required=True), columns.instants("end")
     if "duration" in columns:
         length = columns.hours("duration")
@@ -150,14 +153,19 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
         "system": columns.category("system", mapping.system_name), "node": node, "start": start, "end": end,
         "cause": columns.category("cause"), "detail": columns.category("detail"), "scope": scope,
     }  # fmt: skip
-    taken = columns.taken
+    said = [columns.taken, *columns.questions()]
     columns.table.forget()
     content.forget()
     if not good.all():
         values = {name: column[good] for name, column in values.items()}
-    events = events_frame(**values, line=rejections.lines[good], attributes=attributes)
-    latest = max(events[name].max() for name in ("start", "end") if events[name].notna().any())
-    return _log(columns, content, events, attributes, folder, latest, [taken])
+    every = events_frame(**values, line=rejections.lines[good], attributes=attributes)
+    events = every
+    if not failing.all():
+        events = every[failing[good]].reset_index(drop=True)
+        calm = count(len(every) - len(events), "row")
+        said.append(f"failures are rows with {mapping.failures}; {calm} only say that their nodes were there")
+    latest = max(every[name].max() for name in ("start", "end") if every[name].notna().any())
+    return _log(columns, content, events, attributes, folder, latest, said, every)
 
 
 def _scopes(columns: Columns) -> pd.Series:
@@ -184,9 +192,14 @@ def _transitions(columns: Columns, content: Content, strict: bool, folder: Path)
     node, system = columns.category("node", mapping.node_name), columns.category("system", mapping.system_name)
     time = columns.instants("start", required=True)
     words = columns.category("state")
-    down, is_state = states(words.cat.categories.to_numpy(dtype=object))
+    kinds = words.cat.categories.to_numpy(dtype=object)
+    down, is_state = states(kinds, mapping_words(mapping.down), mapping_words(mapping.up))
     codes = words.cat.codes.to_numpy()
-    rejections.reject(~np.append(is_state, False)[codes], "says neither up nor down", columns.named("state"))
+    rejections.reject(
+        ~np.append(is_state, False)[codes],
+        lambda row: f"{_word(kinds, codes[row])} says neither up nor down; say it with --column down=WORD or up=WORD",
+        columns.named("state"),
+    )
     rejections.reject(node.isna().to_numpy(), "no node", columns.named("node"))
     _reject_repeated(columns, node, time)
     good = rejections.settle(strict)
@@ -363,6 +376,9 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
     numbered = pd.Series(np.arange(1, size + 1).astype(str).astype(object))
     node = columns.category("node") if "node" in columns else numbered
     rejections.reject(node.isna().to_numpy(), "no node", columns.named("node"))
+    entry = columns.hours("entry") if "entry" in columns else None
+    if entry is not None:
+        rejections.reject(entry >= length, "watched from an age that it did not reach", columns.named("entry"))
     observed = np.ones(size, dtype=bool)
     flag = "observed" if "observed" in columns else "censored"
     if flag in columns:
@@ -376,6 +392,7 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
         duration=length[good],
         observed=observed[good],
         line=rejections.lines[good],
+        entry=None if entry is None else np.nan_to_num(entry[good]),
         attributes=columns.attributes(good, besides=("cause",)),
     )
     # durations without dates are laid from one instant on, so that they have a window; nothing is read from it
@@ -393,10 +410,19 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
     )
     nothing = pd.Series(pd.NaT, index=range(0), dtype="datetime64[ns, UTC]")
     events = events_frame(system=[], node=[], start=nothing, line=[])
-    said = (columns.taken, *columns.table.notes, "the lives carry no dates; the window shown is a placeholder")
+    said = (
+        columns.taken,
+        *columns.questions(),
+        *columns.table.notes,
+        "the lives carry no dates; the window shown is a placeholder",
+    )
     source = source_of(content, _NAME, columns.table.rows_read, int(good.sum()), columns.zone, said)
     window = Window(start, population["left"].max())
     return FailureLog(events, population, window, rejections.frame(), source, lifetimes)
+
+
+def _word(kinds: npt.NDArray[np.object_], code: int) -> str:
+    return f"{str(kinds[code])[:_LONGEST_WORD]!r}" if code >= 0 else "an empty cell"
 
 
 READER = Reader(_NAME, _recognises, one_by_one(_read), ("mapping", "nodeless", *TableMapping.model_fields))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -24,13 +25,37 @@ from relfit.parsing.times import durations, flags, instants, unsaid
 from relfit.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
 from relfit.units import instant, unit_in_hours
 
-__all__ = ["Columns"]
+__all__ = ["Columns", "mapping_words"]
 
 _RESERVED = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
 _LONGEST = 2.5e6  # hours
 _LATEST_DATE = 9_000_000_000  # seconds; the year 2255
 _TIMES = ("start", "end", "entered", "left")
 _SHOWN = 40
+_SEVERITIES = ("level", "severity", "priority", "loglevel", "log_level", "sev")
+_MILD = ("info", "information", "informational", "debug", "notice", "trace", "normal", "ok", "warn", "warning")
+_MOST_WORSE = 8
+_PARTS = (
+    "slot",
+    "bay",
+    "disk",
+    "drive",
+    "gpu",
+    "device",
+    "dimm",
+    "port",
+    "blade",
+    "serial",
+    "serial_number",
+    "sn",
+    "uuid",
+)
+"""Columns of units within a node."""
+_NO_NODE = ("null", "none", "nil", "n/a", "nan", "-", "(null)", "<null>")
+_LENGTH = re.compile(
+    r"(?:duration|downtime|down_time|ttr|ttf|life|lifetime|time_to_(?:failure|repair)|repair_time|outage)"
+    r"_*\(?\[?(?P<unit>h|hours|hrs|d|days|min|minutes|s|sec|seconds)\)?\]?"
+)
 _ORDER = Remedy(
     "say it with day_first=true or day_first=false", "say it with --column day_first=true or --column day_first=false"
 )
@@ -74,10 +99,16 @@ class Columns:
                 )
             names[field] = wanted
         open_fields = {f: c for f, c in COMMON_NAMES.items() if f not in names and f not in off}
-        state = _state_column(table, open_fields.pop("state", ()), names)
+        state = _state_column(table, open_fields.pop("state", ()), names, mapping)
         if state is not None:
             names["state"] = state
         names |= guessed(table.header, open_fields, names.values())
+        if "duration" not in names and "start" not in names and "duration" not in off:
+            mapping = _with_unit_in_name(table.header, names, mapping)
+        if "start" in names or "duration" not in names:
+            for field in {"observed", "censored", "entry"} - {f for f in names if getattr(mapping, f)}:
+                if field in names and not flags(table.columns[names[field]])[1].any():
+                    del names[field]  # of dated rows it is no flag, but a column like others
         if {"end", "duration"} & set(names) and not mapping.state:
             names.pop("state", None)
         if {"start", "end", "duration"} <= set(names) and mapping.duration is None:
@@ -106,6 +137,56 @@ class Columns:
             )
         note = f"dates such as {example[:_SHOWN]} have the {'day' if day_first else 'month'} first" if example else ""
         return Columns(self.table, self.names, mapping, self.zone, day_first, note)
+
+    def failing(self) -> BoolArray:
+        """Which rows are failures, by what `failures` of the mapping says.
+
+        Raises
+        ------
+        ReadError
+            When there is no such column, or no row has one of the values.
+        """
+        if self.mapping.failures is None:
+            return np.ones(self.size, dtype=bool)
+        name, _, listed = self.mapping.failures.partition("=")
+        path = self.rejections.path
+        if name not in self.table.columns:
+            there = f"there is {', '.join(self.table.header)[:300]}"
+            raise ReadError(f"no column {name!r} that could say what a failure is", path=path, line=1, remedy=there)
+        values = category(self.table.columns[name])
+        wanted = {text.strip().lower() for text in listed.split(",")}
+        hit = np.array([str(kind).lower() in wanted for kind in values.cat.categories], dtype=bool)
+        rows = np.append(hit, "" in wanted)[values.cat.codes.to_numpy()]
+        if not rows.any():
+            there = f"there is {', '.join(map(str, values.cat.categories[:12]))}"
+            raise ReadError(f"no row is a failure by {self.mapping.failures}", path=path, remedy=there)
+        return rows
+
+    def questions(self) -> list[str]:
+        """What the table does not say and the reader took one way, each with what says otherwise."""
+        asked = []
+        if self.mapping.failures is None:
+            for name in self.table.header:
+                if _plain(name) in _SEVERITIES and (calm := _calm(category(self.table.columns[name]))) is not None:
+                    rows, worse = calm
+                    asked.append(
+                        f"column {name!r} is mild in {rows} of {self.size} rows, and every row was taken "
+                        f"for a failure; to take the others: --failures {name}={','.join(worse)}"
+                    )
+        node = self.names.get("node")
+        if node is not None and "+" not in node and not self.mapping.node:
+            nodes = category(self.values("node"))
+            for name in self.table.header:
+                if _plain(name) in _PARTS and name not in self.names.values():
+                    both = pd.DataFrame({"node": nodes, "part": category(self.table.columns[name])}).dropna()
+                    n, parts = both["node"].nunique(), len(both.drop_duplicates())
+                    if parts > n:
+                        asked.append(
+                            f"units are the {n} of {node!r}; with {name!r} there are {parts}: --column "
+                            f"node={node}+{name} if these fail"
+                        )
+                        break
+        return asked
 
     @property
     def taken(self) -> str:
@@ -150,6 +231,8 @@ class Columns:
         """The values of a field as a categorical, `default` where there is none."""
         if field in self.names:
             column = category(self.values(field))
+            if field == "node":
+                column = column.cat.remove_categories([k for k in column.cat.categories if str(k).lower() in _NO_NODE])
         else:
             kinds: Any = pd.CategoricalDtype(pd.Index([], dtype=object))
             column = pd.Series(pd.Categorical.from_codes(np.full(self.size, -1), dtype=kinds))
@@ -175,7 +258,7 @@ class Columns:
         origin = None if mapping.time_origin is None else instant(mapping.time_origin, self.zone)
         times, bad = instants(
             self.values(field), self.zone, mapping.time_format, day_first=self.day_first, origin=origin,
-            unit=mapping.time_unit,
+            unit=mapping.time_unit or "hours",
         )  # fmt: skip
         wrong = np.flatnonzero(bad)
         if wrong.size and not required:
@@ -236,19 +319,58 @@ def _is_text(column: pa.ChunkedArray) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind))
 
 
-def _state_column(table: TextTable, candidates: Sequence[str], taken: dict[str, str]) -> str | None:
+def _state_column(
+    table: TextTable, candidates: Sequence[str], taken: dict[str, str], mapping: TableMapping
+) -> str | None:
     """A column in which every row says up or down, and some say either."""
     name = guessed(table.header, {"state": candidates}, taken.values()).get("state")
     if name is None or not _is_text(table.columns[name]):
         return None
     words = category(table.columns[name]).cat.categories.to_numpy(dtype=object)
-    down, is_state = states(words)
+    down, is_state = states(words, mapping_words(mapping.down), mapping_words(mapping.up))
     return name if words.size and is_state.all() and 0 < down.sum() < words.size else None
+
+
+def mapping_words(text: str | None) -> tuple[str, ...]:
+    """Texts between commas, in small letters.
+
+    Examples
+    --------
+    >>> mapping_words("Fault start, broken"), mapping_words(None)
+    (('fault start', 'broken'), ())
+    """
+    return tuple(word.strip().lower() for word in text.split(",")) if text else ()
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace(" ", "_").replace("-", "_")
+
+
+def _calm(values: pd.Series) -> tuple[int, list[str]] | None:
+    """How many rows of a severity are mild, and the kinds that are not; None where all are one or the other."""
+    kinds = [str(kind) for kind in values.cat.categories]
+    mild = [kind.lower() in _MILD for kind in kinds]
+    worse = [kind for kind, calm in zip(kinds, mild, strict=True) if not calm]
+    rows = int(values.isin([kind for kind, calm in zip(kinds, mild, strict=True) if calm]).sum())
+    return (rows, worse) if rows and worse and len(worse) <= _MOST_WORSE else None
+
+
+def _with_unit_in_name(header: Sequence[str], names: dict[str, str], mapping: TableMapping) -> TableMapping:
+    """The mapping with the unit of a column such as ``lifetime_hours``, which becomes that of the durations."""
+    for name in header:
+        length = _LENGTH.fullmatch(_plain(name))
+        if length is not None and name not in names.values():
+            names["duration"] = name
+            said = "duration_unit" in mapping.model_fields_set
+            return mapping if said else mapping.model_copy(update={"duration_unit": length["unit"]})
+    return mapping
 
 
 def _no_time(text: str) -> str:
     number = text.replace(".", "", 1).lstrip("-").isdigit()
-    hint = "; a number is a time with --column time_format=unix or time_origin only" if number else ""
+    hint = ""
+    if number:
+        hint = "; a number is a time with --column time_format=unix, or with time_origin=DATE and time_unit=UNIT"
     parts = text.replace("/", "-").replace(".", "-").split(" ")[0].split("-")
     if len(parts) == 3 and all(part.isdigit() and len(part) <= 2 for part in parts):
         hint = "; years of two digits need a time_format, as --column time_format=%d.%m.%y"

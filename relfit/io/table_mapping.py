@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, Remedy
 from relfit.parsing.settings import read_settings
 
 __all__ = ["COMMON_NAMES", "TableMapping", "guessed", "mapping_of"]
 
 COMMON_NAMES: dict[str, tuple[str, ...]] = {
     "node": ("node", "node_id", "nodename", "node_name", "host", "hostname", "server", "machine",
-             "device", "gpu", "serial"),
+             "device", "gpu", "serial", "serial_number", "sn", "uuid"),
     "start": ("start", "started", "start_time", "begin", "failed_at", "failure_time", "down_at", "time",
               "timestamp", "date"),
     "end": ("end", "ended", "end_time", "fixed", "repaired", "repaired_at", "up_at", "recovered"),
@@ -27,22 +27,31 @@ COMMON_NAMES: dict[str, tuple[str, ...]] = {
     "scope": ("scope",),
     "observed": ("observed", "failed", "event", "failure"),
     "censored": ("censored", "suspended"),
+    "entry": ("entry", "entry_time", "left_truncation", "age_at_entry"),
     "state": ("state", "status", "event_type", "transition", "event"),
 }  # fmt: skip
 
 
 class TableMapping(BaseModel):
-    """Which column of a table is what, and how its times and durations are written.
+    r"""Which column of a table is what, and how its times and durations are written.
 
     The same keys are options of `relfit.read` and entries of a TOML file.
 
     Attributes
     ----------
-    node, start, end, duration, system, cause, detail, scope, observed, censored, state : str
+    node, start, end, duration, system, cause, detail, scope, observed, censored, entry, state : str
         Names of columns; `node` may be several, as in ``"rack+slot"``, whose values make one name. `observed` is true
-        where a life ended, `censored` where it did not. `state` says that a node is up or down from `start` on, and
+        where a life ended, `censored` where it did not; `entry` is the age at which a life began to be watched (left
+        truncation), in the unit of the durations. `state` says that a node is up or down from `start` on, and
         pairs of rows make outages. An empty name switches off what would be guessed. Every other column becomes an
         attribute.
+    down, up : str
+        Words of `state` that say so, several between commas, beside those that are known.
+    pattern : str
+        For lines of text that are no table: a regular expression (RE2) whose named groups are the columns, as
+        ``(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)``.
+    failures : str
+        Which rows are failures, as ``"Level=ERROR,FATAL"``; the others only say that their nodes were there.
     system_name, node_name : str
         Name of the system, and of the only node, where no column says it.
     time_format : str
@@ -54,7 +63,7 @@ class TableMapping(BaseModel):
     decimal : {".", ","}
         What stands before the fraction of a duration.
     time_origin, time_unit : str
-        Times are numbers since this instant, in this unit (``"hours"`` when left out).
+        Times are numbers since this instant, in this unit.
     duration_unit : str
         Unit of durations without one: ``"hours"`` when left out.
     window_start, window_end : str
@@ -77,7 +86,12 @@ class TableMapping(BaseModel):
     scope: str | None = None
     observed: str | None = None
     censored: str | None = None
+    entry: str | None = None
     state: str | None = None
+    down: str | None = None
+    up: str | None = None
+    pattern: str | None = None
+    failures: str | None = None
     rack: str | None = None
     system_name: str = "system"
     node_name: str | None = None
@@ -86,7 +100,7 @@ class TableMapping(BaseModel):
     day_first: bool | None = None
     decimal: Literal[".", ","] = "."
     time_origin: Any = None
-    time_unit: str = "hours"
+    time_unit: str | None = None
     duration_unit: str = "hours"
     window_start: Any = None
     window_end: Any = None
@@ -106,7 +120,7 @@ def mapping_of(source: str | Path | dict[str, Any] | None, options: dict[str, An
         place = Path(source)
         settings = read_settings(place, "toml", "the columns of a table", 'write lines such as node = "hostname"')
     try:
-        return TableMapping(**{**settings, **options})
+        mapping = TableMapping(**{**settings, **options})
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])
@@ -117,6 +131,19 @@ def mapping_of(source: str | Path | dict[str, Any] | None, options: dict[str, An
         raise ArgumentError(
             f"option {name!r}: {first['msg']}", path=place, remedy="give the name of a column"
         ) from None
+    if mapping.time_origin is not None and mapping.time_unit is None:
+        raise ArgumentError(
+            "times are numbers since an instant, and nothing says whether they are seconds, hours or days",
+            path=place,
+            remedy=Remedy('add time_unit="days", or whatever they are in', "add --column time_unit=days, or its unit"),
+        )
+    if mapping.failures is not None and "=" not in mapping.failures.strip("="):
+        raise ArgumentError(
+            f"failures {mapping.failures!r} names no column and value",
+            path=place,
+            remedy=Remedy('write failures="Level=ERROR,FATAL"', "write --failures Level=ERROR,FATAL"),
+        )
+    return mapping
 
 
 def guessed(header: Sequence[str], candidates: Mapping[str, Sequence[str]], taken: Any = ()) -> dict[str, str]:

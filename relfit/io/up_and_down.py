@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +17,8 @@ DOWN = ("down", "offline", "fail", "failed", "failure", "unavailable", "dead", "
         "begin", "opened", "firing", "remove", "removed", "not_ready", "notready")  # fmt: skip
 UP = ("up", "online", "ok", "available", "alive", "repaired", "recovered", "recovery", "restored", "healthy", "resumed",
       "returned", "end", "finish", "resolved", "closed", "cleared", "add", "added", "ready")  # fmt: skip
+
+_TURNS = ("start", "begin", "opened", "end", "finish", "resolved", "closed", "cleared", "restored", "recovered")
 
 
 @dataclass(frozen=True)
@@ -32,18 +36,39 @@ class StateOutages:
     repeated: int
 
 
-def states(words: npt.NDArray[np.object_]) -> tuple[BoolArray, BoolArray]:
-    """Which words say that a node is down, and which say that or the opposite.
+def states(
+    words: npt.NDArray[np.object_], down: Collection[str] = (), up: Collection[str] = ()
+) -> tuple[BoolArray, BoolArray]:
+    """Which texts say that a node is down, and which say that or the opposite.
+
+    Texts of several words go by those of `DOWN` and `UP` among them; where these differ, by the last one if it says
+    that something begins or ends. `down` and `up` are further texts, in small letters.
 
     Examples
     --------
     >>> down, known = states(np.array(["DOWN", "up", "maybe"], dtype=object))
     >>> down.tolist(), known.tolist()
     ([True, False, False], [True, True, False])
+    >>> states(np.array(["fault start", "fault_end", "failure cleared"], dtype=object))[0].tolist()
+    [True, False, False]
     """
-    down = np.array([str(word).strip().lower() in DOWN for word in words], dtype=bool)
-    up = np.array([str(word).strip().lower() in UP for word in words], dtype=bool)
-    return down, down | up
+    says = [_says(str(word).strip().lower(), down, up) for word in words]
+    return np.array([each is True for each in says], dtype=bool), np.array(
+        [each is not None for each in says], dtype=bool
+    )
+
+
+def _says(text: str, down: Collection[str], up: Collection[str]) -> bool | None:
+    """True for down, False for up, None for neither."""
+    if text in down or text in up:
+        return text in down
+    if text in DOWN or text in UP:
+        return text in DOWN
+    parts = re.findall(r"[a-z]+", text)
+    said = {part in DOWN for part in parts if part in DOWN or part in UP}
+    if len(said) == 2 and parts[-1] in _TURNS:
+        return parts[-1] in DOWN
+    return said.pop() if len(said) == 1 else None
 
 
 def outages_between(node: IntArray, time: IntArray, down: BoolArray) -> StateOutages:

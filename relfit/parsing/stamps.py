@@ -28,6 +28,7 @@ _FORMS = {
     "iso": r"^(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})" + _CLOCK,
     "numeric": r"^(?P<d>\d{1,2})(?P<k>[-/.])(?P<m>\d{1,2})[-/.](?P<y>\d{4})" + _CLOCK,
     "day month": _WEEKDAY + r"(?P<d>\d{1,2})(?:[ -]+)" + _MONTH + r",?[ -]+(?P<y>\d{4})" + _CLOCK,
+    "day/month": r"^(?P<d>\d{1,2})/" + _MONTH + r"/(?P<y>\d{4}|\d{2})" + _CLOCK.replace("(?: +|T)", "(?: +|T|:)"),
     "month day": _WEEKDAY + _MONTH + r"[ -]+(?P<d>\d{1,2}),?[ -]+(?P<y>\d{4})" + _CLOCK,
     "ctime": _WEEKDAY
     + _MONTH
@@ -155,6 +156,7 @@ def _counted(parts: Any, in_order: bool) -> Stamps:
         return integers
 
     year, month, day = number("y"), number("m", 1), number("d", 1)
+    year = np.where(year < 100, year + 2000, year)  # 03/May/24
     if "b" in names:
         short = pc.utf8_lower(pc.utf8_slice_codeunits(text("b"), 0, 3)).to_pylist()
         month = np.array([_MONTHS[name] for name in short], dtype=np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,13 @@ from relfit.parsing.text_content import Text, as_text
 __all__ = ["rows_of", "rows_of_frame"]
 
 _BYTES_A_ROW = 100
+_STAMP = re.compile(r"\[(?:\w{3} \w{3} |\d{1,4}[-/. ])")  # of lines of text, which begin as arrays of JSON do
+_NO_TABLE = Remedy(
+    "give a table with names of columns in its first line; of lines of text say what is what: "
+    r"pattern=r'(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)'",
+    "give a table with names of columns in its first line; of lines of text say what is what: "
+    r"--column pattern='(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)'",
+)
 
 
 def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
@@ -48,7 +56,7 @@ def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
     line = content.first_line()
     if line.lstrip().startswith("{"):
         return _json_lines(text)
-    if line.lstrip().startswith("["):
+    if line.lstrip().startswith("[") and _STAMP.match(line.lstrip()) is None:
         return _json_array(text)
     delimiter = content.separator or max("\t;,|", key=line.count)
     if line.count(delimiter) == 0:
@@ -57,7 +65,7 @@ def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
                 "the first line is no header of a table",
                 path=content.path,
                 line=1,
-                remedy="give CSV, TSV, JSON or Parquet with names of columns in the first line",
+                remedy=_NO_TABLE,
             )
         delimiter = ","
     table = read_delimited(text, delimiter)

@@ -1,7 +1,7 @@
 """Likelihoods and scores of models of times, and the sandwich that makes errors robust to dependence within clusters.
 
-lifelines finds the coefficients of Cox models; its own robust errors ignore ties and take time square in the
-rows. Lin and Wei 1989; Therneau and Grambsch 2000, sections 4.6 and 7.2.
+lifelines finds the coefficients of Cox models; its own robust errors ignore ties and take time square in the rows.
+Lin and Wei 1989; Therneau and Grambsch 2000, sections 4.6 and 7.2.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from relfit.text import count
 __all__ = ["report"]
 
 _SECTIONS: dict[str, Callable[[ReportData], Section | str]] = {
+    "what if": fleet_sections.questions,
     "periods": fleet_sections.steady,
     "interruptions": fleet_sections.interruptions,
     "systems": fleet_sections.systems,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from relfit.arrays import FloatArray
 from relfit.text import number, percent
 from relfit.writing import guarded
 
@@ -23,9 +24,11 @@ __all__ = [
     "Card",
     "Figure",
     "FirstScreen",
+    "Panel",
     "Picture",
     "Point",
     "Section",
+    "Small",
     "Table",
     "shown_share",
     "span",
@@ -79,11 +82,37 @@ class Card:
 
 @dataclass(frozen=True)
 class Point:
-    """A line of what to do or of what the numbers do not say, with the section that tells more."""
+    """A line of what to do, and by whom, or of what the numbers do not say, with the section that tells more."""
 
     text: str
     section: str = ""
     link: str = ""
+    who: str = ""
+
+
+@dataclass(frozen=True)
+class Small:
+    """A small picture of one system: a line over time, `points` as SVG has them in a box of 100 by 24."""
+
+    name: str
+    detail: str
+    points: str
+
+    @classmethod
+    def of(cls, name: str, detail: str, values: FloatArray) -> Small:
+        """Of values at even steps; the largest reaches the top."""
+        x = np.linspace(0.0, 100.0, len(values))
+        y = 23.0 - 22.0 * values / max(float(values.max(initial=0.0)), 1e-300)
+        return cls(name, detail, " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Sliders over a grid of answers, `data` as JSON, and what it says before anything is moved."""
+
+    data: str
+    text: str
+    worst: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +208,7 @@ class Section:
     terms: tuple[tuple[str, str], ...] = ()
     details: tuple[Table, ...] = ()
     fold: str = "For the statistician"
+    panel: Panel | None = None
 
 
 @dataclass(frozen=True)
@@ -191,6 +221,7 @@ class FirstScreen:
     advice: tuple[Point, ...]
     limits: tuple[Point, ...]
     trust: str = ""
+    systems: tuple[Small, ...] = ()
 
 
 def csv_text(frame: pd.DataFrame) -> str:

@@ -70,14 +70,13 @@ def _as_observed(m: ReportData) -> Table:
     frame, keys = observed_times(times, m.level).to_frame(), [str(name) for name in times.groups.names]
     frame = frame[frame["ended"] > 0].sort_values("ended", ascending=False, kind="stable", ignore_index=True)
     page = frame.assign(**{
-        f"{name}_limits": [span(*pair) for pair in zip(frame[f"{name}_low"], frame[f"{name}_high"], strict=True)]
-        for name in ("mean", "median")
+        "mean_limits": [span(*pair) for pair in zip(frame["mean_low"], frame["mean_high"], strict=True)]
     })  # fmt: skip
     return Table(
         "repairs-as-observed", f"Times to repair by {', '.join(keys)}, as observed (hours)", frame,
         {**{name: name for name in keys}, "ended": "repairs", "mean": "mean", "mean_limits": "limits",
-         "median": "median", "median_limits": "limits of the median"},
-        page=page, note=f"Limits: {100 * m.level:g} %, without a distribution.", shown=8,
+         "median": "median"},
+        page=page, note=f"Limits: {100 * m.level:g} %.", shown=5,
     )  # fmt: skip
 
 
@@ -116,7 +115,10 @@ def attributes(m: ReportData) -> Section | str:
          "limits": "interval", "p_adjusted": "p, adjusted"},
         page=page, note="Negative binomial counts of nodes, lognormal times to repair; each attribute by itself.",
     )  # fmt: skip
-    return Section("attributes", "Attributes of nodes", effects.headline, effects.findings[1:], tables=(table,))
+    shown, folded = ((table,), ()) if len(effects.findings) > 1 else ((), (table,))
+    return Section(
+        "attributes", "Attributes of nodes", effects.headline, effects.findings[1:], tables=shown, details=folded
+    )
 
 
 def fit_table(name: str, title: str, tested: CheckedFits) -> Table:

@@ -16,7 +16,7 @@ __all__ = ["drawn"]
 _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _DRAWN_ATTRIBUTES = ("clip-path", "style", "fill", "mask", "filter")
-SIZE, WIDE = (5.0, 3.2), (11.3, 1.8)
+SIZE, WIDE = (5.0, 3.2), (11.3, 1.5)
 _PAGE_LOOK: Any = {"font.size": 11.5, "axes.labelsize": 11.5, "axes.labelcolor": style.INK, "text.color": style.INK,
               "xtick.labelsize": 11.5, "ytick.labelsize": 11.5,
               "legend.fontsize": 11.5}  # fmt: skip
@@ -48,6 +48,8 @@ def _svg_of(figure: Figure, key: str, size: tuple[float, float]) -> str:
         ax = canvas.add_subplot()
         figure.function(*figure.arguments, ax=ax, **figure.options)
         ax.set_title("", loc="left")
+        if size == WIDE:
+            ax.set_xlabel("")  # the title has it
         return _svg(canvas, key, figure.title)
 
 

@@ -9,7 +9,7 @@ from relfit import plotting
 from relfit.calibration.parameter_values import Duration
 from relfit.jobs import Checkpoint
 from relfit.planning import plan_checkpoints
-from relfit.reporting.components import Card, Figure, FirstScreen, Point
+from relfit.reporting.components import Card, Figure, FirstScreen, Point, Small
 from relfit.reporting.report_data import ReportData
 from relfit.screening.tallies import NOT_STATED
 from relfit.text import count, duration, number, percent
@@ -20,18 +20,21 @@ _SAVE = "5min"
 _WEEK = 168.0  # hours
 _LATELY = " in the last 90 days"
 _NAMED = 3
+_SMALL, _BARS = 12, 40  # systems that have a small picture; steps of its line
 
 
 def fleet_summary(m: ReportData) -> FirstScreen:
     """Of a fleet whose nodes are repaired."""
     cards = _systems_cards(m) if m.several_systems else _cards(m)
-    return FirstScreen(_sentence(m), tuple(cards), picture(m), tuple(_advice(m)), tuple(_limits(m)), _trust(m))
+    return FirstScreen(
+        _sentence(m), tuple(cards), picture(m), tuple(_advice(m)), tuple(_limits(m)), _trust(m), _small_pictures(m)
+    )
 
 
 def _trust(m: ReportData) -> str:
     """How far predictions can be trusted, by how good they were on the log's own past; empty where not known."""
     tested = m.backtest.result
-    return "" if tested is None else f"Trust: {tested.trust}. {tested.headline}"
+    return "" if tested is None else f"Trust: {tested.trust}. {tested.trust_reason}"
 
 
 def _refuted(m: ReportData, part: str) -> str:
@@ -96,6 +99,8 @@ def _sentence(m: ReportData) -> str:
     week, low, high = model.lately.a_week(m.level)
     hours, when = _before(m)
     before = f"; {number(_WEEK / hours)} times {when}" if np.isfinite(hours) else f"; never {when}"
+    earlier = _earlier(m)
+    before += f", {number(earlier)} before" if earlier is not None and np.isfinite(hours) else ""
     text = (
         f"As of {m.log.window.end:%Y-%m-%d} something interrupts the {what} {number(week)} times a week "
         f"({number(low)}-{number(high)}){before}."
@@ -103,6 +108,15 @@ def _sentence(m: ReportData) -> str:
     if m.few:
         text += f" {count(total, 'incident is', 'incidents are')} few: most questions have no answer."
     return text
+
+
+def _earlier(m: ReportData) -> float | None:
+    """Incidents a week in the period before the one that is learnt from, where the rate changed between them."""
+    points = m.change_points.result
+    if points is None or points.status != "ok" or not points.stable or m.chosen.name in ("all", "given"):
+        return None
+    before = points.periods[points.stable - 1]
+    return _WEEK * before.failures / before.hours if m.firm("steady") else None
 
 
 def _others(m: ReportData) -> str:
@@ -130,7 +144,7 @@ def _cards(m: ReportData) -> list[Card]:
         low, high = (float(x[0]) for x in (up.low, up.high)) if len(up.low) == 1 else (np.nan, np.nan)
         parts = [
             f"{name} \N{MINUS SIGN}{number(100.0 * value / hours, 2)} points"
-            for name, value in (("whole-system outages", lost["system"]), ("failures of " + _others(m), lost["other"]))
+            for name, value in (("whole system", lost["system"]), (_others(m), lost["other"]))
             if value > 0.0
         ]
         share = 1.0 - sum(lost.values()) / hours
@@ -154,10 +168,38 @@ def _cards(m: ReportData) -> list[Card]:
         low, value, high = (float(x[1]) for x in (m.job.low, m.job.estimate, m.job.high))
         cards.append(
             Card(f"{count(m.job_size, 'node')} for 24 h, uninterrupted", percent(value),
-                 f"{percent(low)} to {percent(high)} of start times in the next 90 days, "
-                 + ("on consecutive nodes that are up" if m.job_size > 1 else "while it is up"), _refuted(m, "jobs"))
+                 f"{percent(low)} to {percent(high)} of starts in the next 90 days, "
+                 + ("on nodes in a row" if m.job_size > 1 else "while it is up"), _refuted(m, "jobs"))
         )  # fmt: skip
     return cards
+
+
+def _lost_by_system(m: ReportData) -> pd.Series:
+    """Node-hours lost lately by system, most first."""
+    up = m.availability.result
+    if up is None or not m.several_systems:
+        return pd.Series(dtype=float)
+    names = up.groups.get_level_values("system").astype(str)
+    return pd.Series(np.asarray(up.down_hours, np.float64), names).sort_values(ascending=False, kind="stable")
+
+
+def _small_pictures(m: ReportData) -> tuple[Small, ...]:
+    """The interruptions of each system over time, by node-hours lost lately; none where only one is there."""
+    model = m.model.result
+    if model is None or not m.several_systems or not m.failures:
+        return ()
+    lost, table = _lost_by_system(m), model.found.table
+    edges = pd.date_range(m.log.window.start, m.log.window.end, _BARS + 1)
+    names = [*lost.index, *sorted(set(table["system"].astype(str)) - set(lost.index))][:_SMALL]
+    pictures = []
+    for name in names:
+        begun = table.loc[table["system"].astype(str) == name, "start"]
+        counts = np.bincount(np.clip(edges.searchsorted(begun) - 1, 0, _BARS - 1), minlength=_BARS).astype(np.float64)
+        share = (
+            f"{percent(float(lost[name] / lost.sum()))} lost" if name in lost and lost.sum() > 0.0 else "ends unknown"
+        )
+        pictures.append(Small.of(f"System {name}", f"{share} · {len(begun):,}", counts))
+    return tuple(pictures)
 
 
 def picture(m: ReportData) -> tuple[Figure, ...]:
@@ -166,7 +208,7 @@ def picture(m: ReportData) -> tuple[Figure, ...]:
     if not m.failures:
         return ()
     if points is not None and points.status == "ok":
-        title = "Interruptions over time"
+        title = "Interruptions over time (UTC)"
         title += "" if m.chosen.start_limits is None else "; shaded: the period that the model learns from"
         used = points.stable_period if m.chosen.name not in ("all", "given") else None
         return (Figure.of("rate", title, plotting.change_points, points, wide=True, used=used),)
@@ -184,8 +226,13 @@ def picture(m: ReportData) -> tuple[Figure, ...]:
 def _advice(m: ReportData) -> list[Point]:
     points: list[Point] = []
     if m.several_systems:
-        text = "Ask of one system at a time: relfit report LOG --where system=NAME. Each has its own periods and plans."
-        return [Point(text, "systems", "systems")] if m.failures else []
+        text = "Ask of one system at a time: relfit report LOG --where system=NAME."
+        by_system = _lost_by_system(m)
+        if by_system.sum() > 0.0:
+            most = percent(float(by_system.iloc[0] / by_system.sum()))
+            text_of_most = f"Begin with system {by_system.index[0]}: {most} of the node-hours lost in the last 90 days."
+            points.append(Point(text_of_most, "systems", "systems", "Site"))
+        return [*points, Point(text, "systems", "systems", "Each system")] if m.failures else []
     found = m.parameters.result
     lost = _lost_hours(m)
     share = lost["system"] / sum(lost.values()) if lost else 0.0
@@ -196,7 +243,7 @@ def _advice(m: ReportData) -> list[Point]:
         if recent:
             points.append(
                 Point(f"Look at the whole-system outages first: {recent:,}{_LATELY}, {percent(share)} of the "
-                      "node-hours lost.", "interruptions", "list")
+                      "node-hours lost.", "interruptions", "list", "Administrators")
             )  # fmt: skip
     named = m.nodes_now.result
     if named is not None and not m.few and named["outlier"].any():
@@ -209,7 +256,7 @@ def _advice(m: ReportData) -> list[Point]:
         gone = float((worst["factor"] - 1.0).clip(lower=0.0).sum() / named["factor"].sum())
         points.append(
             Point(f"Check {count(len(worst), 'node')}: {', '.join(each)}{more}; their excess is {percent(gone)} of the "
-                  "failures of nodes.", "nodes", "all")
+                  "failures of nodes.", "nodes", "all", "Hardware")
         )  # fmt: skip
     again = m.repeat_failures.result
     if again is not None and not m.few and len(again.going_on):
@@ -219,7 +266,7 @@ def _advice(m: ReportData) -> list[Point]:
         text = f"Look at the repairs of {first['node']}: failed again {times} in 90 days{of}."
         if len(others):
             text += f" Also {', '.join(others)}."
-        points.append(Point(text, "nodes", "repeats"))
+        points.append(Point(text, "nodes", "repeats", "Repairs"))
     if found is not None and not m.few and m.part.question is None:
         plan = plan_checkpoints(found, Checkpoint(save=_SAVE, restore=_SAVE), nodes=m.job_size)
         spared = getattr(plan, "spared_waste", None)
@@ -227,7 +274,7 @@ def _advice(m: ReportData) -> list[Point]:
         size = "a job on one node" if m.job_size == 1 else f"a {m.job_size}-node job"
         points.append(
             Point(f"Save {size} every {duration(plan.checkpoint_every)} if a save takes 5 minutes: "
-                  f"{percent(plan.waste)} of its time is lost{spare}.", "jobs", "jobs")
+                  f"{percent(plan.waste)} of its time is lost{spare}.", "jobs", "jobs", "Users")
         )  # fmt: skip
     return points
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from relfit import plotting
-from relfit.reporting.components import MOST_ROWS, Figure, Section, Table, shown_share, span
+from relfit.reporting.components import MOST_ROWS, Figure, Panel, Section, Table, shown_share, span
 from relfit.reporting.report_data import JOB_LENGTHS, ReportData
+from relfit.results import json_ready
 from relfit.screening.periods import FEWEST
 from relfit.text import count, duration, number, percent
 from relfit.units import HOURS_PER_YEAR
 
-__all__ = ["ahead", "independence", "interruptions", "jobs", "nodes", "steady", "systems"]
+__all__ = ["ahead", "independence", "interruptions", "jobs", "nodes", "questions", "steady", "systems"]
 
-_NODES_NAMED = 5
+_NODES_NAMED = 1
 _SIZES = (1, 4, 16, 64, 256, 1024, 4096)
 
 
@@ -82,7 +84,7 @@ def interruptions(m: ReportData) -> Section | str:
     table = Table(
         "interruptions-by-scope", "Interruptions by scope", scopes, names, percent=frozenset({"lost_share"}),
         page=_with_limits(scopes),
-        note=f"Hours of operation of one node, one rack or one system; limits: {100 * m.level:g} %.",
+        note=f"Hours of operation; limits: {100 * m.level:g} %.",
     )  # fmt: skip
     order = np.argsort(-found["lost" if known else "nodes"].to_numpy(dtype=np.float64), kind="stable")
     largest = found.iloc[order[:MOST_ROWS]].reset_index(drop=True)
@@ -93,7 +95,13 @@ def interruptions(m: ReportData) -> Section | str:
     list_of = Table("incidents", "Interruptions that cost most", largest.assign(**stamps), shown,
                     note="Records of one incident are joined.", shown=5, total=len(found))  # fmt: skip
     terms = [("Records joined to incidents", model.found.headline)]
-    terms += [("Within which time", text) for text in model.found.findings[1:]]
+    if model.found.windows:
+        within = ", ".join(
+            f"{name} {duration(max(window.hours, window.resolution))}"
+            for name, window in model.found.windows.items()
+            if window.hours == window.hours
+        )
+        terms.append(("Within which time", f"{within}."))
     causes = _causes(m, found)
     verdict = model.headline
     if causes is not None and m.failures >= FEWEST:
@@ -173,21 +181,21 @@ def nodes(m: ReportData) -> Section | str:
     if found is None and (again is None or not len(again.nodes)):
         return f"outlier nodes ({m.outlier_nodes.problem})"
     own = {"system": "system"} if m.several_systems else {}
-    tables, findings, figures = [], [], []
+    tables, findings, figures, details, terms = [], [], [], [], []
     if now is not None and not m.few:
         now = now.sort_values(["outlier", "factor"], ascending=False, kind="stable", ignore_index=True)
         limits = [span(*pair) for pair in zip(now["factor_low"], now["factor_high"], strict=True)]
         tables.append(Table(
             "nodes-now", "Nodes now, by how often they fail", now,
             {**own, "node": "node", "factor": "times the mean", "limits": "limits", "probability": "probability",
-             "outlier": "outlier"}, percent=frozenset({"probability"}), shown=6,
+             "outlier": "outlier"}, percent=frozenset({"probability"}), shown=4,
             page=now.assign(limits=limits),
-            note=f"By itself, as of {m.log.window.end:%Y-%m-%d}; limits: {100 * m.level:g} %. Probability: that it "
-            "fails twice as often as the mean or more. At most 5 % of the outliers are expected to be named falsely.",
+            note=f"By itself; limits: {100 * m.level:g} %. Probability: of twice the mean or more. False outliers: 5 % "
+            "at most.",
         ))  # fmt: skip
         findings.append(_standing_out(now, m))
     if again is not None and again.tested:
-        findings += again.findings
+        findings += again.findings[:1]
         if len(again.nodes):
             listed = again.nodes.assign(
                 **{name: again.nodes[name].dt.strftime("%Y-%m-%d") for name in ("first", "last")}
@@ -195,29 +203,33 @@ def nodes(m: ReportData) -> Section | str:
             tables.append(Table(
                 "repeat-failures", "Repeat failures: the same node and cause, soon after a repair", listed,
                 {**own, "node": "node", "cause": "cause", "lately": "last 90 days", "repeats": "all",
-                 "hours_between": "hours after the repair", "first": "first", "last": "last"}, shown=6,
-                note="Sooner than equal nodes would fail again, by what the others did meanwhile; hours: median. At "
-                f"most {100 * again.alpha:g} % of the repeats are expected to be by chance.",
+                 "hours_between": "hours after the repair", "last": "last"}, shown=4,
+                note=f"Hours: median. By chance: {100 * again.alpha:g} % of the repeats at most.",
             ))  # fmt: skip
     if found is not None:
         figures.append(Figure.of("nodes", "Nodes by their number of failures", plotting.outlier_nodes, found))
-        tables.append(Table(
+        details.append(Table(
             "failures-by-node", "Nodes by excess of failures over the period", found.nodes,
             {**own, "node": "node", "events": "failures", "excess": "excess",
              "posterior": "probability", "outlier": "outlier"},
             percent=frozenset({"posterior"}), shown=6,
-            note="Probability: that the node is of the bad class or, where rates differ by degrees, that its rate is "
-            f"three times the mean or more. At most {100 * found.alpha:g} % of the outliers are expected to be named "
-            "falsely.",
+            note="Probability: of the bad class or, without classes, of three times the mean or more. False outliers: "
+            f"{100 * found.alpha:g} % at most.",
         ))  # fmt: skip
         if m.firm("alike"):
-            findings.append(f"Over the period: {found.headline}")
+            terms.append(("Over the period", found.headline))
         else:
-            findings.append("Over the period, numbers of failures by node differ no more than those of equal nodes do.")
+            terms.append(
+                ("Over the period", "Numbers of failures by node differ no more than those of equal nodes do.")
+            )
         if not m.several_systems:
             findings.append(_ageing(m))
-    return Section("nodes", "Nodes that stand out", findings[0], tuple(findings[1:]), figures=tuple(figures),
-                   tables=tuple(tables))  # fmt: skip
+    if not findings:
+        findings, terms = [text for _, text in terms], []
+    return Section(
+        "nodes", "Nodes that stand out", findings[0], tuple(findings[1:]), figures=tuple(figures),
+        tables=tuple(tables), terms=tuple(terms), details=tuple(details), fold="Over the period",
+    )  # fmt: skip
 
 
 def _standing_out(now: pd.DataFrame, m: ReportData) -> str:
@@ -262,7 +274,7 @@ def ahead(m: ReportData) -> Section | str:
     if tested is None:
         return Section("forecast", "What to expect", found.headline, found.notes, (figure,), (table,))
     past = Figure.of("backtest", "Forecasts of the past, and what came", plotting.backtest, tested, part="forecasts")
-    notes = (*found.notes, tested.headline, f"Trust: {tested.trust}. {tested.trust_reason}")
+    notes = (*(note for note in found.notes if not note.startswith("As of")), tested.headline)
     return Section("forecast", "What to expect", found.headline, notes, (figure, past), (table,))
 
 
@@ -283,13 +295,37 @@ def independence(m: ReportData) -> Section | str:
     frame = found.to_frame()
     words: dict[Any, str] = {True: "no", False: "yes"}
     frame = frame.assign(independent=[words.get(value, "no answer") for value in frame["depends"]])
-    table = Table("independence", "Question by question", frame[["question", "independent", "finding"]],
-                  {"question": "question", "independent": "independent?"})  # fmt: skip
-    terms = tuple((f"{q[:1].upper()}{q[1:]}", str(f)) for q, f in zip(frame["question"], frame["finding"], strict=True))
+    table = Table(
+        "independence",
+        "Question by question",
+        frame[["question", "independent", "finding"]],
+        {"question": "question", "independent": "independent?"},
+        note="The CSV has what was found.",
+    )
+    terms = tuple(
+        (f"{q[:1].upper()}{q[1:]}", str(f))
+        for q, f, depends in zip(frame["question"], frame["finding"], frame["depends"], strict=True) if depends
+    )  # fmt: skip
     bursts = m.bursts.result
     sentences = () if bursts is None or bursts.depends is None else (bursts.headline,)
     return Section("independence", "Do failures depend?", found.headline, sentences, tuple(figures),
                    details=(table,), terms=terms)  # fmt: skip
+
+
+def questions(m: ReportData) -> Section | str:
+    """A panel that answers for other jobs, saves, spares and repairs."""
+    grid = m.what_if.result
+    if grid is None:
+        return ""
+    names = ("nodes", "hours", "hazard", "own", "mtbf", "wait", "down", "worst", "excess")
+    data = json_ready({name: getattr(grid, name) for name in names}) | {"size": m.job_size}
+    text = grid.sentence(m.job_size)
+    return Section(
+        "what-if", "What if", "Move a slider: the answer follows.", panel=Panel(json.dumps(data), text, grid.worst),
+        sentences=(
+            "Between the sizes worked out: within a point of probability, 1 % of interval and loss.",
+        ),
+    )  # fmt: skip
 
 
 def jobs(m: ReportData) -> Section | str:
@@ -315,7 +351,7 @@ def jobs(m: ReportData) -> Section | str:
     frame = pd.DataFrame(rows, columns=["nodes", "mtbf", "r6", "r24", "r72", "low", "high"])
     table = Table(
         "jobs", "Jobs that nothing interrupts", frame,
-        {"nodes": "nodes", "mtbf": "hours between", "r6": "6 h", "r24": "24 h", "limits": "limits",
+        {"nodes": "nodes", "mtbf": "hours between", "r24": "24 h", "limits": "limits",
          "r72": "72 h"}, percent=frozenset({"r6", "r24", "r72"}),
         page=frame.assign(limits=[span(*pair, True) for pair in zip(frame["low"], frame["high"], strict=True)]),
         note=f"{'On consecutive nodes, from' if most > 1 else 'From'} a random start; limits: "
@@ -347,7 +383,7 @@ def jobs(m: ReportData) -> Section | str:
             error=[f"{100.0 * value:+.1f}" for value in past["predicted"] - past["seen"]],
             limits=[span(*pair, True) for pair in zip(past["low"], past["high"], strict=True)],
         ),
-        note="From what was known at each date; relfit backtest makes a model of the fleet each time.",
+        note="From what was known at each date.",
     )  # fmt: skip
     figure = Figure.of(
         "backtest-jobs", "Jobs of the past: predicted and counted", plotting.backtest, tested, part="jobs"

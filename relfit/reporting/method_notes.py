@@ -10,45 +10,34 @@ __all__ = ["methods"]
 
 _TERMS = {
     "Period": (
-        "Incidents in bins of a day are taken as a Poisson process whose rate is constant within a period. The "
-        "segmentation is exact (optimal partitioning: Jackson et al. 2005), with a penalty that finds a change in "
-        "1 % of logs that have none. The most recent period with a sixth of the node-hours or more is used, unless its "
-        "start is known to no better than half of its length."
+        "Counts of a day are Poisson with a rate that is constant within a period. The segmentation is exact (Jackson "
+        "et al. 2005); it finds a change in 1 % of logs without one. The last period with a sixth of the node-hours or "
+        "more is used."
     ),
     "Interruptions": (
-        "Records that belong together are one incident of a node, a rack, several nodes elsewhere, or the whole "
-        "system. A window ends where short gaps stop being more frequent than chance gives. An outage of the whole "
-        "system is one of every node. Hours between incidents are hours of operation over incidents, with limits that "
-        "are wider where counts scatter more than Poisson."
+        "Records that belong together are one incident. Hours between incidents are hours of operation over incidents; "
+        "limits are wider where counts scatter more than Poisson."
     ),
-    "Availability": (
-        "One minus the nodes' hours down over their hours observed, outages of the whole system included. Limits come "
-        "from the spread over time and nodes."
-    ),
+    "Availability": "One minus hours down over hours observed, of nodes, outages of the whole system included.",
     "Jobs": (
-        "A job of that many nodes starts at a random instant on nodes that are up; whatever takes down one of them "
-        "interrupts it. Nodes differ in rate (gamma frailty) and may age (Weibull); racks and the whole system "
-        "add their own incidents. They are held to how many jobs of each day went through lately."
+        "A job starts at a random instant on nodes that are up. Nodes differ in rate (gamma frailty) and may age "
+        "(Weibull); racks and the whole system add incidents. Shares of jobs that went through lately correct it."
     ),
     "Test on the past": (
-        "From every month of the past the time after it is predicted from what was known then, and counted (rolling "
-        "origin). The rivals are counts of the last windows, and of the jobs of the last 180 days. Limits come from "
-        "resampled blocks of time. Here jobs are predicted from the shares of each day alone; relfit backtest makes a "
-        "model of the fleet each time."
+        "Each month of the past is predicted from what was known before it (rolling origin), by relfit and by counts "
+        "of the last windows."
     ),
     "Outlier nodes": (
-        "Weibull renewals of equal nodes, of nodes whose rates differ by degrees, and of two classes of nodes are "
-        "compared by BIC, against random logs of equal nodes. An outlier says that a node differs, not why: load and "
-        "incidents of a whole rack do it too."
+        "Weibull renewals of equal nodes, of a continuum of rates and of two classes are compared by BIC, and against "
+        "random logs of equal nodes. An outlier differs; why is not seen: load and racks do it too."
     ),
     "Independence": (
-        "Correlations are Spearman's, of the times to failure that two nodes share. Failures together are counted "
-        "within an hour, against random logs that keep each node's own order and the rate over the calendar."
+        "Correlations are Spearman's. Failures together are counted within an hour, against random logs with each "
+        "node's order and the rate over the calendar."
     ),
     "Distributions": (
-        "The steps are the Kaplan-Meier estimate (1958); curves are maximum likelihood with censoring. The p-values "
-        "of Anderson-Darling account for the fitted parameters. AICc is Akaike's criterion for small samples (Hurvich "
-        "and Tsai 1989); differences below 2 mean nothing."
+        "Steps: Kaplan-Meier (1958). Curves: maximum likelihood with censoring. p-values of Anderson-Darling allow for "
+        "fitted parameters. AICc: Hurvich and Tsai (1989); differences below 2 mean nothing."
     ),
 }  # fmt: skip
 
@@ -69,8 +58,8 @@ def methods(m: ReportData) -> Section:
         verdict = "Units are taken as independent of each other, and those seen longer as like the others."
         return Section("methods", "Methods", verdict, terms=tuple(_LIVES.items()), fold="Each method")
     verdict = (
-        f"{count(m.asked, 'question')} with a p-value {'was' if m.asked == 1 else 'were'} asked. Of an independent, "
-        "steady, equal fleet all answers together are wrong in at most 5 % of the logs (Holm 1979)."
+        f"{count(m.asked, 'question')} with a p-value {'was' if m.asked == 1 else 'were'} asked; family-wise "
+        "error 5 % (Holm 1979)."
         if m.asked
         else "No question of this log has a p-value: it has too few failures."
     )

@@ -20,6 +20,7 @@ from relfit.fleet import ChosenPeriod, FleetModel, Forecast
 from relfit.independence import Dependence, dependence
 from relfit.independence.resampling import shared_alpha
 from relfit.independence.thresholds import ALPHA, held_to
+from relfit.planning.what_if import WhatIf, what_if
 from relfit.recurrence import Availability, AvailabilityOverTime
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.results import Interval
@@ -271,6 +272,14 @@ class ReportData:
         if self.few:
             raise DataError("too few failures")
         return self.study.forecast()
+
+    @answered
+    def what_if(self) -> WhatIf:
+        """The grid of answers about jobs."""
+        self._one_system()
+        if self.few or self.part.question is not None:
+            raise DataError("too few failures" if self.few else "only nodes that failed are known")
+        return what_if(self.model.needed, self.parameters.needed)
 
     # ------------------------------------------------------------------ distributions
 

@@ -16,6 +16,7 @@ import relfit as rf
 from relfit.batch import (
     Allocation,
     BatchCluster,
+    CheckpointShares,
     EstimatedReliability,
     GroupFailures,
     NodeFailures,
@@ -84,6 +85,33 @@ def test_a_group_fails_as_a_whole():
     whole = rf.simulate_batch(jobs, failures=ReplayedFailures([5.0], [-1], [10.0]), keep="attempts")
     assert whole.jobs["starting_time"].tolist() == [15.0, 15.0]
     assert whole.counts["kills"] == 2
+
+
+def test_checkpoints_that_cost_shares_of_the_run_time():
+    """By hand: 990 and 100 s of work save in 30 and 3 s, restore in 20 and 2; M is the MTBF of the nodes of the job."""
+    jobs = Workload([1, 2], [0.0, 5000.0], [2, 1], [990.0, 100.0], [1e6, 1e6], 8)
+    shares = CheckpointShares(save=0.03, restore=0.02)
+    every = np.sqrt(2 * 30.0 * 8 * 3600.0 / 2) - 30.0  # 899.5: one save
+    run = rf.simulate_batch(jobs, BatchCluster(mtbf="1h"), checkpoint=shares)
+    assert run.jobs["finish_time"].tolist() == [1020.0, 5100.0]
+    at = every + 30.0 + 10.0  # ten seconds after the save; 990 - every of the work is left
+    failures = ReplayedFailures([at], [0], [20.0])
+    run = rf.simulate_batch(jobs, BatchCluster(mtbf="1h"), checkpoint=shares, failures=failures)
+    assert run.jobs["finish_time"][0] == pytest.approx(at + 20.0 + 990.0 - every)
+
+
+def test_a_file_says_shares_and_the_best_interval(tmp_path):
+    text = '[checkpoint]\nevery = "optimal"\nsave = "3%"\nrestore = "2%"\n[workload]\nwalltime = "101%"\njobs = 1\n'
+    (tmp_path / "c.toml").write_text(text)
+    (tmp_path / "jobs.csv").write_text("job_id,submit,nodes,run_time,requested\n1,0,1,200,900\n2,5,1,100,900\n")
+    config = rf.batch.read_batch_config(tmp_path / "c.toml")
+    assert config.settings()["checkpoint"] == CheckpointShares(save=0.03, restore=0.02)
+    jobs = config.read_jobs(tmp_path / "jobs.csv")
+    assert jobs.requested.tolist() == [202.0]
+    for wrong in ('save = "x%"', 'save = "3%"\nrestore = "5min"', 'save = "3%"\nevery = "best"'):
+        (tmp_path / "c.toml").write_text(f"[checkpoint]\n{wrong}\n")
+        with pytest.raises(rf.ReadError, match="checkpoint"):
+            rf.batch.read_batch_config(tmp_path / "c.toml")
 
 
 def test_a_job_goes_on_from_its_last_complete_checkpoint():

@@ -219,7 +219,7 @@ def test_the_commands_are_read_once_a_process(monkeypatch: pytest.MonkeyPatch) -
         ("a;05/02/24\n", "as --column time_format="),
         ("a;05/02/2024\n", "say it with --column day_first=true or --column day_first=false"),
         ("a;2024-01-05 10:00 EST\n", "give --timezone"),
-        ("a;5\n", "with --column time_format=unix or time_origin only"),
+        ("a;5\n", "with --column time_format=unix, or with time_origin=DATE"),
     ],
 )
 def test_settings_of_a_table_are_advised_as_options(here, capsys, rows, says) -> None:

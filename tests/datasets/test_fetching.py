@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import sys
+import tarfile
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,7 +17,7 @@ import pytest
 
 import relfit as rf
 from relfit.cli.app import main
-from relfit.datasets import fetching
+from relfit.datasets.catalogue import CATALOGUE
 
 pytest.importorskip("pooch")
 FILES = {
@@ -123,7 +126,7 @@ def test_on_the_command_line(mirror, tmp_path, monkeypatch, capsys):
     assert "kept at" in capsys.readouterr().out
     assert main(["fetch", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["public"]
-    assert [each["fetched"] for each in listed] == [True, False, False]
+    assert [each["fetched"] for each in listed] == [True] + 6 * [False]
     assert main(["info", "lanl", "--where", "system=20"]) == 0
     assert len(rf.read(tmp_path / "lanl.parquet")) == len(rf.datasets.fetch("lanl"))
     assert len(Server.asked) == 1
@@ -151,6 +154,100 @@ def test_without_the_extra_the_message_says_what_to_install(tmp_path, monkeypatc
 def test_the_digests_are_those_of_the_files(shared):
     import hashlib
 
-    known = {name: digest for each in fetching._SETS.values() for name, digest in each.files.items()}
+    known = {name: digest for each in CATALOGUE.values() for name, digest in each.files.items()}
     for name, file in FILES.items():
         assert hashlib.sha256((shared / "data" / file).read_bytes()).hexdigest() == known[name]
+
+
+SACCT = "JobID,Submit,Start,End,Elapsed,Timelimit,NNodes,State\n"
+
+
+def records(year: int) -> bytes:
+    """Two jobs of one and 57 nodes in the layout of one of the releases of Los Alamos."""
+    if year == 2022:
+        text = SACCT + (
+            "1,2022-01-03T10:00:00,2022-01-03T10:05:00,2022-01-03T11:05:00,01:00:00,02:00:00,57,COMPLETED\n"
+            "1.batch,2022-01-03T10:05:00,2022-01-03T10:05:00,2022-01-03T11:05:00,01:00:00,,1,COMPLETED\n"
+            "2,2022-01-03T10:00:10,2022-01-03T10:06:00,2022-01-03T10:06:30,00:00:30,16:00:00,1,TIMEOUT\n"
+        )
+        return text.encode()
+    first = {
+        "account_name": "account_name_19", "calc_wallclock": "29610360", "cluster": "grizzly",
+        "end_state": "COMPLETED", "end_time": "2018-01-31 10:45:53", "jobid": "15040144", "num_procs_exe": "2052",
+        "req_nodes": "57", "start_time": "2018-01-31 09:45:53", "submit_time": "2018-01-31 09:30:37",
+        "user_name": "user_name_60", "wallclock_limit": "7200",
+    }  # fmt: skip
+    second = {**first, "jobid": "15040145", "req_nodes": "1", "submit_time": "2018-01-31 09:30:47",
+              "end_time": "2018-01-31 09:46:23", "wallclock_limit": "57600"}  # fmt: skip
+    return str([first, second]).replace(", ", ",\n\t").encode()
+
+
+def job_files(folder: Path) -> dict[str, Path]:
+    """Records made for the layouts, packed as the releases are."""
+    packed = {"grizzly2018": gzip.compress(records(2018))}
+    for name, nodes, processors in (("lanl-cm5", 1024, 1024), ("sdsc-blue", 144, 1152)):
+        line = "{} {} 5 {} {} -1 -1 {} {} -1 1 3 1 1 1 -1 -1 -1\n"
+        jobs = line.format(1, 0, 3600, 64, 64, 7200) + line.format(2, 10, 30, 32, 32, 57600)
+        packed[name] = gzip.compress(f"; MaxNodes: {nodes}\n; MaxProcs: {processors}\n{jobs}".encode())
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as files:
+        for ending in ("csv", "txt"):
+            member = tarfile.TarInfo(f"gr-slurm/sacct.out.grizzly.no-identifiers.{ending}")
+            member.size = len(records(2022))
+            files.addfile(member, io.BytesIO(records(2022)))
+    packed["grizzly2022"] = archive.getvalue()
+    for name, data in packed.items():
+        (folder / f"{name}.served").write_bytes(data)
+    return {CATALOGUE[name].read: folder / f"{name}.served" for name in packed}
+
+
+@pytest.mark.parametrize(
+    ("name", "n_nodes", "nodes"),
+    [("grizzly2018", 1490, [57, 1]), ("grizzly2022", 1490, [57, 1]), ("lanl-cm5", 1024, [64, 32]),
+     ("sdsc-blue", 1152, [64, 32])],
+)  # fmt: skip
+def test_lists_of_jobs_in_their_layouts(mirror, tmp_path, monkeypatch, capsys, name, n_nodes, nodes):
+    monkeypatch.setenv("RELFIT_DATA", str(tmp_path / "cache"))
+    Server.files = job_files(tmp_path)
+    with pytest.raises(rf.ReadError, match="no such file") as error:
+        rf.read_workload(name)
+    assert error.value.remedy == f"get it first with: relfit fetch {name}"
+    assert main(["fetch", name, "--mirror", mirror, "-o", str(tmp_path / "jobs.csv")]) == 0
+    assert "2 jobs of " in capsys.readouterr().out
+    jobs = rf.read_workload(name)
+    assert jobs.n_nodes == n_nodes
+    assert jobs.nodes.tolist() == nodes
+    assert jobs.submit.tolist() == [0.0, 10.0]
+    assert jobs.run_time.tolist() == [3600.0, 30.0]
+    assert jobs.requested.tolist() == [7200.0, 57600.0]
+    config = tmp_path / "cluster.toml"
+    config.write_text(f'[workload]\nfile = "{name}"\n')
+    assert rf.batch.read_batch_config(config).read_jobs().nodes.tolist() == nodes
+    with pytest.raises(rf.ArgumentError, match="timezone= does not go with"):
+        rf.read_workload(name, timezone="UTC")
+    assert main(["info", name]) == 2
+    assert "is a list of jobs, no failure log" in capsys.readouterr().err
+    assert len(Server.asked) == 1
+
+
+def test_without_a_published_checksum_the_first_copy_is_the_measure(mirror, tmp_path):
+    Server.files = job_files(tmp_path)
+    cache = tmp_path / "cache"
+    rf.datasets.fetch("lanl-cm5", cache=cache, mirror=mirror)
+    (kept,) = cache.rglob("*.swf.gz")
+    good = kept.read_bytes()
+    kept.write_bytes(b"damaged")
+    rf.datasets.fetch("lanl-cm5", cache=cache, mirror=mirror)
+    assert kept.read_bytes() == good
+    kept.unlink()
+    Server.behaviour = "lie"
+    with pytest.raises(rf.ReadError, match="not the file that is expected"):
+        rf.datasets.fetch("lanl-cm5", cache=cache, mirror=mirror)
+
+
+def test_an_archive_without_its_table(mirror, tmp_path):
+    Server.files = job_files(tmp_path)
+    archive = Server.files[CATALOGUE["grizzly2022"].read]
+    archive.write_bytes(b"not an archive")
+    with pytest.raises(rf.ReadError, match="cannot be unpacked"):
+        rf.datasets.fetch("grizzly2022", cache=tmp_path / "cache", mirror=mirror)

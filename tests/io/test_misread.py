@@ -114,7 +114,8 @@ def test_seconds_and_milliseconds_are_not_mixed(tmp_path):
 
 def test_times_since_a_start(tmp_path):
     path = write(tmp_path, "node,start,end\na,0.5,1\nb,48,49.25\n")
-    assert rf.read(path, time_origin="2024-01-01").events["end"].iloc[1] == pd.Timestamp("2024-01-03 01:15", tz="UTC")
+    log = rf.read(path, time_origin="2024-01-01", time_unit="hours")
+    assert log.events["end"].iloc[1] == pd.Timestamp("2024-01-03 01:15", tz="UTC")
     assert starts(rf.read(path, time_origin="2024-01-01", time_unit="days"))[0] == "2024-01-01T12:00:00+00:00"
 
 

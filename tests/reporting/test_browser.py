@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import relfit as rf
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
@@ -98,8 +100,73 @@ def test_text_fits_its_picture_and_can_be_read(browser: Browser, reports: dict[s
 
 def test_the_first_screen_is_one_screen_and_the_report_is_short(browser: Browser, reports: dict[str, Path]) -> None:
     page, _, _ = opened(browser, reports["white"], 1280)
-    assert page.evaluate("document.querySelector('.boxes').getBoundingClientRect().bottom") <= 900
-    assert page.evaluate("document.body.innerText.split(/\\s+/).length") <= 2100
+    assert page.evaluate("document.querySelector('.boxes').getBoundingClientRect().bottom") <= 800
+    words = page.evaluate(
+        """() => { for (const drawing of document.querySelectorAll("figure svg")) drawing.remove();
+            return document.body.innerText.split(/\\s+/).length; }"""
+    )
+    assert words <= 1500
+    page.close()
+
+
+def test_the_panel_answers_to_the_keyboard_as_python_does(browser: Browser, reports: dict[str, Path]) -> None:
+    page, complaints, requests = opened(browser, reports["white"], 1280)
+    grid = rf.Study(rf.datasets.load("white")).what_if()
+    answer = page.locator(".panel [aria-live]")
+    assert answer.inner_text() == grid.sentence(64).replace(" %", "\N{NO-BREAK SPACE}%") or answer.inner_text() == (
+        grid.sentence(64)
+    )
+    assert all(page.locator(f"label[for={name}]").count() == 1 for name in ("w-nodes", "w-hours", "w-save", "w-spares"))
+    page.locator("#w-nodes").focus()
+    page.keyboard.press("End")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Home")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Tab")
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    asked = {"spares": 2, "half_repair": True, "without_worst": True}
+    assert page.locator("#w-nodes").get_attribute("aria-valuetext") == "512"
+    assert answer.inner_text() == grid.sentence(512, "1h", "10min", **asked)
+    page.locator("#w-nodes").focus()
+    for _ in range(17):
+        page.keyboard.press("ArrowLeft")
+    size = int(page.locator("#w-nodes").get_attribute("aria-valuetext") or 0)
+    assert size not in grid.nodes
+    assert answer.inner_text() == grid.sentence(size, "1h", "10min", **asked)
+    assert complaints == []
+    assert requests == [reports["white"].as_uri()]
+    page.close()
+
+
+def test_tables_that_scroll_say_so(browser: Browser, reports: dict[str, Path]) -> None:
+    for width in (390, 1280):
+        page, _, _ = opened(browser, reports["white"], width)
+        wide, said = page.evaluate(
+            """() => [...document.querySelectorAll(".scroll")].filter((box) => box.offsetParent).map((box) =>
+                [box.scrollWidth > box.clientWidth + 1, box.parentElement.textContent.includes("Scroll sideways")])
+                .reduce((sums, pair) => [sums[0] + pair[0], sums[1] + (pair[0] === pair[1] && pair[0])], [0, 0])"""
+        )
+        assert wide == said
+        assert wide > 0 or width == 1280
+        page.close()
+
+
+def test_a_meeting_gets_one_page(browser: Browser, reports: dict[str, Path]) -> None:
+    page, _, _ = opened(browser, reports["white"], 703)  # A4 less its margins, in CSS pixels
+    page.emulate_media(media="print")
+    summary, following = page.evaluate(
+        """() => ["summary", "steady"].map((name) => document.getElementById(name).getBoundingClientRect())
+            .map((box) => [box.top, box.bottom])"""
+    )
+    assert summary[1] < 1016
+    assert page.evaluate("getComputedStyle(document.getElementById('summary')).breakAfter") == "page"
+    assert following[0] >= summary[1]
     page.close()
 
 
@@ -137,6 +204,7 @@ def test_downloads_hold_the_whole_table(browser: Browser, reports: dict[str, Pat
     page, complaints, _ = opened(browser, reports["white"], 1280)
     for name, rows in (("causes", 5), ("failures-by-node", 512)):
         with page.expect_download() as waiting:
+            page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
             page.locator(f'button[data-table="{name}"]').click()
         assert waiting.value.suggested_filename == f"{name}.csv"
         waiting.value.save_as(tmp_path / name)

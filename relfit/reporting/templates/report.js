@@ -20,6 +20,16 @@ for (const button of document.querySelectorAll("button.download")) {
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   });
 }
+// tables that are wider than the page say so
+const sideways = () => {
+  for (const box of document.querySelectorAll(".scroll")) {
+    const note = box.parentElement.querySelector(".sideways");
+    if (note) note.textContent = box.scrollWidth > box.clientWidth + 1 ? "Scroll sideways for more columns." : "";
+  }
+};
+sideways();
+addEventListener("resize", sideways);
+for (const fold of document.querySelectorAll("details")) fold.addEventListener("toggle", sideways);
 // sorting: only tables that are shown whole
 const value = (row, column) => row.cells[column].textContent.trim();
 const amount = (text) => (text === "∞" ? Infinity : text === "–" ? NaN : Number(text.replace(/[,%\s]/g, "")));
@@ -46,4 +56,69 @@ for (const table of document.querySelectorAll("table.sortable")) {
       table.tBodies[0].append(...rows);
     });
   });
+}
+// what if: between sizes, hazards and rates are straight lines, as in relfit.planning.what_if
+for (const panel of document.querySelectorAll(".panel")) {
+  const grid = JSON.parse(panel.dataset.grid);
+  const field = (name) => panel.querySelector("#w-" + name);
+  const most = grid.nodes[grid.nodes.length - 1];
+  const sizes = [...new Set(Array.from({ length: 121 }, (_, i) => Math.round(most ** (i / 120))))];
+  const saves = [0.5, 1, 2, 5, 10, 15, 30, 60];  // minutes
+  const between = (size, values) => {
+    let i = 0;
+    while (i < values.length - 2 && grid.nodes[i + 1] < size) i += 1;
+    if (grid.nodes.length < 2 || values[i] === null || size === grid.nodes[i]) return values[i];
+    if (values[i + 1] === null) return null;
+    return values[i] + ((values[i + 1] - values[i]) * (size - grid.nodes[i])) / (grid.nodes[i + 1] - grid.nodes[i]);
+  };
+  const poisson = (least, mean) => {  // probability of at least so many
+    let term = Math.exp(-mean), below = 0;
+    for (let k = 0; k < least; k += 1) { below += term; term *= mean / (k + 1); }
+    return Math.max(1 - below, 0);
+  };
+  const short = (value) => (value >= 100 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3))));
+  const hours = (value) => {
+    const units = [[1 / 60, "second", 1 / 3600], [1, "minute", 1 / 60], [72, "hour", 1], [17532, "day", 24]];
+    const [, unit, length] = units.find(([limit]) => value < limit) || [0, "year", 8766];
+    const number = short(value / length);
+    return `${number} ${unit}${number === "1" ? "" : "s"}`;
+  };
+  const percent = (share) => (share > 0 && share < 5e-5 ? "< 0.01 %" : `${Number((100 * share).toPrecision(2))} %`);
+  const setUp = (name, stops, at, text) => {
+    const input = field(name);
+    Object.assign(input, { min: 0, max: stops.length - 1, step: 1, value: at });
+    return () => {
+      const shown = text(stops[Number(input.value)]);
+      input.nextElementSibling.textContent = shown;
+      input.setAttribute("aria-valuetext", shown);
+      return stops[Number(input.value)];
+    };
+  };
+  const nearest = sizes.reduce((best, size, i) => (Math.abs(size - grid.size) < Math.abs(sizes[best] - grid.size) ? i : best), 0);
+  sizes[nearest] = grid.size;
+  const nodes = setUp("nodes", sizes, nearest, (size) => size.toLocaleString("en"));
+  const length = setUp("hours", grid.hours, Math.max(grid.hours.indexOf(24), 0), (value) => `${value} h`);
+  const save = setUp("save", saves, 3, (value) => `${value} min`);
+  const spares = setUp("spares", [0, 1, 2, 3, 4, 5, 6, 7, 8], 0, String);
+  const answer = () => {
+    const size = nodes(), of = grid.hours.indexOf(length()), cost = save() / 60, ready = spares();
+    const half = field("half").checked ? 1 : 0, gone = field("gone") && field("gone").checked ? 1 : 0;
+    const hazard = between(size, grid.hazard.map((row) => row[of]));
+    const fewer = 1 - gone * grid.excess * between(size, grid.own);
+    const mtbf = 1 / between(size, grid.mtbf[gone].map((value) => 1 / value));
+    const down = size * grid.down * (1 - grid.excess * gone) * (half ? 0.5 : 1);
+    const wait = between(size, grid.wait[gone][half]) * (ready ? poisson(ready, down) : 1);
+    let x = Math.min(Math.sqrt((2 * cost) / mtbf), 0.9);  // work between saves, in mean times between failures
+    for (let i = 0; i < 60; i += 1) {
+      const miss = Math.exp(-x - cost / mtbf);
+      x -= (1 - x - miss) / (miss - 1);
+    }
+    const every = x * mtbf;
+    const total = (mtbf + wait) * Math.exp(cost / mtbf) * Math.expm1((every + cost) / mtbf);
+    const runs = hazard === null ? "Whether such a job runs through is not known." : `${percent(Math.exp(-hazard * fewer))} of such jobs meet no failure.`;
+    panel.querySelector(".answer").textContent = `${runs} One comes every ${hours(mtbf)} on average. Save every ${hours(every)}: ${percent(1 - every / total)} of the time is lost.`;
+  };
+  panel.addEventListener("input", answer);
+  panel.addEventListener("submit", (event) => event.preventDefault());
+  answer();
 }

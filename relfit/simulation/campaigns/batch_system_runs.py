@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import numpy as np
-from pydantic import ValidationError
 
 import relfit as rf
-from relfit.calibration.validation_errors import ParameterError
 from relfit.errors import ArgumentError
 from relfit.results import json_ready
 from relfit.simulation.campaigns.campaign import Campaign
@@ -32,9 +31,15 @@ class BatchSystemRuns:
     output = "mean_wait"
 
     def __init__(self, campaign: Campaign) -> None:
-        if not isinstance(campaign.config, (str, Path)):
+        config = campaign.config
+        if config is None:
             raise ArgumentError("a campaign of a batch system needs a configuration", remedy='write config = "c.toml"')
-        self.base: dict[str, Any] = rf.batch.read_batch_config(campaign.config).model_dump(exclude_unset=True)
+        document = (
+            config if isinstance(config, dict) else rf.batch.read_batch_config(config).model_dump(exclude_unset=True)
+        )
+        self.base: dict[str, Any] = copy.deepcopy(document)
+        if campaign.workload is not None:
+            self.base.setdefault("workload", {})["file"] = Path(campaign.workload)
         self._jobs: dict[str, Any] = {}
 
     def identity(self) -> Any:
@@ -50,10 +55,7 @@ class BatchSystemRuns:
         self._workload(config)
 
     def _config(self, settings: dict[str, Any]) -> Any:
-        try:
-            return rf.batch.BatchConfig(**changed(self.base, settings))
-        except ValidationError as error:
-            raise ParameterError(error, rf.batch.BatchConfig) from None
+        return rf.batch.BatchConfig(**changed(self.base, settings))
 
     def _workload(self, config: Any) -> Any:
         key = canonical(json_ready(config.model_dump(include={"workload", "cluster", "classes"})))
@@ -77,7 +79,8 @@ class BatchSystemRuns:
 def _by_name(tables: Any, sums: dict[str, int]) -> Any:
     """The tables with the names of files alone, so that a campaign may be moved; their checksums go to `sums`."""
     if isinstance(tables, Path):
-        sums[tables.name] = crc32(tables.read_bytes())
+        if tables.is_file():
+            sums[tables.name] = crc32(tables.read_bytes())
         return tables.name
     if isinstance(tables, dict):
         return {key: _by_name(value, sums) for key, value in tables.items()}

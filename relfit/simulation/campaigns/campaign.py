@@ -11,8 +11,10 @@ from pydantic import Field, PrivateAttr, ValidationError, field_validator, model
 
 from relfit.calibration.parameter_values import Model, rejection
 from relfit.calibration.validation_errors import ParameterError
+from relfit.datasets import lists_jobs
 from relfit.errors import ArgumentError, ReadError
 from relfit.parsing.settings import read_settings
+from relfit.simulation.campaigns.walkthrough import read_walkthrough
 
 __all__ = ["Campaign", "Experiment", "Until", "read_campaign"]
 
@@ -62,6 +64,7 @@ class Campaign(Model):
         description='"training", "batch", "sparing", "plan", "fit", or a function as "module:function"'
     )
     config: str | Path | dict[str, Any] | None = Field(None, description="what is run, without what is varied")
+    workload: str | Path | None = Field(None, description="list of jobs of a batch system in place of the config's")
     replications: int = Field(30, ge=1, description="runs of each cell; the first so many with `until`")
     until: Until | None = Field(None, description="add runs to a cell until its interval is narrow enough")
     seed: int = Field(0, ge=0, description="of everything that is drawn; all cells share their random numbers")
@@ -106,6 +109,8 @@ class Campaign(Model):
             raise rejection(f"a {self.design} design needs points", at="points", remedy="write points = 64")
         if self.design == "sobol" and self.points is not None and self.points & (self.points - 1):
             raise rejection(f"{self.points} is no power of two", at="points", remedy="write points = 64")
+        if self.workload is not None and self.run != "batch":
+            raise rejection("only a batch system has a workload", at="workload", remedy="leave it out")
         if self.until is not None and self.until.at_most < self.replications:
             raise rejection(f"at_most is below replications ({self.replications})", at="until", remedy="raise it")
         if (self.second is None) != (not self.second_values):
@@ -129,13 +134,16 @@ class Campaign(Model):
         return {"run": run, **values}
 
 
-def read_campaign(path: str | Path) -> Campaign:
+def read_campaign(path: str | Path, workload: str | Path | None = None) -> Campaign:
     """Read a campaign from a TOML file; a path in it is relative to its folder.
 
     Parameters
     ----------
     path : str or Path
         ``"airesim"`` is Table 1 of the AIReSim paper: 13 parameters, each at three sizes of the working pool.
+        ``"walkthrough_2.config:2a"`` is an experiment of a configuration of the repair-time study's simulator.
+    workload : str or Path, optional
+        A list of jobs, or the name of one, in place of that of the file.
 
     Returns
     -------
@@ -150,12 +158,19 @@ def read_campaign(path: str | Path) -> Campaign:
     if place == Path("airesim"):
         place = Path(str(files("relfit.simulation.campaigns") / "files" / "airesim.toml"))
     remedy = 'write run = "training", config = "base.yaml" and [parameters] into a .toml file'
-    values = read_settings(place, "toml", "a campaign", remedy)
+    file, _, experiment = place.name.partition(".config:")
+    if experiment or place.suffix == ".config":
+        place = place.with_name(f"{file}.config") if experiment else place
+        values = read_walkthrough(place, experiment)
+    else:
+        values = read_settings(place, "toml", "a campaign", remedy)
     try:
-        campaign = Campaign(**values)
+        campaign = Campaign(**values if workload is None else {**values, "workload": workload})
     except ArgumentError as error:
         raise ReadError(error.what, path=place, remedy=error.remedy) from None
     if isinstance(campaign.config, str):
         campaign = campaign.model_copy(update={"config": place.parent / campaign.config})
+    if workload is None and campaign.workload is not None and not lists_jobs(str(campaign.workload)):
+        campaign = campaign.model_copy(update={"workload": place.parent / campaign.workload})
     campaign._folder = place.parent
     return campaign

@@ -1,0 +1,63 @@
+"""Lines of any text as the rows of a table: a regular expression with named groups says which part is which column."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from relfit.errors import ArgumentError, ReadError, Remedy
+from relfit.io.raw_lines import blocks_of_lines, check_pattern
+from relfit.parsing.opening import Content
+from relfit.parsing.rows import Rejections, TextTable
+from relfit.text import count
+
+__all__ = ["rows_of_lines"]
+
+
+def rows_of_lines(content: Content, pattern: str) -> TextTable:
+    r"""The lines that match, a column for each named group.
+
+    Parameters
+    ----------
+    content : Content
+    pattern : str
+        RE2, found anywhere in a line, as ``^(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)``.
+
+    Raises
+    ------
+    ArgumentError
+        When the pattern is none, or names no group.
+    ReadError
+        When no line matches.
+    """
+    names = re.findall(r"\(\?P<(\w+)>", check_pattern(pattern))
+    if not names:
+        raise ArgumentError(
+            f"pattern {pattern[:80]!r} has no named group",
+            remedy=r"write groups such as (?P<start>\S+ \S+) (?P<node>\S+) around the parts of a line",
+        )
+    groups, numbers, read = [], [], 0
+    for block in blocks_of_lines(content):
+        rows = block.matching(pattern)
+        read += block.count
+        parts = pc.extract_regex(block.texts(rows), pattern=f"(?:{pattern})")
+        there = pc.is_valid(parts)  # not so what matches with the end of a line only
+        groups.append(parts.filter(there))
+        numbers.append(block.first + rows[there.to_numpy(zero_copy_only=False)])
+    lines = np.concatenate(numbers) if numbers else np.empty(0, dtype=np.int64)
+    if not lines.size:
+        raise ReadError(
+            f"none of {count(read, 'line')} matches the pattern {pattern[:80]!r}",
+            path=content.path,
+            remedy=Remedy("correct pattern", "correct --column pattern=..."),
+        )
+    columns = {name: pa.chunked_array([pc.struct_field(part, name) for part in groups]) for name in names}
+
+    def text_of(row: int) -> str:
+        return " ".join(str(values[row]) for values in columns.values())[:200]
+
+    said = f"{count(lines.size, 'line')} of {read:,} match the pattern; the others say nothing"
+    return TextTable(tuple(names), columns, Rejections(content.path, lines, text_of), lines.size, (said,))

@@ -1,0 +1,192 @@
+"""`what_if`: a grid of answers about jobs, from which any job, save, spares and repairs are answered at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from relfit.arguments import durations, whole
+from relfit.arrays import Durations, FloatArray
+from relfit.calibration import Parameters
+from relfit.fleet import FleetModel
+from relfit.jobs.checkpoint import best_interval
+from relfit.planning.checkpointing import exponential_failures as exact
+from relfit.planning.job_rate import JobRate, rate_of_job
+from relfit.results import Result
+from relfit.text import count, duration, percent
+
+__all__ = ["HOURS", "WhatIf", "what_if"]
+
+HOURS = (1.0, 2.0, 6.0, 12.0, 24.0, 48.0, 72.0)
+_STEP = 2  # between two sizes that are worked out
+
+
+class WhatIf(Result):
+    """Answers about jobs on a grid of sizes; between sizes hazards and rates are straight lines.
+
+    Attributes
+    ----------
+    nodes : ndarray, shape (sizes,)
+    hours : ndarray, shape (lengths,)
+    hazard : ndarray, shape (sizes, lengths)
+        Minus the logarithm of the probability that nothing interrupts a job; NaN where it is not known.
+    own : ndarray, shape (sizes,)
+        Share of a job's failures that are of single nodes.
+    mtbf : ndarray, shape (2, sizes)
+        Hours between a job's failures: as it is, and without the worst nodes.
+    wait : ndarray, shape (2, 2, sizes)
+        Hours until all nodes are up again, without spares: the same; as it is, and with repairs in half the time.
+    down : float
+        Share of the time that a node is down by itself.
+    worst : int
+        Nodes that fail far more often than the others.
+    excess : float
+        Share of the failures of nodes that go with them.
+    """
+
+    nodes: FloatArray
+    hours: FloatArray
+    hazard: FloatArray
+    own: FloatArray
+    mtbf: FloatArray
+    wait: FloatArray
+    down: float
+    worst: int
+    excess: float
+
+    @property
+    def headline(self) -> str:
+        """The sizes that can be asked about."""
+        return f"What if, for jobs on {self.nodes[0]:,.0f} to {count(int(self.nodes[-1]), 'node')}."
+
+    def to_frame(self) -> pd.DataFrame:
+        """The grid as it is, one row per size."""
+        frame = pd.DataFrame({"nodes": self.nodes.astype(int), "mtbf": self.mtbf[0], "wait": self.wait[0, 0]})
+        survived = pd.DataFrame(np.exp(-self.hazard), columns=[f"{hours:g}h" for hours in self.hours])
+        return pd.concat([frame, survived], axis=1)
+
+    def at(
+        self,
+        nodes: int,
+        hours: Durations = "24h",
+        save: Durations = "5min",
+        *,
+        spares: int = 0,
+        half_repair: bool = False,
+        without_worst: bool = False,
+    ) -> dict[str, float]:
+        """What a job would meet.
+
+        Parameters
+        ----------
+        nodes : int
+            Of the job, within the grid.
+        hours : duration
+            How long it runs: one of the grid, or between two of them.
+        save : duration
+            To save, and to restore.
+        spares : int
+            Nodes that stand by: a job waits for a repair only when as many others are down (Poisson).
+        half_repair, without_worst : bool
+            Repairs in half the time; the worst nodes gone.
+
+        Returns
+        -------
+        dict of str to float
+            ``survives`` (probability that nothing interrupts it), ``mtbf`` (hours between its failures),
+            ``checkpoint_every`` (best hours of work between two saves) and ``waste`` (share of time that is lost).
+
+        Raises
+        ------
+        ArgumentError
+            For a duration or number that cannot be.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> study = rf.Study(rf.datasets.load("white"))
+        >>> answer = study.what_if().at(64, "24h", "5min", spares=2)
+        >>> round(answer["survives"], 2), round(answer["checkpoint_every"], 1)
+        (0.32, 1.8)
+        """
+        size = float(np.clip(float(whole("nodes", nodes)), self.nodes[0], self.nodes[-1]))
+        length, cost = float(durations("hours", hours, zero=False)), float(durations("save", save))
+        gone = int(without_worst)
+
+        def between(values: FloatArray) -> float:  # hazards and rates are nearly straight in the number of nodes
+            return float(np.interp(size, self.nodes, values))
+
+        hazards = [between(column) for column in self.hazard.T]
+        hazard = float(np.exp(np.interp(np.log(length), np.log(self.hours), np.log(hazards))))
+        fewer = 1.0 - (self.excess * between(self.own) if gone else 0.0)
+        down = size * self.down * (1.0 - self.excess * gone) * (0.5 if half_repair else 1.0)
+        waits = 1.0 if not spares else float(special.gammainc(int(whole("spares", spares, least=0)), down))
+        mtbf, wait = 1.0 / between(1.0 / self.mtbf[gone]), between(self.wait[gone, int(half_repair)]) * waits
+        every = float(best_interval(mtbf, cost, cost))
+        waste = float(exact.waste(mtbf, every, cost, cost, wait))
+        return {"survives": float(np.exp(-hazard * fewer)), "mtbf": mtbf, "checkpoint_every": every, "waste": waste}
+
+    def sentence(self, nodes: int, hours: Durations = "24h", save: Durations = "5min", **options: Any) -> str:
+        """The same in words."""
+        answer = self.at(nodes, hours, save, **options)
+        runs = f"{percent(answer['survives'])} of such jobs meet no failure."
+        runs = "Whether such a job runs through is not known." if np.isnan(answer["survives"]) else runs
+        return (
+            f"{runs} One comes every {duration(answer['mtbf'])} on average. Save every "
+            f"{duration(answer['checkpoint_every'])}: {percent(answer['waste'])} of the time is lost."
+        )
+
+
+def what_if(model: FleetModel, parameters: Parameters) -> WhatIf:
+    """Work out the grid for jobs of consecutive nodes.
+
+    Parameters
+    ----------
+    model : FleetModel
+        Of one system, all of whose nodes are known.
+    parameters : Parameters
+        Its rates and repairs, as of `relfit.calibrate`.
+
+    Raises
+    ------
+    DataError
+        Where only nodes that failed are known.
+    """
+    most = model.period.log.n_nodes
+    sizes = np.unique([*(_STEP**power for power in range(12) if _STEP**power < most), most]).astype(np.float64)
+    at = [f"{hours:g}h" for hours in HOURS if hours < 0.1 * model.period.log.window.hours]
+    survived = [
+        np.atleast_1d(model.interval("reliability", at, size=int(size), placement="packed", n_draws=19).estimate)
+        for size in sizes
+    ]
+    named = model.nodes_now()
+    worst = named[named["outlier"]]
+    excess = float((worst["factor"] - 1.0).clip(lower=0.0).sum() / named["factor"].sum()) if len(worst) else 0.0
+    rate = rate_of_job(parameters, int(most), n_draws=19)
+    rates = [rate, _less(rate, 1.0 - excess)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        hazard = -np.log(np.clip(np.array(survived), 0.0, 1.0))
+        hazard[~np.isfinite(hazard)] = np.nan
+        own = rate.scopes[0].of(sizes) * rate.mtbf_of(sizes)
+        wait = np.array([[one.wait_of(sizes), _quicker(one).wait_of(sizes)] for one in rates])
+    single = rate.scopes[0]
+    return WhatIf(
+        sizes, np.array(HOURS[: len(at)]), hazard, np.asarray(own), np.array([one.mtbf_of(sizes) for one in rates]),
+        wait, float(single.rate * single.repair / (1.0 + single.rate * single.repair)), len(worst), excess,
+    )  # fmt: skip
+
+
+def _less(rate: JobRate, share: float) -> JobRate:
+    """The same with fewer failures of single nodes."""
+    single, *others = rate.scopes
+    return replace(rate, scopes=(replace(single, rate=single.rate * share), *others))
+
+
+def _quicker(rate: JobRate) -> JobRate:
+    """The same with repairs in half the time."""
+    scopes = [replace(one, repair=0.5 * one.repair, repair_of_one=0.5 * one.repair_of_one) for one in rate.scopes]
+    return replace(rate, scopes=tuple(scopes))

@@ -1,0 +1,144 @@
+"""Other people's tables at first try: one question instead of a wrong assumption, and a hint that works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import relfit as rf
+from relfit.cli.app import main
+
+ALERTS = """time,Level,host,message
+2024-01-01 00:00:00,INFO,n1,started
+2024-01-02 00:00:00,ERROR,n2,disk
+2024-01-03 00:00:00,info,n3,started
+2024-01-04 00:00:00,FATAL,n4,gpu
+"""
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    (folder / name).write_text(text, encoding="utf-8")
+    return folder / name
+
+
+def test_a_severity_is_asked_about_and_the_hint_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, "alerts.csv", ALERTS)
+    log = rf.read(path)
+    (question,) = [note for note in log.source.notes if "--failures" in note]
+    assert "mild in 2 of 4 rows" in question
+    option = question.split("--failures ")[1]
+    chosen = rf.read(path, failures=option)
+    assert chosen.events["node"].astype(str).tolist() == ["n2", "n4"]
+    assert sorted(chosen.population["node"].astype(str)) == ["n1", "n2", "n3", "n4"]
+    assert (chosen.source.rows_read, chosen.source.rows_kept) == (4, 4)
+    assert main(["info", str(path), "--failures", option]) == 0
+    assert "2 records of 4 nodes" in capsys.readouterr().out
+    assert main(["info", str(path), "--failures", "Level=PANIC"]) == 2
+    assert "there is ERROR, FATAL, INFO" in capsys.readouterr().err
+    assert main(["info", str(path), "--failures", "Grade=1"]) == 2
+    assert "there is time, Level, host, message" in capsys.readouterr().err
+    assert main(["info", str(path), "--failures", "ERROR"]) == 2
+    assert "--failures Level=ERROR,FATAL" in capsys.readouterr().err
+
+
+def test_start_and_end_of_a_fault_are_two_rows(tmp_path: Path) -> None:
+    rows = (
+        "node,time,event\nn1,2024-01-01 00:00,fault start\nn1,2024-01-01 05:00,fault end\nn2,2024-01-02,fault start\n"
+    )
+    log = rf.read(written(tmp_path, "faults.csv", rows))
+    assert len(log) == 2
+    assert log.ttr(censor=False).durations.tolist() == [5.0]
+
+
+def test_words_of_ones_own_for_down_and_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "node,time,state\nn1,2024-01-01 00:00,kaputt\nn1,2024-01-01 05:00,heil\nn2,2024-01-02,kaputt\n"
+    rows += "n2,2024-01-03,??\n"
+    path = written(tmp_path, "states.csv", rows)
+    log = rf.read(path, state="state", down="kaputt", up="heil")
+    assert len(log) == 2
+    assert log.rejected["reason"].str.startswith("'??' says neither up nor down").tolist() == [True]
+    words = ["--column", "state=state", "--column", "down=Kaputt", "--column", "up=heil,ganz"]
+    assert main(["info", str(path), *words]) == 0
+    assert "2 records of 2 nodes" in capsys.readouterr().out
+
+
+def test_plain_numbers_as_times_need_their_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, "days.csv", "time,node\n0,n1\n14.4,n2\n345,n1\n")
+    with pytest.raises(rf.ArgumentError, match="seconds, hours or days"):
+        rf.read(path, time_origin="2024-01-01")
+    log = rf.read(path, time_origin="2024-01-01", time_unit="days")
+    assert log.window.end == pd.Timestamp("2024-12-11", tz="UTC")
+    assert main(["info", str(path)]) == 2
+    assert "time_origin=DATE and time_unit=UNIT" in capsys.readouterr().err
+
+
+def test_left_truncation_is_a_column(tmp_path: Path) -> None:
+    path = written(tmp_path, "lives.csv", "node,life,observed,entry\na,100,1,50\nb,200,1,20\nc,300,0,\nd,10,1,30\n")
+    log = rf.read(path)
+    lives = log.ttf(per="all")
+    assert lives.durations.tolist() == [100.0, 200.0, 300.0]
+    assert lives.entry.tolist() == [50.0, 20.0, 0.0]
+    assert log.rejected["reason"].tolist() == ["watched from an age that it did not reach"]
+    # three lives watched for 50 + 180 + 300 hours, two of which failed
+    fit = rf.fit(lives, "exponential")["exponential"]
+    assert float(fit.mean[0]) == pytest.approx(530.0 / 2)
+    copy = rf.read(rf.write(log, tmp_path / "copy.parquet"))
+    assert copy.ttf(per="all").entry.tolist() == [50.0, 20.0, 0.0]
+
+
+def test_what_is_no_node_is_none(tmp_path: Path) -> None:
+    path = written(tmp_path, "null.csv", "node,start\nNULL,2024-01-01\nn2,2024-01-02\nn3,2024-01-03\n")
+    log = rf.read(path)
+    assert sorted(log.population["node"].astype(str)) == ["n2", "n3"]
+    assert any("without a node" in note for note in log.source.notes)
+
+
+def test_finer_units_are_asked_about_and_the_hint_works(tmp_path: Path) -> None:
+    rows = "Server,slot,start\ns1,a,2024-01-01\ns1,b,2024-01-05\ns2,a,2024-02-01\n"
+    path = written(tmp_path, "slots.csv", rows)
+    (question,) = [note for note in rf.read(path).source.notes if note.startswith("units are")]
+    assert question == "units are the 2 of 'Server'; with 'slot' there are 3: --column node=Server+slot if these fail"
+    assert rf.read(path, node="Server+slot").n_nodes == 3
+
+
+def test_serial_numbers_and_units_in_names(tmp_path: Path) -> None:
+    log = rf.read(written(tmp_path, "gpus.csv", "SN,lifetime (days),failed\nA,1,1\nB,2,0\nA,3,1\n"))
+    assert log.n_nodes == 2
+    assert sorted(log.ttf(per="all").durations.tolist()) == [24.0, 48.0, 72.0]
+
+
+def test_a_part_of_lives_has_its_own_nodes_only(tmp_path: Path) -> None:
+    log = rf.read(written(tmp_path, "lives.csv", "node,life,model\na,1,x\nb,2,x\nc,3,y\n"))
+    assert log.where(model="x").n_nodes == 2
+
+
+def test_dates_of_a_ticket_system(tmp_path: Path) -> None:
+    log = rf.read(written(tmp_path, "jira.csv", "node,start\nn1,03/May/24 2:05 PM\nn2,10/Oct/2000:13:55:36 -0700\n"))
+    starts = log.events["start"].dt.strftime("%Y-%m-%d %H:%M").tolist()
+    assert sorted(starts) == ["2000-10-10 20:55", "2024-05-03 14:05"]
+
+
+def test_lines_of_text_by_a_pattern(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "2024-01-01 00:00:00 n1 hardware\nnothing here\n2024-01-02 05:00:00 n2 software\n2024-99-02 05:00:00 n2 x\n"
+    path = written(tmp_path, "list.txt", text)
+    assert main(["info", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert "no header of a table" in said
+    hint = said.split("--column pattern='")[1].rstrip().rstrip("'")
+    log = rf.read(path, pattern=hint)
+    assert log.events[["node", "cause", "line"]].astype(str).to_numpy().tolist() == [
+        ["n1", "hardware", "1"], ["n2", "software", "3"],
+    ]  # fmt: skip
+    assert log.rejected["line"].tolist() == [4]
+    assert "3 lines of 4 match the pattern; the others say nothing" in log.source.notes
+    assert main(["info", str(path), "--column", f"pattern={hint}"]) == 0
+    for wrong, why in ((r"\d+", "no named group"), ("(?P<start>", "not known"), ("(?P<start>zzz)", "none of 4 lines")):
+        with pytest.raises(rf.RelfitError, match=why):
+            rf.read(path, pattern=wrong)
+
+
+def test_text_that_begins_with_a_bracket_is_no_json(tmp_path: Path) -> None:
+    with pytest.raises(rf.ReadError, match="no header"):
+        rf.read(written(tmp_path, "apache.log", "[2005-12-04 04:47:44] mod_jk in error state 6\n"))

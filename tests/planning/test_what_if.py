@@ -1,0 +1,67 @@
+"""What if: between the sizes that are worked out, answers are those of the model and of the planner."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+import relfit as rf
+from relfit.jobs import Checkpoint
+from relfit.planning import plan_checkpoints
+from relfit.planning.what_if import WhatIf
+
+
+@pytest.fixture(scope="module")
+def study() -> rf.Study:
+    return rf.Study(rf.datasets.load("white"))
+
+
+@pytest.fixture(scope="module")
+def grid(study: rf.Study) -> WhatIf:
+    return study.what_if()
+
+
+@pytest.mark.parametrize("nodes", [1, 3, 10, 30, 90, 300, 512])
+def test_between_sizes_the_error_is_below_one_percent(study: rf.Study, grid: WhatIf, nodes: int) -> None:
+    parameters = study.calibrate(parts=("mtbf", "mttr"))
+    survived = study.model.interval("reliability", ["6h", "24h"], size=nodes, placement="packed", n_draws=19).estimate
+    for hours, expected in zip(("6h", "24h"), survived, strict=True):
+        assert grid.at(nodes, hours)["survives"] == pytest.approx(float(expected), abs=0.01)
+    for save in ("1min", "30min"):
+        plan, answer = (
+            plan_checkpoints(parameters, Checkpoint(save=save, restore=save), nodes=nodes),
+            grid.at(nodes, save=save),
+        )
+        assert answer["checkpoint_every"] == pytest.approx(plan.checkpoint_every, rel=0.01)
+        assert answer["waste"] == pytest.approx(plan.waste, rel=0.01)
+        assert answer["mtbf"] == pytest.approx(plan.mtbf, rel=0.01)
+
+
+def test_spares_repairs_and_nodes_that_are_gone_by_hand(grid: WhatIf) -> None:
+    i = int(np.flatnonzero(grid.nodes == 64)[0])
+    mtbf, wait, save = grid.mtbf[0, i], grid.wait[0, 0, i], 5.0 / 60.0
+
+    def waste(mtbf: float, wait: float) -> float:
+        def lost(every: float) -> float:
+            return 1.0 - every / ((mtbf + wait) * np.exp(save / mtbf) * np.expm1((every + save) / mtbf))
+
+        return float(optimize.minimize_scalar(lost, bounds=(1e-3, mtbf), method="bounded", options={"xatol": 1e-9}).fun)
+
+    assert grid.at(64)["waste"] == pytest.approx(waste(mtbf, wait), rel=1e-6)
+    for spares in (1, 3):
+        busy = stats.poisson(64 * grid.down).sf(spares - 1)
+        assert grid.at(64, spares=spares)["waste"] == pytest.approx(waste(mtbf, wait * busy), rel=1e-6)
+    assert grid.at(64, half_repair=True)["waste"] == pytest.approx(waste(mtbf, grid.wait[0, 1, i]), rel=1e-6)
+    assert grid.wait[0, 1, i] < 0.55 * wait
+    fewer = 1.0 - grid.excess * grid.own[i]
+    assert grid.mtbf[1, i] == pytest.approx(mtbf / fewer, rel=1e-9)
+    gone = grid.at(64, without_worst=True)["survives"]
+    assert gone == pytest.approx(grid.at(64)["survives"] ** fewer, rel=1e-9)
+
+
+def test_what_is_not_known_is_said(study: rf.Study) -> None:
+    with pytest.raises(rf.ArgumentError):
+        study.what_if().at(0)
+    with pytest.raises(rf.ArgumentError):
+        study.what_if().at(4, save="soon")

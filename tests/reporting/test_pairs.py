@@ -1,0 +1,114 @@
+"""Numbers that stand on one page divide: what is said twice, or follows from two others, is the same number."""
+
+from __future__ import annotations
+
+import os
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+import relfit as rf
+
+NUMBER = r"([\d,]+(?:\.\d+)?)"
+HOURS = {"second": 1 / 3600, "minute": 1 / 60, "hour": 1.0, "day": 24.0, "year": 8766.0}
+
+
+def words_of(path: Path) -> str:
+    """The page as it is read, without scripts, styles and drawings."""
+    text = re.sub(r"<(style|script|svg)\b.*?</\1>", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", text)).replace("\N{NO-BREAK SPACE}", " "))
+
+
+def numbers(pattern: str, page: str) -> list[float] | None:
+    """The numbers of a sentence; `N` stands for one, `H` for a duration in any unit."""
+    stands = {"N": NUMBER, "H": NUMBER + " (second|minute|hour|day|year)s?"}
+    full = re.sub(r"\b[NH]\b", lambda letter: stands[letter.group()], pattern)
+    said = re.search(full, page)
+    if said is None:
+        return None
+    values: list[float] = []
+    for group in said.groups():
+        if group in HOURS:
+            values[-1] *= HOURS[group]
+        else:
+            values.append(float(group.replace(",", "")))
+    return values
+
+
+def rounded(value: float) -> float:
+    """Half of the last of three digits, relative; two numbers may differ by one of each."""
+    return 0.011 if value < 1e3 else 0.006
+
+
+def check(page: str) -> list[str]:
+    """The pairs that were found, each of which has been divided."""
+    done = []
+
+    def agree(name: str, first: float, second: float) -> None:
+        assert first == pytest.approx(second, rel=rounded(first)), (name, first, second)
+        done.append(name)
+
+    week = numbers(r"interrupts the (?:machine|node) N times a week \(N-N\)", page)
+    between = numbers(r"Time between interruptions, now H", page)
+    if week and between:
+        agree("interruptions a week, hours between", 168.0 / week[0], between[0])
+    every = numbers(r"An incident every H: N incidents in H", page)
+    if every:
+        agree("incidents in a time, hours between", every[2] / every[1], every[0])
+    since = numbers(r"; N times since ", page)
+    if since and every:
+        agree("a week in the period, hours between", 168.0 / since[0], every[0])
+    scopes = re.search(rf"{NUMBER} incidents in [\d,.]+ \w+, ((?:[\d,]+ of \w+(?:, |\.))+)", page)
+    if scopes:
+        parts = sum(float(n.replace(",", "")) for n in re.findall(r"([\d,]+) of ", scopes[2]))
+        agree("incidents by scope", parts, float(scopes[1].replace(",", "")))
+    tile = numbers(r"N nodes for 24 h, uninterrupted N %", page)
+    panel = numbers(r"N % of such jobs meet no failure", page)
+    if tile and panel:
+        agree("job on the first screen and in the panel", tile[1], panel[0])
+    advice = numbers(r"(?:job|node) every H if a save takes 5 minutes: N % of its time is lost", page)
+    plan = numbers(r"Save every H: N % of the time is lost", page)
+    if advice and plan:
+        agree("advice and panel: hours", advice[0], plan[0])
+        agree("advice and panel: loss", advice[1], plan[1])
+    lost = r"Availability of a node, last 90 days N %.*?whole system .N points, [a-z ,]+? .N points"
+    up = numbers(lost, page)
+    if up:
+        agree("availability and what is lost", up[0] + sum(up[1:]), 100.0)
+    month = numbers(r"Expect N failures \(N-N\) in 30 days, N failures \(N-N\) in 90 days", page)
+    if month:
+        assert 2.0 < month[3] / month[0] < 4.5
+        done.append("30 and 90 days")
+    change = numbers(r"; N times since [A-Z][a-z]+ \d{4}, N before", page)
+    steps = numbers(r"before that the rate was N times that", page)
+    if change and steps:
+        assert change[1] / change[0] == pytest.approx(steps[0], rel=0.04)  # two digits; joined period by period
+        done.append("change of the rate")
+    rows = numbers(r"N rows were rejected", page)
+    if rows:
+        done.append("rejected rows")
+    return done
+
+
+def test_the_sample(white_report: Path) -> None:
+    assert len(check(words_of(white_report))) >= 9
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("RELFIT_SHARED" not in os.environ, reason="the logs are not bundled")
+@pytest.mark.parametrize("which", ["2", "20", "grid5000"])
+def test_logs_of_sites(which: str, tmp_path: Path) -> None:
+    data = Path(os.environ["RELFIT_SHARED"], "data")
+    if which == "grid5000":
+        log = rf.read(data / "grid5000-fta")
+    else:
+        log = rf.read(data / "lanl-failures-1996-2005.csv.xz").where(system=which)
+    assert len(check(words_of(rf.report(log, tmp_path / "report.html")))) >= 3
+
+
+def test_a_pair_that_contradicts_is_seen() -> None:
+    page = "something interrupts the machine 39 times a week (34.8-43.5). Time between interruptions, now 5.2 hours"
+    with pytest.raises(AssertionError):
+        check(page)
