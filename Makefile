@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help report test check coverage verify lint hooks docs site notebooks bench papers studies size mutants wheel-check clean
+.PHONY: help report test check live-check coverage verify lint hooks docs site notebooks bench papers studies size mutants wheel-check clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,10 @@ test: $(VENV)/.installed-all ## Install what the tests need and run them, but fo
 
 check: $(VENV)/.installed-all ## Run all tests, the examples in README.md and docs/ and the notebooks, as CI does
 	$(PYTEST) --doctest-glob='*.md' README.md docs notebooks tests relfit
+
+live-check: $(VENV)/.installed-all ## As root on Debian: install Slurm, Prometheus, PostgreSQL and test relfit watch with them
+	tools/live.sh install
+	$(PYTEST) -m live tests/live
 
 coverage: $(VENV)/.installed-all ## Run the tests of make test and fail below the floor of coverage in pyproject.toml
 	$(BIN)/coverage erase

@@ -33,7 +33,7 @@ from relfit.parsing.table_rows import rows_of
 from relfit.parsing.text_content import as_text
 from relfit.parsing.times import check_zone
 
-__all__ = ["READER"]
+__all__ = ["READER", "log_of_samples"]
 
 _NAME = "prometheus"
 _GAP = 2.5  # usual steps between samples, above which some are missing
@@ -71,16 +71,27 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) ->
     records = RecordTally(contents, _NAME, check_zone(timezone))
     parts = [_api(content, records) if content.first_line().lstrip().startswith("{") else _table(content, records)
              for content in contents]  # fmt: skip
-    names = np.concatenate([part[0] for part in parts])
-    time = np.concatenate([part[1] for part in parts])
-    value = np.concatenate([part[2] for part in parts])
-    line = np.concatenate([part[3] for part in parts])
+    names, time, value, line = (np.concatenate([part[i] for part in parts]) for i in range(4))
     nodes, codes = np.unique(names.astype(str), return_inverse=True)
+    return log_of_samples(nodes, codes, time, value, line, records, strict=strict)
+
+
+def log_of_samples(
+    nodes: Any, codes: IntArray, time: IntArray, value: FloatArray, line: IntArray, records: RecordTally, *,
+    strict: bool = False, system: str = "system",
+) -> FailureLog:  # fmt: skip
+    """The outages in samples: of which of the `nodes`, when (nanoseconds since 1970), 0 or 1, in which line.
+
+    Raises
+    ------
+    ReadError
+        When there is no sample.
+    """
     order = np.lexsort((time, codes))
-    codes, time, value, line = (each[order] for each in (codes, time, value, line))
+    codes, time, value, line = codes[order], time[order], value[order], line[order]
     repeated = np.zeros(time.size, dtype=bool)
     repeated[1:] = (codes[1:] == codes[:-1]) & (time[1:] == time[:-1])
-    codes, time, value, line = (each[~repeated] for each in (codes, time, value, line))
+    codes, time, value, line = codes[~repeated], time[~repeated], value[~repeated], line[~repeated]
     step = np.diff(time)
     within = codes[1:] == codes[:-1]
     usual = float(np.median(step[within])) if within.any() else 0.0
@@ -97,6 +108,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) ->
     last_of = np.append(np.flatnonzero(new[1:]), time.size - 1)  # the last sample of each stretch
     names_of = nodes[codes[last_of]].tolist() if time.size else []
     outcome = Found.of_outages(outages, names_of, np.full(time.size, "down"), line)
+    outcome.system = system
     outcome.end = np.where(outages.open, time[last_of][outages.node], outages.end) if time.size else outages.end
     # down at its first sample, or on both sides of a gap: when that began was not seen
     unseen = np.ones(time.size, dtype=bool)

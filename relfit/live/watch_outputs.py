@@ -44,12 +44,12 @@ def write_outputs(
             day_page(study, result.alarms, previous, store.forecasts(), place)
 
     def metrics(place: str) -> None:
-        from relfit.live.prometheus_metrics import write_metrics  # type: ignore
+        from relfit.live.prometheus_metrics import write_metrics
 
         write_metrics(result.alarms, study, place, fleet=settings.fleet, now=result.made)
 
     def alerts(place: str) -> None:
-        from relfit.live.alertmanager_alerts import post_alerts  # type: ignore
+        from relfit.live.alertmanager_alerts import post_alerts
 
         post_alerts(result.alarms, study, place, fleet=settings.fleet, now=result.made)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from relfit.live.sources.file_source import FileSource
 from relfit.live.sources.journal_source import JournalSource
+from relfit.live.sources.prometheus_source import PrometheusSource
 from relfit.live.sources.slurm_source import SlurmSource
 from relfit.live.sources.source_base import SourceBase
 from relfit.live.sources.source_errors import SourceError
@@ -20,5 +21,6 @@ SOURCES: dict[str, type[SourceBase]] = {
     "sql": SqlSource,
     "tickets": TicketSource,
     "slurm": SlurmSource,
+    "prometheus": PrometheusSource,
 }
 """Kinds of sources, as ``kind`` names them in the settings."""

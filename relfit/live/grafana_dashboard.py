@@ -1,0 +1,27 @@
+"""The dashboard for Grafana of what `write_metrics` writes, as a file to import."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from relfit.writing import check_writable, complete
+
+__all__ = ["write_dashboard"]
+
+
+def write_dashboard(path: str | Path) -> None:
+    """Write the dashboard as JSON; Grafana asks for the Prometheus to use when it is imported.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_dashboard(Path(folder, "relfit.json"))
+    ...     json.loads(Path(folder, "relfit.json").read_text())["title"]
+    'relfit watch'
+    """
+    place = Path(path)
+    check_writable(place)
+    with complete(place) as part:
+        part.write_bytes(resources.files("relfit.live").joinpath("files/grafana.json").read_bytes())

@@ -1,0 +1,132 @@
+"""What a round found as metrics: a text file for the textfile collector of Prometheus' node exporter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from relfit.errors import ArgumentError
+from relfit.live.live_records import Alarm
+from relfit.study import Study
+from relfit.writing import complete
+
+__all__ = ["METRICS", "write_metrics"]
+
+METRICS = {
+    "relfit_round_timestamp_seconds": "When the last round ended.",
+    "relfit_alarm_since_timestamp_seconds": "Since when an alarm stands.",
+    "relfit_alarms": "Alarms that stand, by kind.",
+    "relfit_records": "Failures in the store, by system.",
+    "relfit_nodes": "Nodes that are watched, by system.",
+    "relfit_nodes_down": "Nodes that are down, by system.",
+    "relfit_recent_failures": "Failures in the 30 days before the last record, by system and cause.",
+    "relfit_mtbf_seconds": "Mean time between failures of a node in the 90 days before the last record, by system.",
+    "relfit_last_record_timestamp_seconds": "Until when the records go.",
+}
+"""What each metric is; all are gauges."""
+_CAUSES = 50  # of a system, the most frequent ones
+
+
+Rows = Iterator[tuple[Mapping[str, str], float]]
+"""Labels and values of one metric."""
+
+
+def write_metrics(
+    alarms: Sequence[Alarm], study: Study | None, path: str | Path, *, fleet: str = "", now: pd.Timestamp | None = None
+) -> None:
+    """Write the metrics of a round, whole or not at all.
+
+    Parameters
+    ----------
+    alarms : sequence of Alarm
+    study : Study or None
+        None where there is no record yet.
+    path : str or Path
+        In the folder of the collector; it ends in ``.prom``.
+    fleet : str
+        A label of every metric.
+    now : pandas.Timestamp, optional
+        When the round was; that of the clock when left out.
+
+    Raises
+    ------
+    ArgumentError
+        For another ending: node exporter reads no such file.
+    """
+    place = Path(path)
+    if place.suffix != ".prom":
+        raise ArgumentError(f"{place} does not end in .prom", remedy="node exporter reads no other files")
+    values = {name: list(rows) for name, rows in _values(alarms, study, now or pd.Timestamp.now(tz="UTC")).items()}
+    lines = []
+    for name, about in METRICS.items():
+        if not values.get(name):
+            continue
+        lines += [f"# HELP {name} {about}", f"# TYPE {name} gauge"]
+        lines += [f"{name}{_labels({'fleet': fleet, **labels})} {value!r}" for labels, value in values[name]]
+    with complete(place) as part:
+        part.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="replace")
+        part.chmod(0o644)  # node exporter is another user
+
+
+def _values(alarms: Sequence[Alarm], study: Study | None, now: pd.Timestamp) -> dict[str, Rows]:
+    """Labels and value of the rows of each metric."""
+    one: dict[str, str] = {}
+    kinds = Counter(alarm.kind for alarm in alarms)
+    values: dict[str, Rows] = {
+        "relfit_round_timestamp_seconds": iter([(one, now.timestamp())]),
+        "relfit_alarm_since_timestamp_seconds": iter(
+            [({"kind": alarm.kind, "subject": alarm.subject}, alarm.since.timestamp()) for alarm in alarms]
+        ),
+        "relfit_alarms": iter([({"kind": kind}, float(number)) for kind, number in sorted(kinds.items())]),
+    }
+    if study is None:
+        return values
+    log = study.log
+    events, people, last = log.events, log.population, log.window.end
+    seen = events[~events["start_cut"].to_numpy(bool)]
+    month = seen[seen["start"] >= last - pd.Timedelta(days=30)]
+    causes = month.groupby([month["system"].astype(str), month["cause"].astype(object).fillna("unknown")]).size()
+    causes = causes.sort_values(ascending=False, kind="stable").groupby(level=0).head(_CAUSES)
+    begin = last - pd.Timedelta(days=90)
+    inside = people["left"] - people["entered"].where(people["entered"] > begin, begin)
+    watched = inside.dt.total_seconds().clip(lower=0.0).groupby(people["system"].astype(str)).sum()
+    recent = seen[seen["start"] >= begin]
+    between = watched / recent.groupby(recent["system"].astype(str)).size().reindex(watched.index)
+    there = people[people["left"] >= last]
+    down = events[events["end_cut"].to_numpy(bool) & events["node"].notna()].drop_duplicates(["system", "node"])
+    systems = people["system"].astype(str).unique()
+
+    def by_system(frame: pd.DataFrame) -> Rows:
+        sizes = frame.groupby(frame["system"].astype(str)).size()
+        return iter([({"system": name}, float(sizes.get(name, 0))) for name in systems])
+
+    return values | {
+        "relfit_records": by_system(events),
+        "relfit_nodes": by_system(there),
+        "relfit_nodes_down": by_system(down),
+        "relfit_recent_failures": iter(
+            [({"system": str(key[0]), "cause": str(key[1])}, float(n)) for key, n in causes.items()]  # type: ignore[index]
+        ),
+        "relfit_mtbf_seconds": iter([({"system": str(k)}, float(v)) for k, v in between.items() if np.isfinite(v)]),
+        "relfit_last_record_timestamp_seconds": iter([(one, last.timestamp())]),
+    }
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    r"""Labels with their values as data.
+
+    Examples
+    --------
+    >>> print(_labels({"subject": 'node "a"\\\n', "fleet": ""}))
+    {subject="node \"a\"\\\n"}
+    """
+    shown = []
+    for name, text in labels.items():
+        if text:
+            escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+            shown.append(f'{name}="{escaped}"')
+    return "{" + ",".join(shown) + "}" if shown else ""
