@@ -59,7 +59,7 @@ bench: $(VENV)/.installed-all ## Print how fast things are, as ratios to peers
 papers: $(VENV)/.installed-all ## Print the papers' tables beside ours, cell by cell
 	$(BIN)/python papers/run.py
 
-studies: $(VENV)/.installed-all ## Simulate the papers' batch studies, a tenth of their jobs; --full in docs/batch-studies.md
+studies: $(VENV)/.installed-all ## Simulate the papers' studies that are not stored, and write their tables into docs
 	$(BIN)/python papers/studies.py
 
 size: ## Count the lines of relfit by package

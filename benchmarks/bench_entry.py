@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import relfit as rf
 from benchmarks.timing import spent
 
-_SECONDS, _RATIO = 20.0, 50.0  # of processor time: half of it on two cores
+_SECONDS, _RATIO = 12.0, 50.0  # of processor time
 
 
 def lives(groups: int) -> rf.LifeData:

@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 
 import relfit as rf
+from relfit.failurelog import Window
 
 SHAPE, SCALE = 0.8, 400.0
 BEGIN = pd.Timestamp("2004-01-01", tz="UTC")
@@ -35,7 +36,7 @@ def make(folder: Path, nodes: int, events: int) -> int:
     """Files of blocks of nodes and slices of time; how many events there are, `events` of a node on average."""
     rng = np.random.default_rng(0)
     hours, made = SCALE * gamma(1.0 + 1.0 / SHAPE) * events, 0
-    window = rf.failurelog.Window(BEGIN, BEGIN + pd.Timedelta(hours=hours), True, True)
+    window = Window(BEGIN, BEGIN + pd.Timedelta(hours=hours), True, True)
     for block in range(0, nodes, BLOCK):
         count = min(BLOCK, nodes - block)
         names = pd.Index([f"node{i:07d}" for i in range(block, block + count)], dtype=object)

@@ -60,7 +60,8 @@ class Scale:
         if self.workload is None:
             return drawn(self.jobs)
         jobs = rf.read_workload(self.workload)
-        return jobs.where(np.arange(min(self.jobs, len(jobs))))
+        jobs = jobs.where(np.arange(min(self.jobs, len(jobs))))
+        return jobs if jobs.n_nodes is not None else jobs.with_columns({}, n_nodes=batch_waits.NODES)
 
 
 @dataclass(frozen=True)
@@ -269,12 +270,12 @@ def _moldable_tables(stored: Stored) -> dict[str, pd.DataFrame]:
 
 STUDIES = {
     "waits": Study(Scale(130_000, 12), _waits_parts, _waits_tables),
-    "pairs": Study(Scale(130_000, 100), _pairs_parts, _pairs_tables),
-    "variants": Study(Scale(130_000, 20), _variants_parts, partial(_pairs_tables, name="variants")),
-    "width": Study(Scale(13_000, 16), _width_parts, _width_tables),
-    "twice": Study(Scale(130_000, 10), _twice_parts, _twice_tables),
-    "waste": Study(Scale(243_314, 1), _waste_parts, _waste_tables),
-    "moldable": Study(Scale(300, 1), _moldable_parts, _moldable_tables),
+    "pairs": Study(Scale(130_000, 20), _pairs_parts, _pairs_tables),
+    "variants": Study(Scale(13_000, 8), _variants_parts, partial(_pairs_tables, name="variants")),
+    "width": Study(Scale(6_500, 4), _width_parts, _width_tables),
+    "twice": Study(Scale(26_000, 4), _twice_parts, _twice_tables),
+    "waste": Study(Scale(60_000, 1), _waste_parts, _waste_tables),
+    "moldable": Study(Scale(100, 1), _moldable_parts, _moldable_tables),
 }
 """By name: the size at which it is stored, its parts, its tables."""
 

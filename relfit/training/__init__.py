@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = front(
         "parameters": "Retirement TrainingJob TrainingParameters training_parameters",
         "policies": "HostSelection RetirementRule Server Servers",
         "traces": "failure_log states_over_time transitions",
+        "training_events": "ENGINE_VERSION",
         "training_files": "read_training",
         "training_simulation": "TrainingSimulation simulate_training",
     },

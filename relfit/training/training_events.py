@@ -18,7 +18,10 @@ from relfit.training.host_events import acquire, enter, look_for_hosts, recover,
 from relfit.training.repair_events import auto_ends, finish_repair, give_back, manual_ends, submit, wake
 from relfit.training.server_moves import active_server, credit, join, leave, new_life, next_failure, set_state
 
-__all__ = ["OVER", "STUCK", "TOO_MANY_EVENTS", "TO_CHECK", "TRACE_FULL", "advance", "plan_end"]
+__all__ = ["ENGINE_VERSION", "OVER", "STUCK", "TOO_MANY_EVENTS", "TO_CHECK", "TRACE_FULL", "advance", "plan_end"]
+
+ENGINE_VERSION = 1
+"""Of what the simulator does: one more whenever a run with the same seed and settings comes out differently."""
 
 OVER, TRACE_FULL, TOO_MANY_EVENTS, STUCK, TO_CHECK = range(4, 9)
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from papers import batch_allocation, batch_pairs, batch_waits, studies
-from relfit.batch import RepairSweep
-from relfit.workloads import Workload
+import relfit as rf
+from papers import batch_allocation, batch_pairs, batch_waits, stored, studies
+from relfit.batch import ENGINE_VERSION, RepairSweep
+from relfit.workloads import Workload, write_workload
 
 
 def test_what_a_failure_costs_by_throwing_darts() -> None:
@@ -32,11 +38,11 @@ def test_workloads_of_the_sizes_of_print() -> None:
     assert 0.45 < (jobs.nodes == 1).mean() < 0.5
     assert jobs.requested.max() <= 16 * 3600.0
     assert pytest.approx(1490 / 20_000) == 24.0 / batch_waits.MTBF
-    log = batch_allocation.all_at_once("LANL", 500)
+    log = batch_allocation.all_at_once(batch_allocation.drawn("LANL", 500))
     assert (log.submit == 250_000 * 60.0).all()
     assert set(log.nodes.tolist()) >= {2, 4, 8}
     assert log.nodes.min() == 2
-    half = batch_allocation.all_at_once("SDSC", 500, load=0.5)
+    half = batch_allocation.all_at_once(batch_allocation.drawn("SDSC", 500), load=0.5)
     assert half.load() == pytest.approx(0.5, rel=0.02)
 
 
@@ -85,3 +91,80 @@ def test_script(capsys: pytest.CaptureFixture[str]) -> None:
     assert studies.main(["wait"]) == 2
     said = capsys.readouterr().err
     assert "there is no study 'wait'; it is one of waits, pairs, variants, width, twice, waste, moldable" in said
+
+
+def test_tables_in_the_documentation_are_of_this_simulator() -> None:
+    """Every table between markers is what its stored results say, and those are of the simulator as it is."""
+    shown = {}
+    for page in stored.DOCS.glob("*.md"):
+        shown |= stored.tables_in(page.read_text())
+    expected = {}
+    for name, study in studies.STUDIES.items():
+        if not (stored.RESULTS / f"{name}.json").exists():
+            continue  # its tables have no place in the documentation
+        results = json.loads((stored.RESULTS / f"{name}.json").read_text())
+        assert results["engine"] == ENGINE_VERSION, f"{name} is of another version: make studies"
+        assert results["scale"] == str(study.scale), f"{name} is of another size: make studies"
+        assert set(results["parts"]) == set(study.parts(study.scale)), f"{name} is not complete: make studies"
+        expected |= studies.tables_of(name, study.scale, results["parts"])
+    assert shown == expected
+
+
+def test_a_study_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    calls: list[str] = []
+
+    def part(name: str) -> list[dict[str, Any]]:
+        calls.append(name)
+        if name == "second" and calls.count("second") == 1:
+            raise KeyboardInterrupt
+        return [{"name": name, "value": np.float64(1.0 / 3.0)}]
+
+    parts = {name: partial(part, name) for name in ("first", "second")}
+    with pytest.raises(KeyboardInterrupt):
+        stored.compute("study", "2 jobs", parts, tmp_path)
+    rows = stored.compute("study", "2 jobs", parts, tmp_path)
+    assert calls == ["first", "second", "second"]
+    assert rows["second"] == [{"name": "second", "value": 0.333333}]
+    stored.compute("study", "3 jobs", parts, tmp_path)  # another size: all of it
+    assert calls[3:] == ["first", "second"]
+    place = tmp_path / "study.json"
+    place.write_text(place.read_text().replace(f'"engine": {ENGINE_VERSION}', '"engine": 0'))
+    stored.compute("study", "3 jobs", parts, tmp_path)  # of another version: all of it
+    assert calls[5:] == ["first", "second"]
+
+
+def test_tables_go_between_their_markers(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("a\n\n<!-- table one -->\nold\n<!-- end -->\n\n<!-- table two -->\n<!-- end -->\nb\n")
+    table = stored.markdown(pd.DataFrame({"x": ["1", "2"]}, index=["r", "s"]).rename_axis("of"), "a note")
+    assert stored.write_tables({"one": table, "three": "x"}, tmp_path) == [page]
+    assert page.read_text() == (
+        "a\n\n<!-- table one -->\n| of | x |\n|---|---|\n| r | 1 |\n| s | 2 |\n\n(a note.)\n<!-- end -->\n\n"
+        "<!-- table two -->\n<!-- end -->\nb\n"
+    )
+    assert stored.write_tables({"one": table}, tmp_path) == []
+
+
+def test_a_study_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jobs = batch_waits.grizzly(2018, 60)
+    path = write_workload(jobs, tmp_path / "jobs.csv")
+    assert studies.main(["pairs", "--workload", str(path), "--runs", "2", "--jobs", "50"]) == 0
+    assert "50 jobs of jobs.csv, 2 runs" in capsys.readouterr().out
+    assert studies.main(["variants", "--workload", str(path)]) == 2
+    assert "variants are about drawn jobs" in capsys.readouterr().err
+    assert studies.main(["pairs", "--workload", "grizzly2022"]) == 2
+    assert "relfit fetch grizzly2022" in capsys.readouterr().err
+
+
+def test_the_campaign_of_the_pairs_has_the_authors_settings(tmp_path: Path) -> None:
+    """Replication by replication the waits of `batch_pairs.pairs`, which has the settings in Python."""
+    jobs = batch_waits.grizzly(2018, 60)
+    path = write_workload(jobs, tmp_path / "jobs.csv")
+    campaign = rf.campaigns.read_campaign(stored.ROOT / "data" / "campaigns" / "pairs.toml", path)
+    small = campaign.model_copy(update={"replications": 2})
+    result = rf.campaigns.sweep(small, tmp_path / "store", executor="serial")
+    settings = rf.batch.read_batch_config(campaign.config).settings()
+    assert settings["checkpoint"] == batch_pairs.VARIANTS["the authors' settings"][1]["checkpoint"]
+    assert settings["failures"][0].fixed
+    assert settings["scheduler"] == rf.batch.Scheduler(requeue="submit")
+    assert len(result.runs) == 4 * 4 * 2
