@@ -15,7 +15,7 @@ from relfit.failurelog import FailureLog
 from relfit.fleet import ChosenPeriod, FleetModel, Forecast, chosen_period, fleet_model, forecast
 from relfit.fleet.now import LONG_RUN, NOW, checked_at, until_now
 from relfit.independence import Dependence, dependence
-from relfit.planning.what_if import WhatIf, what_if
+from relfit.planning.job_questions import WhatIf, what_if
 from relfit.recurrence import Availability, AvailabilityOverTime, availability, availability_over_time
 from relfit.screening import (
     Bursts,

@@ -20,7 +20,7 @@ from relfit.fleet import ChosenPeriod, FleetModel, Forecast
 from relfit.independence import Dependence, dependence
 from relfit.independence.resampling import shared_alpha
 from relfit.independence.thresholds import ALPHA, held_to
-from relfit.planning.what_if import WhatIf, what_if
+from relfit.planning.job_questions import WhatIf, what_if
 from relfit.recurrence import Availability, AvailabilityOverTime
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.results import Interval

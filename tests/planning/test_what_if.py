@@ -9,7 +9,7 @@ from scipy import optimize, stats
 import relfit as rf
 from relfit.jobs import Checkpoint
 from relfit.planning import plan_checkpoints
-from relfit.planning.what_if import WhatIf
+from relfit.planning.job_questions import WhatIf
 
 
 @pytest.fixture(scope="module")

@@ -57,7 +57,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
-// what if: between sizes, hazards and rates are straight lines, as in relfit.planning.what_if
+// what if: between sizes, hazards and rates are straight lines, as in relfit.planning.job_questions
 for (const panel of document.querySelectorAll(".panel")) {
   const grid = JSON.parse(panel.dataset.grid);
   const field = (name) => panel.querySelector("#w-" + name);
