@@ -171,22 +171,26 @@ def what_if(model: FleetModel, parameters: Parameters) -> WhatIf:
     with np.errstate(divide="ignore", invalid="ignore"):
         hazard = -np.log(np.clip(np.array(survived), 0.0, 1.0))
         hazard[~np.isfinite(hazard)] = np.nan
-        own = rate.scopes[0].of(sizes) * rate.mtbf_of(sizes)
+        own = rate.scopes[0].rate_of(sizes) * rate.mtbf_of(sizes)
         wait = np.array([[one.wait_of(sizes), _quicker(one).wait_of(sizes)] for one in rates])
-    single = rate.scopes[0]
+    down = (rate.scopes[0].mttr or 0.0) / rate.scopes[0].mtbf
     return WhatIf(
         sizes, np.array(HOURS[: len(at)]), hazard, np.asarray(own), np.array([one.mtbf_of(sizes) for one in rates]),
-        wait, float(single.rate * single.repair / (1.0 + single.rate * single.repair)), len(worst), excess,
+        wait, float(down / (1.0 + down)), len(worst), excess,
     )  # fmt: skip
 
 
 def _less(rate: JobRate, share: float) -> JobRate:
     """The same with fewer failures of single nodes."""
     single, *others = rate.scopes
-    return replace(rate, scopes=(replace(single, rate=single.rate * share), *others))
+    return replace(rate, scopes=(replace(single, mtbf=single.mtbf / share), *others))
 
 
 def _quicker(rate: JobRate) -> JobRate:
     """The same with repairs in half the time."""
-    scopes = [replace(one, repair=0.5 * one.repair, repair_of_one=0.5 * one.repair_of_one) for one in rate.scopes]
+    scopes = [replace(one, mttr=_half(one.mttr), mttr_node=_half(one.mttr_node)) for one in rate.scopes]
     return replace(rate, scopes=tuple(scopes))
+
+
+def _half(hours: Any) -> Any:
+    return None if hours is None else 0.5 * hours
