@@ -1,4 +1,4 @@
-"""Covariates: attributes of nodes and events beside times and counts (lifelines fits Cox models)."""
+"""Covariates: attributes of nodes and events beside times and counts (lifelines and statsmodels fit)."""
 
 from relfit.regression.effects import AttributeEffects, attribute_effects
 from relfit.regression.models import MODELS, regress

@@ -151,12 +151,22 @@ def matrix_of(frame: pd.DataFrame, right: str, failures: FloatArray, noun: str =
         For a factor that cannot be computed, a constant or collinear column, a level without a failure, and fewer
         failures than coefficients.
     """
+    import formulaic
+
     if not failures.any():
         raise ArgumentError(f"none of the {len(frame)} {noun}s has a failure", remedy="there is nothing to estimate")
     for name in frame.columns:
         if isinstance(frame[name].dtype, pd.CategoricalDtype) and len(frame[name].cat.categories) == 1:
             raise _constant(str(name))
-    matrix = _computed(frame, right)
+    try:
+        with np.errstate(all="ignore"):  # what is not finite is rejected below
+            matrix = pd.DataFrame(formulaic.Formula(right).get_model_matrix(frame, na_action="ignore"))
+    except Exception as error:  # formulaic evaluates what the user wrote: anything can come out of it
+        raise ArgumentError(
+            f"cannot compute the formula {right!r}: {_reason(error)}",
+            remedy="the functions are those of formulaic and numpy, as in C(a), log(a), np.sqrt(a)",
+        ) from error
+    matrix = matrix.drop(columns=INTERCEPT, errors="ignore").astype(float)
     _reject_without_failure(frame, matrix, failures > 0.0, noun)
     _reject_dependent(matrix.to_numpy(), [str(name) for name in matrix.columns])
     if failures.sum() <= matrix.shape[1]:
@@ -165,28 +175,6 @@ def matrix_of(frame: pd.DataFrame, right: str, failures: FloatArray, noun: str =
             remedy="merge levels, leave covariates out, or take more of the log",
         )
     return matrix
-
-
-def _computed(frame: pd.DataFrame, right: str) -> pd.DataFrame:
-    name = right.strip().strip("`")
-    if list(frame.columns) == [name]:  # one attribute by itself, as most ask
-        values = frame[name]
-        if not isinstance(values.dtype, pd.CategoricalDtype):
-            return frame.astype(float)
-        codes, levels = values.cat.codes.to_numpy(), values.cat.categories
-        named = {f"{name}[T.{level}]": (codes == i).astype(float) for i, level in enumerate(levels) if i}
-        return pd.DataFrame(named, index=frame.index)
-    import formulaic
-
-    try:
-        with np.errstate(all="ignore"):  # what is not finite is rejected later
-            matrix = pd.DataFrame(formulaic.Formula(right).get_model_matrix(frame, na_action="ignore"))
-    except Exception as error:  # formulaic evaluates what the user wrote: anything can come out of it
-        raise ArgumentError(
-            f"cannot compute the formula {right!r}: {_reason(error)}",
-            remedy="the functions are those of formulaic and numpy, as in C(a), log(a), np.sqrt(a)",
-        ) from error
-    return matrix.drop(columns=INTERCEPT, errors="ignore").astype(float)
 
 
 def _constant(name: str) -> ArgumentError:

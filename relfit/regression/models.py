@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import special
+import scipy
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
@@ -21,7 +21,7 @@ from relfit.regression.covariates import node_table, regression_table
 from relfit.regression.design import covariates_of, matrix_of, reference_of, split, suggestion
 from relfit.regression.maximum import Estimate
 from relfit.regression.regression_results import Regression, Test
-from relfit.regression.time_models import TIME_MODELS, fit_aft, fit_cox
+from relfit.regression.time_models import TIME_MODELS, fit_times
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
@@ -144,11 +144,9 @@ def regression(
         )  # a row per node: nothing to be robust to
         estimate = fit_counts(rows.matrix, rows.failures, rows.hours, clusters)
     else:
-        clusters, observed = rows.clusters, rows.failures > 0.0
-        if model == "cox":
-            estimate = fit_cox(rows.frame, split(formula)[1], rows.matrix, rows.hours, observed, clusters)
-        else:
-            estimate = fit_aft(model, rows.matrix, rows.hours, observed, clusters)
+        clusters = rows.clusters
+        right = split(formula)[1]
+        estimate = fit_times(model, rows.frame, right, rows.matrix, rows.hours, rows.failures > 0.0, clusters)
     estimate = estimate.checked()
     return _result(formula, model, level, rows, estimate, None if clusters is None else rows.n_clusters)
 
@@ -254,7 +252,7 @@ def _result(formula: str, model: str, level: float, rows: _Rows, fit: Estimate, 
         dropped=rows.dropped,
         loglik=fit.loglik,
         aic=2.0 * fit.coefficients.size - 2.0 * fit.loglik,
-        likelihood_ratio=Test(fit.rise, k, float(special.chdtrc(k, fit.rise))),
+        likelihood_ratio=Test(fit.rise, k, float(scipy.stats.chi2.sf(fit.rise, k))),
         wald=_wald(fit.coefficients[:k], fit.robust[:k, :k], n_clusters),
         converged=fit.converged,
         notes=tuple(notes),
@@ -279,7 +277,7 @@ def _wald(coefficients: FloatArray, covariance: FloatArray, n_clusters: int | No
     if (n_clusters is not None and n_clusters <= k) or not np.isfinite(covariance).all():
         return Test(np.nan, k, np.nan)
     wald = float(coefficients @ np.linalg.lstsq(covariance, coefficients, rcond=None)[0])
-    p = special.chdtrc(k, wald) if n_clusters is None else special.fdtrc(k, n_clusters - 1, wald / k)
+    p = scipy.stats.chi2.sf(wald, k) if n_clusters is None else scipy.stats.f.sf(wald / k, k, n_clusters - 1)
     return Test(wald, k, float(p))
 
 
@@ -288,11 +286,11 @@ def _table(
 ) -> pd.DataFrame:
     """One row per coefficient, with intervals by Student's distribution; `Regression` documents the columns."""
     ratio, k = _RATIOS.get(model, "time_ratio"), len(names)
-    degrees, coefficients = np.inf if n_clusters is None else n_clusters - 1, fit.coefficients[:k]
+    student, coefficients = scipy.stats.t(np.inf if n_clusters is None else n_clusters - 1), fit.coefficients[:k]
     with np.errstate(all="ignore"):
         errors = np.sqrt(np.diag(fit.robust))[:k]
-        far = special.stdtrit(degrees, 0.5 + level / 2.0) * errors
-        p = 2.0 * special.stdtr(degrees, -np.abs(coefficients / errors))
+        far = student.ppf(0.5 + level / 2.0) * errors
+        p = 2.0 * student.sf(np.abs(coefficients / errors))
         ends = {"": coefficients, "_low": coefficients - far, "_high": coefficients + far}
         columns = {"coefficient": coefficients, "standard_error": errors, "low": ends["_low"], "high": ends["_high"]}
         columns |= {f"{ratio}{end}": np.exp(value) for end, value in ends.items()}

@@ -69,8 +69,8 @@ class Regression(Result):
     nodes : pandas.DataFrame or None
         Counts: ``failures``, ``hours`` and ``expected`` failures of each node.
     fitter : object
-        Of a Cox model the lifelines fitter, for predictions, checks and plots; its standard errors take durations as
-        independent. None of other models.
+        The lifelines fitter or the statsmodels results, for predictions, checks and plots. The standard errors of
+        lifelines take durations as independent.
     """
 
     _not_in_json: ClassVar[tuple[str, ...]] = ("fitter", "nodes")

@@ -47,23 +47,6 @@ def test_the_coefficient_is_that_of_the_likelihood_written_out() -> None:
     assert fit.n_failures == frame["failures"].sum()
 
 
-@pytest.mark.parametrize("clustered", [False, True])
-def test_the_numbers_are_those_of_statsmodels(clustered: bool) -> None:
-    from statsmodels.discrete.discrete_model import NegativeBinomial
-
-    frame = counts().assign(x=np.linspace(-1.0, 1.0, 400) ** 3, cabinet=np.arange(400) // 20)
-    x = np.column_stack([frame["rack"] == "b", frame["x"], np.ones(400)]).astype(float)
-    model = NegativeBinomial(frame["failures"], x, exposure=frame["hours"] / YEAR)
-    options = {"cov_type": "cluster", "cov_kwds": {"groups": frame["cabinet"]}} if clustered else {}
-    theirs = model.fit(start_params=[0.7, 0.0, 1.0, 0.5], method="newton", maxiter=100, disp=0, **options)
-    fit = regression(frame, "failures ~ rack + x", cluster=["cabinet"] if clustered else [])
-    few = np.sqrt(399 / 397) if clustered else 1.0  # statsmodels' allowance for the number of coefficients
-    assert np.allclose(fit.table["coefficient"], theirs.params[:2], rtol=1e-6)
-    assert np.allclose(fit.table["standard_error"] * few, theirs.bse[:2], rtol=1e-2 if clustered else 1e-5)
-    assert fit.loglik == pytest.approx(theirs.llf, rel=1e-10)
-    assert fit.dispersion == pytest.approx(theirs.params.iloc[-1], rel=1e-6)
-
-
 def test_equal_nodes_are_a_poisson_model() -> None:
     frame = counts(spread=0.0, seed=3)
     frame["failures"] = np.round(3.0 * np.where(frame["rack"] == "b", 2.0, 1.0) * frame["hours"] / YEAR).astype(int)
