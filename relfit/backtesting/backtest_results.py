@@ -281,12 +281,10 @@ class Backtest(Result):
                     else f"jobs of {count(int(row['size']), 'node')}"
                 )
                 few = f"; only {count(int(row['windows']), 'window')}" if row["windows"] < _FEW else ""
-                unit = "score" if part == "forecasts" else "error"
                 marks.append(
                     (
                         grade,
-                        f"{what}: {ratio:.2f} times the {unit} of counting, {percent(held)} of "
-                        f"{percent(self.level)} intervals held{few}.",
+                        f"{what}: {_against(row)}; {percent(held)} of {percent(self.level)} intervals held{few}.",
                     )
                 )
         return marks
