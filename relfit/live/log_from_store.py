@@ -41,6 +41,8 @@ def stored_log(database: Database, *, nodes: int | None, timezone: str, details:
     if rows.empty:
         raise DataError("the store holds no record yet", remedy="look at what the sources say: relfit watch status")
     rows = _in_order(rows)
+    for name in {*_TEXTS, *texts} & set(rows) - {"more"}:  # what a store keeps as an empty text is missing
+        rows[name] = rows[name].cat.remove_categories([kind for kind in rows[name].cat.categories if kind == ""])
     windows = _windows(database)
     events = events_frame(
         system=rows["system"], node=rows["node"], start=_utc(rows["began"]), end=_utc(rows["ended"]),

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import relfit as rf
 from relfit.errors import RelfitError
 from relfit.live import store_schema
 from relfit.live.fleet_store import FleetStore
@@ -152,3 +153,18 @@ def test_a_store_of_another_fleet_and_of_a_later_version_is_refused(tmp_path: Pa
     Path(tmp_path, "no.duckdb").write_text("this is no store")
     with pytest.raises(RelfitError, match=r"no\.duckdb"):
         FleetStore.open(str(tmp_path / "no.duckdb"))
+
+
+def test_a_stored_log_answers_as_the_file_does(fleet: Path) -> None:
+    """Outages of the whole system name no node: in a store they must not become a node of their own."""
+    whole = rf.datasets.load("white").where(rack=["frame01", "frame02"]).between("2003-06-01", None)
+    rf.write(whole, fleet / "logs" / "white.csv")
+    assert whole.events["node"].isna().any()
+    round_of(fleet)
+    with FleetStore.open(str(fleet / "fleet.duckdb"), read_only=True) as store:
+        log = store.log()
+    assert (len(log), log.n_nodes) == (len(whole), whole.n_nodes)
+    assert log.events["node"].isna().sum() == whole.events["node"].isna().sum()
+    again = rf.read(fleet / "logs" / "white.csv")
+    stored, read = (rf.fleet_model(each, "all").scopes for each in (log, again))
+    pd.testing.assert_frame_equal(stored, read)

@@ -89,9 +89,9 @@ def test_the_answer_comes(
         Path(name).write_text(content, encoding="utf-8")
     for content in re.findall(r"```text\n(.*?)```", text, re.DOTALL):
         Path("failures.csv").write_text(content, encoding="utf-8")
-    if "jobs.swf" in text:  # is written by the lines of Python
-        jobs = doctest.DocTestParser().get_doctest(text.split(">>> print(")[0], {}, page.name, None, 0)
-        doctest.DocTestRunner(verbose=False).run(jobs)
+    if "rf.write(" in text or "write_workload(" in text:  # the lines of Python make the file of the command
+        lines = doctest.DocTestParser().get_doctest(text, {}, page.name, None, 0)
+        doctest.DocTestRunner(verbose=False).run(lines)
     (console,) = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
     answer = " ".join(line for line in console.splitlines() if not line.startswith("$"))
     for command in re.findall(r"^\$ relfit (.+)$", console, re.MULTILINE):
