@@ -152,3 +152,12 @@ def test_a_store_of_another_fleet_and_of_a_later_version_is_refused(tmp_path: Pa
     Path(tmp_path, "no.duckdb").write_text("this is no store")
     with pytest.raises(RelfitError, match=r"no\.duckdb"):
         FleetStore.open(str(tmp_path / "no.duckdb"))
+
+
+def test_what_a_record_does_not_say_is_missing_and_no_empty_name(fleet: Path) -> None:
+    put(fleet, "a.csv", [*ROWS, ",2024-01-09 10:00,2024-01-09 12:00,,\n"])
+    round_of(fleet)
+    with FleetStore.open(str(fleet / "fleet.duckdb"), read_only=True) as store:
+        events, population = store.log().events, store.log(nodes=3).population
+    assert events[["node", "cause", "detail"]].iloc[-1].isna().all()
+    assert population["node"].tolist() == ["n1", "n2", "n3"]
