@@ -41,12 +41,10 @@ def stored_log(database: Database, *, nodes: int | None, timezone: str, details:
     if rows.empty:
         raise DataError("the store holds no record yet", remedy="look at what the sources say: relfit watch status")
     rows = _in_order(rows)
-    for name in {*_TEXTS, *texts} & set(rows) - {"more"}:  # what a store keeps as an empty text is missing
-        rows[name] = rows[name].cat.remove_categories([kind for kind in rows[name].cat.categories if kind == ""])
     windows = _windows(database)
     events = events_frame(
-        system=rows["system"], node=rows["node"], start=_utc(rows["began"]), end=_utc(rows["ended"]),
-        cause=rows["cause"], scope=rows["scope"], detail=rows.get("detail"),
+        system=rows["system"], node=_stated(rows["node"]), start=_utc(rows["began"]), end=_utc(rows["ended"]),
+        cause=_stated(rows["cause"]), scope=rows["scope"], detail=_stated(rows["detail"]) if "detail" in rows else None,
         start_cut=rows["start_cut"].to_numpy(bool), line=rows["line"].to_numpy(),
         attributes=_attributes(rows["more"], EVENT_COLUMNS) if "more" in rows else None,
     )  # fmt: skip
@@ -118,6 +116,8 @@ def _population(database: Database, windows: dict[str, Window], window: Window) 
 def _filled(population: pd.DataFrame, size: int, window: Window) -> pd.DataFrame:
     """The population with as many further nodes as make `size`."""
     added = size - len(population)
+    if not added:
+        return population
     if added < 0:
         raise DataError(f"nodes = {size}, and {count(len(population), 'node')} are known", remedy="correct nodes")
     systems = population["system"].astype(object).unique()
@@ -147,6 +147,11 @@ def _attributes(texts: pd.Series, standard: Sequence[str]) -> dict[str, Any]:
     names = sorted({name for row in rows for name in row} - set(standard))
     columns = {name: attribute_column([*(row.get(name) for row in rows), None]) for name in names}
     return {name: column.iloc[codes].reset_index(drop=True) for name, column in columns.items()}
+
+
+def _stated(texts: pd.Series) -> pd.Series:
+    """The texts, missing where the store holds an empty one."""
+    return texts.cat.remove_categories([""]) if "" in texts.cat.categories else texts
 
 
 def _utc(stamps: pd.Series) -> pd.Series:

@@ -103,12 +103,13 @@ def scan_recurrence(
     head = np.maximum.accumulate(np.where(new, index, 0))
     grid = _Grid(stream, at)
     chance = grid.sums(1.0 / size)
-    spent_since = np.zeros(place.size)
+    passed = until_now = grid.at(chance, stream, at)
     if after_repair:  # chance of each time from a repair to the next failure
         since = np.minimum(np.maximum(end, at)[index - 1], at)
-        own = np.maximum(grid.at(chance, stream, at) - grid.at(chance, stream, since), 1.0 / size)
-        spent_since = np.cumsum(np.where(new, 0.0, own))
-    until_now = spent_since if after_repair else grid.at(chance, stream, at)
+        own = np.maximum(passed - grid.at(chance, stream, since), 1.0 / size)
+        until_now = np.cumsum(np.where(new, 0.0, own))
+        del since, own
+    most = min(10.0 * float(alpha.max(initial=0.0)), 0.1)
     candidates = []
     for run in runs:
         rows = np.flatnonzero(index - head >= run - 1)
@@ -116,13 +117,13 @@ def scan_recurrence(
         near = at[rows] - at[first] <= longest * _DAY
         rows, first = rows[near], first[near]
         spent = np.maximum(until_now[rows] - until_now[first], 1.0 / size[rows])
-        many = run - 1 - spent > np.sqrt(spent)  # else there is nothing to be seen
+        many = spent < special.gammaincinv(run - 1, most)  # no scatter makes it less likely than Poisson
         rows, spent = rows[many], spent[many]
         odd = _tail(run - 1, spent, np.ones(1), spent * size[rows]) <= alpha[rows]
         candidates.append((rows[odd], np.full(int(odd.sum()), run), spent[odd]))
     row, number, expected = (np.concatenate(each) for each in zip(*candidates, strict=True))
     rows, where = np.unique(row, return_inverse=True)
-    usual = _usual(grid, chance, place, stream, at, head, rows)
+    usual = _usual(grid, chance, passed, place, stream, at, head, rows)
     first = row - number + 1
     times = _at_lag(usual[where], (at[row] - at[first]) / _DAY)
     p = _tail(number - 1, expected, times, expected * size[row])
@@ -166,8 +167,9 @@ class _Grid:
 
 
 def _usual(
-    grid: _Grid, chance: FloatArray, place: IntArray, stream: IntArray, at: IntArray, head: IntArray, rows: IntArray
-) -> FloatArray:
+    grid: _Grid, chance: FloatArray, passed: FloatArray, place: IntArray, stream: IntArray, at: IntArray,
+    head: IntArray, rows: IntArray,
+) -> FloatArray:  # fmt: skip
     """Pairs at one place within each lag, over those by chance, of other places in the two years before some rows."""
     out = np.ones((rows.size, _LAGS.size))
     if not rows.size:
@@ -178,7 +180,7 @@ def _usual(
     for i, lag in enumerate(_LAGS):
         width = min(int(lag * _DAY), span // 2)
         pairs = (np.arange(place.size) - np.maximum(np.searchsorted(key, key - width), head)).astype(np.float64)
-        by_chance = grid.at(chance, stream, at) - grid.at(chance, stream, at - width)
+        by_chance = passed - grid.at(chance, stream, at - width)
         both = []
         for values in (pairs, by_chance):
             every, own = grid.sums(values), np.append(0.0, np.cumsum(values))

@@ -168,3 +168,12 @@ def test_a_stored_log_answers_as_the_file_does(fleet: Path) -> None:
     assert log.events["node"].isna().sum() == again.events["node"].isna().sum()
     stored, read = (rf.fleet_model(each, "all").scopes for each in (log, again))
     pd.testing.assert_frame_equal(stored, read)
+
+
+def test_what_a_record_does_not_say_is_missing_and_no_empty_name(fleet: Path) -> None:
+    put(fleet, "a.csv", [*ROWS, ",2024-01-09 10:00,2024-01-09 12:00,,\n"])
+    round_of(fleet)
+    with FleetStore.open(str(fleet / "fleet.duckdb"), read_only=True) as store:
+        events, population = store.log().events, store.log(nodes=3).population
+    assert events[["node", "cause", "detail"]].iloc[-1].isna().all()
+    assert population["node"].tolist() == ["n1", "n2", "n3"]
