@@ -26,7 +26,7 @@ def fetch(
     timeout: Annotated[float, opt.option("SECONDS", "Without a byte, until the source counts as silent.")] = 30.0,
     json: Json = False,
 ) -> None:
-    """List or fetch public failure logs and lists of jobs.
+    """Public failure logs and lists of jobs.
 
     What is fetched is checked and kept; every other command then reads it by its name, as in relfit info lanl.
     """

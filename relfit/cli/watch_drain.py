@@ -25,7 +25,9 @@ def drain(
     share: Annotated[float, opt.option("SHARE", "Most of a partition's nodes that --apply drains.")] = 0.02,
     json: Json = False,
 ) -> None:
-    """Show the commands that drain the nodes of standing alarms, or run them.
+    """Drain nodes of standing alarms in Slurm.
+
+    The commands are shown; --apply runs them, --undo takes them back.
 
     Reasons begin with "relfit watch: "; --undo touches no other node. Ends with status 4 where something was not done.
     """

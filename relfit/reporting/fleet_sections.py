@@ -323,7 +323,7 @@ def questions(m: ReportData) -> Section | str:
     return Section(
         "what-if", "What if", "Move a slider: the answer follows.", panel=Panel(json.dumps(data), text, grid.worst),
         sentences=(
-            "Between the sizes worked out: within a point of probability, 1 % of interval and loss.",
+            "Error between sizes: a point of probability, 1 % of interval and loss.",
         ),
     )  # fmt: skip
 

@@ -230,7 +230,7 @@ def test_lives_without_dates(shared: Path, here: Path, capsys: pytest.CaptureFix
     with lzma.open(shared / "data" / "titan-gpu-lifetimes.csv.xz", "rt") as whole:
         Path("titan.csv").write_text("".join(islice(whole, 4000)))
     titan = "titan.csv"
-    assert main(["trend", str(titan), "--plot", "titan.png"]) == 0
+    assert main(["trend", str(titan), "--details", "--plot", "titan.png"]) == 0
     text = capsys.readouterr().out
     assert "without dates" in text
     assert "no answer: no repair was observed to its end" in text

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 import relfit as rf
-from relfit.batch import Allocation, CheckpointShares, Cluster, EstimatedReliability, NodeFailures, Scheduler
+from relfit.batch import Allocation, BatchCluster, CheckpointShares, EstimatedReliability, NodeFailures, Scheduler
 from relfit.families import Weibull
 from relfit.jobs import Amdahl, Checkpoint
 from relfit.workloads import TwoStage
@@ -45,7 +45,7 @@ def batch_runs() -> list[pd.DataFrame]:
         {"failures": lives, "scheduler": "fcfs", "allocation": Allocation(policy="ra_opt", speedup=Amdahl(0.99))},
     ]
     columns = ["starting_time", "finish_time", "waited", "waste"]
-    return [rf.simulate_batch(jobs, Cluster(nodes=64), rng=3, **each).jobs[columns] for each in settings]
+    return [rf.simulate_batch(jobs, BatchCluster(nodes=64), rng=3, **each).jobs[columns] for each in settings]
 
 
 def training_runs() -> list[pd.DataFrame]:

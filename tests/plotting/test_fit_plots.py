@@ -18,7 +18,7 @@ from relfit.results import Result
 TABLES = {
     "Assumptions", "BatchRuns", "CheckpointTable", "CompetingFit", "Draws", "EventHistories", "FittedWorkload",
     "Goodness", "Grouped", "LifeData", "LogRank", "Plan", "PlottingPositions", "PooledFit", "ProcessFit",
-    "RenewalModels", "RepeatFailures",
+    "Drains", "RenewalModels", "RepeatFailures", "Round", "WatchStatus", "WhatIf",
     "Sequences", "SizeFits", "SlurmNodes", "SparesNeeded", "StoredFits", "Throughputs", "TurnbullEstimate", "TwoLevels",
 }  # fmt: skip
 """Results without a figure: a table says it all, or their parts are drawn."""

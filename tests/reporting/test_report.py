@@ -69,11 +69,11 @@ def white_page(white_report: Path) -> Page:
 def test_sections_are_all_there(white_page: Page) -> None:
     ids = [attrs["id"] for tag, attrs in white_page.elements if tag == "section"]
     assert ids == [
-        "summary", "steady", "interruptions", "nodes", "attributes", "forecast", "jobs", "independence",
-        "availability", "repairs", "times", "data", "methods",
+        "summary", "what-if", "steady", "interruptions", "nodes", "attributes", "forecast", "jobs",
+        "independence", "availability", "repairs", "times", "data", "methods",
     ]  # fmt: skip
     assert sum(tag == "figure" for tag, _ in white_page.elements) <= 10
-    assert [tag for tag, attrs in white_page.elements if attrs.get("class") == "verdict"] == ["p"] * 12
+    assert [tag for tag, attrs in white_page.elements if attrs.get("class") == "verdict"] == ["p"] * 13
 
 
 def test_needs_nothing_but_itself(white_page: Page) -> None:
@@ -301,7 +301,7 @@ def test_progress_is_told_section_by_section(tmp_path) -> None:
     rf.report(
         log, tmp_path / "r.html", families=["exponential"], progress=lambda what, share: told.append((what, share))
     )
-    assert [what for what, _ in told][:3] == ["first screen", "periods", "interruptions"]
+    assert [what for what, _ in told][:3] == ["first screen", "what if", "periods"]
     shares = [share for _, share in told]
     assert len(told) > 8
     assert shares == sorted(shares)
