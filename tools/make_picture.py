@@ -19,6 +19,8 @@ def main() -> None:
         left, right = sheet.subplots(1, 2)
         rf.plot(rf.change_points(log), left)
         rf.plot(rf.forecast(log), right)
+        left.set_title("Incidents a day, and the period that answers rest on", loc="left")
+        right.set_title("What to expect in the next 30 and 90 days", loc="left")
         sheet.savefig(PLACE, dpi=110, metadata={"Software": None})
 
 
