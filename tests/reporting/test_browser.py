@@ -235,3 +235,15 @@ def test_hostile_text_is_shown_as_text(browser: Browser, reports: dict[str, Path
     assert page.locator("img").count() == 0
     assert complaints == []
     page.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_screen_reader_meets_no_obstacle(browser: Browser, reports: dict[str, Path], scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-core is not installed")
+    for path in reports.values():
+        page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme=scheme)
+        page.goto(path.as_uri())
+        said = axe.Axe().run(page).response["violations"]
+        assert [(each["id"], each["nodes"][0]["html"]) for each in said] == []
+        page.close()
