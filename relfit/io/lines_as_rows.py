@@ -14,7 +14,11 @@ from relfit.parsing.opening import Content
 from relfit.parsing.rows import Rejections, TextTable
 from relfit.text import count
 
-__all__ = ["rows_of_lines"]
+__all__ = ["NoMatchError", "rows_of_lines"]
+
+
+class NoMatchError(ReadError):
+    """A file none of whose lines matches a pattern."""
 
 
 def rows_of_lines(content: Content, pattern: str) -> TextTable:
@@ -30,8 +34,8 @@ def rows_of_lines(content: Content, pattern: str) -> TextTable:
     ------
     ArgumentError
         When the pattern is none, or names no group.
-    ReadError
-        When no line matches.
+    NoMatchError
+        When none does.
     """
     names = re.findall(r"\(\?P<(\w+)>", check_pattern(pattern))
     if not names:
@@ -49,7 +53,7 @@ def rows_of_lines(content: Content, pattern: str) -> TextTable:
         numbers.append(block.first + rows[there.to_numpy(zero_copy_only=False)])
     lines = np.concatenate(numbers) if numbers else np.empty(0, dtype=np.int64)
     if not lines.size:
-        raise ReadError(
+        raise NoMatchError(
             f"none of {count(read, 'line')} matches the pattern {pattern[:80]!r}",
             path=content.path,
             remedy=Remedy("correct pattern", "correct --column pattern=..."),

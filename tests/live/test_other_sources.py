@@ -196,3 +196,14 @@ def test_tickets_of_jira_and_servicenow(tmp_path: Path) -> None:
     ]
     with pytest.raises(SourceError, match="no column of nodes; name it with node, or give node_pattern"):
         source(tmp_path, "tickets", path="jira.csv").fetch({}, NOW)
+
+
+def test_a_damaged_text_is_a_failure_and_one_without_a_match_is_not(tmp_path: Path) -> None:
+    pattern = r"(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)"
+    (tmp_path / "calm.log").write_text("nothing\n")
+    calm = source(tmp_path, "text", path="calm.log", pattern=pattern).fetch({}, NOW)
+    assert calm.log is None
+    assert [log for _, log in calm.documents if log is not None] == []
+    (tmp_path / "torn.log.gz").write_bytes(b"\x1f\x8b\x08\x00torn")
+    with pytest.raises((SourceError, ReadError)):
+        source(tmp_path, "text", path="torn.log.gz", pattern=pattern).fetch({}, NOW)

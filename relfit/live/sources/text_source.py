@@ -8,14 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 from pydantic import Field, field_validator
 
 from relfit.calibration.parameter_values import rejection
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
-from relfit.io.raw_lines import blocks_of_lines, check_pattern
+from relfit.io.lines_as_rows import NoMatchError, rows_of_lines
+from relfit.io.raw_lines import check_pattern
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import changed_files, fetched_documents
 from relfit.live.sources.source_base import FilePath, SourceBase
@@ -62,31 +61,18 @@ class TextSource(SourceBase):
         """The lines that match, read as a table; None where none does."""
         import relfit as rf
 
-        parts, numbers, read = [], [], 0
-        content = members(file)[0]
-        for block in blocks_of_lines(content):
-            rows = block.matching(self.pattern)
-            read += block.count
-            if rows.size:
-                parts.append(pc.extract_regex(block.texts(rows), pattern=f"(?:{self.pattern})"))
-                numbers.append(block.first + rows)
-        if not parts:
+        try:
+            rows = rows_of_lines(members(file)[0], self.pattern)
+        except NoMatchError:
             return None
-        groups = pa.chunked_array(parts).combine_chunks()
-        if groups.null_count:  # what matches with the end of a line only
-            groups = groups.drop_null()
-        table = pd.DataFrame({f.name: pc.struct_field(groups, f.name).to_pandas() for f in groups.type})
+        table = pd.DataFrame({name: column.to_pandas() for name, column in rows.columns.items()})
         if table["start"].str.match(_NO_YEAR).all():
             table["start"] = _with_year(table["start"], pd.Timestamp(file.stat().st_mtime, unit="s"))
-        named = {
-            name: name
-            for name in ("node", "start", "end", "state", "cause", "detail", "system", "scope")
-            if name in table
-        }
+        named = {name: name for name in _FIELDS if name in table}
         if self.time_format is not None:
             named["time_format"] = self.time_format
         log = rf.io.read(table, timezone=self.timezone, **{**named, **self.columns})
-        line = np.concatenate(numbers)
+        line = rows.rejections.lines
         events = log.events.assign(line=line[np.clip(log.events["line"].to_numpy() - 1, 0, line.size - 1)])
         return FailureLog(events, log.population, log.window, log.rejected, log.source)
 
