@@ -34,6 +34,7 @@ coverage: $(VENV)/.installed-all ## Run the tests of make test and fail below th
 
 verify: $(VENV)/.installed-all ## Run the long simulations that check the statistics
 	$(PYTEST) -m verify
+	$(PYTEST) --hypothesis-profile=searching -m hypothesis tests
 	$(BIN)/python benchmarks/run.py --verify
 
 lint: $(VENV)/.installed-all ## Check style, format and types

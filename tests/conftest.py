@@ -6,8 +6,14 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# the same examples in every run, so that a run tells of its change; make verify looks for new ones
+settings.register_profile("repeated", derandomize=True, database=None)
+settings.register_profile("searching", derandomize=False)
+settings.load_profile("repeated")
 
 
 @pytest.fixture(scope="session")

@@ -236,7 +236,7 @@ def _outages(events: pd.DataFrame, rules: AlertRules, records: RecordTally) -> p
     named = opens.copy()
     failed, at = np.unique(outage[counts], return_index=True)
     named[failed] = counts[at]
-    closes = np.append(opens[1:], len(events)) - 1
+    closes = np.append(opens, len(events))[1:] - 1
     records.funnel += [("records", records.read), ("of nodes", len(events)), ("outages", opens.size)]
     if opens.size > failed.size:
         records.notes.append(

@@ -46,6 +46,14 @@ def test_the_row_of_the_cluster_is_no_node(tmp_path):
     assert log.window.start == pd.Timestamp("2024-01-05 08:00", tz="UTC")
 
 
+def test_a_cluster_without_an_outage_has_none(tmp_path):
+    text = HEADER + row("", "08:00", "Unknown", "", "Cluster Registered TRES", "")
+    log = log_of(tmp_path, text)
+    assert failures(log) == []
+    broken = log_of(tmp_path, text + "c|n1\x002024-01-05T10:00:00|2024-01-05T11:00:00|DOWN*|Not responding|slurm(1)\n")
+    assert len(broken.rejected) == 1
+
+
 def test_rows_that_follow_each_other_are_one_outage(tmp_path):
     text = (
         HEADER
