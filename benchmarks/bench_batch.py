@@ -20,14 +20,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
 from benchmarks.timing import spent
-from relfit.batch import Saving, SystemFailures, simulate_batches
-from relfit.workloads import Workload
+from relfit.io.workloads import Workload
+from relfit.simulation.batch import Saving, SystemFailures, simulate_batches
 
 ROOT = Path(__file__).resolve().parents[1]
 PREPARE = """
-import time, relfit.batch
+import time, relfit.simulation.batch
 start = time.process_time()
-relfit.batch.prepare()
+relfit.simulation.batch.prepare()
 print(f"  rf.batch.prepare() {time.process_time() - start:7.3f} s")
 """
 

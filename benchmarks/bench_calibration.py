@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
 from benchmarks.timing import spent
-from relfit.calibration import draw_parameters
+from relfit.fleet.calibration import draw_parameters
 from relfit.simulation import simulate_log
 
 

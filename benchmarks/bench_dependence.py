@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
 from benchmarks.timing import spent
-from relfit.independence import correlations
+from relfit.analyses.independence import correlations
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 
 import relfit as rf  # noqa: E402
 from benchmarks.bench_stored import BLOCK, SHAPE, held_by, make  # noqa: E402
-from relfit.writing import complete  # noqa: E402
+from relfit.base.writing import complete  # noqa: E402
 
 LIMIT_SECONDS, LIMIT_GIB = 600.0, 12.0
 

@@ -10,9 +10,9 @@ import time
 
 import numpy as np
 
-from relfit.families import Weibull
-from relfit.jobs import Amdahl, Checkpoint, Job, best_size, ra_opt
+from relfit.fitting.families import Weibull
 from relfit.system import System
+from relfit.system.jobs import Amdahl, Checkpoint, Job, best_size, ra_opt
 
 
 def fleet(nodes: int) -> System:

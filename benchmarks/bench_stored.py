@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 import relfit as rf
-from relfit.failurelog import Window
+from relfit.log.failurelog import Window
 
 SHAPE, SCALE = 0.8, 400.0
 BEGIN = pd.Timestamp("2004-01-01", tz="UTC")

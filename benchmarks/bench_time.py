@@ -24,9 +24,9 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
-from relfit import recurrence as rec
-from relfit.independence import dependence
-from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds
+from relfit.analyses import recurrence as rec
+from relfit.analyses.independence import dependence
+from relfit.analyses.screening import change_points, incidents, outlier_nodes, repair_kinds
 
 SHARED = Path(os.environ.get("RELFIT_SHARED", Path(__file__).resolve().parents[1].parent / "shared"))
 

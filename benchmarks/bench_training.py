@@ -13,7 +13,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
-from relfit.training import training_parameters
+from relfit.simulation.training import training_parameters
 from tests.training.slow_reference import slow_runs
 
 

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import pandas as pd
 
 import relfit as rf
-from relfit.calibration.files import read_parameters, write_parameters
+from relfit.fleet.calibration.files import read_parameters, write_parameters
 from relfit.io import FORMATS
 from relfit.io.table_mapping import TableMapping
 from tests.io.made import good_files
@@ -177,7 +177,7 @@ class Trial:
 def guided(trial: Trial, seconds: float, seed: int, corpus: Path) -> None:
     """Inputs that atheris chooses, and counts itself: the first byte is the kind; the process ends with it."""
     atheris = importlib.import_module("atheris")
-    for name in sorted(name for name in sys.modules if name.startswith(("relfit.io", "relfit.parsing"))):
+    for name in sorted(name for name in sys.modules if name.startswith(("relfit.io", "relfit.io.parsing"))):
         for value in list(vars(sys.modules[name]).values()):
             if getattr(value, "__module__", None) == name and hasattr(value, "__code__"):
                 atheris.instrument_func(value)

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 import relfit as rf
-from relfit.errors import RelfitError
+from relfit.base.errors import RelfitError
 from relfit.live._fleet_alarms import alarm_history, fleet_alarms
 from relfit.live._forecast_record import forecast_record, scored
 

@@ -26,7 +26,7 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
-from relfit.writing import complete
+from relfit.base.writing import complete
 
 _FORK: Any = multiprocessing.get_context("fork")
 _WHOLE_LOG = 50  # of so many accesses one is that of a whole log

@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 import relfit as rf
-from relfit.calibration import draw_parameters
+from relfit.fleet.calibration import draw_parameters
 from relfit.simulation import simulate_log
 
 SETTINGS = {

@@ -19,7 +19,7 @@ import pandas as pd
 from scipy.special import gamma
 
 import relfit as rf
-from relfit.errors import RelfitError
+from relfit.base.errors import RelfitError
 
 SYSTEMS = ("2", "8", "16", "18", "19", "20", "3", "4", "5", "9", "10", "11", "12", "13", "23")
 HORIZONS = (30, 90)

@@ -13,9 +13,9 @@ from math import gamma
 import numpy as np
 import pandas as pd
 
-from relfit.failurelog import FailureLog, Window
+from relfit.analyses.screening import incidents
 from relfit.io.frames import events_frame, population_frame
-from relfit.screening import incidents
+from relfit.log.failurelog import FailureLog, Window
 
 HOUR, DAY, YEAR = 1.0, 24.0, 8766.0
 Planted = tuple[np.ndarray, np.ndarray, np.ndarray]  # hours, node (-1 for none) and true incident of every record

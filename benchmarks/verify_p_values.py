@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
 from benchmarks.verify_coverage import TRUTH
-from relfit.families import Family
+from relfit.fitting.families import Family
 
 TESTS = ("ks", "cvm", "ad", "chi2")
 

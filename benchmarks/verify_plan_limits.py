@@ -9,8 +9,8 @@ import argparse
 
 import numpy as np
 
-from relfit.jobs import Checkpoint
 from relfit.planning import Predictor, Scenario, plan_checkpoints, plan_migration, plan_replication
+from relfit.system.jobs import Checkpoint
 
 NODES, MTBF = 4096, 43_800.0
 COSTS = Checkpoint(save="10min", restore="10min"), "3min"

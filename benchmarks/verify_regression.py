@@ -14,7 +14,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from relfit.regression.models import regression
+from relfit.analyses.regression.models import regression
 
 
 def main() -> None:

@@ -13,10 +13,10 @@ from math import gamma
 import numpy as np
 
 import relfit as rf
-from relfit.calibration.repair_times import mean_of_repairs
-from relfit.independence import dependence
-from relfit.recurrence import EventHistories, mean_cumulative
-from relfit.screening import change_points, outlier_nodes
+from relfit.analyses.independence import dependence
+from relfit.analyses.recurrence import EventHistories, mean_cumulative
+from relfit.analyses.screening import change_points, outlier_nodes
+from relfit.fleet.calibration.repair_times import mean_of_repairs
 from tests.factories import make_log
 
 HOURS = 8760.0

@@ -185,10 +185,10 @@ def moving_log(kind: str, seed: int) -> Any:
 
 def moving_words(log: Any) -> set[str]:
     """The words of the commands on one log."""
+    from relfit.analyses.independence import dependence
+    from relfit.analyses.recurrence import histories_of_incidents, trend_tests
+    from relfit.analyses.screening import outlier_nodes
     from relfit.fleet import chosen_period
-    from relfit.independence import dependence
-    from relfit.recurrence import histories_of_incidents, trend_tests
-    from relfit.screening import outlier_nodes
 
     chosen = chosen_period(log)
     points, joined = chosen.points, chosen.joined

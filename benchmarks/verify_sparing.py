@@ -17,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
 from papers.sparing import CLUSTER, FAILURES, RECOVERY, STRATEGIES
-from relfit.calibration import calibrate
-from relfit.failurelog import Source, Window
-from relfit.families import Exponential
+from relfit.fitting.families import Exponential
+from relfit.fleet.calibration import calibrate
+from relfit.log.failurelog import Source, Window
 from relfit.planning import Cluster, DeviceFailures, Recovery, Strategies, evaluate_sparing, plan_sparing
 from relfit.simulation import DeviceTimes, SparingAssumptions, simulate_sparing
 

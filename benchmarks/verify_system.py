@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 import relfit as rf
-from relfit.families import Weibull
 from relfit.fitting import pool
+from relfit.fitting.families import Weibull
 from relfit.system import System, chi_square, system_from_fits
 
 ASKED = [("reliability", 24.0), ("hazard", 24.0), ("quantile", 0.1), ("mttf", None)]

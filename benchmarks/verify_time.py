@@ -24,11 +24,19 @@ from scipy import stats
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
-from relfit.failurelog import Source, Window
-from relfit.independence import NodeSeries, cofailures, correlations, cycles, dispersion, pooled_tests, serial_tests
-from relfit.recurrence import EventHistories, trend_tests
-from relfit.screening import change_points
-from relfit.units import NANOSECONDS_PER_HOUR
+from relfit.analyses.independence import (
+    NodeSeries,
+    cofailures,
+    correlations,
+    cycles,
+    dispersion,
+    pooled_tests,
+    serial_tests,
+)
+from relfit.analyses.recurrence import EventHistories, trend_tests
+from relfit.analyses.screening import change_points
+from relfit.base.units import NANOSECONDS_PER_HOUR
+from relfit.log.failurelog import Source, Window
 
 FloatArray = npt.NDArray[np.float64]
 Rows = Iterator[tuple[str, FloatArray]]

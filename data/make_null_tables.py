@@ -2,7 +2,7 @@
 
 On complete lives they depend on the number of lives alone for the exponential, Weibull and lognormal families, and on
 the number and the shape for the gamma. For each size this draws samples, fits them as `relfit.fit` does, and keeps
-upper quantiles of the statistics, which `relfit.goodness.null_tables` interpolates.
+upper quantiles of the statistics, which `relfit.fitting.goodness.null_tables` interpolates.
 
     python data/make_null_tables.py            # some twenty minutes on two cores
     python data/make_null_tables.py --small    # a rough one, to try the script
@@ -15,11 +15,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+from relfit.fitting.goodness.statistics import distances
 from relfit.fitting.plain import fit_plain
-from relfit.goodness.statistics import distances
 
 import relfit as rf
-from relfit.numeric.batches import sort_lives
+from relfit.base.numeric.batches import sort_lives
 
 OUT = Path(__file__).parents[1] / "relfit" / "goodness" / "files" / "null_distributions.npz"
 SIZES = [*range(2, 21), 22, 25, 28, 32, 36, 40, 45, 50, 56, 64, 72, 80, 90, 100, 128, 160, 200, 256, 320, 400, 512]

@@ -5,7 +5,7 @@ watched from July 2000 to October 2004, Weibull gaps whose shapes and scales spr
 the first 27 months (Figure 3.1), three quarters of the incidents on one node, 15 % on a group of nodes in one frame,
 10 % on the whole system, 72.3 % of the records put down to hardware and 13.8 % to software. Clocks are UTC.
 
-The same seed gives the same bytes: ``python data/make_white.py`` writes into ``relfit/datasets/files``.
+The same seed gives the same bytes: ``python data/make_white.py`` writes into ``relfit/io/datasets/files``.
 """
 
 from __future__ import annotations

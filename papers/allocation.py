@@ -21,9 +21,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from papers.printed import half_unit, printed_table
-from relfit.families import Exponential, Weibull
-from relfit.jobs import Amdahl, BestSize, Gustafson, Job, best_size
+from relfit.fitting.families import Exponential, Weibull
 from relfit.system import System
+from relfit.system.jobs import Amdahl, BestSize, Gustafson, Job, best_size
 
 __all__ = [
     "best_size_of_table_6_1",

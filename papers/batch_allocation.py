@@ -20,7 +20,9 @@ from scipy import special
 
 import relfit as rf
 from papers.allocation import SCALE
-from relfit.batch import (
+from relfit.fitting.families import Weibull
+from relfit.io.workloads import LublinFeitelson, TwoStage, Workload, length_classes
+from relfit.simulation.batch import (
     Allocation,
     BatchRun,
     EstimatedReliability,
@@ -29,9 +31,7 @@ from relfit.batch import (
     Scheduler,
     simulate_batch,
 )
-from relfit.families import Weibull
-from relfit.jobs import Amdahl
-from relfit.workloads import LublinFeitelson, TwoStage, Workload, length_classes
+from relfit.system.jobs import Amdahl
 
 __all__ = ["JOBS", "PRINTED", "all_at_once", "drawn", "moldable", "unequal_failures", "waste", "white_failures"]
 

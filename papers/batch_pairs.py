@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from papers.batch_waits import JOBS, MTBF, NODES, PRINTED, grizzly, lost_per_failure
-from relfit.arguments import durations
-from relfit.batch import BatchRun, CheckpointShares, RepairSweep, Scheduler, SystemFailures, simulate_batch
-from relfit.jobs import Checkpoint
-from relfit.workloads import LublinFeitelson, Workload, scale_load, with_walltimes
+from relfit.base.arguments import durations
+from relfit.io.workloads import LublinFeitelson, Workload, scale_load, with_walltimes
+from relfit.simulation.batch import BatchRun, CheckpointShares, RepairSweep, Scheduler, SystemFailures, simulate_batch
+from relfit.system.jobs import Checkpoint
 
 __all__ = ["MEASURES", "VARIANTS", "pairs", "variant"]
 

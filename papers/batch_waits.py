@@ -6,8 +6,8 @@ the two-stage model with their number of jobs, the machine's 1,490 nodes, a wall
 of jobs of one node (45 to 50 %) that the text gives. The load is not printed: 0.95 here, so that a failure costs
 somebody something.
 
-The 23 repair times are not printed (see `relfit.batch.REPAIRS`), and 276 and 624 combinations do not follow from 6
-rates and 23 repairs.
+The 23 repair times are not printed (see `relfit.simulation.batch.REPAIRS`), and 276 and 624 combinations do not follow
+from 6 rates and 23 repairs.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit.batch import REPAIRS, RepairSweep, Scheduler, SystemFailures, simulate_batch, sweep_repairs
-from relfit.workloads import TwoStage, Workload, scale_load, width_classes
+from relfit.io.workloads import TwoStage, Workload, scale_load, width_classes
+from relfit.simulation.batch import REPAIRS, RepairSweep, Scheduler, SystemFailures, simulate_batch, sweep_repairs
 
 __all__ = [
     "JOBS",

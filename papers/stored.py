@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from relfit.batch import ENGINE_VERSION
-from relfit.writing import complete
+from relfit.base.writing import complete
+from relfit.simulation.batch import ENGINE_VERSION
 
 __all__ = ["DOCS", "RESULTS", "Parts", "compute", "markdown", "tables_in", "write_tables"]
 

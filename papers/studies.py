@@ -24,10 +24,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import relfit as rf
 from papers import batch_allocation, batch_pairs, batch_waits
 from papers.stored import RESULTS, Parts, compute, markdown, write_tables
-from relfit.batch import ENGINE_VERSION
-from relfit.errors import RelfitError
-from relfit.text import duration
-from relfit.workloads import Workload
+from relfit.base.errors import RelfitError
+from relfit.base.text import duration
+from relfit.io.workloads import Workload
+from relfit.simulation.batch import ENGINE_VERSION
 
 __all__ = ["STUDIES", "Scale", "main", "tables_of"]
 

@@ -5,114 +5,110 @@ Importing this package is cheap: what it offers is loaded on first use.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from relfit.lazy import front
+from relfit.base.former_packages import FormerPackages
+from relfit.base.lazy import front
 
 if TYPE_CHECKING:
     from relfit import backtesting as backtesting
-    from relfit import batch as batch
-    from relfit import calibration as calibration
-    from relfit import datasets as datasets
-    from relfit import families as families
     from relfit import fitting as fitting
     from relfit import fleet as fleet
-    from relfit import independence as independence
     from relfit import io as io
-    from relfit import jobs as jobs
-    from relfit import nonparametric as nonparametric
     from relfit import planning as planning
     from relfit import plotting as plotting
-    from relfit import prediction as prediction
-    from relfit import recurrence as recurrence
-    from relfit import regression as regression
-    from relfit import screening as screening
     from relfit import simulation as simulation
     from relfit import system as system
-    from relfit import training as training
-    from relfit import workloads as workloads
+    from relfit.analyses import independence as independence
+    from relfit.analyses import recurrence as recurrence
+    from relfit.analyses import regression as regression
+    from relfit.analyses import screening as screening
+    from relfit.analyses.independence import dependence
+    from relfit.analyses.regression import regress
+    from relfit.analyses.screening import change_points, incidents, outlier_nodes, stable_period
     from relfit.backtesting import backtest
-    from relfit.batch import simulate_batch
-    from relfit.calibration import Parameters, calibrate, read_parameters
-    from relfit.datasets import read, read_workload
-    from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
-    from relfit.failurelog import FailureLog
+    from relfit.base.errors import ArgumentError, DataError, ReadError, RelfitError
+    from relfit.fitting import families as families
     from relfit.fitting import fit
+    from relfit.fitting import nonparametric as nonparametric
+    from relfit.fitting.nonparametric import kaplan_meier, log_rank, nelson_aalen
+    from relfit.fleet import calibration as calibration
     from relfit.fleet import fleet_model, forecast, system_from_log
-    from relfit.independence import dependence
+    from relfit.fleet import prediction as prediction
+    from relfit.fleet.calibration import Parameters, calibrate, read_parameters
+    from relfit.io import datasets as datasets
+    from relfit.io import workloads as workloads
     from relfit.io import write
-    from relfit.lifedata import LifeData
-    from relfit.nonparametric import kaplan_meier, log_rank, nelson_aalen
+    from relfit.io.datasets import read, read_workload
+    from relfit.log.failurelog import FailureLog
+    from relfit.log.lifedata import LifeData
     from relfit.plotting import plot
-    from relfit.regression import regress
     from relfit.reporting import report
-    from relfit.screening import change_points, incidents, outlier_nodes, stable_period
+    from relfit.simulation import batch as batch
     from relfit.simulation import campaigns
+    from relfit.simulation import training as training
+    from relfit.simulation.batch import simulate_batch
+    from relfit.simulation.training import simulate_training
     from relfit.study import Study
     from relfit.system import System, system_from_fits
-    from relfit.training import simulate_training
+    from relfit.system import jobs as jobs
 
 __version__ = "0.3.0"
 
+sys.meta_path.insert(0, FormerPackages())
+
 _NAMES = {
     "backtesting": "backtest",
-    "batch": "simulate_batch",
-    "calibration": "Parameters calibrate read_parameters",
-    "datasets": "read read_workload",
-    "errors": "ArgumentError DataError ReadError RelfitError",
-    "failurelog": "FailureLog",
+    "simulation.batch": "simulate_batch",
+    "fleet.calibration": "Parameters calibrate read_parameters",
+    "io.datasets": "read read_workload",
+    "base.errors": "ArgumentError DataError ReadError RelfitError",
+    "log.failurelog": "FailureLog",
     "fitting": "fit",
     "fleet": "fleet_model forecast system_from_log",
-    "independence": "dependence",
+    "analyses.independence": "dependence",
     "io": "write",
-    "lifedata": "LifeData",
-    "nonparametric": "kaplan_meier log_rank nelson_aalen",
+    "log.lifedata": "LifeData",
+    "fitting.nonparametric": "kaplan_meier log_rank nelson_aalen",
     "plotting": "plot",
-    "regression": "regress",
+    "analyses.regression": "regress",
     "reporting": "report",
-    "screening": "change_points incidents outlier_nodes stable_period",
+    "analyses.screening": "change_points incidents outlier_nodes stable_period",
     "study": "Study",
     "system": "System system_from_fits",
-    "training": "simulate_training",
+    "simulation.training": "simulate_training",
 }
 _PACKAGES = (
-    "batch",
-    "campaigns",
-    "datasets",
-    "families",
+    "backtesting",
     "fitting",
-    "jobs",
+    "fleet",
+    "io",
     "planning",
     "plotting",
-    "regression",
-    "screening",
-    "training",
-    "workloads",
-)
-"""Those whose names are used as they stand; the others can be had as attributes, too."""
-_OTHERS = (
-    "backtesting",
-    "calibration",
-    "fleet",
-    "independence",
-    "io",
-    "nonparametric",
-    "prediction",
-    "recurrence",
     "simulation",
     "system",
 )
+_INNER = {
+    "analyses": "independence recurrence regression screening",
+    "fitting": "families nonparametric",
+    "fleet": "calibration prediction",
+    "io": "datasets workloads",
+    "simulation": "batch campaigns training",
+    "system": "jobs",
+}
+"""Packages inside others that are attributes here, too: ``rf.batch`` is ``relfit.simulation.batch``."""
 _MOVED = {
     "backtesting": "Backtest",
-    "batch": "BatchRun resume_batch sweep_repairs",
-    "failurelog": "Source Window",
+    "simulation.batch": "BatchRun resume_batch sweep_repairs",
+    "log.failurelog": "Source Window",
     "fitting": "FamilyFit Fits StoredFits fit_stored",
     "fleet": "FleetModel Forecast SizeFits fit_by_size",
-    "results": "Interval Result",
-    "screening": "repair_kinds",
-    "training": "TrainingParameters read_training",
-    "workloads": "Workload write_workload",
+    "base.results": "Interval Result",
+    "analyses.screening": "repair_kinds",
+    "simulation.training": "TrainingParameters read_training",
+    "io.workloads": "Workload write_workload",
 }
 _get = front(__name__, _NAMES)[0]
 
@@ -166,8 +162,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PACKAGES or name in _OTHERS:
-        return import_module("relfit.simulation.campaigns" if name == "campaigns" else f"relfit.{name}")
+    if name in _PACKAGES:
+        return import_module(f"relfit.{name}")
+    for package, names in _INNER.items():
+        if name in names.split():
+            return import_module(f"relfit.{package}.{name}")
     for package, names in _MOVED.items():
         if name in names.split():
             raise AttributeError(f"relfit.{name} is relfit.{package}.{name}")

@@ -6,18 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import relfit as rf
-from relfit.arguments import share
-from relfit.arrays import Seed
-from relfit.backtesting import Backtest, backtest
-from relfit.calibration import Parameters, calibrate
-from relfit.durations import Rules
-from relfit.failurelog import FailureLog
-from relfit.fleet import ChosenPeriod, FleetModel, Forecast, chosen_period, fleet_model, forecast
-from relfit.fleet.now import LONG_RUN, NOW, checked_at, until_now
-from relfit.independence import Dependence, dependence
-from relfit.planning.job_questions import WhatIf, what_if
-from relfit.recurrence import Availability, AvailabilityOverTime, availability, availability_over_time
-from relfit.screening import (
+from relfit.analyses.independence import Dependence, dependence
+from relfit.analyses.recurrence import Availability, AvailabilityOverTime, availability, availability_over_time
+from relfit.analyses.screening import (
     Bursts,
     ChangePoints,
     Incidents,
@@ -31,6 +22,15 @@ from relfit.screening import (
     repair_kinds,
     repeat_failures,
 )
+from relfit.backtesting import Backtest, backtest
+from relfit.base.arguments import share
+from relfit.base.arrays import Seed
+from relfit.fleet import ChosenPeriod, FleetModel, Forecast, chosen_period, fleet_model, forecast
+from relfit.fleet.calibration import Parameters, calibrate
+from relfit.fleet.now import LONG_RUN, NOW, checked_at, until_now
+from relfit.log.durations import Rules
+from relfit.log.failurelog import FailureLog
+from relfit.planning.job_questions import WhatIf, what_if
 
 __all__ = ["Study"]
 

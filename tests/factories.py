@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from relfit.failurelog import FailureLog, Source, Window
-from relfit.jobs import Checkpoint
+from relfit.log.failurelog import FailureLog, Source, Window
 from relfit.planning import Scenario
+from relfit.system.jobs import Checkpoint
 
 EPOCH = pd.Timestamp("2001-01-01", tz="UTC")
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from relfit import FailureLog
-from relfit.errors import RelfitError
-from relfit.results import Result
+from relfit.base.errors import RelfitError
+from relfit.base.results import Result
 from tests.factories import make_log
 
 __all__ = ["LOGS", "answers", "check"]

@@ -14,8 +14,9 @@ LONG = ("batch", "training", "cli")
 
 
 def room_of(file: str) -> str:
-    """The room whose tests, or examples, a file has."""
-    return Path(file).parts[:2][-1]
+    """The room whose tests, or examples, a file has: an inner package of relfit where it is in one."""
+    parts = Path(file).parts
+    return parts[2] if parts[0] == "relfit" and len(parts) > 3 else parts[:2][-1]
 
 
 class RoomByRoom(LoadFileScheduling):

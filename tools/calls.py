@@ -16,8 +16,7 @@ from typing import Any
 import relfit
 
 PACKAGE = str(Path(relfit.__file__).parent) + "/"
-LOG = {"tables", "outages", "durations", "failurelog"}
-STEPS = {"io", "log", "screening", "prediction", "fleet", "study", "calibration", "jobs", "planning"}
+STEPS = {"io", "log", "analyses", "fleet", "study", "system", "planning"}
 """Packages that a question goes through; the others are what all of them are written with."""
 
 
@@ -46,9 +45,7 @@ class Calls:
     @property
     def steps(self) -> int:
         """Calls from one step of the way to another."""
-        ways = [({"log"} if name in LOG else {name} for name in ends) for ends in self.between]
-        counts = zip(ways, self.between.values(), strict=True)
-        return sum(number for (first, then), number in counts if first != then and first | then <= STEPS)
+        return sum(number for ends, number in self.between.items() if {*ends} <= STEPS)
 
     def _event(self, frame: FrameType, event: str, argument: Any) -> None:
         file = frame.f_code.co_filename
@@ -68,8 +65,8 @@ def package(file: str) -> str:
 
     Examples
     --------
-    >>> package(PACKAGE + "fleet/now.py"), package(PACKAGE + "tables.py")
-    ('fleet', 'tables')
+    >>> package(PACKAGE + "fleet/now.py"), package(PACKAGE + "study.py")
+    ('fleet', 'study')
     """
     return file.removeprefix(PACKAGE).partition("/")[0].removesuffix(".py")
 
@@ -84,7 +81,10 @@ def to_a_plan(path: Path) -> Any:
 def main() -> None:
     """Print both."""
     sample = relfit.datasets.path("white")
-    works = {"calibration": lambda: relfit.calibrate(relfit.datasets.load("white")), "plan": lambda: to_a_plan(sample)}
+    works = {
+        "calibration": lambda: relfit.calibrate(relfit.datasets.load("white")),
+        "plan": lambda: to_a_plan(sample),
+    }
     for name, work in works.items():
         relfit.datasets.load.cache_clear()
         calls = Calls(work)

@@ -19,8 +19,6 @@ from matplotlib.figure import Figure
 
 import relfit as rf
 from relfit import independence, plotting, recurrence, screening
-from relfit.batch import SystemFailures
-from relfit.jobs import Amdahl, Checkpoint, Job
 from relfit.planning import (
     Cluster,
     DeviceFailures,
@@ -38,9 +36,11 @@ from relfit.planning import (
     sparing_map,
 )
 from relfit.simulation import simulate_sparing
+from relfit.simulation.batch import SystemFailures
 from relfit.simulation.campaigns import cost_of_ownership
+from relfit.simulation.training import cheapest_design
 from relfit.system import chi_square
-from relfit.training import cheapest_design
+from relfit.system.jobs import Amdahl, Checkpoint, Job
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -34,11 +34,17 @@ from typing import Any
 
 from mutant_runs import ROOT, Mutant, copy_repository, coverage_map, import_libraries, try_out
 
-CORE = tuple(path.name for path in sorted((ROOT / "relfit").glob("*.py")) if not path.name.startswith("__"))
-"""Modules of no package: their tests are in ``tests/core``."""
-PACKAGES = ("core", *sorted(path.parent.name for path in (ROOT / "relfit").glob("*/__init__.py")))
+OPENED = ("base", "io", "fitting", "analyses", "system", "fleet", "simulation")
+"""Packages whose inner packages are drawn from, and tested, each for itself."""
+FOLDERS = {path.parent.name: path.parent for path in sorted((ROOT / "relfit").glob("*/__init__.py"))} | {
+    path.parent.name: path.parent for top in OPENED for path in sorted((ROOT / "relfit" / top).glob("*/__init__.py"))
+}
+CORE = ("base", "log")
+"""Packages whose own modules, with those of no package, are tested in ``tests/core``."""
+PACKAGES = ("core", *sorted(FOLDERS.keys() - {*CORE, "analyses"}))
 ALSO = {
     "core": ("reporting",),
+    "engine": ("simulation", "batch"),
     "fitting": ("calibration",),
     "goodness": ("fitting",),
     "jobs": ("planning",),
@@ -46,6 +52,7 @@ ALSO = {
     "parsing": ("io",),
     "planning": ("simulation", "fleet"),
     "prediction": ("fleet",),
+    "sparing": ("simulation",),
 }
 """Other folders of tests that are of what a package does, too."""
 ARITHMETIC = ("Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow")
@@ -62,13 +69,18 @@ OTHERS = (
 def sources(package: str) -> list[Path]:
     """Modules of a package that hold code to break."""
     if package == "core":
-        return [ROOT / "relfit" / name for name in CORE]
-    return [path for path in sorted((ROOT / "relfit" / package).rglob("*.py")) if path.name != "__init__.py"]
+        files = [file for folder in ("", *CORE) for file in sorted((ROOT / "relfit" / folder).glob("*.py"))]
+    else:
+        inner = [folder for folder in FOLDERS.values() if folder.parent == FOLDERS[package]]
+        files = [
+            file for file in sorted(FOLDERS[package].rglob("*.py")) if file.parent not in inner or package not in OPENED
+        ]
+    return [file for file in files if not file.name.startswith("__")]
 
 
 def test_paths(package: str) -> list[str]:
     """What pytest runs for a package: its tests and the examples in its docstrings."""
-    own = [f"relfit/{name}" for name in CORE] if package == "core" else [f"relfit/{package}"]
+    own = [path.relative_to(ROOT).as_posix() for path in sources(package)]
     folders = [f"tests/{name}" for name in (package, *ALSO.get(package, ()))]
     return [folder for folder in folders if (ROOT / folder).is_dir()] + own
 

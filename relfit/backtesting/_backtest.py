@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arguments import durations, share, whole
-from relfit.arrays import IntArray
 from relfit.backtesting.backtest_results import COLUMNS, Backtest
 from relfit.backtesting.forecast_scores import ForecastScores
 from relfit.backtesting.interval_scores import IntervalScores
 from relfit.backtesting.job_scores import JobScores
 from relfit.backtesting.node_scores import NodeScores
 from relfit.backtesting.origins import DAY, SystemPast, origins_of
-from relfit.errors import ArgumentError, DataError, RelfitError
-from relfit.failurelog import FailureLog
+from relfit.base.arguments import durations, share, whole
+from relfit.base.arrays import IntArray
+from relfit.base.errors import ArgumentError, DataError, RelfitError
+from relfit.base.text import count
+from relfit.base.units import hours as hours_of
 from relfit.fleet import fleet_model
 from relfit.fleet.job_placement import NodeOutages
-from relfit.jobs import Checkpoint
-from relfit.tables import made_once
-from relfit.text import count
-from relfit.units import hours as hours_of
+from relfit.log.failurelog import FailureLog
+from relfit.log.tables import made_once
+from relfit.system.jobs import Checkpoint
 
 __all__ = ["PARTS", "backtest"]
 

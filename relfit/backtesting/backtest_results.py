@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from relfit.backtesting.comparisons import RATIOS, Comparisons
-from relfit.results import Result, json_ready
-from relfit.text import count, duration, number, percent
+from relfit.base.results import Result, json_ready
+from relfit.base.text import count, duration, number, percent
 
 __all__ = ["COLUMNS", "Backtest"]
 

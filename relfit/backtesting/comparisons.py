@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray
 from relfit.backtesting.origins import DAY
 from relfit.backtesting.prediction_scores import resampled, wilson
-from relfit.units import nanoseconds
+from relfit.base.arrays import FloatArray
+from relfit.base.units import nanoseconds
 
 __all__ = ["RATIOS", "Comparisons"]
 

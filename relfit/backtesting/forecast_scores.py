@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray
+from relfit.analyses.screening import incidents
 from relfit.backtesting.origins import DAY, SystemPast
 from relfit.backtesting.prediction_scores import (
     WINDOWS,
@@ -19,12 +19,12 @@ from relfit.backtesting.prediction_scores import (
     distribution_of_counts,
     interval_score,
 )
-from relfit.errors import DataError, RelfitError
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import DataError, RelfitError
 from relfit.fleet import forecast
+from relfit.fleet.prediction import Prediction, levels_of, mix
 from relfit.fleet.spare_parts import needs_part
 from relfit.fleet.system_ahead import SystemAhead
-from relfit.prediction import Prediction, levels_of, mix
-from relfit.screening import incidents
 
 __all__ = ["ForecastScores"]
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.backtesting.origins import SystemPast
-from relfit.calibration import calibrate
-from relfit.errors import RelfitError
-from relfit.failurelog import FailureLog
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.base.errors import RelfitError
+from relfit.base.text import count
+from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet import FleetModel
+from relfit.fleet.calibration import calibrate
 from relfit.fleet.job_placement import NodeOutages
-from relfit.jobs import Checkpoint
+from relfit.log.failurelog import FailureLog
 from relfit.planning import plan_checkpoints
-from relfit.text import count
-from relfit.units import NANOSECONDS_PER_HOUR
+from relfit.system.jobs import Checkpoint
 
 __all__ = ["AHEAD", "FollowedJob", "IntervalScores", "run_of"]
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from relfit.arrays import FloatArray
 from relfit.backtesting.origins import SystemPast
+from relfit.base.arrays import FloatArray
+from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet import FleetModel
 from relfit.fleet.job_placement import NodeOutages
 from relfit.fleet.job_shares import interrupted_shares
-from relfit.prediction import levels_of, mix
-from relfit.units import NANOSECONDS_PER_HOUR
+from relfit.fleet.prediction import levels_of, mix
 
 __all__ = ["JOB_HORIZON", "JobScores"]
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray
 from relfit.backtesting.origins import DAY, SystemPast
 from relfit.backtesting.prediction_scores import area_under_curve, first_share
+from relfit.base.arrays import FloatArray
 from relfit.fleet import FleetModel
-from relfit.outages import outages_of
+from relfit.log.outages import outages_of
 
 __all__ = ["FIRST", "NodeScores"]
 

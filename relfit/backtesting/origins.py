@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray
-from relfit.errors import DataError, Remedy
-from relfit.failurelog import FailureLog
-from relfit.outages import watched_of
-from relfit.prediction import TimeSteps
-from relfit.text import duration
-from relfit.units import nanoseconds
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import DataError, Remedy
+from relfit.base.text import duration
+from relfit.base.units import nanoseconds
+from relfit.fleet.prediction import TimeSteps
+from relfit.log.failurelog import FailureLog
+from relfit.log.outages import watched_of
 
 __all__ = ["DAY", "SystemPast", "origins_of"]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit.arrays import BoolArray, FloatArray, IntArray
-from relfit.prediction import Prediction
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.fleet.prediction import Prediction
 
 __all__ = [
     "WINDOWS", "area_under_curve", "continuous_ranked", "counted", "distribution_of_counts", "first_share",

@@ -20,6 +20,9 @@ from typing import Annotated, Any
 import typer
 
 from relfit import __version__
+from relfit.base.errors import RelfitError
+from relfit.base.paths import files_meant
+from relfit.base.writing import sparing
 from relfit.cli import (
     backtest_command,
     best_size_command,
@@ -41,9 +44,6 @@ from relfit.cli import (
 )
 from relfit.cli.examples import Commands, epilog
 from relfit.cli.options import grouped
-from relfit.errors import RelfitError
-from relfit.paths import files_meant
-from relfit.writing import sparing
 
 __all__ = ["app", "built", "main"]
 

@@ -6,10 +6,10 @@ from functools import partial
 from typing import Annotated
 
 import relfit as rf
+from relfit.base.errors import ArgumentError
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.progress import ProgressSteps
-from relfit.errors import ArgumentError
 
 __all__ = ["backtest"]
 

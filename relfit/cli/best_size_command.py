@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import relfit as rf
+from relfit.base.errors import ArgumentError
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.predict import Drawn, FleetOptions
 from relfit.cli.progress import ProgressSteps
-from relfit.errors import ArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd

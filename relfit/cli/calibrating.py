@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 
 import relfit as rf
+from relfit.base.errors import ArgumentError
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.look import Json
 from relfit.cli.progress import ProgressSteps
-from relfit.errors import ArgumentError
 
 __all__ = ["calibrate"]
 
@@ -47,7 +47,7 @@ class Exporting:
         >>> Exporting(export=["airesim.yaml"], airesim=["job_size=1024", "recovery_time=12.5"]).airesim_values
         {'job_size': 1024, 'recovery_time': 12.5}
         """
-        from relfit.calibration.exports import AIRESIM_KEYS
+        from relfit.fleet.calibration.exports import AIRESIM_KEYS
 
         if self.airesim and not any(kind == "airesim" for kind, _ in self.files):
             raise ArgumentError("--airesim goes with --export airesim", remedy="add --export airesim.yaml")
@@ -193,7 +193,7 @@ def _value(name: str, text: str) -> float | str | bool:
 
 def _summary(parameters: rf.Parameters) -> str:
     """How often something fails and how long it is down, in one sentence."""
-    from relfit.text import duration
+    from relfit.base.text import duration
 
     params = parameters.values()
     parts = [

@@ -7,12 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import relfit as rf
+from relfit.base.errors import ArgumentError, DataError
+from relfit.base.text import count
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.output import Answered, Answers
 from relfit.cli.progress import ProgressSteps
-from relfit.errors import ArgumentError, DataError
-from relfit.text import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -232,7 +232,7 @@ def _histories(
     answers: Answers, log: rf.FailureLog, joined: rf.screening.Incidents | None, per: str, alpha: float, level: float
 ) -> None:
     """Tests of trend and point processes; those of all incidents alone where nothing is said of one node."""
-    from relfit.recurrence import (
+    from relfit.analyses.recurrence import (
         compare_processes,
         histories_of_incidents,
         histories_of_log,
@@ -356,7 +356,7 @@ def _repair_kinds(answers: Answers, study: rf.Study) -> None:
 
 
 def _availability(answers: Answers, study: rf.Study) -> None:
-    from relfit.screening.periods import FEWEST
+    from relfit.analyses.screening.periods import FEWEST
 
     with answers.asking("availability", "How much of the time are nodes up") as answer:
         system = study.availability

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from relfit.errors import ArgumentError
-from relfit.writing import check_writable, complete
+from relfit.base.errors import ArgumentError
+from relfit.base.writing import check_writable, complete
 
 __all__ = ["Picture", "check_place", "write_figures"]
 

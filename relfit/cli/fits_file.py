@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray
-from relfit.errors import ArgumentError, ReadError
-from relfit.families import FAMILIES, family_named
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import ArgumentError, ReadError
+from relfit.base.writing import unguarded
+from relfit.fitting.families import FAMILIES, family_named
 from relfit.system import System
 from relfit.system.builders import family_code, system_of_estimates
-from relfit.writing import unguarded
 
 __all__ = ["is_fits_file", "read_fits_table", "system_from_file"]
 

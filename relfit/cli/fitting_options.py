@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from relfit.base.errors import ArgumentError
 from relfit.cli import options as opt
-from relfit.errors import ArgumentError
 
 __all__ = ["Fitting"]
 

@@ -73,7 +73,7 @@ def _rows(table: pd.DataFrame, most: int) -> list[str]:
     """The rows with the most failures for each horizon, as text."""
     import pandas as pd
 
-    from relfit.text import number
+    from relfit.base.text import number
 
     longest = table[table["horizon"] == table["horizon"].max()].sort_values("failures", ascending=False, kind="stable")
     named = "name" in table

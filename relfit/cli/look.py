@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 
 import relfit as rf
+from relfit.base.errors import ArgumentError, RelfitError
+from relfit.base.text import count, duration, p_value
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.fitting_options import Fitting
 from relfit.cli.progress import ProgressSteps
-from relfit.errors import ArgumentError, RelfitError
-from relfit.text import count, duration, p_value
 
 __all__ = ["convert", "data", "fit", "info", "report"]
 
@@ -301,8 +301,8 @@ def report(
     with ProgressSteps("reading", "writing the report") as steps:
         names = opt.family_names(families)
         log = reading.read()
+        from relfit.base.numeric.compiled import kept
         from relfit.fitting.kernels import fit_gamma
-        from relfit.numeric.compiled import kept
 
         if sys.stderr.isatty() and not kept(fit_gamma):
             print("relfit: compiling, once per installation: some ten seconds", file=sys.stderr)

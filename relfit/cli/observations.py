@@ -7,7 +7,7 @@ import pandas as pd
 
 import relfit as rf
 from relfit.cli import output
-from relfit.nonparametric import ObservedTimes, observed_times
+from relfit.fitting.nonparametric import ObservedTimes, observed_times
 
 __all__ = ["observed_by_group", "observed_together", "spread", "with_observed"]
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 import relfit as rf
-from relfit.errors import ArgumentError, ReadError
+from relfit.base.errors import ArgumentError, ReadError
 
 __all__ = [
     "FAMILIES",
@@ -144,8 +144,8 @@ class Reading:
 
     def _columns(self) -> dict[str, Any]:
         """Settings from ``--column``; whatever can be wrong without the log is noticed here, before it is read."""
+        from relfit.base.units import instant
         from relfit.io.frames import NODELESS
-        from relfit.units import instant
 
         for date in (self.since or "2000", self.until or "2000"):
             instant(date, self.timezone or "UTC")
@@ -311,7 +311,7 @@ def check_unit(option: str, value: str | list[str] | None) -> None:
     >>> check_unit("--save", "5min")
     >>> check_unit("--save", "5")
     Traceback (most recent call last):
-    relfit.errors.ArgumentError: --save 5 does not say its unit; write 5min, 5h or 5days
+    relfit.base.errors.ArgumentError: --save 5 does not say its unit; write 5min, 5h or 5days
     """
     for text in [value] if isinstance(value, str) else value or ():
         number = text.strip()
@@ -341,7 +341,7 @@ def without_effect(options: dict[str, Any], needs: str, there: bool) -> None:
     --------
     >>> without_effect({"--kind": "wald"}, "--interval", False)
     Traceback (most recent call last):
-    relfit.errors.ArgumentError: --kind has no effect here: it goes with --interval; add that, or leave it out
+    relfit.base.errors.ArgumentError: --kind has no effect here: it goes with --interval; add that, or leave it out
     """
     for name, value in options.items():
         if value not in (None, False) and not there:
@@ -374,7 +374,7 @@ def family_names(text: str) -> list[str]:
     >>> family_names("weibull, gamma")
     ['weibull', 'gamma']
     """
-    from relfit import families
+    from relfit.fitting import families
 
     sets = {"core": list(families.CORE), "all": list(families.FAMILIES)}
     parts = [part.strip() for part in text.split(",") if part.strip()]
@@ -407,7 +407,7 @@ def duration(option: str, text: str, *, positive: bool = False) -> float:
     >>> duration("--restart", "90min")
     1.5
     """
-    from relfit.units import hours
+    from relfit.base.units import hours
 
     try:
         value = hours(text)
@@ -421,14 +421,14 @@ def duration(option: str, text: str, *, positive: bool = False) -> float:
 
 
 def mean_time(option: str, text: str) -> str:
-    """A mean time as `relfit.units.hours` takes it, from one or from a failure rate.
+    """A mean time as `relfit.base.units.hours` takes it, from one or from a failure rate.
 
     Examples
     --------
     >>> mean_time("--mtbf", "2%AFR"), mean_time("--mtbf", "20000h")
     ('438300.0h', '20000h')
     """
-    from relfit import units
+    from relfit.base import units
 
     try:
         value = units.mean_time(text)

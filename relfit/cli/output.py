@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from relfit.base.errors import ArgumentError, DataError, RelfitError
+from relfit.base.writing import check_writable, complete, guarded_table
 from relfit.cli.figures import Picture, check_place, write_figures
 from relfit.cli.screen import table, wrapped
-from relfit.errors import ArgumentError, DataError, RelfitError
-from relfit.writing import check_writable, complete, guarded_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +74,7 @@ def print_json(document: dict[str, Any]) -> None:
 
 def _text(document: dict[str, Any]) -> str:
     """A document with one line for each of its entries: readable, and quick to write where an entry is long."""
-    from relfit.results import json_ready
+    from relfit.base.results import json_ready
 
     ready = json_ready(document)
     return "{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in ready.items()) + "\n}\n"
@@ -131,7 +131,7 @@ def write_results(to: Output, tables: dict[str, pd.DataFrame], main: str, pictur
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
     """Write a table as CSV, Parquet or JSON records, by the ending of `path`."""
-    from relfit.results import records
+    from relfit.base.results import records
 
     with complete(path) as part:
         ending = path.suffix.lower()

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import typer
 
 import relfit as rf
+from relfit.base.errors import ArgumentError
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.figures import Picture
-from relfit.errors import ArgumentError
 
 __all__ = ["DrawOptions", "checkpoint", "migration", "replication"]
 

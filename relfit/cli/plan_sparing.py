@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import relfit as rf
+from relfit.base.errors import ArgumentError
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.figures import Picture
 from relfit.cli.plan_commands import DrawOptions, quantile_or_mean
 from relfit.cli.progress import ProgressSteps
-from relfit.errors import ArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -284,7 +284,7 @@ def _simulate(plan: Any, devices: Devices, file: PlanFile, years: float, draws: 
 def _show(plan: Any, shown: Shown, notes: tuple[str, ...], to: opt.Output) -> None:
     import numpy as np
 
-    from relfit.text import duration
+    from relfit.base.text import duration
 
     table = shown.tables["plan"]
     written = output.write_results(to, shown.tables, "plan", shown.pictures)

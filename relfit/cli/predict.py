@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import relfit as rf
+from relfit.base.errors import ArgumentError
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.progress import ProgressSteps
-from relfit.errors import ArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,8 +50,8 @@ class FleetOptions:
         """The system of these nodes, from a file of fits or from a log, and the period of the log that it rests on."""
         if self.missing is not None:
             opt.choice("--missing", self.missing, ("error", "drop", "pool"))
+        from relfit.base.units import instant
         from relfit.cli.fits_file import is_fits_file
-        from relfit.units import instant
 
         ages = self._ages()
         if is_fits_file(reading.log):
@@ -216,7 +216,7 @@ def _with_limits(sizes: rf.SystemsBySize, drawn: Drawn) -> pd.DataFrame:
 def _headline(chosen: rf.System, together: pd.DataFrame) -> str:
     import math
 
-    from relfit.text import count, interval, number
+    from relfit.base.text import count, interval, number
 
     def said(row: Any) -> str:
         value, *limits = (number(row[name]) for name in ("value", "low", "high") if name in together)

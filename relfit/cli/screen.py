@@ -192,7 +192,7 @@ def _p_cell(value: Any) -> str:
 
 
 def _cell(value: Any) -> str:
-    from relfit.results import json_ready
+    from relfit.base.results import json_ready
 
     simple = json_ready(value)
     if simple is None:

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import relfit as rf
+from relfit.base.errors import ArgumentError
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.progress import ProgressSteps
 from relfit.cli.stopping import STOPPED, default_signals
-from relfit.errors import ArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from relfit.batch import BatchConfig, BatchRun, BatchRuns, Saving
-    from relfit.workloads import Workload
+    from relfit.io.workloads import Workload
+    from relfit.simulation.batch import BatchConfig, BatchRun, BatchRuns, Saving
 
 __all__ = ["batch"]
 

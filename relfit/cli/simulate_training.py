@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import relfit as rf
+from relfit.base.errors import ArgumentError
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.figures import Picture
 from relfit.cli.progress import ProgressSteps
-from relfit.errors import ArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from relfit.training import TrainingSimulation
+    from relfit.simulation.training import TrainingSimulation
 
 __all__ = ["training"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import relfit as rf
+from relfit.base.errors import ArgumentError
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.fitting_options import Fitting
 from relfit.cli.progress import ProgressSteps
-from relfit.errors import ArgumentError
 
 __all__ = ["fit_in_parts"]
 

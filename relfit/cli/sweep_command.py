@@ -16,11 +16,11 @@ import typer
 from typer.core import TyperGroup
 
 import relfit as rf
+from relfit.base.errors import ArgumentError
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.progress import ProgressSteps
 from relfit.cli.stopping import STOPPED
-from relfit.errors import ArgumentError
 
 if TYPE_CHECKING:
     from relfit.simulation.campaigns import CampaignResults

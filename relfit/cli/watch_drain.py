@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
+from relfit.base.errors import ArgumentError
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.look import Json
 from relfit.cli.watch_command import Settings
-from relfit.errors import ArgumentError
 
 __all__ = ["drain"]
 

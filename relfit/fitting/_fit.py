@@ -7,19 +7,19 @@ from typing import Any
 
 import pandas as pd
 
-from relfit.arrays import Seed
-from relfit.errors import ArgumentError, DataError
-from relfit.families import CORE, FAMILIES, family_named
+from relfit.base.arrays import Seed
+from relfit.base.errors import ArgumentError, DataError
+from relfit.base.numeric.batches import sort_lives
 from relfit.fitting._maximum_likelihood import Known, maximum_likelihood
 from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD
+from relfit.fitting.families import CORE, FAMILIES, family_named
 from relfit.fitting.family_fit import FamilyFit
 from relfit.fitting.fits import Fits
 from relfit.fitting.intervals import level_checked
 from relfit.fitting.methods import method_named
+from relfit.fitting.nonparametric.samples import lives_of
 from relfit.fitting.partitions import fit_partitions, is_dask
-from relfit.lifedata import LifeData
-from relfit.nonparametric.samples import lives_of
-from relfit.numeric.batches import sort_lives
+from relfit.log.lifedata import LifeData
 
 __all__ = ["fit"]
 

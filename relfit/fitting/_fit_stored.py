@@ -13,18 +13,18 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
-from relfit.arrays import BoolArray
-from relfit.errors import ArgumentError, DataError
-from relfit.failurelog import FailureLog
-from relfit.families import CORE
+from relfit.base.arrays import BoolArray
+from relfit.base.errors import ArgumentError, DataError
+from relfit.base.numeric.batches import processors
+from relfit.base.numeric.worker_processes import in_processes
+from relfit.base.results import Result
+from relfit.base.text import count
+from relfit.base.writing import complete, workplace
 from relfit.fitting._fit import fit
+from relfit.fitting.families import CORE
 from relfit.io.node_parts import NodeParts, set_apart
-from relfit.numeric.batches import processors
-from relfit.numeric.worker_processes import in_processes
-from relfit.results import Result
-from relfit.tables import question_of, unseen
-from relfit.text import count
-from relfit.writing import complete, workplace
+from relfit.log.failurelog import FailureLog
+from relfit.log.tables import question_of, unseen
 
 __all__ = ["StoredFits", "fit_stored"]
 

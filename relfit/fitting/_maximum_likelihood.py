@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arrays import FloatArray
-from relfit.families import Family, Weibull
-from relfit.families.base import EULER, LOG_WEIBULL_SD
-from relfit.families.mixtures import Mixture
+from relfit.base.arrays import FloatArray
+from relfit.base.numeric.batches import SortedLives, over_groups, sort_lives
+from relfit.base.numeric.newton import Maximum, maximise, whitening
+from relfit.base.numeric.ragged import offsets_of
 from relfit.fitting import conditional_kernels, kernels, status
 from relfit.fitting.em_starts import hollow, mixture_starts
 from relfit.fitting.estimates import Estimates, jacobian
+from relfit.fitting.families import Family, Weibull
+from relfit.fitting.families.base import EULER, LOG_WEIBULL_SD
+from relfit.fitting.families.mixtures import Mixture
 from relfit.fitting.likelihood import LogLikelihood
-from relfit.lifedata import LifeData
-from relfit.numeric.batches import SortedLives, over_groups, sort_lives
-from relfit.numeric.newton import Maximum, maximise, whitening
-from relfit.numeric.ragged import offsets_of
+from relfit.log.lifedata import LifeData
 
 __all__ = ["Known", "existence", "log_moments", "maximum_likelihood"]
 

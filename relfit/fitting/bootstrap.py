@@ -17,14 +17,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray, Seed
-from relfit.errors import ArgumentError
-from relfit.families import Family
+from relfit.base.arrays import FloatArray, IntArray, Seed
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.compiled import njit
+from relfit.base.numeric.ragged import offsets_of
 from relfit.fitting._maximum_likelihood import maximum_likelihood
 from relfit.fitting.estimates import Estimates, Estimator
-from relfit.lifedata import LifeData
-from relfit.numeric.compiled import njit
-from relfit.numeric.ragged import offsets_of
+from relfit.fitting.families import Family
+from relfit.log.lifedata import LifeData
 
 __all__ = ["Replicates", "replicate", "spread_out"]
 

@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.errors import ArgumentError, Remedy
-from relfit.families import CompetingRisks
+from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.results import Result
+from relfit.base.units import hours
 from relfit.fitting.estimates import FamilyEstimates
+from relfit.fitting.families import CompetingRisks
 from relfit.fitting.group_curves import GroupCurves
-from relfit.results import Result
-from relfit.units import hours
 
 __all__ = ["CompetingFit", "causes_in_series"]
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arrays import IntArray
-from relfit.lifedata import LifeData
-from relfit.numeric.ordering import order_in_groups
+from relfit.base.arrays import IntArray
+from relfit.base.numeric.ordering import order_in_groups
+from relfit.log.lifedata import LifeData
 
 __all__ = ["condensed"]
 

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arrays import FloatArray, IntArray
-from relfit.lifedata import LifeData
-from relfit.numeric import special
-from relfit.numeric.batches import over_groups
-from relfit.numeric.compiled import njit
-from relfit.numeric.newton import LARGEST_VARIANCE, Maximum
-from relfit.numeric.ragged import offsets_of
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.numeric import special
+from relfit.base.numeric.batches import over_groups
+from relfit.base.numeric.compiled import njit
+from relfit.base.numeric.newton import LARGEST_VARIANCE, Maximum
+from relfit.base.numeric.ragged import offsets_of
+from relfit.log.lifedata import LifeData
 
 __all__ = ["KINDS", "maximise_conditional", "suited"]
 

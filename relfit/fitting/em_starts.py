@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arrays import FloatArray
-from relfit.families import Family, Weibull
-from relfit.families.mixtures import Mixture
-from relfit.lifedata import LifeData
+from relfit.base.arrays import FloatArray
+from relfit.fitting.families import Family, Weibull
+from relfit.fitting.families.mixtures import Mixture
+from relfit.log.lifedata import LifeData
 
 __all__ = ["hollow", "mixture_starts"]
 

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray, Seed
-from relfit.families import Family
+from relfit.base.arrays import FloatArray, IntArray, Seed
+from relfit.base.numeric.batches import SortedLives
 from relfit.fitting import status
+from relfit.fitting.families import Family
 from relfit.fitting.group_curves import GroupCurves
-from relfit.lifedata import LifeData
-from relfit.numeric.batches import SortedLives
+from relfit.log.lifedata import LifeData
 
 __all__ = ["MAXIMUM_LIKELIHOOD", "Estimates", "Estimator", "FamilyEstimates", "free_covariance", "jacobian"]
 

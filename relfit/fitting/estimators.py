@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.arrays import BoolArray, FloatArray
-from relfit.errors import ArgumentError
-from relfit.families import CORE, Family, family_named
+from relfit.base.arrays import BoolArray, FloatArray
+from relfit.base.errors import ArgumentError
 from relfit.fitting import status
 from relfit.fitting._maximum_likelihood import existence
-from relfit.lifedata import LifeData
-from relfit.nonparametric.ranks import median_ranks
+from relfit.fitting.families import CORE, Family, family_named
+from relfit.fitting.nonparametric.ranks import median_ranks
+from relfit.log.lifedata import LifeData
 
 __all__ = ["moments", "rank_regression"]
 
@@ -197,8 +197,9 @@ def rank_regression(lives: LifeData, family: str | type[Family], axis: str = "y"
     """Straight line through the failures on the family's probability paper, by least squares.
 
     On the paper, ``x`` is the life (exponential) or its log, and ``y`` is ``-log(1 - F)`` (exponential), its log
-    (Weibull) or the normal quantile of F (lognormal), where F is the median rank (`relfit.nonparametric.median_ranks`).
-    The exponential's line passes through the origin. The gamma has no paper: its groups are ``not_applicable``.
+    (Weibull) or the normal quantile of F (lognormal), where F is the median rank
+    (`relfit.fitting.nonparametric.median_ranks`). The exponential's line passes through the origin. The gamma has no
+    paper: its groups are ``not_applicable``.
 
     Parameters
     ----------

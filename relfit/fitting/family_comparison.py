@@ -10,10 +10,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import BoolArray, FloatArray
-from relfit.errors import ArgumentError
+from relfit.base.arrays import BoolArray, FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.base.results import key_columns
 from relfit.fitting.estimates import FamilyEstimates
-from relfit.results import key_columns
 
 __all__ = ["comparable", "compare", "describe", "ranking", "weights"]
 

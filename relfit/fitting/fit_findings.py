@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from relfit.base.text import count, number, p_value, percent
 from relfit.fitting import family_comparison as comparison
 from relfit.fitting.fits import Fits
-from relfit.text import count, number, p_value, percent
 
 __all__ = ["finding"]
 

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import Seed
-from relfit.errors import ArgumentError
-from relfit.families import family_named
+from relfit.base.arrays import Seed
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.false_discovery import adjusted_p
+from relfit.base.results import Result, json_ready, key_columns
 from relfit.fitting import family_comparison as comparison
 from relfit.fitting.competing import CompetingFit, causes_in_series
+from relfit.fitting.families import family_named
 from relfit.fitting.family_fit import FamilyFit
 from relfit.fitting.interval_quantities import QUANTITIES
 from relfit.fitting.pooling import PooledFit, pool
-from relfit.lifedata import LifeData
-from relfit.numeric.false_discovery import adjusted_p
-from relfit.results import Result, json_ready, key_columns
+from relfit.log.lifedata import LifeData
 
 __all__ = ["Fits"]
 

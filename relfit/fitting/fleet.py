@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
-from relfit.arrays import FloatArray
-from relfit.families import Family
+from relfit.base.arrays import FloatArray
+from relfit.base.numeric.newton import maximise, whitening
+from relfit.fitting.families import Family
 from relfit.fitting.likelihood import LogLikelihood
-from relfit.lifedata import LifeData
-from relfit.numeric.newton import maximise, whitening
+from relfit.log.lifedata import LifeData
 
 __all__ = ["fit_fleet"]
 

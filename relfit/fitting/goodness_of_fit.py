@@ -8,16 +8,23 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arrays import FloatArray, Seed
-from relfit.errors import ArgumentError
-from relfit.families import CORE, Family
+from relfit.base.arrays import FloatArray, Seed
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.batches import SortedLives, sort_lives
+from relfit.base.results import Result
 from relfit.fitting import status
 from relfit.fitting.bootstrap import replicate, spread_out
 from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, Estimates, FamilyEstimates
-from relfit.goodness import DISTANCES, STATISTICS, chi_square_of_hazards, distances, distances_of_hazards, tabulated_p
-from relfit.lifedata import LifeData
-from relfit.numeric.batches import SortedLives, sort_lives
-from relfit.results import Result
+from relfit.fitting.families import CORE, Family
+from relfit.fitting.goodness import (
+    DISTANCES,
+    STATISTICS,
+    chi_square_of_hazards,
+    distances,
+    distances_of_hazards,
+    tabulated_p,
+)
+from relfit.log.lifedata import LifeData
 
 __all__ = ["SOURCES", "TESTS", "Goodness", "distances_of", "goodness_of"]
 
@@ -89,7 +96,7 @@ def distances_of(
     ordered: SortedLives | None = None,
     workers: int | None = None,
 ) -> FloatArray:
-    """Distances of the fitted distributions, columns as `relfit.goodness.STATISTICS`; NaN where not defined.
+    """Distances of the fitted distributions, columns as `relfit.fitting.goodness.STATISTICS`; NaN where not defined.
 
     Anderson-Darling's is not where a duration is zero: it would be infinite under any continuous distribution.
     """

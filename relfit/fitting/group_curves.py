@@ -7,10 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arguments import durations
-from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError
-from relfit.families import Distribution
+from relfit.base.arguments import durations
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.fitting.families import Distribution
 
 __all__ = ["GroupCurves"]
 

@@ -9,10 +9,10 @@ from difflib import get_close_matches
 import numpy as np
 from scipy import special
 
-from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError, Remedy
-from relfit.families import Family
-from relfit.units import hours
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.units import hours
+from relfit.fitting.families import Family
 
 __all__ = ["QUANTITIES", "FitQuantity", "quantity_named"]
 

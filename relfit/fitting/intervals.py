@@ -6,15 +6,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.arrays import FloatArray, Seed
-from relfit.errors import ArgumentError, Remedy
+from relfit.base.arrays import FloatArray, Seed
+from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.numeric.poisson import exponential_mean_interval
+from relfit.base.results import Interval
 from relfit.fitting.bootstrap import replicate
 from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, FamilyEstimates
 from relfit.fitting.interval_quantities import FitQuantity, quantity_named
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.profiles import profile_limits
-from relfit.numeric.poisson import exponential_mean_interval
-from relfit.results import Interval
 
 __all__ = ["KINDS", "interval_of", "level_checked"]
 

@@ -1,8 +1,8 @@
 """Maximum likelihood with right censoring for ranges of groups, one compiled kernel per family.
 
 Each kernel reads sorted durations and the status of its groups, and writes the parameters, their covariance and the
-log-likelihood where an estimate exists, or that the search failed. Densities are those of `relfit.families`; the
-searches run in log time, so the unit of time does not matter.
+log-likelihood where an estimate exists, or that the search failed. Densities are those of `relfit.fitting.families`;
+the searches run in log time, so the unit of time does not matter.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
+from relfit.base.numeric import special
+from relfit.base.numeric.compiled import njit
 from relfit.fitting.status import NOT_CONVERGED, OK
-from relfit.numeric import special
-from relfit.numeric.compiled import njit
 
 __all__ = ["fit_gamma", "fit_lognormal", "fit_weibull"]
 

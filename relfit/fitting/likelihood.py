@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arrays import FloatArray, IntArray
-from relfit.families import Family
-from relfit.lifedata import LifeData
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.fitting.families import Family
+from relfit.log.lifedata import LifeData
 
 __all__ = ["LogLikelihood", "log_interval"]
 
@@ -52,7 +52,7 @@ class LogLikelihood:
     Parameters
     ----------
     family : type
-        A subclass of `relfit.families.Family`.
+        A subclass of `relfit.fitting.families.Family`.
     lives : LifeData
         Lives of any kind; hours.
     prior_mean : ndarray, shape (k,), optional

@@ -9,15 +9,15 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError, Remedy
-from relfit.families import CORE, Family
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError, Remedy
 from relfit.fitting import status
 from relfit.fitting._maximum_likelihood import maximum_likelihood
 from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, Estimates, Estimator
 from relfit.fitting.estimators import moments, rank_regression
+from relfit.fitting.families import CORE, Family
 from relfit.fitting.likelihood import LogLikelihood
-from relfit.lifedata import LifeData
+from relfit.log.lifedata import LifeData
 
 __all__ = ["METHODS", "bias_corrected_shape", "method_named"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from relfit.errors import ArgumentError, DataError
+from relfit.base.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
     from dask.dataframe import DataFrame

@@ -14,16 +14,16 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit.arrays import FloatArray, Seed
-from relfit.errors import ArgumentError, Remedy
-from relfit.families import Family
+from relfit.base.arrays import FloatArray, Seed
+from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.results import Result, json_ready
 from relfit.fitting import status
 from relfit.fitting._maximum_likelihood import maximum_likelihood
 from relfit.fitting.estimates import jacobian
+from relfit.fitting.families import Family
 from relfit.fitting.fleet import fit_fleet
 from relfit.fitting.group_curves import GroupCurves
-from relfit.lifedata import LifeData
-from relfit.results import Result, json_ready
+from relfit.log.lifedata import LifeData
 
 __all__ = ["PooledFit", "pool"]
 

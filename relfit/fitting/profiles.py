@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arrays import IntArray
+from relfit.base.arrays import IntArray
+from relfit.base.numeric.newton import maximise, whitening
 from relfit.fitting.likelihood import LogLikelihood
-from relfit.lifedata import LifeData
-from relfit.numeric.newton import maximise, whitening
+from relfit.log.lifedata import LifeData
 
 __all__ = ["border", "profile_limits"]
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.errors import ArgumentError, RelfitError
-from relfit.failurelog import FailureLog
+from relfit.analyses.screening import ChangePoints, change_points, incidents
+from relfit.base.errors import ArgumentError, RelfitError
 from relfit.fleet._new_nodes import explained_by_ages
-from relfit.screening import ChangePoints, change_points, incidents
-from relfit.tables import Window, made_once
+from relfit.log.failurelog import FailureLog
+from relfit.log.tables import Window, made_once
 
 __all__ = ["ChosenPeriod", "chosen_period"]
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from relfit.arguments import whole
-from relfit.arrays import BoolArray, FloatArray, IntArray
-from relfit.errors import ArgumentError
-from relfit.failurelog import FailureLog
-from relfit.families import CORE
+from relfit.base.arguments import whole
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.base.results import Result
+from relfit.base.text import count
+from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fitting import Fits, fit
-from relfit.lifedata import LifeData
-from relfit.outages import Outages, outages_of
-from relfit.results import Result
-from relfit.text import count
-from relfit.units import NANOSECONDS_PER_HOUR
+from relfit.fitting.families import CORE
+from relfit.log.failurelog import FailureLog
+from relfit.log.lifedata import LifeData
+from relfit.log.outages import Outages, outages_of
 
 __all__ = ["SizeFits", "fit_by_size"]
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from relfit.arguments import share
-from relfit.durations import Rules
-from relfit.errors import ArgumentError, Remedy
-from relfit.failurelog import FailureLog
+from relfit.analyses.screening import Incidents, incidents
+from relfit.analyses.screening.frailty import renewal_models
+from relfit.base.arguments import share
+from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.units import hours as hours_of
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet._new_nodes import renewals_of
 from relfit.fleet.fleet_answers import FleetModel
@@ -20,10 +21,9 @@ from relfit.fleet.now import NOW, checked_at, until_now
 from relfit.fleet.operating_time import scopes_of, standing_of
 from relfit.fleet.rates_now import level_rates, node_multiples, of_all, series_of
 from relfit.fleet.scope_rates import rates_of
-from relfit.screening import Incidents, incidents
-from relfit.screening.frailty import renewal_models
-from relfit.tables import made_once
-from relfit.units import hours as hours_of
+from relfit.log.durations import Rules
+from relfit.log.failurelog import FailureLog
+from relfit.log.tables import made_once
 
 __all__ = ["FleetModel", "fleet_model"]
 
@@ -55,9 +55,9 @@ def fleet_model(
         ``(since, until)``; or what `relfit.fleet.chosen_period` found.
     at : {"now", "long run"}
         ``now``: how incidents hit, age and are repaired is that of the period, drawn out to the end of the log; how
-        often they come follows all of the log, the last weeks most (`relfit.prediction`), and so do the nodes' shares;
-        jobs are held to how many went through lately. Limits hold for what may change over `horizon`. ``long run``: the
-        mean rates of the period.
+        often they come follows all of the log, the last weeks most (`relfit.fleet.prediction`), and so do the nodes'
+        shares; jobs are held to how many went through lately. Limits hold for what may change over `horizon`. ``long
+        run``: the mean rates of the period.
     horizon : duration
         Ahead of the end of the log, that answers of ``now`` are for.
     window, group

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit.arrays import FloatArray, IntArray
-from relfit.errors import DataError
-from relfit.families import Exponential, Family, Weibull
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import DataError
+from relfit.fitting.families import Exponential, Family, Weibull
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.system import System
 from relfit.system._common_cause import CommonCause, Racks

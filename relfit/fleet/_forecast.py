@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arguments import share, whole
-from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError, DataError
-from relfit.failurelog import FailureLog
+from relfit.analyses.screening import incidents
+from relfit.base.arguments import share, whole
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError, DataError
+from relfit.base.results import Result
+from relfit.base.text import count, duration, number, percent
+from relfit.base.units import hours as hours_of
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet.now import LONG_RUN, NOW, checked_at
 from relfit.fleet.spare_parts import needs_part
 from relfit.fleet.system_ahead import Coming, Future, SystemAhead, split, with_repairs
-from relfit.results import Result
-from relfit.screening import incidents
-from relfit.tables import made_once
-from relfit.text import count, duration, number, percent
-from relfit.units import hours as hours_of
+from relfit.log.failurelog import FailureLog
+from relfit.log.tables import made_once
 
 __all__ = ["Forecast", "forecast"]
 
@@ -89,9 +89,9 @@ def forecast(
     -----
     Counts by day are predicted by means that discount the past with half-lives from five days to none at all, each with
     several sizes of scatter. Every ten days of the past they are scored by what came after, over ten days and over the
-    horizon, and mixed accordingly (`relfit.prediction`). A steady fleet gives the weight to the mean of all its past, a
-    fleet that moves to those that follow it, and how far past predictions missed makes the width of the intervals.
-    Racks and causes have shares of the whole that follow their own records.
+    horizon, and mixed accordingly (`relfit.fleet.prediction`). A steady fleet gives the weight to the mean of all its
+    past, a fleet that moves to those that follow it, and how far past predictions missed makes the width of the
+    intervals. Racks and causes have shares of the whole that follow their own records.
 
     Examples
     --------

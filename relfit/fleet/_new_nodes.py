@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit.arrays import FloatArray
-from relfit.failurelog import FailureLog
+from relfit.analyses.screening import ChangePoints, Incidents
+from relfit.analyses.screening.by_calendar import told_from_calendar
+from relfit.analyses.screening.frailty import RenewalModels, renewal_models
+from relfit.base.arrays import FloatArray
 from relfit.fleet.incident_scopes import ScopeIncidents
 from relfit.fleet.operating_time import Clocks, clocks_of
 from relfit.fleet.scope_rates import rates_of, relative_rates, residual_hours
-from relfit.screening import ChangePoints, Incidents
-from relfit.screening.by_calendar import told_from_calendar
-from relfit.screening.frailty import RenewalModels, renewal_models
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["explained_by_ages", "renewals_of"]
 
@@ -41,7 +41,7 @@ def renewals_of(
     log, joined
         What the scope is of, as for `relfit.fleet.operating_time.scopes_of`.
     level, n_resamples
-        As for `relfit.screening.renewal_models`.
+        As for `relfit.analyses.screening.renewal_models`.
 
     Notes
     -----

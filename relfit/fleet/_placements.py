@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse, special
 
-from relfit.arrays import BoolArray, FloatArray, IntArray
-from relfit.errors import ArgumentError
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet.incident_scopes import Places, ScopeIncidents
-from relfit.outages import Outages
-from relfit.units import NANOSECONDS_PER_HOUR
+from relfit.log.outages import Outages
 
 __all__ = ["PLACEMENTS", "Placements", "hit_probability", "hits_by_size", "placements"]
 

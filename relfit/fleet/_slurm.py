@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.errors import ArgumentError, DataError, Remedy
-from relfit.failurelog import FailureLog
+from relfit.analyses.screening import repeat_failures
+from relfit.base.errors import ArgumentError, DataError, Remedy
+from relfit.base.results import Result
+from relfit.base.text import count, number
+from relfit.base.writing import check_writable, complete
 from relfit.fleet._fleet_model import fleet_model
-from relfit.results import Result
-from relfit.screening import repeat_failures
-from relfit.text import count, number
-from relfit.writing import check_writable, complete
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["SlurmNodes", "hostlist", "is_host", "plain_reason", "slurm_nodes"]
 
@@ -49,7 +49,7 @@ def slurm_nodes(
     """Weights, features and a drain list of the nodes that were there at the end of a log, as they fail now.
 
     To be drained are nodes that stand out now (`FleetModel.nodes_now`), and those that failed again soon after a
-    repair three times and more in the last 90 days (`relfit.screening.repeat_failures`).
+    repair three times and more in the last 90 days (`relfit.analyses.screening.repeat_failures`).
 
     Parameters
     ----------

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from relfit.errors import ArgumentError, DataError, Remedy
-from relfit.failurelog import FailureLog
+from relfit.base.errors import ArgumentError, DataError, Remedy
+from relfit.base.units import instant
 from relfit.fitting import fit
 from relfit.fleet._chosen_period import ChosenPeriod
 from relfit.fleet._fleet_model import fleet_model
 from relfit.fleet.now import LONG_RUN, NOW
+from relfit.log.failurelog import FailureLog
 from relfit.system import System, system_from_fits
-from relfit.units import instant
 
 __all__ = ["system_from_log"]
 

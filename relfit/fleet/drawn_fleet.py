@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from relfit.arrays import FloatArray
+from relfit.base.arrays import FloatArray
 from relfit.fleet._placements import Placements
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.fleet.incident_scopes import SCOPES

@@ -9,9 +9,12 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit.arguments import share, whole
-from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError
+from relfit.base.arguments import share, whole
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.base.results import Interval, Result
+from relfit.base.text import count, duration, number
+from relfit.base.units import HOURS_PER_WEEK
 from relfit.fleet._fleet_system import ages_now, system_of
 from relfit.fleet._placements import placements
 from relfit.fleet.drawn_fleet import KEPT, DrawnFleet, PlacedJob
@@ -20,11 +23,8 @@ from relfit.fleet.incident_scopes import SCOPES, ScopeIncidents
 from relfit.fleet.job_shares import Lately
 from relfit.fleet.now import LONG_RUN, NOW
 from relfit.fleet.rates_now import LevelRates
-from relfit.results import Interval, Result
 from relfit.system import System
 from relfit.system.checked_nodes import duration_array
-from relfit.text import count, duration, number
-from relfit.units import HOURS_PER_WEEK
 
 __all__ = ["QUANTITIES", "FleetModel"]
 

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray
-from relfit.errors import ArgumentError
+from relfit.analyses.screening import Incidents
+from relfit.analyses.screening.frailty import RenewalModels
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet._chosen_period import ChosenPeriod
 from relfit.fleet._placements import hit_probability
 from relfit.fleet.incident_scopes import Places, ScopeIncidents, Standing
+from relfit.fleet.prediction import Multiples
 from relfit.fleet.scope_rates import ScopeRates
-from relfit.prediction import Multiples
-from relfit.screening import Incidents
-from relfit.screening.frailty import RenewalModels
-from relfit.units import NANOSECONDS_PER_HOUR
 
 __all__ = ["FleetParts"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import BoolArray, FloatArray, IntArray
-from relfit.lifedata import LifeData
-from relfit.outages import Outages
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.log.lifedata import LifeData
+from relfit.log.outages import Outages
 
 __all__ = ["SCOPES", "Places", "ScopeIncidents", "Standing"]
 

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arrays import BoolArray, FloatArray, IntArray
-from relfit.failurelog import FailureLog
-from relfit.numeric.compiled import njit
-from relfit.outages import node_values, outages_of, system_outages_of
-from relfit.units import NANOSECONDS_PER_HOUR
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.base.numeric.compiled import njit
+from relfit.base.units import NANOSECONDS_PER_HOUR
+from relfit.log.failurelog import FailureLog
+from relfit.log.outages import node_values, outages_of, system_outages_of
 
 __all__ = ["PLACEMENTS", "Jobs", "NodeOutages", "place"]
 

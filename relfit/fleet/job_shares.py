@@ -14,13 +14,13 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
-from relfit.arrays import FloatArray
-from relfit.failurelog import FailureLog
+from relfit.base.arrays import FloatArray
+from relfit.base.numeric.compiled import njit
+from relfit.base.units import HOURS_PER_WEEK
 from relfit.fleet.job_placement import NodeOutages, place
+from relfit.fleet.prediction import HALF_LIVES, DiscountedLevels, Prediction, TimeSteps, levels_of, mix
 from relfit.fleet.rates_now import ScopeSeries, limits_of_multiples
-from relfit.numeric.compiled import njit
-from relfit.prediction import HALF_LIVES, DiscountedLevels, Prediction, TimeSteps, levels_of, mix
-from relfit.units import HOURS_PER_WEEK
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["ANY", "Lately", "interrupted_shares"]
 

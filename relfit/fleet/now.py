@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from relfit.errors import ArgumentError
-from relfit.failurelog import FailureLog
+from relfit.base.errors import ArgumentError
 from relfit.fleet._chosen_period import ChosenPeriod
-from relfit.tables import made_once
+from relfit.log.failurelog import FailureLog
+from relfit.log.tables import made_once
 
 __all__ = ["LONG_RUN", "NOW", "checked_at", "until_now"]
 

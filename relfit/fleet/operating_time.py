@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.analyses.screening import Incidents
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.base.numeric.ordering import alike
+from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.fleet.incident_scopes import SCOPES, Places, ScopeIncidents, Standing
-from relfit.lifedata import LifeData
-from relfit.numeric.ordering import alike
-from relfit.outages import Outages, clock_step, node_codes, node_values, outages_of, timed_repairs
-from relfit.screening import Incidents
-from relfit.tables import Tables, group_codes
-from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.log.lifedata import LifeData
+from relfit.log.outages import Outages, clock_step, node_codes, node_values, outages_of, timed_repairs
+from relfit.log.tables import Tables, group_codes
 
 __all__ = ["SCOPES", "Clocks", "Places", "ScopeIncidents", "Standing", "clocks_of", "scopes_of", "standing_of"]
 

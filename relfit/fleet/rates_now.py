@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit.arrays import FloatArray
-from relfit.failurelog import FailureLog
+from relfit.analyses.screening import Incidents
+from relfit.base.arrays import FloatArray
+from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.fleet.incident_scopes import Places, ScopeIncidents
+from relfit.fleet.prediction import DiscountedLevels, Multiples, Prediction, TimeSteps, levels_of, mix, multiples_now
 from relfit.fleet.scope_rates import ScopeRates
-from relfit.outages import node_codes, watched_of
-from relfit.prediction import DiscountedLevels, Multiples, Prediction, TimeSteps, levels_of, mix, multiples_now
-from relfit.screening import Incidents
-from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.log.failurelog import FailureLog
+from relfit.log.outages import node_codes, watched_of
 
 __all__ = [
     "LEAST_RATE",

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.arrays import FloatArray
+from relfit.analyses.screening.frailty import RenewalModels
+from relfit.base.arrays import FloatArray
+from relfit.base.numeric.poisson import poisson_interval
+from relfit.base.numeric.solving import time_at_level
+from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet.incident_scopes import Places, ScopeIncidents
-from relfit.numeric.poisson import poisson_interval
-from relfit.numeric.solving import time_at_level
-from relfit.screening.frailty import RenewalModels
-from relfit.tables import Window
-from relfit.units import NANOSECONDS_PER_HOUR
+from relfit.log.tables import Window
 
 __all__ = ["ScopeRates", "excess_scatter", "mean_residual_life", "rates_of", "relative_rates", "residual_hours"]
 

@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray
-from relfit.errors import DataError
-from relfit.failurelog import FailureLog
-from relfit.outages import node_codes, node_values, watched_of
-from relfit.prediction import (
+from relfit.analyses.screening import Incidents
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import DataError
+from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.fleet.prediction import (
     HALF_LIVES,
     DiscountedLevels,
     Prediction,
@@ -22,9 +22,9 @@ from relfit.prediction import (
     mix,
     relative_rates,
 )
-from relfit.screening import Incidents
-from relfit.tables import group_codes
-from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.log.failurelog import FailureLog
+from relfit.log.outages import node_codes, node_values, watched_of
+from relfit.log.tables import group_codes
 
 __all__ = ["Coming", "Future", "SystemAhead", "coarse", "split", "steady", "with_repairs"]
 

@@ -1,4 +1,9 @@
-"""Readers and writers: one module per format, `read`, which finds the format out, and `write`."""
+"""Readers and writers: one module per format, `read`, which finds the format out, and `write`.
+
+``parsing`` makes columns of files, with line numbers and rejected rows; ``workloads`` reads and generates jobs of batch
+systems; ``datasets`` has the bundled sample and fetches public data. Files go in, a `FailureLog` comes out; rows read
+are rows kept and rows rejected. A newcomer may add a reader: its module and its place in `READERS`.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +14,8 @@ from typing import Any
 
 import pandas as pd
 
-from relfit.errors import ArgumentError, ReadError
-from relfit.failurelog import FailureLog
+from relfit.base.errors import ArgumentError, ReadError
+from relfit.base.paths import files_meant
 from relfit.io import (
     backblaze,
     blue_gene,
@@ -31,10 +36,10 @@ from relfit.io import (
 )
 from relfit.io.frames import NODELESS, with_nodeless
 from relfit.io.merging import merge
+from relfit.io.parsing.opening import Content, members, size_in_bytes
 from relfit.io.reader import Reader
 from relfit.io.relfit_parquet import write
-from relfit.parsing.opening import Content, members, size_in_bytes
-from relfit.paths import files_meant
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["FORMATS", "READERS", "merge", "read", "write"]
 

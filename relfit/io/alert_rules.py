@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
-from relfit.arrays import BoolArray, IntArray
-from relfit.errors import ArgumentError
+from relfit.base.arrays import BoolArray, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.io.parsing.settings import read_settings
 from relfit.io.raw_lines import check_pattern
-from relfit.parsing.settings import read_settings
 
 __all__ = ["AlertRules", "Rules", "rules_of"]
 

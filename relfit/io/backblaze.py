@@ -13,16 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relfit.arrays import BoolArray
-from relfit.failurelog import FailureLog
+from relfit.base.arrays import BoolArray
+from relfit.io.parsing.delimited import read_delimited
+from relfit.io.parsing.opening import Content
+from relfit.io.parsing.rows import TextTable, as_text_array
+from relfit.io.parsing.stamps import parse_stamps
+from relfit.io.parsing.text_content import as_text
+from relfit.io.parsing.times import check_zone
 from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
-from relfit.parsing.delimited import read_delimited
-from relfit.parsing.opening import Content
-from relfit.parsing.rows import TextTable, as_text_array
-from relfit.parsing.stamps import parse_stamps
-from relfit.parsing.text_content import as_text
-from relfit.parsing.times import check_zone
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["READER"]
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from relfit.errors import ReadError
-from relfit.failurelog import FailureLog
+from relfit.base.errors import ReadError
 from relfit.io.alert_rules import Rules, rules_of
 from relfit.io.clock_lines import instants_of
+from relfit.io.parsing.opening import Content
+from relfit.io.parsing.rows import as_text_array
+from relfit.io.parsing.stamps import day_and_month, parse_stamps
+from relfit.io.parsing.table_rows import rows_of
+from relfit.io.parsing.times import check_zone
 from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
-from relfit.parsing.opening import Content
-from relfit.parsing.rows import as_text_array
-from relfit.parsing.stamps import day_and_month, parse_stamps
-from relfit.parsing.table_rows import rows_of
-from relfit.parsing.times import check_zone
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["READER"]
 

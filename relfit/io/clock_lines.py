@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arrays import BoolArray, IntArray
-from relfit.parsing.stamps import Stamps
-from relfit.parsing.times import localised
+from relfit.base.arrays import BoolArray, IntArray
+from relfit.io.parsing.stamps import Stamps
+from relfit.io.parsing.times import localised
 
 __all__ = ["Clock", "in_order", "instants_of", "stamps_without_year", "turns"]
 

@@ -11,15 +11,23 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.parsing.numbers_in_text import as_numbers
-from relfit.parsing.opening import Content
-from relfit.parsing.rows import in_categories
-from relfit.parsing.times import UTC
-from relfit.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS, Source, first_of_pairs, pair_codes, pairs
-from relfit.text import count
+from relfit.base.text import count
+from relfit.io.parsing.numbers_in_text import as_numbers
+from relfit.io.parsing.opening import Content
+from relfit.io.parsing.rows import in_categories
+from relfit.io.parsing.times import UTC
+from relfit.log.tables import (
+    EVENT_COLUMNS,
+    LIFETIME_COLUMNS,
+    POPULATION_COLUMNS,
+    Source,
+    first_of_pairs,
+    pair_codes,
+    pairs,
+)
 
 if TYPE_CHECKING:
-    from relfit.failurelog import FailureLog
+    from relfit.log.failurelog import FailureLog
 
 __all__ = [
     "NODELESS", "events_frame", "lifetimes_frame", "open_outages", "population_frame", "seen_population", "source_of",

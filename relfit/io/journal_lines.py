@@ -15,11 +15,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import Rules
+from relfit.io.parsing.opening import Content
 from relfit.io.reader import Reader
 from relfit.io.syslog_lines import READER as SYSLOG
-from relfit.parsing.opening import Content
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["READER"]
 

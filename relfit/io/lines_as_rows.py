@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relfit.errors import ArgumentError, ReadError, Remedy
+from relfit.base.errors import ArgumentError, ReadError, Remedy
+from relfit.base.text import count
+from relfit.io.parsing.opening import Content
+from relfit.io.parsing.rows import Rejections, TextTable
 from relfit.io.raw_lines import blocks_of_lines, check_pattern
-from relfit.parsing.opening import Content
-from relfit.parsing.rows import Rejections, TextTable
-from relfit.text import count
 
 __all__ = ["NoMatchError", "rows_of_lines"]
 

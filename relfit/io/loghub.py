@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import Rules, rules_of
+from relfit.io.parsing.opening import Content
+from relfit.io.parsing.times import check_zone
 from relfit.io.raw_lines import LineBlock
 from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
-from relfit.parsing.opening import Content
-from relfit.parsing.times import check_zone
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["READER"]
 

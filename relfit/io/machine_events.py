@@ -12,15 +12,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from relfit.failurelog import FailureLog
+from relfit.base.units import instant
+from relfit.io.parsing.numbers_in_text import as_numbers
+from relfit.io.parsing.opening import Content
+from relfit.io.parsing.text_content import as_text
+from relfit.io.parsing.times import check_zone
 from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
 from relfit.io.up_and_down import outages_between
-from relfit.parsing.numbers_in_text import as_numbers
-from relfit.parsing.opening import Content
-from relfit.parsing.text_content import as_text
-from relfit.parsing.times import check_zone
-from relfit.units import instant
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["READER"]
 

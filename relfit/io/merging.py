@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pandas as pd
 
-from relfit.errors import ArgumentError
-from relfit.failurelog import FailureLog, Source, Window
+from relfit.base.errors import ArgumentError
+from relfit.base.text import count
 from relfit.io.frames import text_column
-from relfit.tables import pairs
-from relfit.text import count
+from relfit.log.failurelog import FailureLog, Source, Window
+from relfit.log.tables import pairs
 
 __all__ = ["joint_window", "merge"]
 

@@ -18,15 +18,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relfit.errors import DataError, ReadError
-from relfit.failurelog import FailureLog
+from relfit.base.errors import DataError, ReadError
+from relfit.base.numeric.worker_processes import in_processes
+from relfit.base.paths import files_meant
 from relfit.io.frames import text_column
 from relfit.io.merging import joint_window, merge
+from relfit.io.parsing.opening import Content, members
 from relfit.io.relfit_parquet import damage_named, events_keep_the_rules, opened, population_keeps_the_rules, recognises
-from relfit.numeric.worker_processes import in_processes
-from relfit.parsing.opening import Content, members
-from relfit.paths import files_meant
-from relfit.tables import EVENT_COLUMNS, POPULATION_COLUMNS, Source, Window
+from relfit.log.failurelog import FailureLog
+from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS, Source, Window
 
 __all__ = ["NodeParts", "set_apart"]
 

@@ -18,20 +18,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from relfit.arrays import FloatArray, IntArray
-from relfit.errors import ReadError
-from relfit.failurelog import FailureLog
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import ReadError
 from relfit.io.clock_lines import instants_of
+from relfit.io.parsing.numbers_in_text import as_numbers
+from relfit.io.parsing.opening import Content
+from relfit.io.parsing.rows import TextTable, as_text_array
+from relfit.io.parsing.stamps import parse_stamps
+from relfit.io.parsing.table_rows import rows_of
+from relfit.io.parsing.text_content import as_text
+from relfit.io.parsing.times import check_zone
 from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
 from relfit.io.up_and_down import outages_between, states
-from relfit.parsing.numbers_in_text import as_numbers
-from relfit.parsing.opening import Content
-from relfit.parsing.rows import TextTable, as_text_array
-from relfit.parsing.stamps import parse_stamps
-from relfit.parsing.table_rows import rows_of
-from relfit.parsing.text_content import as_text
-from relfit.parsing.times import check_zone
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["READER", "log_of_samples"]
 

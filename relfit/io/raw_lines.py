@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relfit.arrays import IntArray
-from relfit.errors import ArgumentError
-from relfit.parsing.opening import Content, encoding_of
-from relfit.parsing.text_content import valid
+from relfit.base.arrays import IntArray
+from relfit.base.errors import ArgumentError
+from relfit.io.parsing.opening import Content, encoding_of
+from relfit.io.parsing.text_content import valid
 
 __all__ = ["LineBlock", "blocks_of_lines", "check_pattern"]
 

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import BoolArray, IntArray
-from relfit.errors import ReadError
-from relfit.failurelog import FailureLog, Window
+from relfit.base.arrays import BoolArray, IntArray
+from relfit.base.errors import ReadError
 from relfit.io.alert_rules import AlertRules
 from relfit.io.frames import events_frame, population_frame
+from relfit.io.parsing.opening import Content
+from relfit.io.parsing.times import since_1970
 from relfit.io.raw_lines import LineBlock, blocks_of_lines
 from relfit.io.up_and_down import StateOutages
-from relfit.parsing.opening import Content
-from relfit.parsing.times import since_1970
-from relfit.tables import REJECTED_COLUMNS, Source
+from relfit.log.failurelog import FailureLog, Window
+from relfit.log.tables import REJECTED_COLUMNS, Source
 
 __all__ = ["Found", "RecordTally"]
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 
-from relfit.failurelog import FailureLog
 from relfit.io.merging import merge
-from relfit.parsing.opening import Content, refuse_archive
+from relfit.io.parsing.opening import Content, refuse_archive
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["Reader", "one_by_one"]
 

@@ -18,11 +18,11 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
-from relfit.errors import ArgumentError, DataError, ReadError, Remedy
-from relfit.failurelog import FailureLog, Source, Window
+from relfit.base.errors import ArgumentError, DataError, ReadError, Remedy
+from relfit.base.writing import complete, guarded_table
+from relfit.io.parsing.opening import MAX_SIZE, Content
 from relfit.io.reader import Reader, one_by_one
-from relfit.parsing.opening import MAX_SIZE, Content
-from relfit.writing import complete, guarded_table
+from relfit.log.failurelog import FailureLog, Source, Window
 
 __all__ = [
     "READER", "Stored", "damage_named", "events_keep_the_rules", "opened", "population_keeps_the_rules",

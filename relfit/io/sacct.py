@@ -11,18 +11,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import Rules, rules_of
 from relfit.io.clock_lines import instants_of
 from relfit.io.host_lists import Hosts
+from relfit.io.parsing.delimited import read_delimited
+from relfit.io.parsing.opening import Content
+from relfit.io.parsing.rows import as_text_array
+from relfit.io.parsing.stamps import parse_stamps
+from relfit.io.parsing.text_content import as_text
+from relfit.io.parsing.times import check_zone, unsaid
 from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
-from relfit.parsing.delimited import read_delimited
-from relfit.parsing.opening import Content
-from relfit.parsing.rows import as_text_array
-from relfit.parsing.stamps import parse_stamps
-from relfit.parsing.text_content import as_text
-from relfit.parsing.times import check_zone, unsaid
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["READER"]
 

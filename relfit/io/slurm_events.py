@@ -15,18 +15,18 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from relfit.errors import ReadError
-from relfit.failurelog import FailureLog
+from relfit.base.errors import ReadError
+from relfit.base.text import count
 from relfit.io.alert_rules import AlertRules, Rules, rules_of
 from relfit.io.host_lists import Hosts
 from relfit.io.merging import merge
+from relfit.io.parsing.opening import Content
+from relfit.io.parsing.text_content import as_text
+from relfit.io.parsing.times import check_zone, instants
 from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
 from relfit.io.slurm_nodes import MOMENT, down_and_meant, instant
-from relfit.parsing.opening import Content
-from relfit.parsing.text_content import as_text
-from relfit.parsing.times import check_zone, instants
-from relfit.text import count
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["READER", "log_of_node_events", "read_node_events"]
 

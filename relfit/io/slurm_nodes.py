@@ -15,17 +15,17 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from relfit.errors import ReadError
-from relfit.failurelog import FailureLog
+from relfit.base.errors import ReadError
 from relfit.io.alert_rules import AlertRules, Rules, rules_of
 from relfit.io.clock_lines import instants_of
 from relfit.io.host_lists import hosts
+from relfit.io.parsing.opening import Content
+from relfit.io.parsing.stamps import parse_stamps
+from relfit.io.parsing.text_content import as_text
+from relfit.io.parsing.times import check_zone
 from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
-from relfit.parsing.opening import Content
-from relfit.parsing.stamps import parse_stamps
-from relfit.parsing.text_content import as_text
-from relfit.parsing.times import check_zone
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["MOMENT", "READER", "down_and_meant", "instant"]
 

@@ -10,18 +10,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relfit.arrays import IntArray
-from relfit.errors import ArgumentError
-from relfit.failurelog import FailureLog
+from relfit.base.arrays import IntArray
+from relfit.base.errors import ArgumentError
 from relfit.io.alert_rules import AlertRules, Rules, rules_of
 from relfit.io.clock_lines import in_order
 from relfit.io.host_lists import hosts
+from relfit.io.parsing.opening import Content
+from relfit.io.parsing.stamps import parse_stamps
+from relfit.io.parsing.times import check_zone
 from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
 from relfit.io.up_and_down import outages_between
-from relfit.parsing.opening import Content
-from relfit.parsing.stamps import parse_stamps
-from relfit.parsing.times import check_zone
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["READER"]
 

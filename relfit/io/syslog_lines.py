@@ -16,17 +16,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relfit.arrays import BoolArray, IntArray
-from relfit.errors import ArgumentError
-from relfit.failurelog import FailureLog
+from relfit.base.arrays import BoolArray, IntArray
+from relfit.base.errors import ArgumentError
 from relfit.io.alert_rules import AlertRules, Rules, rules_of
 from relfit.io.clock_lines import Clock, stamps_without_year, turns
+from relfit.io.parsing.opening import Content
+from relfit.io.parsing.stamps import parse_stamps
+from relfit.io.parsing.times import check_zone, localised, since_1970
 from relfit.io.raw_lines import LineBlock
 from relfit.io.raw_logs import Found, RecordTally
 from relfit.io.reader import Reader
-from relfit.parsing.opening import Content
-from relfit.parsing.stamps import parse_stamps
-from relfit.parsing.times import check_zone, localised, since_1970
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["READER"]
 

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.errors import ArgumentError, ReadError, Remedy
-from relfit.failurelog import FailureLog, Window
+from relfit.base.errors import ArgumentError, ReadError, Remedy
+from relfit.base.text import count
+from relfit.base.units import NANOSECONDS_PER_HOUR, instant, nanoseconds
 from relfit.io.frames import (
     events_frame,
     lifetimes_frame,
@@ -26,16 +27,15 @@ from relfit.io.frames import (
     text_column,
 )
 from relfit.io.lines_as_rows import rows_of_lines
+from relfit.io.parsing.opening import Content, open_content
+from relfit.io.parsing.table_rows import rows_of, rows_of_frame
+from relfit.io.parsing.times import check_zone
 from relfit.io.reader import Reader, one_by_one
 from relfit.io.table_columns import Columns, mapping_words
 from relfit.io.table_mapping import COMMON_NAMES, TableMapping, guessed, mapping_of
 from relfit.io.up_and_down import outages_between, states
-from relfit.parsing.opening import Content, open_content
-from relfit.parsing.table_rows import rows_of, rows_of_frame
-from relfit.parsing.times import check_zone
-from relfit.tables import POPULATION_COLUMNS, pair_codes, pairs
-from relfit.text import count
-from relfit.units import NANOSECONDS_PER_HOUR, instant, nanoseconds
+from relfit.log.failurelog import FailureLog, Window
+from relfit.log.tables import POPULATION_COLUMNS, pair_codes, pairs
 
 __all__ = ["READER"]
 

@@ -14,16 +14,16 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relfit.arrays import BoolArray, FloatArray
-from relfit.errors import ReadError, Remedy
+from relfit.base.arrays import BoolArray, FloatArray
+from relfit.base.errors import ReadError, Remedy
+from relfit.base.units import instant, unit_in_hours
 from relfit.io.frames import attribute_column
+from relfit.io.parsing.rows import Rejections, TextTable, as_text_array, category, cell_text
+from relfit.io.parsing.stamps import day_and_month
+from relfit.io.parsing.times import durations, flags, instants, unsaid
 from relfit.io.table_mapping import COMMON_NAMES, TableMapping, guessed
 from relfit.io.up_and_down import states
-from relfit.parsing.rows import Rejections, TextTable, as_text_array, category, cell_text
-from relfit.parsing.stamps import day_and_month
-from relfit.parsing.times import durations, flags, instants, unsaid
-from relfit.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
-from relfit.units import instant, unit_in_hours
+from relfit.log.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
 
 __all__ = ["Columns", "mapping_words"]
 

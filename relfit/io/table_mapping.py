@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from relfit.errors import ArgumentError, Remedy
-from relfit.parsing.settings import read_settings
+from relfit.base.errors import ArgumentError, Remedy
+from relfit.io.parsing.settings import read_settings
 
 __all__ = ["COMMON_NAMES", "TableMapping", "guessed", "mapping_of"]
 

@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.errors import ArgumentError
-from relfit.failurelog import FailureLog, Window
+from relfit.base.errors import ArgumentError
 from relfit.io.frames import events_frame, lifetimes_frame, population_frame, source_of
+from relfit.io.parsing.delimited import read_csv
+from relfit.io.parsing.numbers_in_text import as_numbers
+from relfit.io.parsing.opening import Content
+from relfit.io.parsing.rows import TextTable
+from relfit.io.parsing.text_content import as_text
+from relfit.io.parsing.times import check_zone, clock_times, spans
 from relfit.io.reader import Reader, one_by_one
-from relfit.parsing.delimited import read_csv
-from relfit.parsing.numbers_in_text import as_numbers
-from relfit.parsing.opening import Content
-from relfit.parsing.rows import TextTable
-from relfit.parsing.text_content import as_text
-from relfit.parsing.times import check_zone, clock_times, spans
+from relfit.log.failurelog import FailureLog, Window
 
 __all__ = ["READER"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arrays import BoolArray, IntArray
+from relfit.base.arrays import BoolArray, IntArray
 
 __all__ = ["DOWN", "UP", "StateOutages", "outages_between", "states"]
 

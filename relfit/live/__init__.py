@@ -3,7 +3,7 @@
 Data goes one way: a source (`relfit.live.sources`) gives records and where it got to (`Fetched`); the store keeps each
 record once; a round asks a `relfit.Study` of what is stored; alarms and the page of the day say what changed; outputs
 hand it to Prometheus, Alertmanager, Grafana and Slurm. Nothing outside this package imports it but its command. It
-needs ``pip install "relfit[live]"``.
+needs ``pip install "relfit[live]"``. A newcomer may add a source: its module in ``sources``.
 """
 
 from relfit.live._day_page import day_page

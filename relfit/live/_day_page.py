@@ -11,7 +11,8 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import relfit as rf
-from relfit.errors import RelfitError
+from relfit.base.errors import RelfitError
+from relfit.base.text import count, duration, number, percent
 from relfit.live._forecast_record import DRAWS, HORIZONS
 from relfit.live.live_records import Alarm
 from relfit.plotting import forecast_figures
@@ -19,7 +20,6 @@ from relfit.reporting.components import Figure, Table
 from relfit.reporting.drawing import drawn
 from relfit.reporting.rendering import isolated, write_whole
 from relfit.study import Study
-from relfit.text import count, duration, number, percent
 
 __all__ = ["day_page"]
 

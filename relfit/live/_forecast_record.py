@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from relfit.failurelog import FailureLog
-from relfit.screening import incidents
+from relfit.analyses.screening import incidents
+from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.log.failurelog import FailureLog
 from relfit.study import Study
-from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
 __all__ = ["DRAWS", "HORIZONS", "forecast_record", "scored"]
 

@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray
-from relfit.failurelog import FailureLog
+from relfit.analyses.screening import Incidents, incidents
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.fleet.prediction import TimeSteps
 from relfit.live.live_records import Alarm
-from relfit.outages import node_codes, node_values, watched_of
-from relfit.prediction import TimeSteps
-from relfit.screening import Incidents, incidents
-from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.log.failurelog import FailureLog
+from relfit.log.outages import node_codes, node_values, watched_of
 
 __all__ = ["DAY", "Episode", "Streams", "WatchedFleet", "stamp"]
 

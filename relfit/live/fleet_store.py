@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.errors import DataError
-from relfit.failurelog import FailureLog
+from relfit.base.errors import DataError
+from relfit.base.results import json_ready
 from relfit.live.live_records import Alarm, Fetched
 from relfit.live.log_from_store import stored_log
 from relfit.live.store_databases import Database, opened
 from relfit.live.store_rows import event_rows, merged_nodes, node_rows
 from relfit.live.store_schema import KEY, prepare
-from relfit.results import json_ready
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["FleetStore"]
 

@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit.arguments import durations, whole
-from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError
-from relfit.failurelog import FailureLog
+from relfit.base.arguments import durations, whole
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.base.text import count, duration, number, percent
+from relfit.base.units import HOURS_PER_YEAR, nanoseconds
+from relfit.fleet.prediction import TimeSteps, levels_of, mix
 from relfit.live.alarm_streams import Episode
 from relfit.live.live_records import Alarm
-from relfit.prediction import TimeSteps, levels_of, mix
-from relfit.text import count, duration, number, percent
-from relfit.units import HOURS_PER_YEAR, nanoseconds
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["missed_forecasts", "short_stock"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-from relfit.writing import check_writable, complete
+from relfit.base.writing import check_writable, complete
 
 __all__ = ["write_dashboard"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from relfit.failurelog import FailureLog
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["Alarm", "Fetched"]
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.errors import DataError
-from relfit.failurelog import FailureLog, Source, Window
+from relfit.base.errors import DataError
+from relfit.base.text import count
 from relfit.io.frames import attribute_column, events_frame, open_outages, population_frame
 from relfit.io.merging import joint_window
+from relfit.io.parsing.times import UTC
 from relfit.live.store_databases import Database
-from relfit.parsing.times import UTC
-from relfit.tables import EVENT_COLUMNS, POPULATION_COLUMNS, pairs
-from relfit.text import count
+from relfit.log.failurelog import FailureLog, Source, Window
+from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS, pairs
 
 __all__ = ["stored_log"]
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.text import count, duration, number
+from relfit.base.units import HOURS_PER_YEAR, NANOSECONDS_PER_HOUR
 from relfit.live.alarm_streams import DAY, Episode, WatchedFleet, stamp
 from relfit.live.live_records import Alarm
 from relfit.live.rate_scans import LEAST_REFERENCE, REFERENCE
 from relfit.live.recurrence_scans import Recurrence, scan_recurrence
-from relfit.text import count, duration, number
-from relfit.units import HOURS_PER_YEAR, NANOSECONDS_PER_HOUR
 
 __all__ = ["node_episodes", "repeat_episodes"]
 

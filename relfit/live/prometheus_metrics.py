@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from relfit.errors import ArgumentError
+from relfit.base.errors import ArgumentError
+from relfit.base.writing import complete
 from relfit.live.live_records import Alarm
 from relfit.study import Study
-from relfit.writing import complete
 
 __all__ = ["METRICS", "write_metrics"]
 

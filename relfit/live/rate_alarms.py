@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from scipy import special
 
-from relfit.arrays import FloatArray, IntArray
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.text import count, duration, number
 from relfit.live.alarm_streams import Episode, Streams, WatchedFleet, stamp
 from relfit.live.live_records import Alarm
 from relfit.live.rate_scans import LOOKS, REFERENCE, RateScan, episodes, scan_rates, scan_scores
-from relfit.text import count, duration, number
 
 __all__ = ["rate_episodes", "repair_episodes"]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
 
 __all__ = ["LEAST_REFERENCE", "LOOKS", "REFERENCE", "WINDOWS", "RateScan", "episodes", "scan_rates", "scan_scores"]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from relfit.arrays import BoolArray, FloatArray, IntArray
-from relfit.units import NANOSECONDS_PER_HOUR
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.base.units import NANOSECONDS_PER_HOUR
 
 __all__ = ["Recurrence", "scan_recurrence"]
 

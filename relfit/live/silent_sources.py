@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from relfit.base.text import duration
 from relfit.live.live_records import Alarm
-from relfit.text import duration
 
 if TYPE_CHECKING:
     from relfit.live.fleet_store import FleetStore

@@ -15,15 +15,15 @@ from typing import ClassVar
 
 import pandas as pd
 
-from relfit.arguments import share as checked_share
+from relfit.base.arguments import share as checked_share
+from relfit.base.results import Result
+from relfit.base.text import count
+from relfit.base.writing import complete
 from relfit.fleet._slurm import is_host, plain_reason, slurm_nodes
 from relfit.live.live_records import Alarm
 from relfit.live.sources.source_base import output_of
 from relfit.live.sources.source_errors import SourceError
-from relfit.results import Result
 from relfit.study import Study
-from relfit.text import count
-from relfit.writing import complete
 
 __all__ = ["Drains", "apply_drains", "drains_of", "undo_drains", "write_slurm"]
 

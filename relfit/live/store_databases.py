@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 import pandas as pd
 
-from relfit.errors import RelfitError
+from relfit.base.errors import RelfitError
 from relfit.live.sources.source_base import missing_extra, password_from
 
 __all__ = ["Database", "DuckDatabase", "PostgresDatabase", "opened"]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.failurelog import FailureLog
 from relfit.live.store_schema import KEY
-from relfit.tables import EVENT_COLUMNS, POPULATION_COLUMNS
+from relfit.log.failurelog import FailureLog
+from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS
 
 __all__ = ["MOST_ATTRIBUTES", "event_rows", "merged_nodes", "node_rows"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relfit.errors import RelfitError
+from relfit.base.errors import RelfitError
 from relfit.live.store_databases import Database
 
 __all__ = ["KEY", "STEPS", "prepare"]

@@ -11,10 +11,10 @@ from typing import Any
 
 import tomli_w
 
-from relfit.errors import ArgumentError
+from relfit.base.errors import ArgumentError
+from relfit.base.paths import files_meant
+from relfit.base.writing import complete
 from relfit.live.watch_settings import read_watch_settings
-from relfit.paths import files_meant
-from relfit.writing import complete
 
 __all__ = ["write_settings"]
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from relfit.errors import RelfitError
+from relfit.base.errors import RelfitError
+from relfit.base.writing import complete
 from relfit.live.live_records import Alarm
 from relfit.live.watch_settings import WatchSettings
-from relfit.writing import complete
 
 if TYPE_CHECKING:
     from relfit.live.fleet_store import FleetStore
@@ -59,7 +59,7 @@ def write_outputs(
         write_slurm(result.alarms, study, place)
 
     def params(place: str) -> None:
-        from relfit.calibration.files import write_parameters
+        from relfit.fleet.calibration.files import write_parameters
 
         if study is not None:
             write_parameters(study.parameters, Path(place))

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from relfit.base.results import Result
+from relfit.base.text import count
 from relfit.live.live_records import Alarm
-from relfit.results import Result
-from relfit.text import count
 
 __all__ = ["Round", "WatchStatus"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from relfit.errors import DataError, RelfitError
+from relfit.base.errors import DataError, RelfitError
 from relfit.live._fleet_alarms import fleet_alarms
 from relfit.live._forecast_record import forecast_record, scored
 from relfit.live.fleet_store import FleetStore

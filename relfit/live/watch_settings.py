@@ -15,13 +15,13 @@ from pydantic import (
     model_validator,
 )
 
-from relfit.calibration.parameter_values import Model, rejection
-from relfit.calibration.validation_errors import ParameterError
-from relfit.errors import ArgumentError, ReadError
+from relfit.base.errors import ArgumentError, ReadError
+from relfit.fleet.calibration.parameter_values import Model, rejection
+from relfit.fleet.calibration.validation_errors import ParameterError
+from relfit.io.parsing.settings import read_settings
+from relfit.io.parsing.times import check_zone
 from relfit.live.sources import SOURCES, SourceBase
 from relfit.live.sources.source_base import FilePath, Located, PlainUrl, without_password
-from relfit.parsing.settings import read_settings
-from relfit.parsing.times import check_zone
 
 __all__ = ["AlarmSettings", "OutputSettings", "WatchSettings", "read_watch_settings"]
 

@@ -1,8 +1,13 @@
-"""Planners: what to do about failures whose rates are known (spares, checkpoints, migration, replication)."""
+"""Planners: what to do about failures whose rates are known (spares, checkpoints, migration, replication).
+
+A package for each. `Parameters`, a `System` or a rate go in, a plan comes out with the uncertainty of its inputs;
+``plan`` is what all plans have, ``job_rate`` how often something interrupts a job. ``simulation`` and the tests check
+them event by event. A newcomer may add a planner: its module, its line here, its command.
+"""
 
 from __future__ import annotations
 
-from relfit.lazy import front
+from relfit.base.lazy import front
 from relfit.planning import sparing
 
 __getattr__, __dir__, __all__ = front(

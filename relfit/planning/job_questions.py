@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit.arguments import durations, whole
-from relfit.arrays import Durations, FloatArray
-from relfit.calibration import Parameters
+from relfit.base.arguments import durations, whole
+from relfit.base.arrays import Durations, FloatArray
+from relfit.base.results import Result
+from relfit.base.text import count, duration, percent
 from relfit.fleet import FleetModel
-from relfit.jobs.checkpoint import best_interval
+from relfit.fleet.calibration import Parameters
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.job_rate import JobRate, rate_of_job
-from relfit.results import Result
-from relfit.text import count, duration, percent
+from relfit.system.jobs.checkpoint import best_interval
 
 __all__ = ["HOURS", "WhatIf", "what_if"]
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arguments import durations, positive, whole
-from relfit.arrays import Durations, FloatArray, Seed
-from relfit.calibration import FailuresByScope, Parameters, ScopeFailures, draw_parameters
-from relfit.calibration.failures_by_scope import counted_share
-from relfit.errors import ArgumentError
-from relfit.text import count, duration
+from relfit.base.arguments import durations, positive, whole
+from relfit.base.arrays import Durations, FloatArray, Seed
+from relfit.base.errors import ArgumentError
+from relfit.base.text import count, duration
+from relfit.fleet.calibration import FailuresByScope, Parameters, ScopeFailures, draw_parameters
+from relfit.fleet.calibration.failures_by_scope import counted_share
 
 __all__ = ["JobRate", "rate_of_job", "repairs_in_words", "until_all_are_up", "wait_for_repair"]
 

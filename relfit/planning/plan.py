@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.results import Result
+from relfit.base.results import Result
 
 __all__ = ["NOISE", "Plan", "contradictions", "limits"]
 

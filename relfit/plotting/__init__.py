@@ -2,12 +2,13 @@
 
 Every function takes the result first, then ``ax=None``, a matplotlib Axes (a new pyplot figure where it is left out),
 returns the Axes, and titles them with what the data show; only what else a figure takes is in its own docstring. Where
-there is nothing to draw, the figure says why.
+there is nothing to draw, the figure says why. `plot` finds the figure of a result by its type. A newcomer may add a
+figure: its module and its name here.
 """
 
 from __future__ import annotations
 
-from relfit.lazy import front
+from relfit.base.lazy import front
 
 __getattr__, __dir__, __all__ = front(
     __name__,

@@ -10,7 +10,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-from relfit.errors import ArgumentError
+from relfit.base.errors import ArgumentError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from relfit.backtesting import Backtest
-from relfit.errors import ArgumentError
+from relfit.base.errors import ArgumentError
+from relfit.base.text import count, percent
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.text import count, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

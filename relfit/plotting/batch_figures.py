@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from relfit.batch.batch_results import BatchRun
-from relfit.errors import DataError
+from relfit.base.errors import DataError
 from relfit.plotting import style
 from relfit.plotting._registry import plot
+from relfit.simulation.batch.batch_results import BatchRun
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from relfit.numeric.poisson import poisson_ppf
+from relfit.analyses.screening import Bursts
+from relfit.base.numeric.poisson import poisson_ppf
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.screening import Bursts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

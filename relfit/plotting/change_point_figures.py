@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from relfit.analyses.screening import ChangePoints
+from relfit.analyses.screening.periods import Period
+from relfit.base.text import number
+from relfit.base.units import HOURS_PER_YEAR
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.screening import ChangePoints
-from relfit.screening.periods import Period
-from relfit.text import number
-from relfit.units import HOURS_PER_YEAR
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from relfit.base.text import duration, percent
 from relfit.planning.checkpointing.checkpoint_plan import CheckpointPlan
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.text import duration, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from relfit.failurelog import FailureLog
+from relfit.analyses.screening.tallies import NOT_STATED, CauseTally, TimeTally, by_cause, over_time
+from relfit.base.text import count, percent
+from relfit.log.failurelog import FailureLog
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.screening.tallies import NOT_STATED, CauseTally, TimeTally, by_cause, over_time
-from relfit.text import count, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arrays import FloatArray
+from relfit.base.arrays import FloatArray
 from relfit.fitting import FamilyFit, Fits
-from relfit.nonparametric import kaplan_meier
+from relfit.fitting.nonparametric import kaplan_meier
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from relfit.base.text import count, duration, percent
 from relfit.fleet import Forecast
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.text import count, duration, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from relfit.base.text import number, percent
 from relfit.plotting import style
-from relfit.text import number, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from relfit.errors import ArgumentError
-from relfit.independence import Cofailures, Correlations, Cycles, Dispersion, PooledTests, SerialTests
-from relfit.numeric.poisson import poisson_ppf
+from relfit.analyses.independence import Cofailures, Correlations, Cycles, Dispersion, PooledTests, SerialTests
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.poisson import poisson_ppf
+from relfit.base.text import duration, number, p_value, percent
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.plotting.event_figures import even_bars
-from relfit.text import duration, number, p_value, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -365,7 +365,7 @@ def clock_cycle(result: Cycles, ax: Axes | None = None, *, cycle: str = "day") -
     ArgumentError
         For another cycle.
     """
-    from relfit.independence._cycles import WEEKDAYS
+    from relfit.analyses.independence._cycles import WEEKDAYS
 
     if cycle not in result.names:
         raise ArgumentError(f"no cycle {cycle!r}", remedy=f"use {' or '.join(result.names)}")

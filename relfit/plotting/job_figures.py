@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from relfit.jobs import BestSize, CompletionTime
+from relfit.base.text import number, percent
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.text import number, percent
+from relfit.system.jobs import BestSize, CompletionTime
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

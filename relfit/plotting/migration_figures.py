@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from relfit.base.text import percent
 from relfit.planning.migration.migration_plan import MigrationPlan
 from relfit.planning.replication.replication_plan import ReplicationPlan
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.text import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

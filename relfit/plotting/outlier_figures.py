@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from relfit.numeric.poisson import poisson_pmf
+from relfit.analyses.screening import OutlierNodes
+from relfit.base.numeric.poisson import poisson_pmf
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.screening import OutlierNodes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

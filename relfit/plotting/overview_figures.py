@@ -8,22 +8,22 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.calibration import Parameters
-from relfit.errors import ArgumentError
-from relfit.failurelog import FailureLog
+from relfit.analyses.independence import Dependence
+from relfit.analyses.recurrence import Availability
+from relfit.analyses.regression import AttributeEffects, Regression
+from relfit.analyses.screening import Period
+from relfit.base.errors import ArgumentError
+from relfit.base.results import Interval
+from relfit.base.text import percent
+from relfit.base.units import HOURS_PER_YEAR
+from relfit.fitting.nonparametric import ObservedTimes
 from relfit.fleet import ChosenPeriod, FleetModel
-from relfit.independence import Dependence
-from relfit.nonparametric import ObservedTimes
+from relfit.fleet.calibration import Parameters
+from relfit.log.failurelog import FailureLog
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.plotting.change_point_figures import change_points
 from relfit.plotting.event_figures import events_over_time
-from relfit.recurrence import Availability
-from relfit.regression import AttributeEffects, Regression
-from relfit.results import Interval
-from relfit.screening import Period
-from relfit.text import percent
-from relfit.units import HOURS_PER_YEAR
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

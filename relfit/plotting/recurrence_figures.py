@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from relfit.nonparametric.curves import StepCurves
+from relfit.analyses.recurrence import AvailabilityOverTime, MeanCumulative, ProcessComparison, ProcessFit, TrendTests
+from relfit.base.text import count, percent
+from relfit.base.units import HOURS_PER_YEAR
+from relfit.fitting.nonparametric.curves import StepCurves
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.recurrence import AvailabilityOverTime, MeanCumulative, ProcessComparison, ProcessFit, TrendTests
-from relfit.text import count, percent
-from relfit.units import HOURS_PER_YEAR
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

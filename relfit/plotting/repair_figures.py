@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from relfit.errors import ArgumentError
+from relfit.analyses.screening import RepairKinds
+from relfit.base.errors import ArgumentError
+from relfit.base.text import number, percent
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.screening import RepairKinds
-from relfit.text import number, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

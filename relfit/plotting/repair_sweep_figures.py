@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from relfit.batch import RepairSweep
+from relfit.base.text import duration
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.text import duration
+from relfit.simulation.batch import RepairSweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from relfit.base.text import percent
 from relfit.planning.sparing.evaluation import SparingEvaluation
 from relfit.planning.sparing.maps import SparingMap
 from relfit.planning.sparing.sparing_plan import SparingPlan
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.simulation.sparing_simulation import SparingSimulation
-from relfit.text import percent
+from relfit.simulation.sparing.sparing_simulation import SparingSimulation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

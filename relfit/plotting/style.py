@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError
-from relfit.results import Result
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.base.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -258,7 +258,7 @@ def headline(result: Result, longest: int = 135) -> str:
 
     Examples
     --------
-    >>> from relfit.results import Result
+    >>> from relfit.base.results import Result
     >>> class Long(Result):
     ...     headline = "Half of it (p < 0.001; 0.4 to 0.6) costs 3 $; the rest depends."
     >>> headline(Long(), 60)

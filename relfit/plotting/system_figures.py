@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from relfit.errors import ArgumentError
+from relfit.base.errors import ArgumentError
+from relfit.base.text import number, percent
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.system import System, SystemChiSquare, SystemsBySize
-from relfit.text import number, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ def reliability_curve(system: System, until: Any = None, ax: Axes | None = None,
     >>> reliability_curve(system, "30 days", ax=Figure().add_subplot()).get_xlabel()
     'length of the job (hours)'
     """
-    from relfit.units import hours
+    from relfit.base.units import hours
 
     last = float(system.quantile(0.98)) if until is None else hours(until)
     if not (last > 0.0 and np.isfinite(last)):

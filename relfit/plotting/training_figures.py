@@ -8,9 +8,9 @@ import numpy as np
 
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.training.designs import TrainingDesigns
-from relfit.training.traces import states_over_time
-from relfit.training.training_simulation import TrainingSimulation
+from relfit.simulation.training.designs import TrainingDesigns
+from relfit.simulation.training.traces import states_over_time
+from relfit.simulation.training.training_simulation import TrainingSimulation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

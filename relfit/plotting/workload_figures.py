@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from relfit.base.text import percent
+from relfit.io.workloads import Workload, shares
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.text import percent
-from relfit.workloads import Workload, shares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,7 +1,8 @@
 """The report: one HTML file that a director reads on its first screen and a statistician to its end.
 
-`report_data` computes, `first_screen` and the modules of sections say and show, `drawing` makes pictures, `rendering`
-fills the template and writes the file.
+``report_data`` asks a `Study`, ``first_screen`` and the modules of sections say and show, ``drawing`` makes pictures,
+``rendering`` fills the template and writes the file; ``campaign_page`` is the page of a campaign. Only commands and
+``live`` stand above. A newcomer may add a section: a function that returns its heading, sentences and figures.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from relfit import __version__
-from relfit.arguments import share
-from relfit.failurelog import FailureLog
-from relfit.families import CORE, family_named
+from relfit.base.arguments import share
+from relfit.base.text import count
+from relfit.fitting.families import CORE, family_named
+from relfit.log.failurelog import FailureLog
 from relfit.reporting import detail_sections, fleet_sections, lifetime_report
 from relfit.reporting.components import FirstScreen, Section
 from relfit.reporting.drawing import drawn
@@ -22,7 +24,6 @@ from relfit.reporting.method_notes import methods
 from relfit.reporting.rendering import render, write_whole
 from relfit.reporting.report_data import ReportData
 from relfit.study import Study
-from relfit.text import count
 
 __all__ = ["report"]
 

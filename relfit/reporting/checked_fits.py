@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from relfit.base.text import p_value
 from relfit.fitting import Fits, fit
-from relfit.lifedata import LifeData
-from relfit.text import p_value
+from relfit.log.lifedata import LifeData
 
 __all__ = ["CheckedFits"]
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray
-from relfit.text import number, percent
-from relfit.writing import guarded
+from relfit.base.arrays import FloatArray
+from relfit.base.text import number, percent
+from relfit.base.writing import guarded
 
 __all__ = [
     "MOST_ROWS",
@@ -225,7 +225,7 @@ class FirstScreen:
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    r"""CSV of a table, its texts as `relfit.writing.guarded` has them.
+    r"""CSV of a table, its texts as `relfit.base.writing.guarded` has them.
 
     Examples
     --------

@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 
 from relfit import plotting
-from relfit.nonparametric import observed_times
-from relfit.regression import attribute_effects
+from relfit.analyses.regression import attribute_effects
+from relfit.analyses.screening.periods import FEWEST
+from relfit.base.results import key_columns
+from relfit.base.text import count, duration, percent
+from relfit.fitting.nonparametric import observed_times
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.reporting.components import Figure, Section, Table, span
 from relfit.reporting.first_screen import limits
 from relfit.reporting.report_data import ReportData
-from relfit.results import key_columns
-from relfit.screening.periods import FEWEST
-from relfit.text import count, duration, percent
 
 __all__ = ["attributes", "availability", "data", "fit_table", "repairs", "times"]
 

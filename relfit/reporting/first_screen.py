@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 
 from relfit import plotting
-from relfit.calibration.parameter_values import Duration
-from relfit.jobs import Checkpoint
+from relfit.analyses.screening.tallies import NOT_STATED
+from relfit.base.text import count, duration, number, percent
+from relfit.fleet.calibration.parameter_values import Duration
 from relfit.planning import plan_checkpoints
 from relfit.reporting.components import Card, Figure, FirstScreen, Point, Small
 from relfit.reporting.report_data import ReportData
-from relfit.screening.tallies import NOT_STATED
-from relfit.text import count, duration, number, percent
+from relfit.system.jobs import Checkpoint
 
 __all__ = ["fleet_summary", "limits", "picture"]
 

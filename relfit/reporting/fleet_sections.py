@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from relfit import plotting
+from relfit.analyses.screening.periods import FEWEST
+from relfit.base.results import json_ready
+from relfit.base.text import count, duration, number, percent
+from relfit.base.units import HOURS_PER_YEAR
 from relfit.reporting.components import MOST_ROWS, Figure, Panel, Section, Table, shown_share, span
 from relfit.reporting.report_data import JOB_LENGTHS, ReportData
-from relfit.results import json_ready
-from relfit.screening.periods import FEWEST
-from relfit.text import count, duration, number, percent
-from relfit.units import HOURS_PER_YEAR
 
 __all__ = ["ahead", "independence", "interruptions", "jobs", "nodes", "questions", "steady", "systems"]
 

@@ -6,15 +6,15 @@ import numpy as np
 import pandas as pd
 
 from relfit import plotting
-from relfit.failurelog import FailureLog
-from relfit.nonparametric import kaplan_meier
-from relfit.numeric.poisson import poisson_interval
+from relfit.base.numeric.poisson import poisson_interval
+from relfit.base.text import count, duration, number, percent
+from relfit.base.units import HOURS_PER_YEAR
+from relfit.fitting.nonparametric import kaplan_meier
+from relfit.log.failurelog import FailureLog
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.reporting.components import Card, Figure, FirstScreen, Point, Section, Table, span
 from relfit.reporting.detail_sections import fit_table
 from relfit.reporting.report_data import ReportData
-from relfit.text import count, duration, number, percent
-from relfit.units import HOURS_PER_YEAR
 
 __all__ = ["lifetime_summary", "noun", "sections"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from relfit.base.text import count
 from relfit.reporting.components import Section
 from relfit.reporting.report_data import ReportData
-from relfit.text import count
 
 __all__ = ["methods"]
 

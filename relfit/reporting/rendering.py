@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from relfit.writing import complete
+from relfit.base.writing import complete
 
 __all__ = ["isolated", "render", "write_whole"]
 

@@ -11,20 +11,20 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit import recurrence, screening
+from relfit.analyses import recurrence, screening
+from relfit.analyses.independence import Dependence, dependence
+from relfit.analyses.independence.resampling import shared_alpha
+from relfit.analyses.independence.thresholds import ALPHA, held_to
+from relfit.analyses.recurrence import Availability, AvailabilityOverTime
+from relfit.analyses.screening import Bursts, ChangePoints, Incidents, OutlierNodes, RepairKinds, RepeatFailures
 from relfit.backtesting import Backtest
-from relfit.calibration import Parameters
-from relfit.errors import DataError, RelfitError
-from relfit.failurelog import FailureLog
+from relfit.base.errors import DataError, RelfitError
+from relfit.base.results import Interval
 from relfit.fleet import ChosenPeriod, FleetModel, Forecast
-from relfit.independence import Dependence, dependence
-from relfit.independence.resampling import shared_alpha
-from relfit.independence.thresholds import ALPHA, held_to
+from relfit.fleet.calibration import Parameters
+from relfit.log.failurelog import FailureLog
 from relfit.planning.job_questions import WhatIf, what_if
-from relfit.recurrence import Availability, AvailabilityOverTime
 from relfit.reporting.checked_fits import CheckedFits
-from relfit.results import Interval
-from relfit.screening import Bursts, ChangePoints, Incidents, OutlierNodes, RepairKinds, RepeatFailures
 from relfit.study import Study
 
 __all__ = ["JOB_LENGTHS", "LATELY", "Answer", "ReportData"]

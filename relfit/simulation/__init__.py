@@ -1,13 +1,19 @@
-"""Simulators: what the closed forms cannot say, event by event."""
+"""Simulators: what the closed forms cannot say, event by event.
+
+``engine`` has records with named fields, one heap, random streams, replications; ``sparing``, ``training`` and
+``batch`` are models on it; ``campaigns`` runs any of them over values of parameters, on any machines. `Parameters` or
+settings go in, results with intervals over replications come out. A newcomer may add a policy of scheduling or of host
+choice (docs/extending.md), and leaves ``engine`` alone.
+"""
 
 from __future__ import annotations
 
-from relfit.lazy import front
+from relfit.base.lazy import front
 
 __getattr__, __dir__, __all__ = front(
     __name__,
     {
         "simulated_logs": "simulate_log",
-        "sparing_simulation": "SparingAssumptions DeviceTimes SparingSimulation simulate_sparing",
+        "sparing.sparing_simulation": "SparingAssumptions DeviceTimes SparingSimulation simulate_sparing",
     },
 )

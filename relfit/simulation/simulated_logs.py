@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arguments import durations
-from relfit.arrays import FloatArray, IntArray
-from relfit.calibration import FailuresByScope, Parameters, ScopeFailures
-from relfit.errors import ArgumentError
-from relfit.failurelog import FailureLog, Source, Window
+from relfit.base.arguments import durations
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.base.units import NANOSECONDS_PER_HOUR, instant
+from relfit.fleet.calibration import FailuresByScope, Parameters, ScopeFailures
 from relfit.io.frames import events_frame, population_frame
-from relfit.units import NANOSECONDS_PER_HOUR, instant
+from relfit.log.failurelog import FailureLog, Source, Window
 
 __all__ = ["log_of_outages", "simulate_log"]
 
@@ -71,7 +71,7 @@ def simulate_log(
 
     Examples
     --------
-    >>> from relfit.calibration import FailuresByScope, Parameters, ScopeFailures
+    >>> from relfit.fleet.calibration import FailuresByScope, Parameters, ScopeFailures
     >>> log = simulate_log(Parameters(mtbf="2000h", mttr="24h"), "8766h", nodes=100, rng=1)
     >>> log.n_nodes, 350 < len(log) < 550
     (100, True)

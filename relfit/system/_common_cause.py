@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import Duration, Durations, FloatArray, IntArray
-from relfit.errors import ArgumentError
-from relfit.families import Distribution, Exponential, Family, Weibull
+from relfit.base.arrays import Duration, Durations, FloatArray, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.fitting.families import Distribution, Exponential, Family, Weibull
 from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array
 
 __all__ = ["CommonCause", "Racks", "common_cause", "racks_of"]

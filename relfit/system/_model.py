@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arrays import BoolArray, Durations, FloatArray, IntArray, Seed
-from relfit.errors import ArgumentError
-from relfit.numeric.quadrature import integrate_reliability
-from relfit.results import Interval, Result, json_ready
+from relfit.base.arrays import BoolArray, Durations, FloatArray, IntArray, Seed
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.quadrature import integrate_reliability
+from relfit.base.results import Interval, Result, json_ready
+from relfit.base.text import number
 from relfit.system import sampling, uncertainty
 from relfit.system._nodes import SystemNodes
 from relfit.system._quantities import Quantities, finite_hours
 from relfit.system.checked_nodes import duration_array
 from relfit.system.first_k import CELLS, FailureRule, node_hazards, node_tails
-from relfit.text import number
 
 __all__ = ["System", "SystemsBySize"]
 

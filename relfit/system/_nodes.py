@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arrays import Duration, Durations, FloatArray, IntArray
-from relfit.errors import ArgumentError
-from relfit.families import Distribution, Family
-from relfit.results import json_ready
+from relfit.base.arrays import Duration, Durations, FloatArray, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.base.results import json_ready
+from relfit.base.text import count, number
+from relfit.fitting.families import Distribution, Family
 from relfit.system._common_cause import CommonCause, Racks, common_cause, racks_of
 from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array, node_label
-from relfit.text import count, number
 
 __all__ = ["SystemNodes"]
 

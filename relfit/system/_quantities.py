@@ -8,10 +8,10 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arrays import BoolArray, Durations, FloatArray
-from relfit.errors import ArgumentError
-from relfit.numeric.quadrature import integrate_reliability
-from relfit.numeric.solving import time_at_level
+from relfit.base.arrays import BoolArray, Durations, FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.quadrature import integrate_reliability
+from relfit.base.numeric.solving import time_at_level
 from relfit.system.checked_nodes import duration_array
 
 __all__ = ["Quantities", "finite_hours", "horizon_hours"]

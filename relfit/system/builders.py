@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import BoolArray, Durations, FloatArray, IntArray
-from relfit.errors import ArgumentError, DataError, Remedy
-from relfit.families import FAMILIES, family_named
+from relfit.base.arrays import BoolArray, Durations, FloatArray, IntArray
+from relfit.base.errors import ArgumentError, DataError, Remedy
 from relfit.fitting import FamilyFit, Fits, PooledFit, pool
+from relfit.fitting.families import FAMILIES, family_named
 from relfit.system._model import System
 from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, duration_array
 

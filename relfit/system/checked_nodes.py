@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import Durations, FloatArray, IntArray
-from relfit.errors import ArgumentError, DataError, Remedy
-from relfit.families import CompetingRisks, Distribution, Family
-from relfit.units import hours, unit_in_hours
+from relfit.base.arrays import Durations, FloatArray, IntArray
+from relfit.base.errors import ArgumentError, DataError, Remedy
+from relfit.base.units import hours, unit_in_hours
+from relfit.fitting.families import CompetingRisks, Distribution, Family
 
 __all__ = ["LONGEST_AGE", "Component", "Life", "ages_in_hours", "components_of", "duration_array", "node_label"]
 

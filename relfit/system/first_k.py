@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arrays import FloatArray
-from relfit.families.distribution import HEAVIEST
-from relfit.numeric.batches import over_groups
-from relfit.numeric.compiled import njit
+from relfit.base.arrays import FloatArray
+from relfit.base.numeric.batches import over_groups
+from relfit.base.numeric.compiled import njit
+from relfit.fitting.families.distribution import HEAVIEST
 from relfit.system._common_cause import CommonCause, Racks
 from relfit.system.checked_nodes import Component
 

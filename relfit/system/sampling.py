@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import Durations, FloatArray, IntArray, Seed
-from relfit.errors import ArgumentError
-from relfit.numeric.ragged import Ragged, offsets_of
-from relfit.results import Result
+from relfit.base.arrays import Durations, FloatArray, IntArray, Seed
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.ragged import Ragged, offsets_of
+from relfit.base.results import Result
+from relfit.base.text import count
 from relfit.system.checked_nodes import Component, duration_array
 from relfit.system.first_k import CELLS, FailureRule
-from relfit.text import count
 
 __all__ = ["Sequences", "sample", "sequences", "times_left"]
 

@@ -7,12 +7,12 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
-from relfit.arguments import share
-from relfit.arrays import FloatArray, IntArray
-from relfit.errors import ArgumentError, DataError
-from relfit.results import Result
+from relfit.base.arguments import share
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import ArgumentError, DataError
+from relfit.base.results import Result
+from relfit.base.text import p_value
 from relfit.system._model import System
-from relfit.text import p_value
 
 __all__ = ["SystemChiSquare", "chi_square"]
 

@@ -15,15 +15,15 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
-from relfit.arrays import BoolArray, FloatArray, IntArray, Seed
-from relfit.errors import ArgumentError, Remedy
-from relfit.families import Family
+from relfit.base.arrays import BoolArray, FloatArray, IntArray, Seed
+from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.text import count
 from relfit.fitting.estimates import free_covariance
+from relfit.fitting.families import Family
 from relfit.fitting.pooling import PooledFit
 from relfit.system._quantities import Quantities
 from relfit.system.checked_nodes import Component, duration_array
 from relfit.system.first_k import CELLS, FailureRule
-from relfit.text import count
 
 __all__ = [
     "BY_SIZE",

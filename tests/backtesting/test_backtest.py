@@ -13,7 +13,7 @@ from scipy import stats
 import relfit as rf
 from relfit.backtesting import forecast_scores
 from relfit.backtesting.interval_scores import run_of
-from relfit.errors import ArgumentError, DataError
+from relfit.base.errors import ArgumentError, DataError
 from tests.factories import EPOCH, make_log
 
 DAY = 24.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from relfit.batch import ReplayedFailures
-from relfit.workloads import Workload
+from relfit.io.workloads import Workload
+from relfit.simulation.batch import ReplayedFailures
 from tests.batch.slow_cluster import SlowJob
 
 

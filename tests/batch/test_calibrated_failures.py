@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.batch import CalibratedFailures, NodeClass, Saving, read_batch_config, simulate_batch
-from relfit.batch.failure_processes import FailureStream
-from relfit.calibration import Parameters
-from relfit.calibration.files import write_parameters
-from relfit.workloads import Workload
+from relfit.fleet.calibration import Parameters
+from relfit.fleet.calibration.files import write_parameters
+from relfit.io.workloads import Workload
+from relfit.simulation.batch import CalibratedFailures, NodeClass, Saving, read_batch_config, simulate_batch
+from relfit.simulation.batch.failure_processes import FailureStream
 
 HOUR = 3600.0
 KNOWN = Parameters(

@@ -7,13 +7,13 @@ import math
 import pytest
 
 import relfit as rf
-from relfit.batch import NodeClass, NodeFailures, Saving, SystemFailures, simulate_batches
-from relfit.batch import batch_driver as driver
+from relfit.base.errors import DataError
 from relfit.cli.app import main
-from relfit.errors import DataError
-from relfit.families import Exponential, Weibull
-from relfit.jobs import Checkpoint
-from relfit.workloads import Workload
+from relfit.fitting.families import Exponential, Weibull
+from relfit.io.workloads import Workload
+from relfit.simulation.batch import NodeClass, NodeFailures, Saving, SystemFailures, simulate_batches
+from relfit.simulation.batch import batch_driver as driver
+from relfit.system.jobs import Checkpoint
 
 HOURS = 3600.0
 

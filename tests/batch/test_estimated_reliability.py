@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from relfit.batch import EstimatedReliability, ReplayedFailures
-from relfit.batch.engine_state import LINE
+from relfit.simulation.batch import EstimatedReliability, ReplayedFailures
+from relfit.simulation.batch.engine_state import LINE
 
 HOUR = 3600.0
 HISTORY = ReplayedFailures(

@@ -11,7 +11,10 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.batch import (
+from relfit.base.errors import ArgumentError
+from relfit.fitting.families import Weibull
+from relfit.io.workloads import Workload, copies
+from relfit.simulation.batch import (
     Allocation,
     EstimatedReliability,
     GroupFailures,
@@ -22,11 +25,8 @@ from relfit.batch import (
     Scheduler,
     SystemFailures,
 )
-from relfit.batch import batch_driver as driver
-from relfit.errors import ArgumentError
-from relfit.families import Weibull
-from relfit.jobs import Checkpoint
-from relfit.workloads import Workload, copies
+from relfit.simulation.batch import batch_driver as driver
+from relfit.system.jobs import Checkpoint
 
 LENGTH = [10.0, 5.0, 10.0, 4.0, 3.0]
 CLASS = ["cpu", "gpu", "gpu", "cpu", "gpu"]

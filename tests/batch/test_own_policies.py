@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.batch import Allocation, Saving, Scheduler, waiting_jobs
-from relfit.errors import ArgumentError
-from relfit.workloads import Workload
+from relfit.base.errors import ArgumentError
+from relfit.io.workloads import Workload
+from relfit.simulation.batch import Allocation, Saving, Scheduler, waiting_jobs
 from tests.batch.random_cases import random_failures, random_workload
 
 

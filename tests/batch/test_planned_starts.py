@@ -7,9 +7,9 @@ import pytest
 from matplotlib.figure import Figure
 
 import relfit as rf
-from relfit.batch import Reservation, Scheduler
-from relfit.errors import ArgumentError
-from relfit.workloads import Workload
+from relfit.base.errors import ArgumentError
+from relfit.io.workloads import Workload
+from relfit.simulation.batch import Reservation, Scheduler
 from tests.batch.random_cases import random_failures, random_workload, slow_jobs
 from tests.batch.slow_planner import SlowPlanner
 from tests.batch.test_schedulers import compare

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 import relfit as rf
 from relfit import plotting
-from relfit.batch import RepairSweep, SystemFailures, simulate_batch, sweep_repairs
+from relfit.simulation.batch import RepairSweep, SystemFailures, simulate_batch, sweep_repairs
 
 RATES = np.array([1.0, 2.0, 4.0])
 REPAIRS = np.array([0.0, 100.0, 200.0, 400.0])

@@ -13,7 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import relfit as rf
-from relfit.batch import (
+from relfit.base.errors import ArgumentError, DataError, ReadError
+from relfit.fitting.families import Weibull
+from relfit.io.workloads import Workload
+from relfit.simulation.batch import (
     Allocation,
     BatchCluster,
     CheckpointShares,
@@ -26,11 +29,8 @@ from relfit.batch import (
     SystemFailures,
     simulate_batches,
 )
-from relfit.batch import batch_driver as driver
-from relfit.errors import ArgumentError, DataError, ReadError
-from relfit.families import Weibull
-from relfit.jobs import Amdahl, Checkpoint, Gustafson
-from relfit.workloads import Workload
+from relfit.simulation.batch import batch_driver as driver
+from relfit.system.jobs import Amdahl, Checkpoint, Gustafson
 from tests.batch.random_cases import random_failures, random_workload
 
 
@@ -296,7 +296,7 @@ def test_files_at_intervals_of_real_time_take_a_small_share_of_it(tmp_path, monk
     monkeypatch.setattr(driver, "_BUDGET", 10)
     monkeypatch.setattr(driver.time, "perf_counter", lambda: clock.__setitem__(0, clock[0] + 0.01) or clock[0])
     monkeypatch.setattr(
-        "relfit.batch.run_results.write_simulation",
+        "relfit.simulation.batch.run_results.write_simulation",
         lambda *_: (written.append(clock[0]), clock.__setitem__(0, clock[0] + 0.5)),
     )
     rf.simulate_batch(jobs, saving=Saving(path=tmp_path / "state.npz", every="10ms"), **given)
@@ -316,7 +316,7 @@ def test_what_cannot_be_written_is_an_error_before_the_run(tmp_path, monkeypatch
 def test_a_file_of_another_version_is_an_error(tmp_path, monkeypatch):
     jobs, given = busy_case()
     path = tmp_path / "state.npz"
-    monkeypatch.setattr("relfit.batch.simulation_files.VERSION", 0)
+    monkeypatch.setattr("relfit.simulation.batch.simulation_files.VERSION", 0)
     rf.simulate_batch(jobs, saving=Saving(path=path, time_limit="1us"), **given)
     monkeypatch.undo()
     with pytest.raises(ReadError, match="version 0 of the format"):

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import relfit as rf
-from relfit.batch import ReplayedFailures, Scheduler
-from relfit.jobs import Checkpoint
-from relfit.workloads import Workload
+from relfit.io.workloads import Workload
+from relfit.simulation.batch import ReplayedFailures, Scheduler
+from relfit.system.jobs import Checkpoint
 from tests.batch.random_cases import random_failures, random_workload, slow_jobs
 from tests.batch.slow_cluster import SlowCluster
 

@@ -14,14 +14,21 @@ import pytest
 from scipy import special, stats
 
 import relfit as rf
-from relfit.calibration import PARTS, Parameters, draw_parameters, parameters_of_text, repair_times, text_of_parameters
-from relfit.calibration.fitted_families import fitted_family
-from relfit.calibration.rates import duration_of_counts, nodeless_outages
-from relfit.calibration.repair_scopes import repair_of_an_outage
-from relfit.calibration.repair_times import _correlation, _hall, mean_of_repairs
-from relfit.errors import ArgumentError
+from relfit.base.errors import ArgumentError
+from relfit.fleet.calibration import (
+    PARTS,
+    Parameters,
+    draw_parameters,
+    parameters_of_text,
+    repair_times,
+    text_of_parameters,
+)
+from relfit.fleet.calibration.fitted_families import fitted_family
+from relfit.fleet.calibration.rates import duration_of_counts, nodeless_outages
+from relfit.fleet.calibration.repair_scopes import repair_of_an_outage
+from relfit.fleet.calibration.repair_times import _correlation, _hall, mean_of_repairs
 from relfit.fleet.scope_rates import excess_scatter
-from relfit.lifedata import LifeData
+from relfit.log.lifedata import LifeData
 from relfit.simulation import simulate_log
 from tests.factories import make_log
 
@@ -540,10 +547,10 @@ def test_limits_of_the_mean_of_very_many_repairs_are_those_of_each_repair_by_its
 ) -> None:
     times = rf.LifeData.from_array(np.random.default_rng(4).lognormal(0.5, 1.2, 101_000))
     found, _ = mean_of_repairs(times, 0.95)
-    monkeypatch.setattr("relfit.calibration.repair_times.condensed", None)
+    monkeypatch.setattr("relfit.fleet.calibration.repair_times.condensed", None)
     with pytest.raises(TypeError):
         mean_of_repairs(times, 0.95)
-    monkeypatch.setattr("relfit.calibration.repair_times._MANY", 200_000)
+    monkeypatch.setattr("relfit.fleet.calibration.repair_times._MANY", 200_000)
     exact, _ = mean_of_repairs(times, 0.95)
     assert found is not None
     assert exact is not None

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import relfit as rf
-from relfit.calibration import to_scipy
 from relfit.cli.app import main
+from relfit.fleet.calibration import to_scipy
 
 FAST = ("--parts", "mtbf,mttr,families", "--period", "all")
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from relfit.calibration import (
+from relfit.base.errors import ArgumentError
+from relfit.fitting.families import FAMILIES
+from relfit.fleet.calibration import (
     Duration,
     FittedFamily,
     Parameters,
@@ -16,11 +18,9 @@ from relfit.calibration import (
     parameters_of_text,
     text_of_parameters,
 )
-from relfit.calibration.draws import free_slope, quantity_quantile
-from relfit.calibration.parameter_values import Quantity
-from relfit.calibration.rates import duration_of_counts
-from relfit.errors import ArgumentError
-from relfit.families import FAMILIES
+from relfit.fleet.calibration.draws import free_slope, quantity_quantile
+from relfit.fleet.calibration.parameter_values import Quantity
+from relfit.fleet.calibration.rates import duration_of_counts
 
 P = np.array([0.01, 0.05, 0.3, 0.5, 0.9, 0.99])
 

@@ -14,12 +14,12 @@ import pytest
 import scipy.stats
 
 import relfit as rf
-from relfit.calibration import FittedFamily, Parameters, scipy_distribution, to_airesim, to_batsim, to_fta
-from relfit.calibration.exports import AIRESIM_KEYS, SCIPY_FAMILIES, batsim_values
-from relfit.errors import ArgumentError, DataError
-from relfit.families import FAMILIES, family_named
+from relfit.base.errors import ArgumentError, DataError
+from relfit.fitting.families import FAMILIES, family_named
+from relfit.fleet.calibration import FittedFamily, Parameters, scipy_distribution, to_airesim, to_batsim, to_fta
+from relfit.fleet.calibration.exports import AIRESIM_KEYS, SCIPY_FAMILIES, batsim_values
 from relfit.simulation import simulate_log
-from relfit.training import read_training, simulate_training
+from relfit.simulation.training import read_training, simulate_training
 from tests.factories import make_log
 
 yaml = pytest.importorskip("yaml")

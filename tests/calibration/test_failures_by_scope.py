@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from relfit.calibration import FailuresByScope, Parameters
+from relfit.fleet.calibration import FailuresByScope, Parameters
 from relfit.planning.job_rate import rate_of_job
 from relfit.simulation import simulate_log
-from relfit.training.parameters import training_parameters
+from relfit.simulation.training.parameters import training_parameters
 
 KNOWN = Parameters(
     mtbf={"node": "1000h", "rack": "500h", "system": "2000h"},

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from relfit.calibration import Parameters, draw_parameters
-from relfit.calibration.rates import _shares
-from relfit.calibration.repair_times import _hall
-from relfit.calibration.schema import plain
+from relfit.fleet.calibration import Parameters, draw_parameters
+from relfit.fleet.calibration.rates import _shares
+from relfit.fleet.calibration.repair_times import _hall
+from relfit.fleet.calibration.schema import plain
 
 WHEN = dt.datetime(2003, 4, 1, tzinfo=dt.UTC)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.jobs import Checkpoint
 from relfit.planning import plan_checkpoints
+from relfit.system.jobs import Checkpoint
 from tests.factories import make_log
 from tests.fleet.test_forecast import failing
 

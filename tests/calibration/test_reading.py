@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import relfit as rf
-from relfit.calibration import (
+from relfit.base.errors import ArgumentError, ReadError
+from relfit.fleet.calibration import (
     Duration,
     ParameterError,
     Parameters,
@@ -15,7 +16,6 @@ from relfit.calibration import (
     parameters_of_text,
     read_parameters,
 )
-from relfit.errors import ArgumentError, ReadError
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from relfit.calibration import (
+from relfit.base.errors import ArgumentError, ReadError
+from relfit.fleet.calibration import (
     Parameters,
     parameters_of_text,
     read_parameters,
     text_of_parameters,
     write_parameters,
 )
-from relfit.errors import ArgumentError, ReadError
 
 HOURS = st.floats(1e-6, 1e9)
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=20)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.errors import ArgumentError, RelfitError
+from relfit.base.errors import ArgumentError, RelfitError
 from relfit.simulation.campaigns.cell_designs import cells_of
 
 MODELS = "tests.campaigns.models"

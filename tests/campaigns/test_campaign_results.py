@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 import relfit as rf
-from relfit.errors import ArgumentError
+from relfit.base.errors import ArgumentError
 from relfit.reporting.campaign_page import write_campaign_page
 
 mpl.use("Agg")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.errors import RelfitError
+from relfit.base.errors import RelfitError
 from relfit.simulation.campaigns.campaign import Campaign
 from relfit.simulation.campaigns.runners import runner_of
 

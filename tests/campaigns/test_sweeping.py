@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.errors import ArgumentError
+from relfit.base.errors import ArgumentError
 
 MODELS = "tests.campaigns.models"
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.batch import CheckpointShares, SystemFailures
 from relfit.cli.app import main
+from relfit.simulation.batch import CheckpointShares, SystemFailures
 
 JOBS = "jobid,submit_time,start_time,end_time,req_nodes,wallclock_limit,end_state\n" + "".join(
     f"{k},2018-02-01 0{k % 8}:00,2018-02-01 0{k % 8}:00,2018-02-01 0{k % 8 + 1}:40,{k % 3 + 1},7200,COMPLETED\n"

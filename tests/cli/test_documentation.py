@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import relfit as rf
-from relfit import datasets
 from relfit.cli.app import built, main
+from relfit.io import datasets
 
 LOAD = datasets.load
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from relfit.base.numeric.batches import over_groups
 from relfit.cli import look
 from relfit.cli.app import main
-from relfit.families import Weibull
-from relfit.jobs import Amdahl, Job, ra_opt
-from relfit.numeric.batches import over_groups
+from relfit.fitting.families import Weibull
 from relfit.system import System
+from relfit.system.jobs import Amdahl, Job, ra_opt
 
 
 @pytest.mark.parametrize(

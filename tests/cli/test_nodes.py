@@ -7,7 +7,7 @@ import pytest
 
 from relfit.cli.app import main
 from relfit.cli.fits_file import system_from_file
-from relfit.jobs import Amdahl, Job, best_size
+from relfit.system.jobs import Amdahl, Job, best_size
 
 RACKS = [word for i in range(1, 5) for word in ("--where", f"rack=frame0{i}")]  # 64 nodes
 JOB = ["nodes", "white", "--families", "weibull", *RACKS, "--k-max", "40", "--work", "500h"]

@@ -14,10 +14,10 @@ import pandas as pd
 import pytest
 
 import relfit as rf
+from relfit.base.results import json_ready
 from relfit.cli import output
 from relfit.cli.app import main
 from relfit.cli.progress import ProgressSteps
-from relfit.results import json_ready
 
 
 def test_json_says_null_for_what_it_cannot_say() -> None:

@@ -38,7 +38,7 @@ def written(text: str, here: Path, name: str = "hard.csv") -> Path:
 def test_dependence_in_json_is_the_library_s(
     log: rf.FailureLog, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from relfit.independence import dependence
+    from relfit.analyses.independence import dependence
 
     said = document(capsys, "dependence", "white", *PART, "--window", "2h", "--correlation", "kendall", "--seed", 3)
     found = dependence(log, window="2h", method="kendall", rng=3)
@@ -60,8 +60,8 @@ def test_dependence_in_json_is_the_library_s(
 
 
 def test_trend_in_json_is_the_library_s(log: rf.FailureLog, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from relfit.recurrence import availability, fit_process, histories_of_log, mean_cumulative
-    from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds
+    from relfit.analyses.recurrence import availability, fit_process, histories_of_log, mean_cumulative
+    from relfit.analyses.screening import change_points, incidents, outlier_nodes, repair_kinds
 
     said = document(capsys, "trend", "white", *PART, "--level", "0.9", "--alpha", "0.01", "--seed", 5)
     assert said["problems"] == {}
@@ -81,7 +81,7 @@ def test_trend_in_json_is_the_library_s(log: rf.FailureLog, here: Path, capsys: 
 def test_incidents_in_json_are_the_library_s(
     log: rf.FailureLog, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from relfit.screening import incidents
+    from relfit.analyses.screening import incidents
 
     said = document(capsys, "incidents", "white", *PART, "--window", "5min", "--place", "rack", "--level", "0.8")
     found = incidents(log, "5min", "rack", level=0.8)

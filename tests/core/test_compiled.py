@@ -12,13 +12,13 @@ import numba
 import pytest
 
 import relfit
-from relfit.goodness import _distances
-from relfit.numeric import compiled, special
+from relfit.base.numeric import compiled, special
+from relfit.fitting.goodness import _distances
 
 CALLER = """
 from relfit import constants_of_it as at
 from relfit.called import times
-from relfit.numeric.compiled import njit
+from relfit.base.numeric.compiled import njit
 
 
 @njit()
@@ -31,7 +31,7 @@ def later(x):
     return x + 0.5
 """
 CALLED = """
-from relfit.numeric.compiled import njit
+from relfit.base.numeric.compiled import njit
 
 FACTOR = {factor}
 
@@ -42,7 +42,7 @@ def times(x):
 """
 ASK = """
 from relfit.caller import answer
-from relfit.numeric.compiled import kept
+from relfit.base.numeric.compiled import kept
 print(kept(answer), answer(10.0))
 """
 

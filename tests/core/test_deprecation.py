@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from relfit import ArgumentError
-from relfit.deprecation import deprecated, renamed_argument, warn_deprecated
+from relfit.base.deprecation import deprecated, renamed_argument, warn_deprecated
 
 
 @deprecated("rf.new", removed_in="9.1")

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.failurelog import FailureLog
-from relfit.numeric.ordering import natural_key
+from relfit.base.numeric.ordering import natural_key
+from relfit.log.failurelog import FailureLog
 from tests.factories import at, make_log
 
 

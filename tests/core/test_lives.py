@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import relfit as rf
-from relfit.failurelog import FailureLog
-from relfit.numeric.ordering import natural_key
-from relfit.outages import outages_of
+from relfit.base.numeric.ordering import natural_key
+from relfit.log.failurelog import FailureLog
+from relfit.log.outages import outages_of
 from tests.factories import EPOCH, at, make_log
 
 # ------------------------------------------------------------- the rules, one record at a time

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from relfit.numeric.counting import sort_within
-from relfit.numeric.ordering import order_in_groups
+from relfit.base.numeric.counting import sort_within
+from relfit.base.numeric.ordering import order_in_groups
 
 
 @pytest.mark.parametrize("size", [0, 1, 50, 150_000])

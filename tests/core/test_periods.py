@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import relfit as rf
-from relfit.failurelog import FailureLog
-from relfit.outages import outages_of
+from relfit.log.failurelog import FailureLog
+from relfit.log.outages import outages_of
 from tests.core.test_lives import logs
 from tests.factories import at, make_log
 

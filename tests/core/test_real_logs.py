@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.failurelog import FailureLog
-from relfit.recurrence import availability
+from relfit.analyses.recurrence import availability
+from relfit.log.failurelog import FailureLog
 
 
 @pytest.fixture(scope="module")

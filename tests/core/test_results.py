@@ -6,7 +6,7 @@ from dataclasses import FrozenInstanceError, fields, replace
 
 import pytest
 
-from relfit.results import Result
+from relfit.base.results import Result
 
 
 class Count(Result):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.units import hours, instant, unit_in_hours
+from relfit.base.units import hours, instant, unit_in_hours
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import relfit as rf
+from relfit.base.writing import complete, guarded, sparing, unguarded
 from relfit.cli.app import main
 from relfit.cli.fits_file import system_from_file
 from relfit.cli.output import write_table
-from relfit.writing import complete, guarded, sparing, unguarded
 
 
 def test_two_writers_do_not_swap_their_files(tmp_path):
@@ -41,7 +41,7 @@ def test_two_writers_do_not_swap_their_files(tmp_path):
 def test_a_planted_link_is_not_followed(tmp_path, monkeypatch):
     victim = tmp_path / "victim"
     victim.write_text("mine")
-    monkeypatch.setattr("relfit.writing.secrets.token_hex", lambda _: "known")
+    monkeypatch.setattr("relfit.base.writing.secrets.token_hex", lambda _: "known")
     (tmp_path / ".relfit-known.part").symlink_to(victim)
     with pytest.raises(rf.ArgumentError, match="cannot write"), complete(tmp_path / "x.txt") as part:
         part.write_text("theirs")
@@ -62,7 +62,7 @@ def test_permissions_and_links_of_the_target_stay(tmp_path):
 @pytest.mark.parametrize("context", ["complete", "workplace"])
 def test_what_a_killed_writer_left_goes_and_what_is_being_written_stays(context, tmp_path):
     code = (
-        f"import sys, time; from pathlib import Path; from relfit.writing import {context}\n"
+        f"import sys, time; from pathlib import Path; from relfit.base.writing import {context}\n"
         f"with {context}(Path({str(tmp_path)!r}, 'a.txt')) as part:\n"
         " if part.is_dir(): (part / 'inner').touch()\n"
         " print('up', flush=True); time.sleep(60)"
@@ -191,7 +191,7 @@ import sys; sys.path.insert(0, {folder!r})
 import made
 print(made.double(4))
 """
-_MADE = "from relfit.numeric.compiled import njit\n@njit(nogil=True)\ndef double(x):\n    return 2 * x\n"
+_MADE = "from relfit.base.numeric.compiled import njit\n@njit(nogil=True)\ndef double(x):\n    return 2 * x\n"
 
 
 def run(folder: Path, cache: str) -> subprocess.CompletedProcess[str]:

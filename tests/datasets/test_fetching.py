@@ -17,7 +17,7 @@ import pytest
 
 import relfit as rf
 from relfit.cli.app import main
-from relfit.datasets.catalogue import CATALOGUE
+from relfit.io.datasets.catalogue import CATALOGUE
 
 pytest.importorskip("pooch")
 FILES = {

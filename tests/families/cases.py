@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relfit.families import FAMILIES, Family
+from relfit.fitting.families import FAMILIES, Family
 
 PARAMETERS = {
     "exponential": [(0.01,), (3e5,), (2e-9,)],

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from relfit.errors import ArgumentError
-from relfit.families import CompetingRisks, Exponential, LimitedFailure, Lognormal, Weibull, ZeroInflated
+from relfit.base.errors import ArgumentError
+from relfit.fitting.families import CompetingRisks, Exponential, LimitedFailure, Lognormal, Weibull, ZeroInflated
 
 CAUSES = {"infant": LimitedFailure(0.1, 0.6, 40.0), "wear": Weibull(3.0, 9000.0), "power": Exponential(1e-4)}
 RISKS = CompetingRisks(CAUSES)

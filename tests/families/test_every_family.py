@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from relfit.errors import ArgumentError
-from relfit.families import CORE, FAMILIES, FURTHER, Family, family_named
-from relfit.families.distribution import Distribution
+from relfit.base.errors import ArgumentError
+from relfit.fitting.families import CORE, FAMILIES, FURTHER, Family, family_named
+from relfit.fitting.families.distribution import Distribution
 from tests.families.cases import DISTRIBUTIONS, EACH, PARAMETERS, batch
 
 IDS = [repr(case) for case in EACH]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from relfit.errors import ArgumentError
-from relfit.families import FAMILIES, Exponential, Gamma, Lognormal, Weibull, family_named
+from relfit.base.errors import ArgumentError
+from relfit.fitting.families import FAMILIES, Exponential, Gamma, Lognormal, Weibull, family_named
 
 CASES = [
     (Exponential(0.01), stats.expon(scale=100)),

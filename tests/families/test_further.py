@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from relfit.families import (
+from relfit.fitting.families import (
     BirnbaumSaunders,
     Exponential,
     Gamma,

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from relfit import System, families
-from relfit.families.base import FloatArray, ShapeScale, log_moments
+from relfit.fitting.families.base import FloatArray, ShapeScale, log_moments
 
 
 class Lomax(ShapeScale):

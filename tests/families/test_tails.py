@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from relfit.families import (
+from relfit.fitting.families import (
     BirnbaumSaunders,
     Gamma,
     GeneralisedGamma,
@@ -18,7 +18,7 @@ from relfit.families import (
     WeibullMixture,
     ZeroInflated,
 )
-from relfit.families.log_gamma import log_gamma_tail
+from relfit.fitting.families.log_gamma import log_gamma_tail
 
 mp.mp.dps = 50
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from relfit.lifedata import LifeData
+from relfit.log.lifedata import LifeData
 
 DISTRIBUTIONS = {
     "exponential": lambda p: stats.expon(scale=1.0 / p[0]),

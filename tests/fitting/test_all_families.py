@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.families import FAMILIES, FURTHER
-from relfit.lifedata import LifeData
+from relfit.fitting.families import FAMILIES, FURTHER
+from relfit.log.lifedata import LifeData
 
 TRUTH = {
     "loglogistic": rf.families.Loglogistic(1.5, 100.0),

@@ -7,8 +7,8 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 import relfit as rf
+from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.fitting.family_comparison import comparable
-from relfit.numeric.false_discovery import adjusted_p
 from tests.fitting.simulated import complete
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.families import FAMILIES
 from relfit.fitting import em_starts
+from relfit.fitting.families import FAMILIES
 from relfit.fitting.likelihood import LogLikelihood
 
 TRUTH = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.families import CORE, FAMILIES
+from relfit.fitting.families import CORE, FAMILIES
 from relfit.fitting.status import MEANING as STATUS_MEANING
 from tests.fitting.reference import lives
 

@@ -9,8 +9,8 @@ import pytest
 from scipy import optimize, stats
 
 import relfit as rf
-from relfit.families import family_named
 from relfit.fitting._maximum_likelihood import Known, _search
+from relfit.fitting.families import family_named
 from relfit.fitting.goodness_of_fit import spent_hazards
 from tests.fitting.all_kinds import FAMILIES, from_logs, log_likelihood, random_lives, to_logs
 from tests.fitting.reference import quiet

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.lifedata import LifeData
+from relfit.log.lifedata import LifeData
 from tests.fitting.reference import group_log_likelihoods, lives, log_likelihood, peers
 
 FAMILIES = ("exponential", "weibull", "gamma", "lognormal")

@@ -10,7 +10,7 @@ import pytest
 
 import relfit as rf
 from relfit.fitting.competing import causes_in_series
-from relfit.lifedata import LifeData
+from relfit.log.lifedata import LifeData
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ from scipy import integrate, optimize, stats
 
 import relfit as rf
 from benchmarks.verify_entry import coverage
-from relfit.families import FAMILIES
+from relfit.base.numeric.newton import derivatives
 from relfit.fitting.conditional_kernels import maximise_conditional
+from relfit.fitting.families import FAMILIES
 from relfit.fitting.likelihood import LogLikelihood
-from relfit.nonparametric import kaplan_meier
-from relfit.numeric.newton import derivatives
+from relfit.fitting.nonparametric import kaplan_meier
 
 CORE = ["exponential", "weibull", "gamma", "lognormal"]
 SCIPY = {

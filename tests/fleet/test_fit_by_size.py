@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.errors import ArgumentError
+from relfit.base.errors import ArgumentError
 from tests.factories import make_log
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.errors import ArgumentError, DataError
+from relfit.base.errors import ArgumentError, DataError
 from relfit.fleet.operating_time import scopes_of
 from tests.factories import make_log
 

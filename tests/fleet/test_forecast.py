@@ -12,7 +12,7 @@ from scipy import stats
 
 import relfit as rf
 from benchmarks.verify_forecast import simulated
-from relfit.errors import ArgumentError, DataError
+from relfit.base.errors import ArgumentError, DataError
 from tests.factories import make_log
 
 

@@ -12,7 +12,7 @@ import relfit as rf
 from relfit.fleet import chosen_period
 from relfit.fleet.operating_time import clocks_of, scopes_of
 from relfit.fleet.scope_rates import mean_residual_life
-from relfit.outages import outages_of
+from relfit.log.outages import outages_of
 from tests.factories import make_log
 
 NODES, MEAN, HOURS = 80, 1000.0, 4000.0

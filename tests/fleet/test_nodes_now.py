@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.prediction import multiples_now
+from relfit.fleet.prediction import multiples_now
 from tests.factories import make_log
 
 STEP, STEPS = 10, 73  # two years

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import relfit as rf
-from relfit.errors import ArgumentError, RelfitError
+from relfit.base.errors import ArgumentError, RelfitError
 from relfit.fleet.rates_now import limits_of_multiples
 from tests.factories import make_log
 from tests.fleet.test_forecast import failing

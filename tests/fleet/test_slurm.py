@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.errors import ArgumentError, DataError
+from relfit.base.errors import ArgumentError, DataError
 from relfit.fleet._slurm import hostlist
 from tests.factories import make_log
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import relfit as rf
+from relfit.base.errors import ArgumentError, DataError
 from relfit.cli.app import main
-from relfit.errors import ArgumentError, DataError
 
 MEAN, NODES = 950_000.0, 20_000
 ALERT = "kernel: NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."

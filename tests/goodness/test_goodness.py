@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import relfit as rf
-from relfit.goodness import chi_square_of_hazards, distances_of_hazards, kolmogorov_p, null_tables, tabulated_p
-from relfit.lifedata import LifeData
+from relfit.fitting.goodness import chi_square_of_hazards, distances_of_hazards, kolmogorov_p, null_tables, tabulated_p
+from relfit.log.lifedata import LifeData
 from tests.fitting.reference import DISTRIBUTIONS
 
 

@@ -1,8 +1,8 @@
 """What the simulators do has a version: recorded runs that come out differently need a new one.
 
 A digest that no longer fits means that trajectories changed. Where that is meant, raise ``ENGINE_VERSION`` in
-`relfit.batch.engine_state` (or `relfit.training.training_events`), put the new digest here and run ``make studies``:
-the tables in ``docs`` are of one version. Where it is not meant, the change is a fault.
+`relfit.simulation.batch.engine_state` (or `relfit.simulation.training.training_events`), put the new digest here and
+run ``make studies``: the tables in ``docs`` are of one version. Where it is not meant, the change is a fault.
 """
 
 from __future__ import annotations
@@ -14,10 +14,17 @@ import numpy as np
 import pandas as pd
 
 import relfit as rf
-from relfit.batch import Allocation, BatchCluster, CheckpointShares, EstimatedReliability, NodeFailures, Scheduler
-from relfit.families import Weibull
-from relfit.jobs import Amdahl, Checkpoint
-from relfit.workloads import TwoStage
+from relfit.fitting.families import Weibull
+from relfit.io.workloads import TwoStage
+from relfit.simulation.batch import (
+    Allocation,
+    BatchCluster,
+    CheckpointShares,
+    EstimatedReliability,
+    NodeFailures,
+    Scheduler,
+)
+from relfit.system.jobs import Amdahl, Checkpoint
 
 BATCH = {1: "f0f4095d049e50d1"}
 TRAINING = {1: "fd99d0e9ee8d3225"}

@@ -63,7 +63,7 @@ def test_sections_have_the_four_headings_and_say_nothing_twice(root: Path) -> No
 
 
 def removals(source: str) -> list[str]:
-    """Versions in which deprecated names of a module go, as its calls of `relfit.deprecation` say."""
+    """Versions in which deprecated names of a module go, as its calls of `relfit.base.deprecation` say."""
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     names = ("warn_deprecated", "deprecated", "renamed_argument")
     return [

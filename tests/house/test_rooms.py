@@ -13,46 +13,47 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "relfit"
 
 ORDER = (
-    "arrays",
-    "errors",
-    "deprecation",
-    "lazy",
-    "sealed",
-    "units",
-    "results",
-    "text",
-    "arguments",
-    "writing",
-    "paths",
-    "numeric",
-    "tables",
-    "lifechecks",
-    "lifedata",
-    "outages",
-    "durations",
-    "failurelog",
-    "parsing",
+    "base.arrays",
+    "base.errors",
+    "base.deprecation",
+    "base.former_packages",
+    "base.lazy",
+    "base.sealed",
+    "base.units",
+    "base.results",
+    "base.text",
+    "base.arguments",
+    "base.writing",
+    "base.paths",
+    "base.numeric",
+    "log.tables",
+    "log.lifechecks",
+    "log.lifedata",
+    "log.outages",
+    "log.durations",
+    "log.failurelog",
+    "io.parsing",
     "io",
-    "workloads",
-    "datasets",
-    "families",
-    "nonparametric",
-    "goodness",
+    "io.workloads",
+    "io.datasets",
+    "fitting.families",
+    "fitting.nonparametric",
+    "fitting.goodness",
     "fitting",
-    "screening",
-    "independence",
-    "recurrence",
-    "regression",
+    "analyses.screening",
+    "analyses.independence",
+    "analyses.recurrence",
+    "analyses.regression",
     "system",
-    "jobs",
-    "prediction",
+    "system.jobs",
+    "fleet.prediction",
     "fleet",
-    "calibration",
+    "fleet.calibration",
     "planning",
     "backtesting",
     "simulation",
-    "training",
-    "batch",
+    "simulation.training",
+    "simulation.batch",
     "study",
     "plotting",
     "reporting",
@@ -61,7 +62,7 @@ ORDER = (
 )
 """Rooms from the lowest to the highest."""
 
-FRONTS = ("relfit", "relfit.__main__")
+FRONTS = ("relfit", "relfit.__main__", "relfit.base", "relfit.log", "relfit.analyses")
 """Modules that only hand on: they may import everything."""
 
 
@@ -77,7 +78,14 @@ MODULES = modules()
 
 
 def room(module: str) -> str:
-    """The room, or the top-level module, that a module stands in."""
+    """The room that a module stands in: a package inside a package, a module of `base` or `log`, or a package."""
+    words = module.split(".")[1:]
+    inner = ".".join(words[:2])
+    return inner if inner in ORDER else words[0]
+
+
+def package(module: str) -> str:
+    """The package at the top, or ``study``."""
     return module.split(".")[1]
 
 
@@ -113,7 +121,7 @@ def test_an_import_upward_is_seen() -> None:
     upward = "def f():\n    from relfit.plotting import style\n"
     assert against_the_order("relfit.fitting.fits", upward) == ["relfit.plotting.style"]
     typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from relfit.system import System\n"
-    assert against_the_order("relfit.failurelog", typed) == ["relfit.system"]
+    assert against_the_order("relfit.log.failurelog", typed) == ["relfit.system"]
 
 
 def circle(graph: dict[str, set[str]]) -> list[str]:
@@ -143,6 +151,24 @@ def is_front(module: str) -> bool:
 
 def test_every_room_has_its_place() -> None:
     assert {room(name) for name in MODULES if name not in FRONTS} == set(ORDER)
+
+
+def test_packages_at_the_top_do_not_import_each_other() -> None:
+    graph: dict[str, set[str]] = {}
+    for module, path in MODULES.items():
+        if module not in FRONTS:
+            targets = {package(target) for target in imported(module, path.read_text(encoding="utf-8")) - {*FRONTS}}
+            graph.setdefault(package(module), set()).update(targets - {package(module)})
+    assert len(graph) == 15  # fourteen packages and study.py
+    assert circle(graph) == []
+
+
+def test_each_package_says_what_it_holds() -> None:
+    fronts = [
+        PACKAGE / name / "__init__.py" for name in {package(module) for module in MODULES if module not in FRONTS[:2]}
+    ]
+    texts = [ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) for path in fronts if path.is_file()]
+    assert [text for text in texts if not text or not 4 <= text.count("\n") + 1 <= 12 or "newcomer" not in text] == []
 
 
 def test_no_file_name_stands_twice() -> None:

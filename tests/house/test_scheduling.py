@@ -9,7 +9,7 @@ from tests.scheduling import RoomByRoom, room_of
 
 FILES = {
     "tests/batch/test_a.py": 7, "tests/io/test_a.py": 12, "tests/batch/test_b.py": 6, "tests/io/test_b.py": 6,
-    "tests/fitting/test_a.py": 5, "relfit/batch/event_loop.py": 4, "docs/batch.md": 3,
+    "tests/fitting/test_a.py": 5, "relfit/simulation/batch/event_loop.py": 4, "docs/batch.md": 3,
 }  # fmt: skip
 
 
@@ -27,8 +27,8 @@ class Process:
 
 
 def test_rooms_of_files() -> None:
-    assert [room_of(file) for file in ("tests/io/test_a.py", "relfit/io/table.py", "relfit/units.py", "README.md")] == [
-        "io", "io", "units.py", "README.md",
+    assert [room_of(file) for file in ("tests/io/test_a.py", "relfit/io/table.py", "relfit/study.py", "README.md")] == [
+        "io", "io", "study.py", "README.md",
     ]  # fmt: skip
 
 
@@ -50,6 +50,11 @@ def test_a_room_goes_to_one_process() -> None:
     files = [list(dict.fromkeys(tests[i].split("::")[0] for i in process.sent)) for process in both]
     assert sum(len(process.sent) for process in both) == len(tests)
     assert files == [  # batch is begun first, though input and output have more tests
-        ["tests/batch/test_a.py", "tests/batch/test_b.py", "relfit/batch/event_loop.py", "tests/fitting/test_a.py"],
+        [
+            "tests/batch/test_a.py",
+            "tests/batch/test_b.py",
+            "relfit/simulation/batch/event_loop.py",
+            "tests/fitting/test_a.py",
+        ],
         ["tests/io/test_a.py", "tests/io/test_b.py", "docs/batch.md"],
     ]

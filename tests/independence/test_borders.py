@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from relfit.independence import (
+from relfit.analyses.independence import (
     Cofailures,
     Correlations,
     Cycles,
@@ -21,9 +21,9 @@ from relfit.independence import (
     pooled_tests,
     serial_tests,
 )
-from relfit.independence._cycles import cycles_of_instants
-from relfit.independence.serial_p_values import runs_mid_p
-from relfit.lifedata import LifeData
+from relfit.analyses.independence._cycles import cycles_of_instants
+from relfit.analyses.independence.serial_p_values import runs_mid_p
+from relfit.log.lifedata import LifeData
 from tests.independence.test_events import EMPTY, make_failures
 
 NONE = pd.DataFrame()

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from relfit.failurelog import FailureLog
-from relfit.independence import Dependence, dependence, failures_of, serial_tests
-from relfit.lifedata import LifeData
-from relfit.screening import incidents
+from relfit.analyses.independence import Dependence, dependence, failures_of, serial_tests
+from relfit.analyses.screening import incidents
+from relfit.log.failurelog import FailureLog
+from relfit.log.lifedata import LifeData
 from tests.factories import make_log
 
 HOURS, MEAN, NODES = 8760.0, 400.0, 40

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from relfit.errors import ArgumentError, DataError
-from relfit.independence import correlations
-from relfit.independence.rank_nulls import null_of
-from relfit.lifedata import LifeData
+from relfit.analyses.independence import correlations
+from relfit.analyses.independence.rank_nulls import null_of
+from relfit.base.errors import ArgumentError, DataError
+from relfit.log.lifedata import LifeData
 
 SCIPY = {"spearman": stats.spearmanr, "pearson": stats.pearsonr, "kendall": stats.kendalltau}
 

@@ -11,12 +11,12 @@ import pytest
 from scipy import stats
 from statsmodels.stats.stattools import durbin_watson
 
-from relfit.errors import ArgumentError, DataError
-from relfit.independence import NodeSeries, cofailures, cycles, dispersion, failures_of, pooled_tests
-from relfit.independence._cycles import cycles_of_instants
-from relfit.independence.cofailure import _count, chance_within
-from relfit.independence.resampling import moved, resampled_p, steady_series
-from relfit.units import NANOSECONDS_PER_HOUR
+from relfit.analyses.independence import NodeSeries, cofailures, cycles, dispersion, failures_of, pooled_tests
+from relfit.analyses.independence._cycles import cycles_of_instants
+from relfit.analyses.independence.cofailure import _count, chance_within
+from relfit.analyses.independence.resampling import moved, resampled_p, steady_series
+from relfit.base.errors import ArgumentError, DataError
+from relfit.base.units import NANOSECONDS_PER_HOUR
 from tests.factories import make_log
 
 EMPTY = make_log([{"node": "a", "start": 1}])

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-import relfit.independence
-import relfit.screening
+import relfit.analyses.independence
+import relfit.analyses.screening
 from relfit import FailureLog, LifeData
-from relfit.independence import (
+from relfit.analyses.independence import (
     Dependence,
     cofailures,
     correlations,
@@ -22,8 +22,8 @@ from relfit.independence import (
     pooled_tests,
     serial_tests,
 )
-from relfit.recurrence import availability, histories_of_log, trend_tests
-from relfit.screening import (
+from relfit.analyses.recurrence import availability, histories_of_log, trend_tests
+from relfit.analyses.screening import (
     bursts,
     change_points,
     incidents,
@@ -32,7 +32,7 @@ from relfit.screening import (
     repeat_failures,
     stable_period,
 )
-from relfit.screening.tallies import by_cause, by_node, over_time
+from relfit.analyses.screening.tallies import by_cause, by_node, over_time
 from tests.poor_logs import LOGS, answers, check
 
 PARTS = ("correlation", "cofailure", "serial", "pooled", "dispersion", "cycles")
@@ -146,7 +146,7 @@ def test_the_answer_or_the_error(name: str, kind: str) -> None:
 
 def test_every_public_function_is_tried() -> None:
     tried = {name.split(",")[0] for name in FUNCTIONS}
-    rooms = (relfit.independence, relfit.screening)
+    rooms = (relfit.analyses.independence, relfit.analyses.screening)
     assert {name for room in rooms for name in room.__all__ if inspect.isfunction(getattr(room, name))} <= tried
 
 

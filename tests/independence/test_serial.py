@@ -12,10 +12,15 @@ from statsmodels.stats.diagnostic import acorr_ljungbox
 from statsmodels.stats.stattools import durbin_watson
 from statsmodels.tsa.stattools import acf
 
-from relfit.errors import ArgumentError
-from relfit.independence import serial_tests
-from relfit.independence.serial_p_values import durbin_watson_p, permutation_variance, runs_above_median, runs_mid_p
-from relfit.lifedata import LifeData
+from relfit.analyses.independence import serial_tests
+from relfit.analyses.independence.serial_p_values import (
+    durbin_watson_p,
+    permutation_variance,
+    runs_above_median,
+    runs_mid_p,
+)
+from relfit.base.errors import ArgumentError
+from relfit.log.lifedata import LifeData
 
 
 def autoregressive(rng, rows, n, phi=0.6):
@@ -164,7 +169,7 @@ def test_the_seed_alone_decides_not_the_threads(monkeypatch):
     x = np.random.default_rng(0).weibull(0.8, (1500, 20))
     results = []
     for threads in (1, 2):
-        monkeypatch.setattr("relfit.numeric.batches.processors", lambda threads=threads: threads)
+        monkeypatch.setattr("relfit.base.numeric.batches.processors", lambda threads=threads: threads)
         results.append(serial_tests(LifeData.from_array(x), rng=4))
     one, two = results
     np.testing.assert_array_equal(one.durbin_watson_p, two.durbin_watson_p)
@@ -205,7 +210,7 @@ def test_runs_of_many_kinds_of_series_are_computed_in_blocks(monkeypatch):
     above, below = (a.ravel() for a in np.meshgrid(np.arange(0, 6), np.arange(0, 6)))
     runs = np.minimum(above + below, 3)
     whole = runs_mid_p(runs, above, below)
-    monkeypatch.setattr("relfit.independence.serial_p_values._BLOCK", 5)
+    monkeypatch.setattr("relfit.analyses.independence.serial_p_values._BLOCK", 5)
     np.testing.assert_array_equal(runs_mid_p(runs, above, below), whole)
     assert (whole[(above == 0) | (below == 0)] == 1.0).all()
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.independence import dependence, failures_of, pooled_tests
-from relfit.independence.resampling import shared_alpha
+from relfit.analyses.independence import dependence, failures_of, pooled_tests
+from relfit.analyses.independence.resampling import shared_alpha
 from tests.factories import make_log
 
 

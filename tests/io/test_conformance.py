@@ -16,8 +16,8 @@ import pytest
 
 import relfit as rf
 from relfit.io import FORMATS, READERS
-from relfit.parsing.opening import open_content
-from relfit.tables import EVENT_COLUMNS, POPULATION_COLUMNS, REJECTED_COLUMNS
+from relfit.io.parsing.opening import open_content
+from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS, REJECTED_COLUMNS
 from tests.io.made import BAD_ROWS, good_files
 
 TEXT_FORMATS = tuple(name for name in FORMATS if name != "relfit")

@@ -14,8 +14,8 @@ import pytest
 from pyarrow import parquet
 
 import relfit as rf
-from relfit.parsing import opening
-from relfit.parsing.numbers_in_text import as_numbers
+from relfit.io.parsing import opening
+from relfit.io.parsing.numbers_in_text import as_numbers
 from tests.io.made import fta, fta_row, good_files, titan
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.errors import DataError
+from relfit.base.errors import DataError
 from relfit.io.host_lists import Hosts, hosts
 from tests.io.made import RAW
 

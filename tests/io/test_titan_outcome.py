@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import relfit as rf
-from relfit.errors import ArgumentError
+from relfit.base.errors import ArgumentError
 
 ROWS = """SN,location,insert,remove,duration,out,event
 1,c1-1c0s0n0,2014-01-01 00:00:00,2014-01-02 00:00:00,86400,TRUE,DBE

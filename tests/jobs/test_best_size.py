@@ -5,12 +5,12 @@ import pytest
 
 from papers.allocation import best_size_of_table_6_1, system_of_table_6_1
 from papers.printed import printed_table
-from relfit.errors import ArgumentError
-from relfit.families import Exponential, Lognormal, Weibull
+from relfit.base.errors import ArgumentError
 from relfit.fitting import fit
-from relfit.jobs import Amdahl, Checkpoint, Gustafson, Job, best_size, completion_time, ra_opt
-from relfit.jobs.size_curve import Judged
+from relfit.fitting.families import Exponential, Lognormal, Weibull
 from relfit.system import System, system_from_fits
+from relfit.system.jobs import Amdahl, Checkpoint, Gustafson, Job, best_size, completion_time, ra_opt
+from relfit.system.jobs.size_curve import Judged
 
 
 def fleet(n: int, seed: int, **options) -> System:

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from relfit.errors import ArgumentError, DataError
-from relfit.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
-from relfit.jobs import (
+from relfit.base.errors import ArgumentError, DataError
+from relfit.fitting.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
+from relfit.system import System
+from relfit.system.jobs import (
     Amdahl,
     Checkpoint,
     Job,
@@ -16,12 +17,11 @@ from relfit.jobs import (
     expected_time,
     time_to_failure,
 )
-from relfit.jobs._time_to_failure import has_constant_rates
-from relfit.jobs.checkpoint import expected_exponential, slowdown_exponential
-from relfit.jobs.completion import expected_paper
-from relfit.jobs.completion_distribution import RestartDistribution, simulated_times
-from relfit.jobs.hazard_tables import table_of
-from relfit.system import System
+from relfit.system.jobs._time_to_failure import has_constant_rates
+from relfit.system.jobs.checkpoint import expected_exponential, slowdown_exponential
+from relfit.system.jobs.completion import expected_paper
+from relfit.system.jobs.completion_distribution import RestartDistribution, simulated_times
+from relfit.system.jobs.hazard_tables import table_of
 
 ONE_SPEED = Amdahl(0.0)
 
@@ -164,7 +164,7 @@ def test_mean_of_the_distribution_where_most_attempts_fail(length: float) -> Non
 def test_limits_are_reflected_but_for_pooled_nodes(pooled: bool) -> None:
     import relfit as rf
     from relfit.fitting import pool
-    from relfit.jobs.completion import limits_of_draws
+    from relfit.system.jobs.completion import limits_of_draws
 
     times = rf.LifeData.from_array(Weibull(0.8, 1000.0).sample((4, 50), rng=3))
     fits = pool(Weibull, times) if pooled else rf.fit(times, "weibull")

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from relfit.errors import ArgumentError, ReadError
-from relfit.jobs import Amdahl, Gustafson, MeasuredSpeedup, as_speedup, read_speedup
+from relfit.base.errors import ArgumentError, ReadError
+from relfit.system.jobs import Amdahl, Gustafson, MeasuredSpeedup, as_speedup, read_speedup
 
 
 def test_laws() -> None:

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.errors import ArgumentError
-from relfit.failurelog import FailureLog
+from relfit.base.errors import ArgumentError
 from relfit.live import rate_alarms
 from relfit.live._fleet_alarms import SHARES, alarm_history, fleet_alarms
 from relfit.live.live_records import Alarm
+from relfit.log.failurelog import FailureLog
 from tests.factories import at, make_log
 
 DAY = 24.0

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.errors import RelfitError
+from relfit.base.errors import RelfitError
 from relfit.live import store_schema
 from relfit.live.fleet_store import FleetStore
 from relfit.live.watch_round import watch

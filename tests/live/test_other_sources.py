@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from relfit.errors import ReadError
+from relfit.base.errors import ReadError
 from relfit.live.live_records import Fetched
 from relfit.live.sources import SOURCES, SourceError
 from relfit.live.watch_settings import read_watch_settings

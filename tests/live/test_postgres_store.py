@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from relfit.errors import RelfitError
+from relfit.base.errors import RelfitError
 from relfit.live.fleet_store import FleetStore
 from relfit.live.watch_round import watch
 from relfit.live.watch_settings import read_watch_settings

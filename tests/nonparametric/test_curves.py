@@ -8,7 +8,7 @@ from lifelines import KaplanMeierFitter, NelsonAalenFitter
 from lifelines.utils import median_survival_times
 
 from relfit import ArgumentError, DataError, LifeData
-from relfit.nonparametric import kaplan_meier, nelson_aalen
+from relfit.fitting.nonparametric import kaplan_meier, nelson_aalen
 
 SIZES = (1, 5, 40, 300)
 

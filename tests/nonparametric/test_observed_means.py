@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import relfit as rf
-from relfit.errors import ArgumentError, DataError
-from relfit.nonparametric import observed_times
+from relfit.base.errors import ArgumentError, DataError
+from relfit.fitting.nonparametric import observed_times
 
 
 def test_of_complete_durations_they_are_those_of_the_sample() -> None:

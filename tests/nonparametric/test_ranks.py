@@ -8,7 +8,7 @@ from reliability.Probability_plotting import plotting_positions as positions_of_
 from scipy import stats
 
 from relfit import DataError, LifeData
-from relfit.nonparametric import median_ranks
+from relfit.fitting.nonparametric import median_ranks
 
 
 def test_median_ranks_of_complete_data_are_beta_medians():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from relfit import ArgumentError, LifeData
-from relfit.nonparametric import kaplan_meier, turnbull
+from relfit.fitting.nonparametric import kaplan_meier, turnbull
 
 
 def _intervals(rng, shape, exact=0.0, open_end=0.2):

@@ -13,8 +13,8 @@ import pytest
 
 import relfit as rf
 from papers import batch_allocation, batch_pairs, batch_waits, stored, studies
-from relfit.batch import ENGINE_VERSION, RepairSweep
-from relfit.workloads import Workload, write_workload
+from relfit.io.workloads import Workload, write_workload
+from relfit.simulation.batch import ENGINE_VERSION, RepairSweep
 
 
 def test_what_a_failure_costs_by_throwing_darts() -> None:

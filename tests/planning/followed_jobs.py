@@ -7,7 +7,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from relfit.jobs import Checkpoint, time_to_failure
+from relfit.system.jobs import Checkpoint, time_to_failure
 
 __all__ = ["Followed", "follow"]
 

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, special, stats
 
-from relfit.calibration import Parameters, ScopeFailures
-from relfit.calibration.schema import Check
-from relfit.errors import ArgumentError, DataError
-from relfit.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
-from relfit.jobs import Checkpoint, _time_to_failure, expected_time, time_to_failure
+from relfit.base.errors import ArgumentError, DataError
+from relfit.fitting.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
+from relfit.fleet.calibration import Parameters, ScopeFailures
+from relfit.fleet.calibration.schema import Check
 from relfit.planning import AgeingNodes, GlobalSaves, plan_checkpoints, plan_migration, plan_replication
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, lattice_sum, renewal_waste
@@ -23,6 +22,7 @@ from relfit.planning.checkpointing.two_level import LevelCosts
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, robust_interval
 from relfit.planning.job_rate import rate_of_job, wait_for_repair
 from relfit.planning.plan import contradictions, limits
+from relfit.system.jobs import Checkpoint, _time_to_failure, expected_time, time_to_failure
 from tests.factories import migration_costs
 from tests.planning.followed_jobs import follow
 

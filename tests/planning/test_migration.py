@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from relfit.calibration import Parameters
-from relfit.errors import ArgumentError
-from relfit.families import Exponential, Weibull
-from relfit.jobs import Checkpoint
-from relfit.jobs.checkpoint import best_interval
+from relfit.base.errors import ArgumentError
+from relfit.fitting.families import Exponential, Weibull
+from relfit.fleet.calibration import Parameters
 from relfit.planning import MigrationPlan, Predictor, Scenario, plan_checkpoints, plan_migration
 from relfit.planning.checkpointing.exponential_failures import best_waste, waste
 from relfit.planning.migration.migration_plan import spares_for_alarms
@@ -22,6 +20,8 @@ from relfit.planning.migration.prediction import (
     predicted_waste,
 )
 from relfit.planning.migration.throughput import SCENARIOS, compare_throughputs, job_mix, spares_for_risk
+from relfit.system.jobs import Checkpoint
+from relfit.system.jobs.checkpoint import best_interval
 from tests.factories import migration_costs
 
 # ------------------------------------------------------------ perfect prediction

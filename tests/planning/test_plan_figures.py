@@ -13,9 +13,9 @@ from matplotlib.axes import Axes
 
 import relfit as rf
 from relfit.cli.app import main
-from relfit.families import Weibull
-from relfit.jobs import Checkpoint
+from relfit.fitting.families import Weibull
 from relfit.planning import Predictor, plan_checkpoints, plan_migration, plan_replication
+from relfit.system.jobs import Checkpoint
 from tests.factories import migration_costs
 
 

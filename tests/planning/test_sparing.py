@@ -13,7 +13,7 @@ from scipy import optimize, stats
 
 import relfit as rf
 from papers import sparing as paper
-from relfit.errors import ArgumentError, ReadError
+from relfit.base.errors import ArgumentError, ReadError
 from relfit.planning.sparing import (
     Cluster,
     DeviceFailures,
@@ -302,7 +302,7 @@ def test_robust_plan_is_the_best_of_all_numbers_of_spares() -> None:
 
 
 def test_parameters_in_plan_out() -> None:
-    from relfit.calibration import Parameters
+    from relfit.fleet.calibration import Parameters
 
     known = Parameters(mtbf={"tray": {"value": 2000, "low": 1500, "high": 2700, "level": 0.9}}, mttr="24h")
     found = plan_sparing(Cluster(racks=64, trays=4, gpus=8), known, Recovery(save="1min", restart="5min"), rng=1)
@@ -353,7 +353,7 @@ def test_assumptions_of_a_log() -> None:
 
 
 def test_assumptions_of_parameters() -> None:
-    from relfit.calibration import Parameters
+    from relfit.fleet.calibration import Parameters
 
     known = Parameters(
         mtbf="2000h",

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from relfit.errors import ArgumentError
-from relfit.jobs.checkpoint import best_interval
+from relfit.base.errors import ArgumentError
 from relfit.planning.sparing.blocks import (
     SharedRacks,
     block_mtbf,
@@ -24,6 +23,7 @@ from relfit.planning.sparing.blocks import (
 from relfit.planning.sparing.cluster import PowerHeadroom
 from relfit.planning.sparing.recovery import Recovery, _running, losses, reduced_size
 from relfit.planning.sparing.spare_search import _best_work
+from relfit.system.jobs.checkpoint import best_interval
 
 
 @pytest.mark.parametrize("x", [1e-6, 0.01, 0.03, 0.045, 0.06, 1.0, 20.0])

@@ -7,9 +7,9 @@ import pytest
 from scipy import optimize, stats
 
 import relfit as rf
-from relfit.jobs import Checkpoint
 from relfit.planning import plan_checkpoints
 from relfit.planning.job_questions import WhatIf
+from relfit.system.jobs import Checkpoint
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 import relfit as rf
 from relfit import plotting
-from relfit.nonparametric import kaplan_meier, nelson_aalen
-from relfit.results import Result
+from relfit.base.results import Result
+from relfit.fitting.nonparametric import kaplan_meier, nelson_aalen
 
 TABLES = {
     "Assumptions", "BatchRuns", "CheckpointTable", "CompetingFit", "Draws", "EventHistories", "FittedWorkload",

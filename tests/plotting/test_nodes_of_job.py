@@ -6,9 +6,9 @@ from matplotlib.figure import Figure
 
 from papers import allocation
 from relfit import plotting
-from relfit.families import Weibull
-from relfit.jobs import Amdahl, Job, best_size, completion_time
+from relfit.fitting.families import Weibull
 from relfit.system import System
+from relfit.system.jobs import Amdahl, Job, best_size, completion_time
 
 
 def test_best_size_is_marked() -> None:

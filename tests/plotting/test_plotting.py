@@ -14,10 +14,10 @@ from matplotlib.axes import Axes
 
 import relfit as rf
 from relfit import plotting
-from relfit.numeric.false_discovery import adjusted_p
-from relfit.numeric.poisson import poisson_interval
+from relfit.analyses.screening.tallies import by_cause, over_time
+from relfit.base.numeric.false_discovery import adjusted_p
+from relfit.base.numeric.poisson import poisson_interval
 from relfit.plotting import style
-from relfit.screening.tallies import by_cause, over_time
 from tests.reporting.logs import log_of
 
 EVENT_FIGURES = [

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import relfit as rf
-from relfit.errors import ArgumentError
-from relfit.families import Weibull
+from relfit.base.errors import ArgumentError
+from relfit.fitting.families import Weibull
 from relfit.plotting import system_figures as plots
 from relfit.system import System, chi_square, system_from_fits
 

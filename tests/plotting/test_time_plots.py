@@ -16,10 +16,8 @@ from scipy import stats
 
 import relfit as rf
 from relfit import plotting
-from relfit.errors import ArgumentError
-from relfit.independence import Dependence, dependence, dispersion, failures_of, serial_tests
-from relfit.plotting.recurrence_figures import _renewals
-from relfit.recurrence import (
+from relfit.analyses.independence import Dependence, dependence, dispersion, failures_of, serial_tests
+from relfit.analyses.recurrence import (
     EventHistories,
     availability_over_time,
     compare_processes,
@@ -27,7 +25,7 @@ from relfit.recurrence import (
     mean_cumulative,
     trend_tests,
 )
-from relfit.screening import (
+from relfit.analyses.screening import (
     ChangePoints,
     Incidents,
     OutlierNodes,
@@ -38,6 +36,8 @@ from relfit.screening import (
     outlier_nodes,
     repair_kinds,
 )
+from relfit.base.errors import ArgumentError
+from relfit.plotting.recurrence_figures import _renewals
 from tests.reporting.logs import log_of
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from relfit.prediction import HALF_LIVES, levels_of
-from relfit.prediction.discounted_levels import WINDOWS, discounted
+from relfit.fleet.prediction import HALF_LIVES, levels_of
+from relfit.fleet.prediction.discounted_levels import WINDOWS, discounted
 
 WITHOUT_END = len(HALF_LIVES) - 1
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from relfit.prediction import HALF_LIVES, DiscountedLevels, Prediction, levels_of, mix
-from relfit.prediction.mixing import fixed_share, log_negative_binomial
+from relfit.fleet.prediction import HALF_LIVES, DiscountedLevels, Prediction, levels_of, mix
+from relfit.fleet.prediction.mixing import fixed_share, log_negative_binomial
 
 HORIZON = 30
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from relfit.prediction import relative_rates
+from relfit.fleet.prediction import relative_rates
 
 NODES, DAYS = 20, 10.0  # in a step
 

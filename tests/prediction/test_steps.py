@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from relfit.prediction import TimeSteps
+from relfit.fleet.prediction import TimeSteps
 
 BEGIN = pd.Timestamp("2024-01-01", tz="UTC")
 HOUR = 3_600_000_000_000

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from relfit.recurrence import EventHistories
+from relfit.analyses.recurrence import EventHistories
 
 CROW_SYSTEMS = (
     [4.3, 4.4, 10.2, 23.5, 23.8, 26.4, 74.0, 77.1, 92.1, 197.2],

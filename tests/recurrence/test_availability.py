@@ -8,7 +8,7 @@ import pytest
 
 import relfit as rf
 from relfit import ArgumentError, DataError
-from relfit.recurrence import availability, availability_over_time
+from relfit.analyses.recurrence import availability, availability_over_time
 from tests.factories import EPOCH, make_log
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import relfit as rf
 from relfit import ArgumentError, DataError
-from relfit.recurrence import EventHistories, grouping, histories_of_log
+from relfit.analyses.recurrence import EventHistories, grouping, histories_of_log
 from tests.factories import make_log
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 from surpyval.recurrent import NonParametricCounting
 
 from relfit import ArgumentError
-from relfit.recurrence import EventHistories, mean_cumulative
+from relfit.analyses.recurrence import EventHistories, mean_cumulative
 from tests.recurrence.made import power_law, racked, scattered
 
 RELIAWIKI = [[5, 10, 15, 17], [6, 13, 17, 19], [12, 20, 25, 26], [13, 15, 24], [16, 22, 25, 28]]

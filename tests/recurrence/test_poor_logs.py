@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import relfit.recurrence
+import relfit.analyses.recurrence
 from relfit import FailureLog
-from relfit.recurrence import (
+from relfit.analyses.recurrence import (
     MODELS,
     availability,
     availability_over_time,
@@ -22,7 +22,7 @@ from relfit.recurrence import (
     mean_cumulative,
     trend_tests,
 )
-from relfit.screening import incidents
+from relfit.analyses.screening import incidents
 from tests.poor_logs import LOGS, answers, check
 
 
@@ -100,5 +100,9 @@ def test_the_answer_or_the_error(name: str, kind: str) -> None:
 
 def test_every_public_function_is_tried() -> None:
     tried = {name.split(",")[0] for name in FUNCTIONS} | {"grouping"}
-    public = {name for name in relfit.recurrence.__all__ if inspect.isfunction(getattr(relfit.recurrence, name))}
+    public = {
+        name
+        for name in relfit.analyses.recurrence.__all__
+        if inspect.isfunction(getattr(relfit.analyses.recurrence, name))
+    }
     assert public <= tried

@@ -11,7 +11,7 @@ from surpyval.recurrent import CoxLewis, CrowAMSAA
 
 import relfit as rf
 from relfit import ArgumentError
-from relfit.recurrence import MODELS, EventHistories, compare_processes, fit_process
+from relfit.analyses.recurrence import MODELS, EventHistories, compare_processes, fit_process
 from tests.recurrence.made import CROW_SYSTEMS, HANDBOOK_SYSTEMS, power_law, racked, renewals
 
 

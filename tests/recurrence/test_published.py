@@ -8,7 +8,7 @@ from reliability.Repairable_systems import MCF_nonparametric
 from scipy import stats
 from surpyval.recurrent import NonParametricCounting
 
-from relfit.recurrence import EventHistories, fit_process, mean_cumulative, trend_tests
+from relfit.analyses.recurrence import EventHistories, fit_process, mean_cumulative, trend_tests
 from tests.recurrence.made import CROW_SYSTEMS, HANDBOOK_SYSTEMS
 
 # Valve seats of 41 diesel engines (Nelson and Doganaksoy 1989; Nelson 1995): replacements, then the end, in days

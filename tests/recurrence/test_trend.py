@@ -9,7 +9,7 @@ from surpyval.recurrent.tests import laplace, mil_hdbk_189c
 
 import relfit as rf
 from relfit import ArgumentError
-from relfit.recurrence import (
+from relfit.analyses.recurrence import (
     TESTS,
     EventHistories,
     fit_process,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import relfit as rf
-from relfit.families import CompetingRisks, Exponential, Weibull, family_named
 from relfit.fitting import bias_corrected_shape
-from relfit.nonparametric import kaplan_meier, median_ranks, nelson_aalen, turnbull
+from relfit.fitting.families import CompetingRisks, Exponential, Weibull, family_named
+from relfit.fitting.nonparametric import kaplan_meier, median_ranks, nelson_aalen, turnbull
 from tests.reference.collect import SEED, Values, cells, counts, label_of, limits, log, random, spread, topic, under
 
 FAMILY_EXAMPLES: dict[str, tuple[float, ...]] = {

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 import relfit as rf
-from relfit.screening.tallies import by_cause, by_node, over_time
+from relfit.analyses.screening.tallies import by_cause, by_node, over_time
 from tests.reference.collect import (
     SEED,
     Values,
@@ -212,7 +212,7 @@ def _changes(source: rf.FailureLog, penalty: float = PENALTY, **options: Any) ->
             draw(rng)
         return np.array([penalty]), np.nan
 
-    with patch("relfit.screening._change_points.null_gains", gains):
+    with patch("relfit.analyses.screening._change_points.null_gains", gains):
         ask = getattr(rf.change_points, "__wrapped__", rf.change_points)  # not what other tests keep, nor for them
         return ask(source, **options)
 

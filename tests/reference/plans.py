@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 import relfit as rf
-from relfit.calibration import to_fta
-from relfit.families import Gamma, Lognormal, Weibull
-from relfit.jobs import Checkpoint, expected_time, time_to_failure
+from relfit.fitting.families import Gamma, Lognormal, Weibull
+from relfit.fleet.calibration import to_fta
 from relfit.planning import (
     Cluster,
     DeviceFailures,
@@ -34,6 +33,7 @@ from relfit.planning.migration import prediction as p
 from relfit.planning.migration.throughput import SCENARIOS, compare_throughputs, job_mix, spares_for_risk
 from relfit.planning.replication.replicas import CopiedJob, failures_to_interruption
 from relfit.planning.sparing.blocks import block_mtbf, blocking_probability, spare_blocks_needed
+from relfit.system.jobs import Checkpoint, expected_time, time_to_failure
 from tests.reference.collect import Values, log, parameters, spread, topic, under
 
 COSTS = ("5min", "10min", "3min")

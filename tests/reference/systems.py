@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 
 import relfit as rf
-from relfit import independence as dep
-from relfit.families import Exponential, Gamma, Lognormal, Weibull
-from relfit.jobs import Amdahl, Checkpoint, Gustafson, Job, MeasuredSpeedup, best_size, completion_time, ra_opt
-from relfit.recurrence import (
+from relfit.analyses import independence as dep
+from relfit.analyses.recurrence import (
     EventHistories,
     availability_over_time,
     compare_processes,
@@ -19,8 +17,10 @@ from relfit.recurrence import (
     mean_cumulative,
     trend_tests,
 )
-from relfit.recurrence import availability as availability_of
+from relfit.analyses.recurrence import availability as availability_of
+from relfit.fitting.families import Exponential, Gamma, Lognormal, Weibull
 from relfit.system import chi_square
+from relfit.system.jobs import Amdahl, Checkpoint, Gustafson, Job, MeasuredSpeedup, best_size, completion_time, ra_opt
 from tests.reference.collect import (
     SEED,
     Values,

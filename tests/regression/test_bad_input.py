@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.regression.models import regression
+from relfit.analyses.regression.models import regression
 from tests.regression.test_of_log import simulated
 
 MODELS = ("cox", "weibull", "lognormal")

@@ -8,7 +8,7 @@ import pytest
 from scipy import optimize, stats
 
 import relfit as rf
-from relfit.regression.models import regression
+from relfit.analyses.regression.models import regression
 from tests.factories import make_log
 from tests.regression.test_of_log import simulated
 

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from relfit.regression.models import regression
-from relfit.regression.scores import aft_scores, cox_scores
+from relfit.analyses.regression.models import regression
+from relfit.analyses.regression.scores import aft_scores, cox_scores
 
 FITTERS = {
     "cox": lifelines.CoxPHFitter,

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import relfit as rf
+from relfit.analyses.recurrence import availability
 from relfit.fleet import chosen_period
-from relfit.recurrence import availability
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.reporting.components import Table
 from relfit.reporting.report_data import ReportData

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from relfit.lifedata import LifeData
-from relfit.screening import incidents, outlier_nodes, repair_kinds
-from relfit.screening._change_points import _names, _to_use
-from relfit.screening.periods import Period
-from relfit.screening.segmentation import merged
+from relfit.analyses.screening import incidents, outlier_nodes, repair_kinds
+from relfit.analyses.screening._change_points import _names, _to_use
+from relfit.analyses.screening.periods import Period
+from relfit.analyses.screening.segmentation import merged
+from relfit.log.lifedata import LifeData
 from tests.factories import make_log
 
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.errors import ArgumentError
-from relfit.screening import Bursts
-from relfit.screening.burst_likelihoods import after, spells
+from relfit.analyses.screening import Bursts
+from relfit.analyses.screening.burst_likelihoods import after, spells
+from relfit.base.errors import ArgumentError
 from tests.factories import make_log
 
 NODES, PER_RACK, DAYS, BRANCHING = 48, 8, 730.0, 0.3

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.errors import ArgumentError
-from relfit.screening import change_points, stable_period
-from relfit.screening.segmentation import Renewals, excess, gain_of, merged, null_gains, segments
+from relfit.analyses.screening import change_points, stable_period
+from relfit.analyses.screening.segmentation import Renewals, excess, gain_of, merged, null_gains, segments
+from relfit.base.errors import ArgumentError
 from tests.factories import EPOCH, make_log
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from relfit.lifedata import LifeData
-from relfit.screening.equal_nodes import equal_nodes_p
-from relfit.screening.frailty import RenewalModels, renewal_models
+from relfit.analyses.screening.equal_nodes import equal_nodes_p
+from relfit.analyses.screening.frailty import RenewalModels, renewal_models
+from relfit.log.lifedata import LifeData
 
 
 def steady(rng, nodes: int, shape: float, mean: float, window: float, frailty) -> LifeData:
@@ -144,7 +144,7 @@ def test_of_a_large_fleet_some_nodes_are_fitted_and_every_node_is_told_apart(mon
     rate = rng.gamma(2.0, 0.5, 400)
     lives = steady(rng, 400, 0.8, 2000.0, 8766.0, rate)
     every = renewal_models(lives)
-    monkeypatch.setattr("relfit.screening.frailty._MOST_LIVES", lives.durations.size // 2)
+    monkeypatch.setattr("relfit.analyses.screening.frailty._MOST_LIVES", lives.durations.size // 2)
     some = renewal_models(lives)
     assert every.shape[0, 0] < some.shape[0, 1] < every.shape[0, 2]
     assert np.diff(some.shape[0, [0, 2]]) > 1.1 * np.diff(every.shape[0, [0, 2]])

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.errors import ArgumentError
-from relfit.screening import incidents
+from relfit.analyses.screening import incidents
+from relfit.base.errors import ArgumentError
 from tests.factories import make_log
 
 _SPEC = spec_from_file_location("verify_incidents", Path(__file__).parents[2] / "benchmarks" / "verify_incidents.py")

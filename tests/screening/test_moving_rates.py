@@ -8,11 +8,11 @@ import pytest
 
 import relfit as rf
 from relfit import LifeData
-from relfit.independence import cofailures
-from relfit.recurrence import EventHistories, trend_tests
-from relfit.screening import change_points, outlier_nodes
-from relfit.screening.by_calendar import calendar_shape, told_from_calendar
-from relfit.screening.frailty import renewal_models
+from relfit.analyses.independence import cofailures
+from relfit.analyses.recurrence import EventHistories, trend_tests
+from relfit.analyses.screening import change_points, outlier_nodes
+from relfit.analyses.screening.by_calendar import calendar_shape, told_from_calendar
+from relfit.analyses.screening.frailty import renewal_models
 from tests.factories import make_log
 
 NODES, HOURS, FAILURES = 64, 17_520.0, 700

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.errors import ArgumentError
-from relfit.failurelog import FailureLog
-from relfit.screening import outlier_nodes
+from relfit.analyses.screening import outlier_nodes
+from relfit.base.errors import ArgumentError
+from relfit.log.failurelog import FailureLog
 from tests.factories import make_log
 
 HOURS = 8760.0
@@ -124,7 +124,7 @@ def test_outages_of_racks_are_no_failures_of_their_nodes() -> None:
 def test_incidents_that_are_there_already_are_not_joined_again(monkeypatch: pytest.MonkeyPatch) -> None:
     log = rf.datasets.load("white")
     found, joined = outlier_nodes(log, n_resamples=0), rf.incidents(log)
-    monkeypatch.setattr("relfit.screening._outlier_nodes.incidents", None)
+    monkeypatch.setattr("relfit.analyses.screening._outlier_nodes.incidents", None)
     pd.testing.assert_frame_equal(outlier_nodes(log, of=joined, n_resamples=0).nodes, found.nodes)
 
 

@@ -8,13 +8,13 @@ import pytest
 from scipy import stats
 
 import relfit as rf
-from relfit.errors import ArgumentError
-from relfit.families import Exponential, Family, Gamma, Lognormal, Weibull
+from relfit.analyses.screening import repair_kinds
+from relfit.analyses.screening._repair_kinds import ONE_CLASS
+from relfit.base.errors import ArgumentError
 from relfit.fitting import fit
 from relfit.fitting.condensing import condensed
-from relfit.lifedata import LifeData
-from relfit.screening import repair_kinds
-from relfit.screening._repair_kinds import ONE_CLASS
+from relfit.fitting.families import Exponential, Family, Gamma, Lognormal, Weibull
+from relfit.log.lifedata import LifeData
 from tests.factories import make_log
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.errors import ArgumentError, DataError
-from relfit.failurelog import FailureLog
-from relfit.screening import repeat_failures
+from relfit.analyses.screening import repeat_failures
+from relfit.base.errors import ArgumentError, DataError
+from relfit.log.failurelog import FailureLog
 from tests.factories import at, make_log
 
 YEAR = 8760.0

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.outages import system_outages_of
+from relfit.log.outages import system_outages_of
 from relfit.simulation import simulate_log
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from relfit.errors import ArgumentError
-from relfit.families import Exponential, Gamma, Lognormal, Weibull
+from relfit.base.errors import ArgumentError
+from relfit.fitting.families import Exponential, Gamma, Lognormal, Weibull
 from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, Strategies
 from relfit.planning.sparing.evaluation import SHARES
 from relfit.simulation import DeviceTimes, SparingAssumptions, SparingSimulation, simulate_sparing
@@ -177,7 +177,7 @@ def test_other_families_keep_the_long_run_rates() -> None:
 
 
 def test_lives_of_calibrated_parameters() -> None:
-    from relfit.calibration import Parameters
+    from relfit.fleet.calibration import Parameters
 
     known = Parameters(
         mtbf={"tray": "6000h", "rack": "20000h"},

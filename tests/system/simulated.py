@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from relfit.failurelog import FailureLog, Window
-from relfit.families import Family
+from relfit.fitting.families import Family
+from relfit.log.failurelog import FailureLog, Window
 
 EPOCH = pd.Timestamp("2001-01-01", tz="UTC")
 

@@ -10,7 +10,7 @@ import pytest
 
 import relfit as rf
 from relfit import ArgumentError, System
-from relfit.families import FAMILIES, Exponential, Gamma, Lognormal, Weibull
+from relfit.fitting.families import FAMILIES, Exponential, Gamma, Lognormal, Weibull
 from tests.families.cases import PARAMETERS
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from relfit.errors import ArgumentError, DataError
-from relfit.families import Exponential, Weibull
+from relfit.base.errors import ArgumentError, DataError
+from relfit.fitting.families import Exponential, Weibull
 from relfit.system import System, chi_square
 
 OBSERVED = [30, 21, 16, 8, 5, 20]

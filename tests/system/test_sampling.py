@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from relfit import ArgumentError, System
-from relfit.families import Exponential, LimitedFailure, Lognormal, Weibull, ZeroInflated
+from relfit.fitting.families import Exponential, LimitedFailure, Lognormal, Weibull, ZeroInflated
 
 
 def small(ages=(600.0, 100.0, 0.0)):

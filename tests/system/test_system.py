@@ -10,7 +10,7 @@ from scipy import stats
 
 import relfit as rf
 from relfit import ArgumentError, DataError, System
-from relfit.families import FAMILIES, CompetingRisks, Exponential, Gamma, Lognormal, Weibull
+from relfit.fitting.families import FAMILIES, CompetingRisks, Exponential, Gamma, Lognormal, Weibull
 from relfit.system import sampling
 from tests.factories import make_log
 from tests.families.cases import PARAMETERS

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from relfit import ArgumentError, System
-from relfit.families import Exponential, Gamma, LimitedFailure, Loglogistic, Weibull
+from relfit.fitting.families import Exponential, Gamma, LimitedFailure, Loglogistic, Weibull
 
 
 def made(size, tolerance, seed=1, **options):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.errors import ArgumentError
-from relfit.families import Exponential, Weibull
+from relfit.base.errors import ArgumentError
+from relfit.fitting.families import Exponential, Weibull
 from relfit.system import Component, System, system_from_fits
 from relfit.system.uncertainty import ParameterSource, limits, sources_of
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from relfit.training import TrainingParameters
+from relfit.simulation.training import TrainingParameters
 
 
 @dataclass(eq=False)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.training import read_training, training_parameters
+from relfit.simulation.training import read_training, training_parameters
 
 PUBLISHED: dict[str, Any] = json.loads((Path(__file__).parent / "published_program.json").read_text())
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import relfit as rf
-from relfit.training import Retirement, TrainingParameters, training_parameters
+from relfit.simulation.training import Retirement, TrainingParameters, training_parameters
 from tests.training.slow_reference import slow_runs
 from tests.training.trace_replay import Replay
 

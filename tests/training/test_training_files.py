@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import relfit as rf
-from relfit.calibration import Parameters, write_parameters
+from relfit.base.errors import ArgumentError, ReadError
 from relfit.cli.app import main
-from relfit.errors import ArgumentError, ReadError
-from relfit.training import TrainingParameters, training_parameters
+from relfit.fleet.calibration import Parameters, write_parameters
+from relfit.simulation.training import TrainingParameters, training_parameters
 
 # keys of the published program, as its own configuration file has them
 PROGRAM = """

@@ -11,11 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import relfit as rf
-from relfit.errors import ArgumentError, DataError
-from relfit.training import Retirement, Server, Servers, TrainingJob, states_over_time, training_parameters, transitions
-from relfit.training.cluster_state import TIMES
-from relfit.training.repair_events import shift_end
-from relfit.training.training_simulation import _TIME_NAMES
+from relfit.base.errors import ArgumentError, DataError
+from relfit.simulation.training import (
+    Retirement,
+    Server,
+    Servers,
+    TrainingJob,
+    states_over_time,
+    training_parameters,
+    transitions,
+)
+from relfit.simulation.training.cluster_state import TIMES
+from relfit.simulation.training.repair_events import shift_end
+from relfit.simulation.training.training_simulation import _TIME_NAMES
 
 SMALL: dict[str, Any] = {
     "job_size": 40, "warm_standbys": 4, "working_pool_size": 48, "spare_pool_size": 6, "job_length": "20 days",

@@ -10,8 +10,8 @@ import pytest
 
 import relfit as rf
 from relfit import plotting
-from relfit.errors import ArgumentError
-from relfit.training import cheapest_design, failure_log, smallest_pool, training_parameters
+from relfit.base.errors import ArgumentError
+from relfit.simulation.training import cheapest_design, failure_log, smallest_pool, training_parameters
 
 SMALL: dict[str, Any] = {
     "job_size": 40, "warm_standbys": 2, "working_pool_size": 44, "spare_pool_size": 10, "job_length": "30 days",

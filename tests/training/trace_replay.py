@@ -11,7 +11,7 @@ from collections import Counter
 import pandas as pd
 import pytest
 
-from relfit.training import TrainingParameters
+from relfit.simulation.training import TrainingParameters
 
 REPAIRS = ("auto_repair", "manual_repair")
 AT_HAND = ("active", "standby", "idle")

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import relfit as rf
-from relfit import workloads
+from relfit.io import workloads
 
 
 @pytest.mark.parametrize("weight", ["jobs", "work"])

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 import relfit as rf
-from relfit import workloads
-from relfit.workloads import lublin_feitelson as model
+from relfit.io import workloads
+from relfit.io.workloads import lublin_feitelson as model
 
 
 def rounded_sizes(sizes: workloads.JobSizes, points: int = 400_000) -> np.ndarray:

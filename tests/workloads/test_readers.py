@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.parsing.opening import open_content
+from relfit.io.parsing.opening import open_content
 
 SWF_HEADER = (
     "; Version: 2.2\n; UnixStartTime: 893459112\n; MaxJobs: 6\n; MaxNodes: 8 (of which 2 spare)\n; MaxProcs: 32\n"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit import workloads
+from relfit.io import workloads
 
 JOBS = rf.workloads.Workload(
     [4, 7, 9], [100.0, 160.0, 400.0], [1, 6, 16], [50.0, 10.0, 30.0], [60.0, np.inf, 20.0], 16,

@@ -10,13 +10,13 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import Field
 
-from relfit.errors import RelfitError
-from relfit.failurelog import FailureLog
+from relfit.base.errors import RelfitError
+from relfit.base.paths import files_meant
+from relfit.base.text import count
 from relfit.live.live_records import Fetched
 from relfit.live.sources.source_base import FilePath, SourceBase
 from relfit.live.sources.source_errors import SourceError
-from relfit.paths import files_meant
-from relfit.text import count
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["FileSource", "changed_files", "fetched_documents", "form_of"]
 
@@ -49,7 +49,7 @@ class FileSource(SourceBase):
     def _groups(self, files: Sequence[Path]) -> list[list[Path]]:
         """Files that are read together: tables one by one, raw logs all, since outages go on from one to the next."""
         from relfit.io import READERS
-        from relfit.parsing.opening import members
+        from relfit.io.parsing.opening import members
 
         if len(files) < 2 or self.format == "table" or self.columns:
             return [[file] for file in files]

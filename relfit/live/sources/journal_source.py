@@ -9,12 +9,12 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import Field
 
-from relfit.failurelog import FailureLog
 from relfit.io.journal_lines import READER
+from relfit.io.parsing.opening import Content
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import changed_files, fetched_documents, form_of
 from relfit.live.sources.source_base import FilePath, SourceBase, output_of
-from relfit.parsing.opening import Content
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["JournalSource"]
 
@@ -59,7 +59,7 @@ class JournalSource(SourceBase):
         return Fetched(log, {"until": until.isoformat()}, "" if log is None else form_of(log))
 
     def _of_file(self, file: Path) -> FailureLog:
-        from relfit.parsing.opening import open_content
+        from relfit.io.parsing.opening import open_content
 
         return self._read(open_content(file))
 

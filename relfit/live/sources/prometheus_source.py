@@ -67,9 +67,9 @@ class PrometheusSource(SourceBase):
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """Samples since the last round, and the last of them again."""
+        from relfit.io.parsing.opening import Content
         from relfit.io.prometheus import log_of_samples
         from relfit.io.raw_logs import RecordTally
-        from relfit.parsing.opening import Content
 
         end = int(now.timestamp()) // self.step * self.step
         last: Any = cursor.get("last")

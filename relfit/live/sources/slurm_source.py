@@ -14,9 +14,8 @@ from typing import Any, Literal, Self
 import pandas as pd
 from pydantic import Field, model_validator
 
-from relfit.calibration.parameter_values import rejection
-from relfit.errors import ReadError
-from relfit.failurelog import FailureLog
+from relfit.base.errors import ReadError
+from relfit.fleet.calibration.parameter_values import rejection
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import FileSource, form_of
 from relfit.live.sources.source_base import (
@@ -28,6 +27,7 @@ from relfit.live.sources.source_base import (
     password_from,
 )
 from relfit.live.sources.source_errors import SourceError
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["SlurmSource"]
 
@@ -98,8 +98,8 @@ class SlurmSource(SourceBase):
 
     def _events(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """Events since the cursor, from the command or the database."""
+        from relfit.io.parsing.opening import Content
         from relfit.io.slurm_events import read_node_events
-        from relfit.parsing.opening import Content
 
         since: Any = cursor.get("since")
         if since is not None and since >= now.timestamp():  # the clock was wrong then
@@ -122,9 +122,9 @@ class SlurmSource(SourceBase):
             import sqlalchemy as sql
         except ImportError:
             raise missing_extra("sqlalchemy") from None
+        from relfit.io.parsing.opening import Content
         from relfit.io.raw_logs import RecordTally
         from relfit.io.slurm_events import log_of_node_events
-        from relfit.parsing.opening import Content
 
         names = ("time_start", "time_end", "node_name", "cluster_nodes", "state", "reason")
         table = sql.table(f"{self.cluster}_event_table", *(sql.column(name) for name in names))
@@ -205,7 +205,7 @@ class SlurmSource(SourceBase):
     def _read(self, format: str, *texts: bytes) -> FailureLog:
         """The log of what commands printed."""
         from relfit.io import READERS
-        from relfit.parsing.opening import Content
+        from relfit.io.parsing.opening import Content
 
         reader = next(each for each in READERS if each.name == format)
         contents = [Content(Path(f"{self.what} of Slurm"), text) for text in texts]

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import pandas as pd
 from pydantic import AfterValidator, Field, ValidationInfo
 
-from relfit.calibration.parameter_values import Model, rejection
-from relfit.errors import RelfitError
+from relfit.base.errors import RelfitError
+from relfit.fleet.calibration.parameter_values import Model, rejection
 from relfit.live.live_records import Fetched
 from relfit.live.sources.source_errors import SourceError
 

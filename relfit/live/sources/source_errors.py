@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from relfit.errors import RelfitError
+from relfit.base.errors import RelfitError
 
 if TYPE_CHECKING:
     from relfit.live.live_records import Fetched

@@ -9,14 +9,14 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import Field, ValidationInfo, field_validator
 
-from relfit.calibration.parameter_values import rejection
-from relfit.errors import RelfitError
+from relfit.base.errors import RelfitError
+from relfit.base.units import hours
+from relfit.fleet.calibration.parameter_values import rejection
 from relfit.io.table_mapping import TableMapping
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import form_of
 from relfit.live.sources.source_base import Located, SourceBase, missing_extra, password_from, without_password
 from relfit.live.sources.source_errors import SourceError
-from relfit.units import hours
 
 __all__ = ["SqlSource"]
 

@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, field_validator
 
-from relfit.calibration.parameter_values import rejection
-from relfit.errors import ArgumentError
-from relfit.failurelog import FailureLog
+from relfit.base.errors import ArgumentError
+from relfit.fleet.calibration.parameter_values import rejection
 from relfit.io.lines_as_rows import NoMatchError, rows_of_lines
+from relfit.io.parsing.opening import members
 from relfit.io.raw_lines import check_pattern
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import changed_files, fetched_documents
 from relfit.live.sources.source_base import FilePath, SourceBase
-from relfit.parsing.opening import members
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["TextSource"]
 

@@ -9,12 +9,12 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import Field
 
-from relfit.failurelog import FailureLog
 from relfit.io.raw_lines import check_pattern
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import changed_files, fetched_documents
 from relfit.live.sources.source_base import FilePath, SourceBase
 from relfit.live.sources.source_errors import SourceError
+from relfit.log.failurelog import FailureLog
 
 __all__ = ["TicketSource"]
 

@@ -8,18 +8,18 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from relfit.arguments import durations, share, whole
-from relfit.arrays import Durations, Seed
-from relfit.calibration import Parameters, draw_parameters
-from relfit.errors import ArgumentError, Remedy
-from relfit.jobs import Checkpoint, TimeToFailure, between_failures, expected_time, time_to_failure
+from relfit.base.arguments import durations, share, whole
+from relfit.base.arrays import Durations, Seed
+from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.text import count, duration, percent
+from relfit.fleet.calibration import Parameters, draw_parameters
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
 from relfit.planning.checkpointing.two_level import GlobalSaves, LevelCosts, TwoLevels
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, RenewalWaste, robust_interval
 from relfit.planning.job_rate import rate_of_job, repairs_in_words, until_all_are_up, wait_for_repair
 from relfit.planning.plan import NOISE, Plan, limits
-from relfit.text import count, duration, percent
+from relfit.system.jobs import Checkpoint, TimeToFailure, between_failures, expected_time, time_to_failure
 
 __all__ = ["AgeingNodes", "CheckpointPlan", "plan_checkpoints"]
 

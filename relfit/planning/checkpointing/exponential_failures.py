@@ -1,7 +1,7 @@
 """How often to checkpoint under exponential failures: the exact optimum, and the estimates in common use.
 
 All functions take arrays of cases. The costs are hours to save (C), to restore (R), and the restart (D), from a failure
-to the restore, in which nothing fails; `relfit.jobs.Checkpoint` says what they mean. ``every`` is work alone.
+to the restore, in which nothing fails; `relfit.system.jobs.Checkpoint` says what they mean. ``every`` is work alone.
 
 Sources: Daly (2006), Future Generation Computer Systems 22, 303-312 (first and higher order); Young (1974),
 Communications of the ACM 17, 530-531; "Checkpointing or migration" section 6 (waste to first order).
@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from relfit.arguments import cases, durations
-from relfit.arrays import Durations, FloatArray
-from relfit.errors import ArgumentError
-from relfit.jobs.checkpoint import BOTH, best_interval, slowdown_exponential
+from relfit.base.arguments import cases, durations
+from relfit.base.arrays import Durations, FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.system.jobs.checkpoint import BOTH, best_interval, slowdown_exponential
 
 __all__ = [
     "best_waste",

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arguments import durations
-from relfit.arrays import Durations, FloatArray
-from relfit.jobs import Checkpoint, TimeToFailure, time_to_failure
-from relfit.jobs.checkpoint import best_interval
-from relfit.numeric.grid_search import highest
+from relfit.base.arguments import durations
+from relfit.base.arrays import Durations, FloatArray
+from relfit.base.numeric.grid_search import highest
+from relfit.system.jobs import Checkpoint, TimeToFailure, time_to_failure
+from relfit.system.jobs.checkpoint import best_interval
 
 __all__ = ["LEAST_PROGRESS", "BestFixed", "best_fixed_interval", "lattice_sum", "renewal_waste"]
 
@@ -38,12 +38,12 @@ class BestFixed:
 def renewal_waste(source: Any, every: npt.ArrayLike, checkpoint: Checkpoint, restart: Durations = 0.0) -> FloatArray:
     """Long-run waste of saves after a fixed number of hours of work, when every restart meets the same ages.
 
-    `source` as for `relfit.jobs.time_to_failure`. A restore in which failures can strike counts for the time to the
-    next failure. `every` may be zero where saves take time and do not block: they follow one another.
+    `source` as for `relfit.system.jobs.time_to_failure`. A restore in which failures can strike counts for the time to
+    the next failure. `every` may be zero where saves take time and do not block: they follow one another.
 
     Examples
     --------
-    >>> from relfit.families import Weibull
+    >>> from relfit.fitting.families import Weibull
     >>> renewal_waste(Weibull(0.7, 24.0), [1, 2, 4], Checkpoint(save="5min", restore="10min")).round(4).tolist()
     [0.0975, 0.0759, 0.0853]
     """

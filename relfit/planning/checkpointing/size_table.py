@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arguments import whole
-from relfit.arrays import Durations
-from relfit.errors import ArgumentError, Remedy
-from relfit.jobs import Checkpoint
+from relfit.base.arguments import whole
+from relfit.base.arrays import Durations
+from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.results import Result
+from relfit.base.text import count, duration
 from relfit.planning.checkpointing.checkpoint_plan import CheckpointPlan, plan_checkpoints
-from relfit.results import Result
-from relfit.text import count, duration
+from relfit.system.jobs import Checkpoint
 
 __all__ = ["CheckpointTable", "checkpoint_table"]
 

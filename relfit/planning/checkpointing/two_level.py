@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arguments import cases, durations, share, whole
-from relfit.arrays import Durations, FloatArray
-from relfit.errors import ArgumentError
-from relfit.jobs.checkpoint import best_interval
-from relfit.numeric.grid_search import highest
-from relfit.results import Result
-from relfit.text import duration, percent
+from relfit.base.arguments import cases, durations, share, whole
+from relfit.base.arrays import Durations, FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.grid_search import highest
+from relfit.base.results import Result
+from relfit.base.text import duration, percent
+from relfit.system.jobs.checkpoint import best_interval
 
 __all__ = ["GlobalSaves", "LevelCosts", "TwoLevels"]
 

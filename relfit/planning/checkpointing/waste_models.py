@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relfit.arrays import FloatArray
-from relfit.jobs import Checkpoint, TimeToFailure
-from relfit.jobs.checkpoint import best_interval
-from relfit.numeric.grid_search import highest
+from relfit.base.arrays import FloatArray
+from relfit.base.numeric.grid_search import highest
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, renewal_waste
+from relfit.system.jobs import Checkpoint, TimeToFailure
+from relfit.system.jobs.checkpoint import best_interval
 
 __all__ = ["ExponentialWaste", "RenewalWaste", "robust_interval"]
 

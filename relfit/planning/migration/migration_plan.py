@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from relfit.arguments import durations, share, whole
-from relfit.arrays import Durations, FloatArray, Seed
-from relfit.errors import ArgumentError
-from relfit.families import Distribution
-from relfit.jobs.checkpoint import best_interval
+from relfit.base.arguments import durations, share, whole
+from relfit.base.arrays import Durations, FloatArray, Seed
+from relfit.base.errors import ArgumentError
+from relfit.base.text import count, percent
+from relfit.fitting.families import Distribution
 from relfit.planning.checkpointing.exponential_failures import best_waste
 from relfit.planning.job_rate import JobRate, rate_of_job
 from relfit.planning.migration.prediction import Predictor, best_predicted_interval, break_even_recall, predicted_waste
@@ -27,7 +27,7 @@ from relfit.planning.migration.throughput import (
     spares_for_risk,
 )
 from relfit.planning.plan import NOISE, Plan, limits
-from relfit.text import count, percent
+from relfit.system.jobs.checkpoint import best_interval
 
 __all__ = ["MigrationPlan", "plan_migration", "spares_for_alarms"]
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arguments import cases, durations, share
-from relfit.arrays import Durations, FloatArray
-from relfit.families import Distribution
-from relfit.jobs.checkpoint import mu_times_root
+from relfit.base.arguments import cases, durations, share
+from relfit.base.arrays import Durations, FloatArray
+from relfit.fitting.families import Distribution
 from relfit.planning.checkpointing.exponential_failures import best_waste
+from relfit.system.jobs.checkpoint import mu_times_root
 
 __all__ = ["Predictor", "best_predicted_interval", "break_even_recall", "predicted_waste"]
 

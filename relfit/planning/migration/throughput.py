@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from relfit.arguments import cases, durations, share, whole
-from relfit.arrays import Durations, FloatArray
-from relfit.errors import ArgumentError
-from relfit.families import Distribution
-from relfit.jobs import time_to_failure
+from relfit.base.arguments import cases, durations, share, whole
+from relfit.base.arrays import Durations, FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.base.results import Result
+from relfit.base.text import count, percent
+from relfit.fitting.families import Distribution
 from relfit.planning.checkpointing.exponential_failures import best_waste, first_order_best_waste
-from relfit.results import Result
-from relfit.text import count, percent
+from relfit.system.jobs import time_to_failure
 
 __all__ = ["SCENARIOS", "JobMix", "Scenario", "Throughputs", "compare_throughputs", "job_mix", "spares_for_risk"]
 

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.arguments import cases, durations, positive, share, whole
-from relfit.arrays import Durations, FloatArray
-from relfit.families.distribution import log_one_minus_exp
-from relfit.numeric.grid_search import highest
-from relfit.numeric.quadrature import gauss_legendre
+from relfit.base.arguments import cases, durations, positive, share, whole
+from relfit.base.arrays import Durations, FloatArray
+from relfit.base.numeric.grid_search import highest
+from relfit.base.numeric.quadrature import gauss_legendre
+from relfit.fitting.families.distribution import log_one_minus_exp
 from relfit.planning.checkpointing.exponential_failures import best_waste, costs_of
 
 __all__ = ["CopiedJob", "failures_to_interruption"]

@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from relfit.arguments import durations, share, whole
-from relfit.arrays import Durations, FloatArray, Seed
-from relfit.errors import ArgumentError, Remedy
-from relfit.jobs import Checkpoint
-from relfit.jobs.checkpoint import best_interval
+from relfit.base.arguments import durations, share, whole
+from relfit.base.arrays import Durations, FloatArray, Seed
+from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.text import count, percent
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
 from relfit.planning.job_rate import rate_of_job
 from relfit.planning.plan import NOISE, Plan, limits
 from relfit.planning.replication.replicas import CopiedJob, failures_to_interruption
-from relfit.text import count, percent
+from relfit.system.jobs import Checkpoint
+from relfit.system.jobs.checkpoint import best_interval
 
 __all__ = ["ReplicationPlan", "plan_replication"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relfit.lazy import front
+from relfit.base.lazy import front
 
 __getattr__, __dir__, __all__ = front(
     __name__,

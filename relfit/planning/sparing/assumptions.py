@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from relfit.calibration import Parameters
-from relfit.results import Result
+from relfit.base.results import Result
+from relfit.fleet.calibration import Parameters
 
 __all__ = ["Assumption", "Assumptions", "check_assumptions"]
 

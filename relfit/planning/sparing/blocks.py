@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit.arguments import durations, share, whole
-from relfit.arrays import FloatArray, IntArray
-from relfit.errors import ArgumentError
-from relfit.results import Result
-from relfit.text import percent
+from relfit.base.arguments import durations, share, whole
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.base.results import Result
+from relfit.base.text import percent
 
 __all__ = [
     "SharedRacks",

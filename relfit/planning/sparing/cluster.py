@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arguments import durations, positive, share, whole
-from relfit.arrays import FloatArray, IntArray
-from relfit.errors import ArgumentError
+from relfit.base.arguments import durations, positive, share, whole
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import ArgumentError
 
 __all__ = ["Cluster", "DeviceFailures", "Performance", "PowerHeadroom", "Strategies", "TensorParallel"]
 
@@ -121,7 +121,7 @@ class DeviceFailures:
     (2, 3)
     >>> DeviceFailures(0, 10_000, 24)
     Traceback (most recent call last):
-    relfit.errors.ArgumentError: mtbf_tray is 0 hours; it must be above zero
+    relfit.base.errors.ArgumentError: mtbf_tray is 0 hours; it must be above zero
     """
 
     mtbf_tray: FloatArray

@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray
-from relfit.errors import ArgumentError
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.base.results import Result, json_ready
+from relfit.base.text import percent
 from relfit.planning.sparing.blocks import SharedRacks, block_mtbf, unavailability
 from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Performance, Strategies
 from relfit.planning.sparing.recovery import LOSSES, Recovery, losses
 from relfit.planning.sparing.spare_search import best_spare_blocks, check_work
-from relfit.results import Result, json_ready
-from relfit.text import percent
 
 __all__ = ["SHARES", "SparingEvaluation", "evaluate_sparing", "optimise_sparing", "placement_groups"]
 

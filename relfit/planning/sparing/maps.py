@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arguments import durations, positive
-from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError
+from relfit.base.arguments import durations, positive
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.base.results import Result, json_ready
+from relfit.base.text import percent
 from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Performance, Strategies
 from relfit.planning.sparing.evaluation import SparingEvaluation, evaluate_sparing
 from relfit.planning.sparing.recovery import Recovery
-from relfit.results import Result, json_ready
-from relfit.text import percent
 
 __all__ = ["SparingMap", "sparing_map"]
 

@@ -12,12 +12,12 @@ from typing import Annotated, Any
 
 from pydantic import Field, Strict, ValidationError, ValidationInfo, field_validator
 
-from relfit.arguments import durations
-from relfit.calibration.files import parameters_of_document, read_document
-from relfit.calibration.parameter_values import Model, rejection
-from relfit.calibration.schema import Parameters
-from relfit.calibration.validation_errors import ParameterError
-from relfit.errors import ArgumentError, ReadError
+from relfit.base.arguments import durations
+from relfit.base.errors import ArgumentError, ReadError
+from relfit.fleet.calibration.files import parameters_of_document, read_document
+from relfit.fleet.calibration.parameter_values import Model, rejection
+from relfit.fleet.calibration.schema import Parameters
+from relfit.fleet.calibration.validation_errors import ParameterError
 from relfit.planning.sparing.cluster import Cluster, Performance, PowerHeadroom, Strategies, TensorParallel
 from relfit.planning.sparing.recovery import Recovery
 
@@ -147,7 +147,7 @@ def read_plan_file(path: str | Path) -> PlanFile:
     >>> _ = Path("params.toml").write_text(text.replace("racks", "rakcs"))
     >>> read_plan_file("params.toml")
     Traceback (most recent call last):
-    relfit.errors.ReadError: params.toml: cluster.rakcs: this key is unknown; did you mean racks?
+    relfit.base.errors.ReadError: params.toml: cluster.rakcs: this key is unknown; did you mean racks?
     """
     place = Path(path)
     document = read_document(place)

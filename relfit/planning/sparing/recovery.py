@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.arguments import durations, whole
-from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError
-from relfit.jobs.checkpoint import best_interval
-from relfit.numeric.poisson import poisson_pmf
+from relfit.base.arguments import durations, whole
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.poisson import poisson_pmf
 from relfit.planning.sparing.blocks import SharedRacks, blocking_probability, blocks_down, job_blocked
+from relfit.system.jobs.checkpoint import best_interval
 
 __all__ = ["LOSSES", "Recovery", "losses"]
 
@@ -54,7 +54,7 @@ class Recovery:
     0.1
     >>> Recovery(checkpoint_every="1s", save="5s")
     Traceback (most recent call last):
-    relfit.errors.ArgumentError: save of 5 s takes longer than the 1 s between checkpoints; save less often or faster
+    relfit.base.errors.ArgumentError: save of 5 s takes longer than the 1 s between checkpoints; save ...
     """
 
     checkpoint_every: Any = None

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relfit.arrays import FloatArray, IntArray
-from relfit.errors import ArgumentError, Remedy
-from relfit.numeric.batches import over_groups
-from relfit.numeric.compiled import njit
-from relfit.numeric.ragged import offsets_of
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.numeric.batches import over_groups
+from relfit.base.numeric.compiled import njit
+from relfit.base.numeric.ragged import offsets_of
 from relfit.planning.sparing.blocks import SharedRacks
 from relfit.planning.sparing.recovery import Recovery, losses
 

@@ -9,17 +9,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arguments import share, whole
-from relfit.arrays import FloatArray, Seed
-from relfit.calibration import Parameters, draw_parameters
-from relfit.errors import ArgumentError
+from relfit.base.arguments import share, whole
+from relfit.base.arrays import FloatArray, Seed
+from relfit.base.errors import ArgumentError
+from relfit.base.results import json_ready
+from relfit.base.text import percent
+from relfit.base.units import hours
+from relfit.fleet.calibration import Parameters, draw_parameters
 from relfit.planning.plan import Plan
 from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Performance, Strategies
 from relfit.planning.sparing.evaluation import SparingEvaluation, evaluate_sparing, optimise_sparing
 from relfit.planning.sparing.recovery import Recovery
-from relfit.results import json_ready
-from relfit.text import percent
-from relfit.units import hours
 
 __all__ = ["SparingPlan", "device_failures", "plan_sparing"]
 

@@ -10,8 +10,8 @@ from zlib import crc32
 import numpy as np
 
 import relfit as rf
-from relfit.errors import ArgumentError
-from relfit.results import json_ready
+from relfit.base.errors import ArgumentError
+from relfit.base.results import json_ready
 from relfit.simulation.campaigns.campaign import Campaign
 from relfit.simulation.campaigns.cell_designs import canonical
 from relfit.simulation.campaigns.runners import Outputs, changed, stream
@@ -23,7 +23,7 @@ _CLOCKED = ("decision_seconds", "elapsed_seconds")  # of this computer, not of t
 
 
 class BatchSystemRuns:
-    """`relfit.batch.simulate_batches` over keys of its configuration, such as ``failures.0.repair``.
+    """`relfit.simulation.batch.simulate_batches` over keys of its configuration, such as ``failures.0.repair``.
 
     The lists of jobs that the cells need are read when the cells are checked, and go to whoever computes.
     """

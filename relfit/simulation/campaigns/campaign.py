@@ -9,11 +9,11 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
-from relfit.calibration.parameter_values import Model, rejection
-from relfit.calibration.validation_errors import ParameterError
-from relfit.datasets import lists_jobs
-from relfit.errors import ArgumentError, ReadError
-from relfit.parsing.settings import read_settings
+from relfit.base.errors import ArgumentError, ReadError
+from relfit.fleet.calibration.parameter_values import Model, rejection
+from relfit.fleet.calibration.validation_errors import ParameterError
+from relfit.io.datasets import lists_jobs
+from relfit.io.parsing.settings import read_settings
 from relfit.simulation.campaigns.walkthrough import read_walkthrough
 
 __all__ = ["Campaign", "Experiment", "Until", "read_campaign"]

@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit.arrays import FloatArray, IntArray
-from relfit.errors import ArgumentError
-from relfit.results import Result
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.base.results import Result
+from relfit.base.text import count
+from relfit.base.writing import complete
 from relfit.simulation.campaigns.campaign import Until
 from relfit.simulation.campaigns.campaign_store import CampaignStore
-from relfit.text import count
-from relfit.writing import complete
 
 __all__ = ["CampaignResults", "load", "replications_needed", "row_means", "statistics"]
 

@@ -22,11 +22,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from relfit.arrays import IntArray
-from relfit.errors import ArgumentError, ReadError
+from relfit.base.arrays import IntArray
+from relfit.base.errors import ArgumentError, ReadError
+from relfit.base.writing import complete
 from relfit.simulation.campaigns.cell_designs import Cell, canonical
 from relfit.simulation.campaigns.runners import Outputs
-from relfit.writing import complete
 
 __all__ = ["Block", "CampaignStore"]
 

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import isotonic_regression
 
-from relfit.arguments import share
-from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError
-from relfit.results import Interval
+from relfit.base.arguments import share
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.base.results import Interval
+from relfit.base.units import hours
 from relfit.simulation.campaigns.campaign_results import CampaignResults, row_means
-from relfit.units import hours
 
 __all__ = ["best_cells", "break_even", "contour", "not_worse", "numbers", "pareto_front"]
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import qmc
 
-from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError
-from relfit.results import json_ready
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.base.results import json_ready
 from relfit.simulation.campaigns.campaign import Campaign
 
 __all__ = ["Cell", "canonical", "cells_of"]

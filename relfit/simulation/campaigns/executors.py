@@ -16,7 +16,7 @@ from importlib import import_module
 from multiprocessing.connection import wait as wait_for
 from typing import Any, Protocol
 
-from relfit.errors import ArgumentError, DataError
+from relfit.base.errors import ArgumentError, DataError
 from relfit.simulation.campaigns.runners import Runner
 
 __all__ = ["Computing", "WorkersLostError", "computing", "first_done", "runner_here"]

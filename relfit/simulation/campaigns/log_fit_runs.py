@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from relfit.calibration.files import parameters_of_document
-from relfit.errors import ArgumentError
+from relfit.base.errors import ArgumentError
 from relfit.fitting import fit
+from relfit.fleet.calibration.files import parameters_of_document
 from relfit.simulation.campaigns.campaign import Campaign
 from relfit.simulation.campaigns.runners import Outputs, changed, document_of
 from relfit.simulation.simulated_logs import simulate_log

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relfit.errors import ArgumentError
+from relfit.base.errors import ArgumentError
 from relfit.simulation.campaigns.campaign import Campaign
 from relfit.simulation.campaigns.runners import Outputs, changed, check_names, document_of
 

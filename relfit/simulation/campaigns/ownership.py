@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.errors import ArgumentError
-from relfit.results import Result
+from relfit.base.errors import ArgumentError
+from relfit.base.results import Result
 from relfit.simulation.campaigns.campaign_results import CampaignResults, statistics
 from relfit.simulation.campaigns.cell_comparisons import not_worse
 

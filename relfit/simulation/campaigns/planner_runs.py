@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from relfit.calibration import read_parameters
-from relfit.errors import ArgumentError
-from relfit.jobs import Checkpoint
+from relfit.base.errors import ArgumentError
+from relfit.fleet.calibration import read_parameters
 from relfit.planning import (
     GlobalSaves,
     Predictor,
@@ -21,6 +20,7 @@ from relfit.planning import (
 )
 from relfit.simulation.campaigns.campaign import Campaign
 from relfit.simulation.campaigns.runners import Outputs, changed, check_names, document_of
+from relfit.system.jobs import Checkpoint
 
 __all__ = ["PlannerRuns"]
 

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError
-from relfit.parsing.settings import read_settings
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.io.parsing.settings import read_settings
 from relfit.simulation.campaigns.campaign import Campaign
 
 __all__ = ["Outputs", "Runner", "changed", "check_names", "document_of", "runner_of", "stream"]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import sobol_indices
 
-from relfit.errors import ArgumentError
+from relfit.base.errors import ArgumentError
 from relfit.simulation.campaigns.campaign_results import CampaignResults
 
 __all__ = ["sobol", "tornado"]

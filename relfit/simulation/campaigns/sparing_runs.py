@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from relfit.calibration.parameter_values import Model
-from relfit.calibration.validation_errors import ParameterError
-from relfit.errors import ArgumentError
+from relfit.base.errors import ArgumentError
+from relfit.fleet.calibration.parameter_values import Model
+from relfit.fleet.calibration.validation_errors import ParameterError
 from relfit.planning.sparing import DeviceFailures
 from relfit.planning.sparing.plan_file import ClusterTable
 from relfit.simulation.campaigns.campaign import Campaign
 from relfit.simulation.campaigns.runners import Outputs, changed, document_of, stream
-from relfit.simulation.sparing_simulation import simulate_sparing
+from relfit.simulation.sparing.sparing_simulation import simulate_sparing
 
 __all__ = ["SparingRuns"]
 

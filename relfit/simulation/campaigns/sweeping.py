@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import IntArray
-from relfit.errors import ArgumentError
+from relfit.base.arrays import IntArray
+from relfit.base.errors import ArgumentError
+from relfit.base.text import duration
 from relfit.simulation.campaigns.campaign import Campaign, read_campaign
 from relfit.simulation.campaigns.campaign_results import CampaignResults, load, replications_needed
 from relfit.simulation.campaigns.campaign_store import Block, CampaignStore
 from relfit.simulation.campaigns.cell_designs import cells_of
 from relfit.simulation.campaigns.executors import Computing, WorkersLostError, computing, first_done, runner_here
 from relfit.simulation.campaigns.runners import runner_of
-from relfit.text import duration
 
 __all__ = ["sweep"]
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from relfit.errors import ArgumentError, ReadError
-from relfit.parsing.settings import read_settings
+from relfit.base.errors import ArgumentError, ReadError
+from relfit.io.parsing.settings import read_settings
 
 __all__ = ["read_walkthrough"]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relfit.arrays import IntArray
+from relfit.base.arrays import IntArray
 from relfit.simulation.engine.records import Records, entry, inlined, new_records, part
 
 __all__ = ["Event", "EventHeap", "empty_heap", "larger", "pop", "put", "remove"]

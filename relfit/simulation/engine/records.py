@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar, cast, get_type_hints, overload
 
 import numpy as np
 
-from relfit.numeric.compiled import njit
+from relfit.base.numeric.compiled import njit
 
 __all__ = ["Records", "compiled", "entry", "inlined", "making_arrays", "merged", "new_records", "part", "record_dtype"]
 

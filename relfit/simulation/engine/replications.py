@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
-from relfit.arrays import FloatArray
-from relfit.numeric.batches import in_threads, processors
+from relfit.base.arrays import FloatArray
+from relfit.base.numeric.batches import in_threads, processors
 
 __all__ = ["PERCENTILES", "half_interval", "replicate", "summary"]
 

@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError
-from relfit.families.distribution import Distribution
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.fitting.families.distribution import Distribution
 from relfit.simulation.engine.records import entry
 
 __all__ = ["KNOTS", "LOW", "STEP", "hazard_at", "remaining_table", "time_at", "time_table"]
@@ -37,7 +37,7 @@ def time_table(name: str, family: Distribution) -> FloatArray:
 
     Examples
     --------
-    >>> from relfit.families import Weibull
+    >>> from relfit.fitting.families import Weibull
     >>> bool(np.ptp(np.diff(time_table("tray", Weibull(0.7, 100.0)))) < 1e-10)
     True
     """
@@ -57,7 +57,7 @@ def remaining_table(table: FloatArray) -> FloatArray:
 
     Examples
     --------
-    >>> from relfit.families import Exponential
+    >>> from relfit.fitting.families import Exponential
     >>> times = time_table("tray", Exponential(0.02))
     >>> bool(np.abs(remaining_table(times) - times)[:4000].max() < 1e-3)
     True

@@ -1,0 +1,274 @@
+"""Are counts of failures in a day, a week, a month as variable as independent failures at a steady rate make them.
+
+The index of dispersion of counts: variance over mean, 1 for a Poisson process. Time runs by node-hours here, so that
+nodes that join or leave do not count as a change of rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import special
+
+from relfit.analyses.independence.resampling import moved, resampled_p
+from relfit.analyses.independence.series import NodeSeries
+from relfit.analyses.independence.thresholds import ALPHA, LEAST_RATE_VARIATION, MOST_EVEN, verdict
+from relfit.base.arrays import FloatArray, IntArray, Seed
+from relfit.base.errors import ArgumentError, DataError
+from relfit.base.numeric.false_discovery import adjusted_p
+from relfit.base.numeric.poisson import poisson_pmf, poisson_ppf, poisson_sf
+from relfit.base.results import Result
+from relfit.base.text import duration, percent
+from relfit.base.units import NANOSECONDS_PER_HOUR
+
+__all__ = ["Dispersion", "dispersion"]
+
+
+SCALES = (1.0, 3.0, 8.0, 24.0, 72.0, 168.0, 504.0, 1461.0, 4383.0)
+_LEAST_BINS = 10
+_MANY = 8  # bins of a failure, from which they are not counted one by one
+
+
+class Dispersion(Result):
+    """Index of dispersion at each time scale, against a Poisson process.
+
+    Attributes
+    ----------
+    scales : ndarray of float, shape (m,)
+        Lengths of the bins, hours (of the average number of nodes).
+    bins : ndarray of int, shape (m,)
+        How many of them fit into the observation.
+    mean : ndarray of float, shape (m,)
+        Failures in a bin.
+    index, low, high, p : ndarray of float, shape (m,)
+        Variance over mean; where it lies under a Poisson process at `level`; two-sided p-value. NaN at scales with
+        fewer than ten bins or two failures (`too_few`).
+    level : float
+    events : int
+    expected : ndarray of float, shape (m,), optional
+        Mean index of random logs in which each node keeps its own order; then `low`, `high` and `p` are of these logs,
+        `p` adjusted for the number of scales.
+    what : str
+        What is counted: ``"failures"`` or ``"incidents"``.
+    """
+
+    scales: FloatArray
+    bins: IntArray
+    mean: FloatArray
+    index: FloatArray
+    low: FloatArray
+    high: FloatArray
+    p: FloatArray
+    level: float
+    events: int
+    expected: FloatArray | None = None
+    what: str = "failures"
+    alpha: float = ALPHA
+
+    @property
+    def too_few(self) -> npt.NDArray[np.bool_]:
+        """Scales at which nothing can be said."""
+        return np.isnan(self.index)
+
+    @property
+    def depends(self) -> bool | None:
+        """Whether a scale is off at `alpha`, adjusted for their number, and by 10 % or more; None where too few tell.
+
+        By 10 %: the rate varies by so much, or the index is below 0.9; see `relfit.analyses.independence.thresholds`
+        for why.
+        """
+        return None if self.too_few.all() else verdict(bool(self._off.any()), self.events)
+
+    @property
+    def p_overall(self) -> float:
+        """Of all scales together."""
+        return np.nan if self.too_few.all() else float(np.nanmin(self._p_adjusted))
+
+    @property
+    def _chance(self) -> FloatArray:
+        """Mean index by chance at each scale."""
+        return np.ones(self.index.size) if self.expected is None else self.expected
+
+    @property
+    def _p_adjusted(self) -> FloatArray:
+        return self.p if self.expected is not None else adjusted_p(self.p, "holm")
+
+    @property
+    def rate_variation(self) -> FloatArray:
+        """Coefficient of variation of the rate itself from bin to bin, without what chance adds, shape (m,)."""
+        return np.sqrt(np.maximum(self.index - self._chance, 0.0) / np.where(self.mean > 0.0, self.mean, np.nan))
+
+    @property
+    def _off(self) -> npt.NDArray[np.bool_]:
+        matters = (self.rate_variation >= LEAST_RATE_VARIATION) | (self.index <= MOST_EVEN * self._chance)
+        return np.asarray((self._p_adjusted <= self.alpha) & matters, dtype=np.bool_)
+
+    @property
+    def clustered(self) -> bool:
+        """Whether counts vary more than by chance at some scale."""
+        return bool(np.any(self._off & ~self.too_few & (self.index > self._chance)))
+
+    @property
+    def headline(self) -> str:
+        """At which time scales failures cluster."""
+        tested = np.flatnonzero(~self.too_few)
+        if not tested.size:
+            return f"There are too few {self.what} to tell whether they cluster in time."
+        off = tested[self._off[tested]]
+        high, low = (off[sign * (self.index - self._chance)[off] > 0.0] for sign in (1.0, -1.0))
+        if self.depends is None:
+            return f"{self.events} {self.what} are too few to tell whether they cluster in time."
+        if not off.size:
+            first, last = duration(self.scales[tested[0]]), duration(self.scales[tested[-1]])
+            of = "independent ones" if self.expected is None else "those of independent nodes"
+            return f"From {first} to {last}, counts of {self.what} vary as {of} at a steady rate would."
+        if not high.size:
+            return (
+                f"Counts of {self.what} vary less than independent ones would (at {duration(self.scales[low[0]])}: "
+                f"{self.index[low[0]]:.2f} times): {self.what} are spread evenly, as by wear or by a clock."
+            )
+        first, worst = high[0], high[np.argmax(self.index[high])]
+        return (
+            f"{self.what.capitalize()} cluster at scales from {duration(self.scales[first])} on: counts vary "
+            f"{self.index[first]:.1f} times as much as those of a Poisson process there and {self.index[worst]:.1f} "
+            f"times at {duration(self.scales[worst])}, where the rate itself varies by "
+            f"{percent(self.rate_variation[worst])}; "
+            f"intervals that take {self.what} as Poisson are too narrow by the root of these factors."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per scale."""
+        names = ("bins", "mean", "index", "low", "high", "p", "rate_variation")
+        table = pd.DataFrame({"scale_hours": self.scales, **{name: getattr(self, name) for name in names}})
+        by_chance = np.ones(self.index.size) if self.expected is None else self.expected
+        table.insert(4, "expected", np.where(self.too_few, np.nan, by_chance))
+        return table.assign(status=np.where(self.too_few, "too_few", "ok"))
+
+
+def dispersion(
+    failures: NodeSeries,
+    scales: Sequence[float] | None = None,
+    level: float = 0.95,
+    *,
+    n_resamples: int = 0,
+    rng: Seed = 0,
+) -> Dispersion:
+    """Index of dispersion of the counts of all failures, over time scales.
+
+    Parameters
+    ----------
+    failures : NodeSeries
+        See `failures_of`.
+    scales : sequence of float, optional
+        Lengths of the bins in hours; an hour to half a year when left out.
+    level : float
+        Of the range under a Poisson process.
+    n_resamples : int
+        Random logs in which each node's failures go round its time of observation: what independent nodes with gaps as
+        each node has them would show at a steady rate. Without any, a Poisson process.
+    rng : int or numpy.random.Generator
+        For the random logs.
+
+    Returns
+    -------
+    Dispersion
+        Given their number, the failures of a Poisson process fall into equal bins with equal chances. The range is that
+        of the chi-square distribution of ``(bins - 1) index``; where a bin expects less than one failure, that of a
+        Poisson number of pairs of failures in one bin.
+
+    Raises
+    ------
+    ArgumentError
+        For scales that are not positive or a level outside 0..1.
+    DataError
+        When no node was ever watched.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> from relfit.analyses.independence import failures_of
+    >>> result = dispersion(failures_of(rf.datasets.load("white")), [24.0, 168.0])
+    >>> result.bins.tolist()
+    [1553, 221]
+    """
+    widths = np.asarray(SCALES if scales is None else scales, dtype=np.float64).ravel()
+    if not (np.isfinite(widths) & (widths > 0.0)).all():
+        raise ArgumentError("time scales must be positive numbers of hours")
+    if not 0.0 < level < 1.0:
+        raise ArgumentError(f"level {level} must lie between 0 and 1")
+    at, hours = _by_node_hours(failures, failures.times)
+    rows = np.array([_one(at, hours, width, level) for width in widths]).reshape(-1, 6)
+    bins, mean, index, low, high, p = (rows[:, i] for i in range(6))
+    expected = None
+    if n_resamples > 1 and np.isfinite(index).any():
+        generator = np.random.default_rng(rng)
+        drawn = np.empty((n_resamples, widths.size))
+        for i in range(n_resamples):
+            there = _by_node_hours(failures, moved(failures, generator))[0]
+            drawn[i] = [_index(there, hours, width)[2] for width in widths]
+        usable, expected = np.isfinite(index), drawn.mean(axis=0)
+        tails = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
+        low, high = np.where(usable, np.quantile(drawn, tails, axis=0), np.nan)
+        # the log is scaled as one more of the random logs, else theirs alone would be drawn in by their own spread;
+        # the furthest scale of each random log is what every scale is held against
+        every = np.vstack([index, drawn])[:, usable]
+        away = np.abs(every - every.mean(axis=0)) / np.maximum(every.std(axis=0, ddof=1), 1e-12)
+        furthest = away[1:].max(axis=1)
+        p = np.full(index.size, np.nan)
+        p[usable] = [resampled_p(float(x), furthest) for x in away[0]]
+    return Dispersion(widths, bins.astype(np.int64), mean, index, low, high, p, level, at.size, expected, failures.what)
+
+
+def _by_node_hours(failures: NodeSeries, times: IntArray) -> tuple[FloatArray, float]:
+    """When each failure happened in hours of the average number of nodes, and how long that clock ran."""
+    there = failures.left > failures.entered
+    instants = np.concatenate([failures.entered[there], failures.left[there]])
+    if not instants.size:
+        raise DataError("no node was watched for any time", remedy="declare when nodes entered and left")
+    change = np.concatenate([np.ones(int(there.sum())), -np.ones(int(there.sum()))])
+    knots, place = np.unique(instants, return_inverse=True)
+    watched = np.cumsum(np.bincount(place.reshape(-1), weights=change))
+    elapsed = np.diff(knots) / NANOSECONDS_PER_HOUR
+    node_hours = np.concatenate([[0.0], np.cumsum(watched[:-1] * elapsed)])
+    hours = float(elapsed[watched[:-1] > 0].sum())
+    at = np.interp(times.astype(np.float64), knots.astype(np.float64), node_hours)
+    return at / node_hours[-1] * hours, hours
+
+
+def _index(at: FloatArray, hours: float, width: float) -> tuple[int, float, float, FloatArray]:
+    """Bins, mean, index and the counts that are not zero at one scale."""
+    bins = int(hours / width + 1e-9)
+    inside = at[at <= bins * width]
+    n = inside.size
+    if bins < _LEAST_BINS or n < 2:
+        return bins, n / bins if bins else np.nan, np.nan, np.zeros(0)
+    place = np.minimum((inside / width).astype(np.int64), bins - 1)
+    number = np.bincount(place) if bins <= _MANY * n else np.unique(place, return_counts=True)[1]
+    counts = number[number > 0].astype(np.float64)
+    mean = n / bins
+    return bins, mean, float(((counts**2).sum() - n * mean) / (mean * (bins - 1))), counts
+
+
+def _one(at: FloatArray, hours: float, width: float, level: float) -> tuple[float, ...]:
+    """Bins, mean, index, and of a Poisson process its limits and p-value at one scale."""
+    bins, mean, index, counts = _index(at, hours, width)
+    if np.isnan(index):
+        return bins, mean, np.nan, np.nan, np.nan, np.nan
+    n = counts.sum()
+    tails = np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    if mean >= 1.0:
+        free = bins - 1.0
+        low, high = 2.0 * special.gammaincinv(0.5 * free, tails) / free
+        below, above = float(special.chdtr(free, index * free)), float(special.chdtrc(free, index * free))
+    else:
+        pairs = float((counts * (counts - 1.0)).sum()) / 2.0
+        expected = n * (n - 1.0) / 2.0 / bins
+        limits = poisson_ppf(tails, expected)
+        low, high = (n + 2.0 * limits - n * mean) / (mean * (bins - 1))
+        half = 0.5 * poisson_pmf(pairs, expected)
+        above = float(poisson_sf(pairs, expected) + half)
+        below = 1.0 - above
+    return bins, mean, index, float(low), float(high), float(min(2.0 * min(below, above), 1.0))

@@ -1,0 +1,161 @@
+"""What `availability` and `availability_over_time` give."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.results import Result, key_columns
+from relfit.base.text import count, percent
+
+__all__ = ["AVAILABILITY_STATUS", "Availability", "AvailabilityOverTime"]
+
+_WATCHED = 0.5  # of the node-hours of the longest bin, below which a bin is not compared
+
+AVAILABILITY_STATUS = {
+    "ok": "estimate and limits",
+    "some_ends_unknown": "some outages have no known end and count as no time down: the estimate is too high",
+    "no_ends": "no outage has a known end",
+    "never_down": "no hour of outage: availability 1, without a lower limit",
+    "one_outage": "a single outage of a single node has no spread: no limits",
+    "not_watched": "no hour of observation",
+}
+
+
+class Availability(Result):
+    """Operational availability of every group; arrays of shape (groups,).
+
+    Attributes
+    ----------
+    groups : pandas.Index
+    operational, low, high : ndarray of float
+        With limits at `level`; NaN where the status says so.
+    node_hours, down_hours, system_down_hours : ndarray of float
+        Observation, outages, and the part of those during which the whole system was down; hours summed over nodes.
+    failures, system_failures, unknown_ends : ndarray of int
+        Outages of nodes and of whole systems that began under observation, and both without a known end. An outage of a
+        whole system counts for every node that was watched then.
+    nodes : ndarray of int
+    status : ndarray of object
+        See `AVAILABILITY_STATUS`.
+    level : float
+    notes : tuple of str
+    """
+
+    groups: pd.Index
+    operational: FloatArray
+    low: FloatArray
+    high: FloatArray
+    node_hours: FloatArray
+    down_hours: FloatArray
+    system_down_hours: FloatArray
+    failures: IntArray
+    system_failures: IntArray
+    unknown_ends: IntArray
+    nodes: IntArray
+    status: npt.NDArray[np.object_]
+    level: float
+    notes: tuple[str, ...]
+
+    @property
+    def _interruptions(self) -> FloatArray:
+        """What a node was interrupted by, summed over nodes; NaN where nothing was."""
+        number = self.failures + self.system_failures
+        return np.where(number > 0, number, np.nan)
+
+    @property
+    def mtbf(self) -> FloatArray:
+        """Hours up by failures of a node or its whole system; NaN without one."""
+        return np.asarray((self.node_hours - self.down_hours) / self._interruptions)
+
+    @property
+    def mttr(self) -> FloatArray:
+        """Hours down by failures of a node or its whole system; NaN without one or where ends are unknown."""
+        return np.where(self.unknown_ends == 0, self.down_hours / self._interruptions, np.nan)
+
+    @property
+    def headline(self) -> str:
+        """Availability over all groups."""
+        hours = self.node_hours.sum()
+        if hours <= 0.0 or bool(np.isin(self.status, ("no_ends", "not_watched")).all()):
+            return "Availability is not known: no outage has a known end, or nothing was watched."
+        unknown = int(self.unknown_ends.sum())
+        more = f"; {count(unknown, 'outage')} without a known end would lower it" if unknown else ""
+        each = ""
+        if len(self.groups) > 1:
+            low, high = np.nanmin(self.operational), np.nanmax(self.operational)
+            each = f", {percent(low, 3)} to {percent(high, 3)} over {len(self.groups)} groups"
+        common = self.system_down_hours.sum() / hours
+        of_system = f"; the whole system was down {percent(common, 3)} of their time" if common > 0.0 else ""
+        return f"Nodes were up {percent(1.0 - self.down_hours.sum() / hours, 3)} of the time{each}{of_system}{more}."
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per group."""
+        names = (
+            "nodes", "node_hours", "failures", "system_failures", "unknown_ends", "down_hours", "system_down_hours",
+            "mtbf", "mttr", "operational", "low", "high", "status",
+        )  # fmt: skip
+        return key_columns(self.groups).assign(**{name: getattr(self, name) for name in names})
+
+
+class AvailabilityOverTime(Result):
+    """Operational availability of every group in calendar bins; arrays of shape (groups, bins).
+
+    Attributes
+    ----------
+    groups : pandas.Index
+    edges : pandas.DatetimeIndex, shape (bins + 1,)
+    operational, low, high : ndarray of float
+        NaN where nothing was watched; limits are NaN too for groups of one node, and where nothing was down.
+    node_hours, down_hours : ndarray of float
+    unknown_ends : int
+        Outages without a known end, which count as no time down.
+    level : float
+    """
+
+    groups: pd.Index
+    edges: pd.DatetimeIndex
+    operational: FloatArray
+    low: FloatArray
+    high: FloatArray
+    node_hours: FloatArray
+    down_hours: FloatArray
+    unknown_ends: int
+    level: float
+
+    @property
+    def status(self) -> npt.NDArray[np.object_]:
+        """``ok``, ``not_watched``, ``never_down`` or ``no_limits`` (one node), shape (groups, bins)."""
+        out = np.full(self.operational.shape, "ok", dtype=object)
+        out[np.isnan(self.low)] = "no_limits"
+        out[self.down_hours == 0.0] = "never_down"
+        out[self.node_hours == 0.0] = "not_watched"
+        return out
+
+    @property
+    def headline(self) -> str:
+        """Where availability was lowest and highest, all groups together; of bins that were watched about as long."""
+        hours = self.node_hours.sum(axis=0)
+        if not (hours > 0.0).any():
+            return "Nothing was watched."
+        hours = np.where(hours >= _WATCHED * hours.max(), hours, 0.0)
+        up = np.where(hours > 0.0, 1.0 - self.down_hours.sum(axis=0) / np.where(hours > 0.0, hours, 1.0), np.nan)
+        worst, best = int(np.nanargmin(up)), int(np.nanargmax(up))
+        if up[best] - up[worst] < 5e-6:
+            return f"Availability was the same throughout ({percent(up[best], 3)})."
+        highest = percent(up[best], 3 if up[best] < 0.99999 else None)  # "100 %", if it is
+        return (
+            f"Availability was lowest from {self.edges[worst]:%Y-%m-%d} to {self.edges[worst + 1]:%Y-%m-%d} "
+            f"({percent(up[worst], 3)}) and highest from {self.edges[best]:%Y-%m-%d} ({highest})."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per group and bin."""
+        groups, bins = self.operational.shape
+        frame = key_columns(self.groups).iloc[np.repeat(np.arange(groups), bins)].reset_index(drop=True)
+        frame["from"] = np.tile(np.asarray(self.edges[:-1], dtype=object), groups)
+        frame["to"] = np.tile(np.asarray(self.edges[1:], dtype=object), groups)
+        names = ("operational", "low", "high", "node_hours", "down_hours", "status")
+        return frame.assign(**{name: getattr(self, name).ravel() for name in names})

@@ -1,0 +1,348 @@
+"""Fits of point processes to one repairable system or many copies: Poisson of constant, power-law or log-linear
+intensity, and renewal; a batch of groups at once.
+
+Crow 1974 and 1990, MIL-HDBK-189C (power law); Cox and Lewis 1966 (log-linear).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import special
+
+from relfit.analyses.recurrence.histories import EventHistories, grouping, label_text
+from relfit.analyses.recurrence.likelihoods import GroupedHistories, LogLinear, PowerLaw, Renewal, differs
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.levels import normal_quantile
+from relfit.base.numeric.newton import Maximum, maximise
+from relfit.base.numeric.poisson import poisson_interval
+from relfit.base.numeric.ragged import per_group
+from relfit.base.results import Interval, Result, key_columns
+from relfit.base.text import percent
+
+__all__ = ["MODELS", "PROCESS_STATUS", "ProcessFit", "fit_process"]
+
+MODELS = {
+    "hpp": ("rate",),
+    "power_law": ("shape", "scale"),
+    "log_linear": ("rate", "growth"),
+    "renewal": ("shape", "scale"),
+}
+PROCESS_STATUS = {
+    "ok": "the likelihood has a maximum and it was found",
+    "no_events": "nothing failed",
+    "too_few": "fewer events than parameters",
+    "one_instant": "all events fall at one age",
+    "zeros": "an event at age zero, or a gap of zero, has no density under the model",
+    "no_maximum": "the likelihood still rises, or stays level, at the edge of what the parameters can be",
+    "not_converged": "the search ended before the gradient vanished; no parameters are given",
+}
+
+
+class ProcessFit(Result):
+    """A process fitted to every group of copies; arrays have one row per group.
+
+    Attributes
+    ----------
+    model : str
+        One of `MODELS`.
+    groups : pandas.Index, shape (groups,)
+    parameters : tuple of str
+        ``rate`` (events per hour; at age zero for ``log_linear``); ``shape`` and ``scale`` (hours): a system has
+        ``(t / scale)**shape`` events up to age t under ``power_law``, and Weibull gaps under ``renewal``; ``growth``
+        of the log of the rate per hour.
+    estimates, standard_errors, low, high : ndarray of float, shape (groups, parameters)
+        NaN unless the status is ``ok``; limits at `level`.
+    loglik : ndarray of float, shape (groups,)
+    status : ndarray of object, shape (groups,)
+        See `PROCESS_STATUS`.
+    copies, events : ndarray of int, shape (groups,)
+    hours : ndarray of float, shape (groups,)
+        Observation of all copies together.
+    level : float
+    notes : tuple of str
+    at_once : ndarray of float, shape (groups,)
+        Events of the incident that an event is part of, on average: this many weigh as one in limits and AIC.
+    """
+
+    model: str
+    groups: pd.Index
+    parameters: tuple[str, ...]
+    estimates: FloatArray
+    standard_errors: FloatArray
+    low: FloatArray
+    high: FloatArray
+    loglik: FloatArray
+    status: npt.NDArray[np.object_]
+    copies: IntArray
+    events: IntArray
+    hours: FloatArray
+    level: float
+    notes: tuple[str, ...]
+    at_once: FloatArray
+
+    @property
+    def ok(self) -> BoolArray:
+        """Which groups have a fit, shape (groups,)."""
+        return np.asarray(self.status == "ok", dtype=np.bool_)
+
+    @property
+    def aic(self) -> FloatArray:
+        """Akaike's criterion, shape (groups,), where events of one incident weigh as one; NaN without a fit."""
+        return 2.0 * len(self.parameters) - 2.0 * self.loglik / self.at_once
+
+    def interval(self, parameter: str) -> Interval:
+        """Estimate and limits of one parameter, arrays of shape (groups,).
+
+        Raises
+        ------
+        ArgumentError
+            For a parameter that the model does not have.
+        """
+        if parameter not in self.parameters:
+            raise ArgumentError(f"{self.model} has no {parameter!r}", remedy=f"it has {', '.join(self.parameters)}")
+        i = self.parameters.index(parameter)
+        limits = self.estimates[:, i], self.low[:, i], self.high[:, i]
+        return Interval(parameter, "likelihood", self.level, None, *limits, self.status, self.groups, self.model)
+
+    def expected(self, times: npt.ArrayLike) -> FloatArray:
+        """Mean number of events of a system up to age `times` (hours, shape (m,)), shape (groups, m).
+
+        Raises
+        ------
+        ArgumentError
+            For renewal, which has no closed form, and for times that are negative or missing.
+        """
+        if self.model == "renewal":
+            raise ArgumentError("the mean number of renewals is not known", remedy="use hpp, power_law or log_linear")
+        at = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        if not (at >= 0.0).all():
+            raise ArgumentError("times must be zero or more hours, none missing")
+        first, second = self.estimates[:, :1], self.estimates[:, -1:]
+        if self.model == "power_law":
+            return np.asarray((at / second) ** first)
+        return np.asarray(first * at * (special.exprel(second * at) if self.model == "log_linear" else 1.0))
+
+    @property
+    def headline(self) -> str:
+        """What the fit of the group with most events says."""
+        if not self.ok.any():
+            return f"No {self.model} fit ({PROCESS_STATUS[str(self.status[0])] if self.status.size else 'no group'})."
+        place = int(np.argmax(np.where(self.ok, self.events, -1)))
+        name = "" if len(self.groups) == 1 else f" of {label_text(self.groups[place])}"
+        i, neutral = {"log_linear": (1, 0.0)}.get(self.model, (0, 1.0))
+        value, low, high = (float(v[place, i]) for v in (self.estimates, self.low, self.high))
+        limits = f"{value:.3g} ({percent(self.level)} limits {low:.3g} to {high:.3g}"
+        if self.model == "hpp":
+            return f"The rate{name} is {limits}) per hour."
+        if self.model == "renewal":
+            way = "wear out" if low > 1.0 else "fail less as they go on" if high < 1.0 else "show no ageing"
+            return f"Between failures, systems{name} {way}: shape {limits})."
+        way = "rises" if low > neutral else "falls" if high < neutral else "shows no clear trend"
+        return f"The rate of failures{name} {way}: {self.parameters[i]} {limits}; {neutral:.0f} is constant)."
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per group: its keys, counts, status, parameters with errors and limits, log-likelihood and AIC."""
+        frame = key_columns(self.groups).assign(model=self.model)
+        for name in ("copies", "events", "hours", "status"):
+            frame[name] = getattr(self, name)
+        for i, name in enumerate(self.parameters):
+            frame[name] = self.estimates[:, i]
+            frame[f"{name}_se"] = self.standard_errors[:, i]
+            frame[f"{name}_low"], frame[f"{name}_high"] = self.low[:, i], self.high[:, i]
+        frame["loglik"], frame["aic"] = self.loglik, self.aic
+        return frame
+
+
+def fit_process(
+    histories: EventHistories, model: str = "power_law", by: str | npt.ArrayLike = "each", *, level: float = 0.95
+) -> ProcessFit:
+    """Fit a process to every group of copies by maximum likelihood.
+
+    Parameters
+    ----------
+    histories : EventHistories
+    model : str
+        ``hpp`` (constant rate), ``power_law`` (Crow-AMSAA), ``log_linear`` (Cox-Lewis) or ``renewal`` (Weibull gaps).
+    by : "each", "all", a key of the histories, or array_like of labels
+        Which systems are copies of one another and share parameters.
+    level : float
+        Of the intervals: exact for the rate of ``hpp``, and for the shape of ``power_law`` where all copies are watched
+        alike from age zero (or one is until its last event); else normal (asymptotic: too short with few events), on
+        the log scale for what must be positive.
+
+    Returns
+    -------
+    ProcessFit
+
+    Raises
+    ------
+    ArgumentError
+        For an unknown model or grouping, or a level outside 0..1.
+
+    Notes
+    -----
+    Where histories share incidents, standard errors are larger by the root of `at_once`, and limits wider (as of a
+    quasi-likelihood). Ages of left-open histories count from the beginning of observation. ``renewal`` takes their
+    first gap as that of a process that has run for long.
+
+    Examples
+    --------
+    Crow's three systems over 200 h, MIL-HDBK-189:
+
+    >>> from relfit.analyses.recurrence import EventHistories
+    >>> times = [
+    ...     [4.3, 4.4, 10.2, 23.5, 23.8, 26.4, 74, 77.1, 92.1, 197.2],
+    ...     [0.1, 5.6, 18.6, 19.5, 24.2, 26.7, 45.1, 45.8, 75.7, 79.7, 98.6, 120.1, 161.8, 180.6, 190.8],
+    ...     [8.4, 32.5, 44.7, 48.4, 50.6, 73.6, 98.7, 112.2, 129.8, 136, 195.8],
+    ... ]
+    >>> result = fit_process(EventHistories.from_groups(times, end=200.0), by="all")
+    >>> shape, scale = result.estimates[0]
+    >>> round(float(shape), 3), round(float(scale**-shape), 3)
+    (0.615, 0.461)
+    """
+    if model not in MODELS:
+        raise ArgumentError(f"unknown process {model!r}", remedy=f"use one of {', '.join(MODELS)}")
+    normal_quantile(level)
+    codes, groups = grouping(histories, by)
+    copies = GroupedHistories.of(histories, codes, len(groups))
+    status = _existence(copies, model)
+    rows = np.flatnonzero(status == "ok")
+    fit: Callable[[GroupedHistories, str, float], _FittedProcess] = {"hpp": _constant, "renewal": _renewal}.get(
+        model, _poisson
+    )
+    part = fit(copies if rows.size == len(groups) else copies.take(rows), model, level)
+    status[rows[~part.found]] = np.where(part.edge[~part.found], "no_maximum", "not_converged")
+
+    def spread(values: FloatArray) -> FloatArray:
+        """The values of fitted groups, NaN for the others."""
+        out = np.full((len(groups), *values.shape[1:]), np.nan)
+        out[rows[part.found]] = values[part.found]
+        return out
+
+    shared = histories.at_once(codes, len(groups))
+    estimates, root = spread(part.estimates), np.sqrt(shared)[:, None]
+    low, high = (_wider(estimates, spread(limit), root, model) for limit in (part.low, part.high))
+    return ProcessFit(
+        model, groups, MODELS[model], estimates, root * spread(part.errors), low, high, spread(part.loglik), status,
+        np.diff(copies.offsets), copies.events, per_group(histories.length, codes, len(groups)), level,
+        histories.notes, shared,
+    )  # fmt: skip
+
+
+def _wider(estimates: FloatArray, limit: FloatArray, root: FloatArray, model: str) -> FloatArray:
+    """A limit `root` times as far from the estimate: on the log scale for what must be positive."""
+    with np.errstate(all="ignore"):
+        out = np.where(root > 1.0, estimates * (limit / estimates) ** root, limit)
+        if model == "log_linear":
+            out[:, 1] = (estimates + root * (limit - estimates))[:, 1]
+    return out
+
+
+def _existence(copies: GroupedHistories, model: str) -> npt.NDArray[np.object_]:
+    """Whether the data can have a fit, as far as counts tell."""
+    status = np.full(copies.n_groups, "ok", dtype=object)
+    events, histories = copies.events, copies.histories
+    if model != "hpp":
+        status[~differs(copies)] = "one_instant"
+        zeros = {"power_law": histories.times, "renewal": histories.gaps()}.get(model)
+        if zeros is not None:
+            status[copies.per_group((zeros == 0.0).astype(np.float64)) > 0] = "zeros"
+        status[events < len(MODELS[model])] = "too_few"
+    status[events == 0] = "no_events"
+    return status
+
+
+@dataclass(frozen=True)
+class _FittedProcess:
+    """Outcome of a fit for groups that can have one; names as in `ProcessFit`, found and edge as in `Maximum`."""
+
+    estimates: FloatArray
+    errors: FloatArray
+    low: FloatArray
+    high: FloatArray
+    loglik: FloatArray
+    found: BoolArray
+    edge: BoolArray
+
+    @classmethod
+    def positive(cls, best: Maximum, estimates: FloatArray, error: FloatArray, level: float) -> _FittedProcess:
+        """Parameters above zero, with limits that are normal on the log scale, where their error is `error`."""
+        far = np.exp(normal_quantile(level) * error)
+        limits = estimates / far, estimates * far
+        return cls(estimates, estimates * error, *limits, best.value, best.found, best.edge)
+
+
+def _constant(copies: GroupedHistories, model: str, level: float) -> _FittedProcess:
+    n = copies.events.astype(np.float64)
+    hours = per_group(copies.histories.length, copies.group_codes(), copies.n_groups)
+    low, high = poisson_interval(copies.events, level)
+    watched = hours > 0.0
+    with np.errstate(all="ignore"):
+        rate = n / hours
+        columns = [values[:, None] for values in (rate, np.sqrt(n) / hours, low / hours, high / hours)]
+        estimates, errors, lows, highs = columns
+        return _FittedProcess(estimates, errors, lows, highs, n * (np.log(rate) - 1.0), watched, ~watched)
+
+
+def _inverse_information(best: Maximum) -> FloatArray:
+    """Covariance of the free coordinates, NaN where the search found no maximum."""
+    usable = (best.found & np.isfinite(best.information).all(axis=(1, 2)))[:, None, None]
+    return np.where(usable, np.linalg.inv(np.where(usable, best.information, np.eye(best.free.shape[1]))), np.nan)
+
+
+def _poisson(copies: GroupedHistories, model: str, level: float) -> _FittedProcess:
+    kind = PowerLaw if model == "power_law" else LogLinear
+    objective = kind(copies)
+    best = maximise(objective, objective.first_guess())
+    covariance = _inverse_information(best)
+    unit, second = copies.latest, best.free[:, 1]
+    jacobian = np.zeros((unit.size, 2, 2))  # of the logs of the parameters (of the growth itself)
+    with np.errstate(all="ignore"):
+        mean = np.exp(best.free[:, 0])
+        if model == "power_law":
+            shape = np.exp(second)
+            estimates = np.stack([shape, unit * mean ** (-1.0 / shape)], axis=1)
+            # log scale = log unit - log mean / shape
+            jacobian[:, 0, 1] = 1.0
+            jacobian[:, 1, 0], jacobian[:, 1, 1] = -1.0 / shape, best.free[:, 0] / shape
+        else:
+            estimates = np.stack([mean * np.exp(-0.5 * second) / unit, second / unit], axis=1)
+            jacobian[:, 0] = 1.0, -0.5
+            jacobian[:, 1, 1] = 1.0 / unit
+        error = np.sqrt(np.einsum("gij,gjk,gik->gi", jacobian, covariance, jacobian))
+        fitted = _FittedProcess.positive(best, estimates, error, level)
+    if model == "log_linear":
+        far = normal_quantile(level) * error[:, 1]
+        fitted.errors[:, 1] = error[:, 1]
+        fitted.low[:, 1], fitted.high[:, 1] = estimates[:, 1] - far, estimates[:, 1] + far
+    else:
+        alike, freedom = _alike(copies)
+        ratio, tail = estimates[:, 0] / (2.0 * copies.events), 0.5 - 0.5 * level
+        fitted.low[alike, 0] = (ratio * special.chdtri(freedom, 1.0 - tail))[alike]
+        fitted.high[alike, 0] = (ratio * special.chdtri(freedom, tail))[alike]
+    return fitted
+
+
+def _alike(copies: GroupedHistories) -> tuple[BoolArray, FloatArray]:
+    """Groups whose shape has an exact chi-square distribution, and its degrees of freedom."""
+    histories, size = copies.histories, np.diff(copies.offsets)
+    complete = (histories.begin == 0.0) & (histories.end == copies.latest[copies.group_codes()])
+    cut = (histories.sizes > 0) & (histories.last_event() == histories.end)
+    whole_count, last = (per_group(values, copies.group_codes(), copies.n_groups) for values in (complete, cut))
+    exact = (whole_count == size) & ((last == 0) | (size == 1))
+    return exact, 2.0 * np.maximum(copies.events - (last > 0), 1)
+
+
+def _renewal(copies: GroupedHistories, model: str, level: float) -> _FittedProcess:
+    objective = Renewal(copies)
+    best = maximise(objective, objective.first_guess())
+    covariance = _inverse_information(best)
+    with np.errstate(all="ignore"):
+        error = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        return _FittedProcess.positive(best, np.exp(best.free), error, level)

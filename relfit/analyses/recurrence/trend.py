@@ -1,0 +1,270 @@
+"""Tests of trend for every repairable system of a batch and pooled over many: does the rate of failures change?
+
+Laplace and MIL-HDBK-189 ask whether events come as those of a Poisson process of constant rate; Lewis-Robinson and Mann
+ask whether they come as those of any renewal process (Ascher and Feingold 1984; Kvaloy and Lindqvist 1998). Failures in
+bursts, or in good and bad weeks, are neither: what is said of a rate goes by a line through the counts of twelve parts
+of the observation, held against their own scatter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import special
+
+from relfit.analyses.recurrence.histories import EventHistories, grouping
+from relfit.analyses.recurrence.trend_statistics import (
+    LASTING_PARTS,
+    CountedEvents,
+    Gaps,
+    handbook,
+    laplace,
+    lasting,
+    lewis_robinson,
+    mann,
+)
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.false_discovery import adjusted_p
+from relfit.base.results import Result, key_columns
+from relfit.base.text import number, p_value
+
+__all__ = ["TESTS", "TEST_NAMES", "TREND_STATUS", "TrendTests", "trend_tests"]
+
+TEST_NAMES = {
+    "laplace": "Laplace's test",
+    "mil_hdbk_189": "the test of MIL-HDBK-189",
+    "lewis_robinson": "the test of Lewis and Robinson",
+    "mann": "Mann's test",
+}
+TESTS = tuple(TEST_NAMES)
+TREND_STATUS = {
+    "ok": "the test was made",
+    "no_events": "nothing failed within the observation (a failure that begins it does not count)",
+    "too_few": "fewer events or gaps than the test needs",
+    "one_instant": "all events fall at one instant",
+    "constant": "all gaps are equal, so they have no order and no spread",
+    "at_beginning": "an event at the very beginning has no finite statistic",
+}
+# Size of the test of a lasting change. It takes parts of the observation as independent; renewals of Weibull shape 0.7,
+# a few of which fall into each part, are not, and are rejected in 5 %.
+_SIZE = 0.03
+_SEEN = 4.25  # standard errors at which it finds a straight rise in 9 of 10 logs
+_MOST = 0.9  # of the mean, by which a rate can change either way for its factor to be named
+_COLUMNS = ("statistic", "p", "p_adjusted", "direction", "status")
+
+
+class TrendTests(Result):
+    """Trend tests of every group; arrays of shape (groups, tests).
+
+    Attributes
+    ----------
+    groups : pandas.Index, shape (groups,)
+    tests : tuple of str
+    statistic : ndarray of float
+        ``laplace``, ``lewis_robinson`` and ``mann``: standard normal without a trend, positive where the rate rises.
+        ``mil_hdbk_189``: chi-square with `freedom` degrees of freedom, small where the rate rises.
+    p, p_adjusted : ndarray of float
+        Two-sided p-value; and that adjusted for the number of groups (Benjamini and Hochberg), test by test. NaN unless
+        the status is ``ok``.
+    direction : ndarray of int
+        1 where the statistic points to a rising rate, -1 to a falling one, 0 to neither.
+    status : ndarray of object
+        See `TREND_STATUS`.
+    freedom : ndarray of int, shape (groups,)
+        Of ``mil_hdbk_189``.
+    copies, events : ndarray of int, shape (groups,)
+        Systems in each group, and the events that Laplace and MIL-HDBK-189 count: without the last of a
+        failure-truncated history.
+    gaps : ndarray of int, shape (groups,)
+        Times between failures that Lewis-Robinson and Mann count.
+    failure_truncated : ndarray of int, shape (groups,)
+        Histories whose observation was taken to have ended with their last event.
+    counts : ndarray of float, shape (groups,)
+        Laplace's statistic, whatever tests were made: how the number of failures changes.
+    slope, slope_p : ndarray of float, shape (groups,)
+        Student's t of a line through the numbers of failures in twelve parts of the observation, positive where they
+        rise, and its p-value: bursts are allowed for. Headlines of one group go by it.
+    dispersion : ndarray of float, shape (groups,)
+        Variance over mean of these numbers: 1 for a Poisson process of constant rate.
+    """
+
+    groups: pd.Index
+    tests: tuple[str, ...]
+    statistic: FloatArray
+    p: FloatArray
+    p_adjusted: FloatArray
+    direction: IntArray
+    status: npt.NDArray[np.object_]
+    freedom: IntArray
+    copies: IntArray
+    events: IntArray
+    gaps: IntArray
+    failure_truncated: IntArray
+    counts: FloatArray
+    slope: FloatArray
+    slope_p: FloatArray
+    dispersion: FloatArray
+
+    def of(self, test: str) -> pd.DataFrame:
+        """One test, one row per group: statistic, p, p_adjusted, direction, status.
+
+        Raises
+        ------
+        ArgumentError
+            For a test that was not made.
+        """
+        if test not in self.tests:
+            raise ArgumentError(f"no test {test!r} here", remedy=f"there is {', '.join(self.tests)}")
+        i = self.tests.index(test)
+        return pd.DataFrame({name: getattr(self, name)[:, i] for name in _COLUMNS}, index=self.groups)
+
+    def share(self, alpha: float = 0.05, adjusted: bool = False) -> pd.Series:
+        """Share of the groups with a test that it rejects at `alpha`, one value per test; NaN where none has one."""
+        p = self.p_adjusted if adjusted else self.p
+        rejected = (np.nan_to_num(p, nan=1.0) <= alpha) & np.isfinite(p)
+        count = np.isfinite(p).sum(axis=0)
+        return pd.Series(
+            np.where(count > 0, rejected.sum(axis=0) / np.maximum(count, 1), np.nan), index=list(self.tests)
+        )
+
+    @property
+    def headline(self) -> str:
+        """What the tests say for someone who wants to fit."""
+        if len(self.groups) == 1:
+            return self._of_one()
+        parts = []
+        for i, test in enumerate(self.tests):
+            hit = np.nan_to_num(self.p_adjusted[:, i], nan=1.0) <= 0.05
+            rising = int((hit & (self.direction[:, i] > 0)).sum())
+            parts.append(f"{test} {int(hit.sum())} of {int((self.status[:, i] == 'ok').sum())} ({rising} rising)")
+        return f"Groups with a trend at 5 % after adjustment for their number: {', '.join(parts)}."
+
+    def _of_one(self) -> str:
+        """The conclusion on a single group: by its counts in parts of the observation, which allows for bursts."""
+        made = [i for i in range(len(self.tests)) if self.status[0, i] == "ok"]
+        if not made:
+            return f"No trend test can be made: {TREND_STATUS[str(self.status[0, 0])]}."
+        p, t, events = float(self.slope_p[0]), float(self.slope[0]), float(self.events[0])
+        if p < _SIZE:
+            return (
+                f"The rate of failures {'rises' if t > 0.0 else 'falls'} over the observation ({p_value(p)}, bursts "
+                "allowed for): a fit of one lifetime distribution to all of it mixes different times."
+            )
+        tested = "" if np.isnan(p) else f" ({p_value(p)}, bursts allowed for)"
+        scatter = float(special.chdtrc(LASTING_PARTS - 1, (LASTING_PARTS - 1) * self.dispersion[0]))
+        of_tests = len(made) * min(float(self.p[0, i]) for i in made)
+        if min(scatter, of_tests) < _SIZE:
+            how = (
+                f": counts of a twelfth of it vary {number(self.dispersion[0])} times as much"
+                if scatter < _SIZE
+                else ""
+            )
+            return (
+                f"Failures do not come as those of a Poisson process of constant rate over the observation{how}. No "
+                f"lasting rise or fall is found{tested}; look at the periods."
+            )
+        change = _SEEN * np.sqrt(3.0 * max(float(self.dispersion[0]), 1.0) / events) if events else np.inf
+        if change > _MOST:
+            return (
+                f"No trend of the rate of failures is found{tested}, but {int(events)} failures are too few to find "
+                "one: even a rate that doubles half way would be missed more often than found."
+            )
+        factor = number((1.0 + change) / (1.0 - change), 2)
+        return (
+            f"No trend of the rate of failures is found{tested}: one lifetime distribution may do. A steady rise to "
+            f"{factor} times the rate would be found in 9 of 10 logs."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per group: its keys, counts, and for every test statistic, p, adjusted p, direction and status."""
+        frame = key_columns(self.groups)
+        for name in ("copies", "events", "gaps", "failure_truncated"):
+            frame[name] = getattr(self, name)
+        for name in ("slope", "slope_p", "dispersion"):
+            frame[name] = getattr(self, name)
+        for i, test in enumerate(self.tests):
+            for name in _COLUMNS:
+                frame[f"{test}_{name}"] = getattr(self, name)[:, i]
+        if "mil_hdbk_189" in self.tests:
+            frame["mil_hdbk_189_freedom"] = self.freedom
+        return frame
+
+
+def trend_tests(
+    histories: EventHistories, by: str | npt.ArrayLike = "each", *, tests: tuple[str, ...] = TESTS
+) -> TrendTests:
+    """Test every system, or every group of systems, for a rate of failures that rises or falls.
+
+    Parameters
+    ----------
+    histories : EventHistories
+    by : "each", "all", a key of the histories, or array_like of labels
+        ``"each"`` tests system by system. Otherwise the systems of a group are pooled: each keeps its own rate and its
+        own window, and the evidence is added up.
+    tests : tuple of str
+        Of `TESTS`.
+
+    Returns
+    -------
+    TrendTests
+
+    Raises
+    ------
+    ArgumentError
+        For an unknown test or grouping.
+
+    Notes
+    -----
+    With u the share of the window that has passed at an event, and n events:
+
+    - ``laplace``: ``sqrt(12 n) (mean(u) - 1/2)``; exact up to 12 events of one system, normal beyond. Pooled: the sum
+      of the events' distances from the middles of their windows, over its standard deviation given the numbers.
+    - ``mil_hdbk_189``: ``2 sum ln(1/u)`` is chi-square with 2n degrees of freedom, also summed over systems.
+    - ``lewis_robinson``: Laplace's statistic divided by the coefficient of variation of the gaps. Without a trend the
+      complete gaps of a renewal process can be exchanged, whatever ended the observation; so the statistic is scaled by
+      its exact standard deviation under exchange, which makes it ``-sqrt(m - 1)`` times the correlation of m gaps with
+      their numbers (the textbook's times ``sqrt(m / (m + 1))``). The p-value takes the squared correlation as a beta
+      variate with its exact first two moments under exchange. Pooled: sums of the systems' statistics and variances,
+      in units of their mean gaps, normal.
+    - ``mann``: Kendall's rising less falling pairs of gaps; exact up to 30 gaps without ties, else normal with ties
+      and continuity allowed for. Pooled: sums of both.
+
+    The gap before the first event is used unless the history is left-open. Observation counts as ended by the last
+    event where one falls on its very end; Laplace and MIL-HDBK-189 then do not count that event, which ends the window.
+
+    Examples
+    --------
+    The times between failures of this system shrink:
+
+    >>> from relfit.analyses.recurrence import EventHistories
+    >>> result = trend_tests(EventHistories.from_groups([[10, 19, 27, 34, 40, 45, 49, 52, 54]], end=60.0))
+    >>> result.of("laplace").round(4)[["statistic", "p", "status"]].values.tolist()
+    [[1.1547, 0.2528, 'ok']]
+    """
+    unknown = [test for test in tests if test not in TESTS]
+    if unknown or not tests:
+        raise ArgumentError(f"unknown trend test {(unknown or ['none'])[0]!r}", remedy=f"use {', '.join(TESTS)}")
+    codes, groups = grouping(histories, by)
+    size = len(groups)
+    copies = np.bincount(codes, minlength=size).astype(np.int64)
+    counted = CountedEvents.of(histories, codes, size)
+    gaps = Gaps.of(histories, codes, size)
+    making: dict[str, Any] = {"laplace": (laplace, counted), "mil_hdbk_189": (handbook, counted),
+              "lewis_robinson": (lewis_robinson, gaps), "mann": (mann, gaps)}  # fmt: skip
+    outcomes = []
+    for test in tests:
+        function, data = making[test]
+        outcomes.append(function(data, copies == 1))
+    statistic, p, direction, status = (np.stack(parts, axis=1) for parts in zip(*outcomes, strict=True))
+    status[np.bincount(codes, histories.sizes, minlength=size) == 0] = "no_events"
+    adjusted = np.stack([adjusted_p(p[:, i]) for i in range(len(tests))], axis=1)
+    return TrendTests(
+        groups, tuple(tests), statistic, p, adjusted, direction, status, 2 * counted.events, copies, counted.events,
+        np.bincount(codes, gaps.sizes, minlength=size).astype(np.int64),
+        np.bincount(codes, counted.cut, minlength=size).astype(np.int64), laplace(counted, copies == 1)[0],
+        *lasting(counted),
+    )  # fmt: skip

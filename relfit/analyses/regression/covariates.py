@@ -1,0 +1,123 @@
+"""From a failure log to the table of a regression: one row per duration or per node, with its attributes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.base.errors import DataError
+from relfit.log.durations import Rules, times_to_failure, times_to_repair
+from relfit.log.tables import pairs
+
+if TYPE_CHECKING:
+    from relfit.log.failurelog import FailureLog
+
+__all__ = ["node_table", "regression_table"]
+
+_OF_EVENTS = ("cause", "detail", "scope")
+_OWN = ("duration", "observed", "node")
+_DROPPED = {
+    "zero_gaps": "time to failure of zero",
+    "zero_repairs": "time to repair of zero",
+    "overlapping": "record of an outage that was already going on",
+    "first_gap_unknown": "time to failure whose beginning is not known",
+    "repair_unknown": "time to failure after an outage without a known end",
+    "negative_gaps": "time to failure that began before the outage ended",
+    "end_unknown": "outage without a known end",
+}
+
+
+def regression_table(log: FailureLog, measure: str = "ttf") -> tuple[pd.DataFrame, dict[str, int]]:
+    """One row per duration: ``system``, ``node``, ``duration`` (hours), ``observed``, then every attribute of the log.
+
+    An attribute of a time to repair is that of its outage, else that of its node. One of a time to failure is that of
+    its node, or where only events have it (``cause``), that of the failure with which it began, since it has to be
+    known while the time runs. A time that began with the observation has none. Durations that the source gives as such
+    bring their own attributes.
+
+    Parameters
+    ----------
+    log : FailureLog
+    measure : {"ttf", "ttr"}
+
+    Returns
+    -------
+    pandas.DataFrame
+    dict
+        How many rows `FailureLog.ttf` or `FailureLog.ttr` left out, by reason.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> table, _ = regression_table(rf.datasets.load("white"), "ttr")
+    >>> list(table.columns)
+    ['system', 'node', 'duration', 'observed', 'rack', 'cause', 'detail', 'scope']
+    """
+    times = (times_to_failure if measure == "ttf" else times_to_repair)(log)
+    data, rows = times.lives.from_age_known(), times.begun
+    if times.lives.stationary is not None:
+        rows = rows[~times.lives.stationary]
+    table = data.to_frame().rename(columns={"duration_hours": "duration"})
+    listed = measure == "ttf" and log.lifetimes is not None
+    of_node = _nodes_of(log, table)
+    of_event = (log.lifetimes if listed and log.lifetimes is not None else log.events, rows)
+    sources = (of_node, of_event) if measure == "ttf" and not listed else (of_event, of_node)
+    said = [name for name in _OF_EVENTS if len(log.events) and log.events[name].notna().any()]
+    for name in (*log.attributes, "system", *said):
+        if name in table.columns or name in _OWN:
+            continue
+        columns = [_taken(frame[name], where) for frame, where in sources if name in frame.columns]
+        if columns:
+            first, last = columns[0], columns[-1]
+            filled = sources[0] is of_event and first is not last and first.isna().any()
+            table[name] = (
+                first.astype(object).where(first.notna(), last.astype(object)).infer_objects() if filled else first
+            )
+    counts = {} if data.counts is None else {str(k): int(v) for k, v in data.counts.sum().items() if v}
+    if rows.size < times.begun.size:
+        counts["under_way"] = times.begun.size - rows.size
+    return table, {_DROPPED.get(name, name): number for name, number in counts.items()}
+
+
+def node_table(log: FailureLog) -> pd.DataFrame:
+    """One row per node: ``system``, ``node``, ``failures``, ``hours`` observed, then every attribute of the node.
+
+    Parameters
+    ----------
+    log : FailureLog
+        With dated events. Outages of a whole system count for no node.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> table = node_table(rf.datasets.load("white"))
+    >>> table.columns.tolist(), len(table), int(table["failures"].sum())
+    (['system', 'node', 'failures', 'hours', 'rack'], 512, 13262)
+    """
+    if log.lifetimes is not None:
+        raise DataError("this log gives one lifetime per unit, no count of failures", remedy="regress ttf instead")
+    lives = times_to_failure(log, "node", Rules(zeros="keep")).lives
+    table = lives.groups.to_frame(index=False).assign(failures=lives.n_failures, hours=lives.total_time)
+    nodes, at = _nodes_of(log, table)
+    for name in log.attributes:
+        if name in nodes.columns:
+            table[name] = _taken(nodes[name], at)
+    return table
+
+
+def _nodes_of(log: FailureLog, table: pd.DataFrame) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
+    """The nodes of a log, each once, and where the node of each row of a table stands among them."""
+    listed = pairs(log.population)
+    first = ~listed.duplicated()
+    rows = pd.MultiIndex.from_frame(table[["system", "node"]].astype(object))
+    return log.population[first], listed[first].get_indexer(rows)
+
+
+def _taken(column: pd.Series, where: npt.NDArray[np.int64]) -> pd.Series:
+    """Values at these positions, missing where the position is negative."""
+    if not len(column):
+        return pd.Series([None] * len(where), dtype=object)
+    return column.iloc[where.clip(min=0)].reset_index(drop=True).where(where >= 0)

@@ -1,0 +1,215 @@
+"""`attribute_effects`: which attributes of nodes go with more failures, shorter times to failure, longer repairs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from relfit.analyses.regression.covariates import node_table, regression_table
+from relfit.analyses.regression.models import regression
+from relfit.analyses.regression.regression_results import Regression
+from relfit.base.errors import RelfitError
+from relfit.base.numeric.false_discovery import adjusted_p
+from relfit.base.results import Result
+from relfit.base.text import p_value
+
+if TYPE_CHECKING:
+    from relfit.log.failurelog import FailureLog
+
+__all__ = ["MEASURES", "AttributeEffects", "attribute_effects"]
+
+MEASURES = {
+    "failures": ("negative binomial", "failures of a node"),
+    "ttf": ("cox", "hazard"),
+    "ttf (AFT)": ("weibull", "time to failure"),
+    "ttr": ("lognormal", "time to repair"),
+}
+_OTHER = "other"
+_FEWEST = 5  # failures, and nodes behind times, of a level that stands alone: standard errors of fewer are too small
+_FEWEST_COUNTED = 3  # nodes behind counts
+_FEW_VALUES = 6  # a number with no more values is a category
+_WIDE = 4.0  # largest number by the smallest one, above which an effect is one of a doubling
+_DOUBLED = "np.log2"
+_MOST_COX = 100_000  # times: minutes of work
+_LARGEST_SHARE = 0.25  # levels, by nodes
+
+
+class AttributeEffects(Result):
+    """The effect of each attribute of nodes, one attribute at a time.
+
+    Attributes
+    ----------
+    level : float
+        Of the intervals.
+    alpha : float
+        False-discovery rate at which an effect is one.
+    table : pandas.DataFrame
+        One row per ``measure`` and ``attribute``: ``model``, number of ``coefficients``, ``p`` of all of them together,
+        ``p_adjusted`` over the rows (Benjamini and Hochberg), and the coefficient that is most standard errors from
+        none: ``term``, ``reference``, ``ratio`` with ``low`` and ``high``. ``ratio`` is of hazards (``ttf``), times
+        (``ttf (AFT)``, ``ttr``) or rates (``failures``). ``proportional_p`` says whether hazard ratios stay the same
+        over time. ``status`` is ``ok`` or why there is no answer.
+    regressions : dict
+        By ``(measure, attribute)`` the `Regression` behind each row.
+    """
+
+    _not_in_json = ("regressions",)
+
+    level: float
+    alpha: float
+    table: pd.DataFrame
+    regressions: dict[tuple[str, str], Regression]
+
+    @property
+    def headline(self) -> str:
+        """The attributes with an effect on counts or times to failure, else that there is none."""
+        hits = self.table[(self.table["p_adjusted"] <= self.alpha) & (self.table["measure"] != "ttr")]
+        names = list(dict.fromkeys(hits["attribute"]))
+        tested = self.table.loc[self.table["status"] == "ok", "attribute"].nunique()
+        if not tested:
+            return "No attribute of the nodes can be compared."
+        if not names:
+            return f"No attribute of the nodes goes with more failures ({tested} tested)."
+        return f"Failures go with {', '.join(names)} ({tested} tested, false-discovery rate {100 * self.alpha:g} %)."
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """The headline, then one sentence per effect, most certain first."""
+        rows = self.table[self.table["p_adjusted"] <= self.alpha].sort_values("p", kind="stable")
+        sentences = [_sentence(row) for _, row in rows.iterrows()]
+        return (self.headline, *sentences)
+
+    @property
+    def answered(self) -> pd.DataFrame:
+        """The rows of the table with an answer."""
+        return self.table[self.table["status"] == "ok"].reset_index(drop=True)
+
+    @property
+    def unanswered(self) -> tuple[str, ...]:
+        """Why other rows have no answer, one sentence each."""
+        rows = self.table[self.table["status"] != "ok"]
+        return tuple(f"{row['measure']} by {row['attribute']}: {row['status']}." for _, row in rows.iterrows())
+
+    def to_frame(self) -> pd.DataFrame:
+        """The effects."""
+        return self.table
+
+
+def _sentence(row: pd.Series) -> str:
+    unit = " per doubling" if row["term"].startswith(_DOUBLED) else " per unit"
+    against = f"for {row['term']} against {row['reference']}" if isinstance(row["reference"], str) else unit.strip()
+    what = MEASURES[row["measure"]][1]
+    return (
+        f"{row['attribute']}: {what} x {row['ratio']:.3g} ({row['low']:.3g}-{row['high']:.3g}) {against}, "
+        f"{p_value(row['p_adjusted'])}."
+    )
+
+
+def attribute_effects(
+    log: FailureLog,
+    *,
+    measures: tuple[str, ...] = tuple(MEASURES),
+    level: float = 0.95,
+    alpha: float = 0.05,
+) -> AttributeEffects:
+    """How each attribute of the nodes goes with failures, times to failure and repairs; each attribute by itself.
+
+    Numbers with no more than six values are categories. Levels with fewer than five failures or five nodes (three for
+    counts) are one, ``other``, or left out where these are few together. An attribute that nearly names the node (more
+    levels than a quarter of the nodes) is not compared. Attributes that go together share their effects: ask for both
+    with `relfit.regress`.
+
+    Parameters
+    ----------
+    log : FailureLog
+    measures : tuple of str
+        Of ``failures`` (counts, negative binomial), ``ttf`` (Cox), ``ttf (AFT)`` (Weibull) and ``ttr`` (lognormal).
+    level : float
+        Of the intervals.
+    alpha : float
+        False-discovery rate.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> log = rf.datasets.load("white")
+    >>> rf.regression.attribute_effects(log, measures=("failures",)).headline
+    'No attribute of the nodes goes with more failures (1 tested).'
+    """
+    rows, fits = [], {}
+    for measure in measures:
+        model = MEASURES[measure][0]
+        left = measure.partition(" ")[0]
+        try:
+            table = node_table(log) if left == "failures" else regression_table(log, left)[0]
+        except RelfitError:
+            continue  # a log of lifetimes has no counts
+        if left != "failures":
+            table = table[table["duration"] > 0.0].rename(columns={"duration": left})
+        names = [name for name in log.attributes if name in table.columns and name in _of_nodes(log)]
+        for name in (n for n in names if len(table[n].dropna().unique()) > 1):
+            row: dict[str, object] = {"measure": measure, "attribute": name, "model": model}
+            try:
+                fit = _fit(table, left, name, model, level, len(log.population))
+                fits[(measure, name)] = fit
+                row |= _row(fit)
+            except RelfitError as error:
+                row["status"] = str(error)
+            rows.append(row)
+    columns = ("measure", "attribute", "model", "coefficients", "p", "term", "reference", "ratio", "low", "high",
+               "proportional_p", "status")  # fmt: skip
+    effects = pd.DataFrame(rows, columns=list(columns))
+    effects.insert(5, "p_adjusted", adjusted_p(effects["p"].astype(float).to_numpy()))
+    return AttributeEffects(level, alpha, effects, fits)
+
+
+def _of_nodes(log: FailureLog) -> list[str]:
+    """Attributes that a node or a unit has, not an event."""
+    tables = (log.population, *([] if log.lifetimes is None else [log.lifetimes]))
+    return [str(name) for table in tables for name in table.columns]
+
+
+def _fit(table: pd.DataFrame, left: str, name: str, model: str, level: float, n_nodes: int) -> Regression:
+    if model == "cox" and len(table) > _MOST_COX:
+        raise RelfitError(f"{len(table):,} times are too many for the Cox model (more than {_MOST_COX:,})")
+    values = table[name]
+    number = pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype)
+    clusters = [key for key in ("system", "node") if left != "failures"]
+    if number and values.nunique() > _FEW_VALUES:
+        by_doubling = values.min() > 0 and values.max() > _WIDE * values.min()
+        covariate = f"{_DOUBLED}(`{name}`)" if by_doubling else f"`{name}`"
+        return regression(table, f"{left} ~ {covariate}", model, level=level, cluster=clusters)
+    groups = values.astype(object).where(values.isna(), values.astype(str))
+    failures = table["failures" if left == "failures" else "observed"].astype(float).groupby(groups).sum()
+    nodes = table[["system", "node"]].astype(str).agg("/".join, axis=1).groupby(groups).nunique()
+    fewest = _FEWEST_COUNTED if left == "failures" else _FEWEST
+    rare = failures.index[(failures < _FEWEST) | (nodes < fewest)]
+    if len(nodes) > _LARGEST_SHARE * n_nodes:
+        raise RelfitError(f"{len(nodes)} levels of {n_nodes} nodes are too many to compare")
+    if failures[rare].sum() >= _FEWEST and nodes[rare].sum() >= fewest:
+        groups = groups.where(~groups.isin(rare), _OTHER)
+    else:
+        groups = groups.where(~groups.isin(rare))
+    if groups.nunique() < 2:
+        raise RelfitError(f"only one level has {fewest} nodes and {_FEWEST} failures")
+    largest = str(groups.value_counts().index[0])
+    named = table.assign(**{name: groups})
+    return regression(named, f"{left} ~ `{name}`", model, level=level, cluster=clusters, reference={name: largest})
+
+
+def _row(fit: Regression) -> dict[str, object]:
+    test = fit.likelihood_ratio if fit.n_clusters is None else fit.wald
+    ratio = next(str(name) for name in fit.table.columns if str(name).endswith("_ratio"))
+    apart = (fit.table["coefficient"] / fit.table["standard_error"]).abs()
+    if not fit.converged or apart.isna().all():
+        return {"status": fit.notes[0], "p": np.nan}
+    far = fit.table.iloc[int(apart.to_numpy().argmax())]
+    term = str(far.name).partition("[T.")[2].removesuffix("]") or str(far.name)
+    proportional = np.nan if fit.proportional is None else float(fit.proportional["p_adjusted"].min())
+    return {
+        "coefficients": len(fit.table), "p": test.p, "term": term, "reference": far["reference"],
+        "ratio": far[ratio], "low": far[f"{ratio}_low"], "high": far[f"{ratio}_high"],
+        "proportional_p": proportional, "status": "ok",
+    }  # fmt: skip

@@ -1,0 +1,314 @@
+"""`regress`: how attributes of nodes and events change times to failure, times to repair and counts of failures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import scipy
+
+from relfit.analyses.regression.count_model import COUNT_MODEL, fit_counts
+from relfit.analyses.regression.covariates import node_table, regression_table
+from relfit.analyses.regression.design import covariates_of, matrix_of, reference_of, split, suggestion
+from relfit.analyses.regression.maximum import Estimate
+from relfit.analyses.regression.regression_results import Regression, Test
+from relfit.analyses.regression.time_models import TIME_MODELS, fit_times
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.false_discovery import adjusted_p
+from relfit.base.numeric.levels import normal_quantile
+from relfit.log.lifedata import LifeData
+
+if TYPE_CHECKING:
+    from relfit.log.failurelog import FailureLog
+
+__all__ = ["MODELS", "regress"]
+
+
+MODELS = (*TIME_MODELS, COUNT_MODEL)
+_COUNTS = "failures"
+_RATIOS = {"cox": "hazard_ratio", COUNT_MODEL: "rate_ratio"}
+_FEW_PER_COEFFICIENT = 10
+_FEW_CLUSTERS = 20
+_FEW_BEHIND = 5  # clusters behind one coefficient
+_FAR = 10.0  # a standard error that multiplies rates by e**10 over the covariate's range says that nothing is known
+
+
+def regress(
+    log: FailureLog,
+    formula: str,
+    model: str | None = None,
+    *,
+    level: float = 0.95,
+    cluster: str | None = "node",
+    reference: Mapping[str, Any] | None = None,
+) -> Regression:
+    """How attributes of nodes and events change times to failure or repair, or how often nodes fail.
+
+    Parameters
+    ----------
+    log : FailureLog
+    formula : str
+        ``"ttf ~ cage + column"`` (time to failure), ``"ttr ~ cause"`` (time to repair) or ``"failures ~ rack"``
+        (failures of each node over the hours that it was observed). The right side names attributes of the log,
+        ``system`` or ``cause``, in the language of formulaic; text is a category, ``C(cage)`` makes a number one. The
+        cause of a time to failure is that of the failure with which it began, that of a time to repair its own.
+    model : {"cox", "weibull", "lognormal", "negative binomial"}, optional
+        Of times: proportional hazards (ties after Efron; used when left out), or accelerated failure time. Of
+        ``failures``: negative binomial.
+    level : float
+        Level of the intervals.
+    cluster : str or None
+        Standard errors are robust to dependence among the rows with one value of this; ``"node"`` since a node has
+        several times. ``None`` takes rows as independent.
+    reference : mapping from attribute to level, optional
+        What other levels are compared to; the first in natural order when left out. It makes a number a category.
+
+    Returns
+    -------
+    relfit.analyses.regression.Regression
+
+    Raises
+    ------
+    ArgumentError
+        For a formula, a column, a level or a model that is not there; where the coefficients cannot be estimated
+        (constant or collinear covariates, a level without a failure, too few failures).
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> log = rf.datasets.load("white")
+    >>> rf.regress(log, "failures ~ rack").headline
+    'failures ~ rack (negative binomial): 13,262 failures of 512 nodes, p = 0.88 for all covariates together.'
+    >>> rf.regress(log, "ttf ~ rock")
+    Traceback (most recent call last):
+    ...
+    relfit.base.errors.ArgumentError: no column 'rock'; did you mean 'rack'? there is system, rack, cause, detail, scope
+    """
+    left, _ = split(formula)
+    if left not in ("ttf", "ttr", _COUNTS):
+        raise ArgumentError(
+            f"{left!r} on the left side is not known",
+            remedy="use ttf or ttr (time to failure, to repair) or failures (of each node), as in 'ttf ~ rack'",
+        )
+    dropped: dict[str, int] = {}
+    if left == _COUNTS:
+        table = node_table(log)
+    else:
+        table, dropped = regression_table(log, left)
+    keys = ["system", "node"] if cluster == "node" else [] if cluster is None else [cluster]
+    own = ("node", "duration", "observed", "failures", "hours")
+    return regression(
+        table.rename(columns={"duration": left}), formula, model, cluster=keys, reference=reference, level=level,
+        covariates=[str(name) for name in table.columns if name not in own], dropped=dropped,
+    )  # fmt: skip
+
+
+def regression(
+    table: pd.DataFrame,
+    formula: str,
+    model: str | None = None,
+    *,
+    cluster: Sequence[str] = (),
+    reference: Mapping[str, Any] | None = None,
+    level: float = 0.95,
+    covariates: Sequence[str] | None = None,
+    dropped: Mapping[str, int] | None = None,
+) -> Regression:
+    """`regress` of a table with one row per duration (``observed`` tells a failure), or per node (with ``hours``).
+
+    The left side names the column of hours, or is ``failures``; `cluster` names columns, and `covariates` what the
+    formula may name (all columns when left out); `dropped` are rows that were left out before.
+    """
+    left, _ = split(formula)
+    counted = left == _COUNTS
+    model = model or (COUNT_MODEL if counted else "cox")
+    if model not in MODELS:
+        raise ArgumentError(f"unknown model {model!r}", remedy=suggestion(str(model), MODELS))
+    if counted != (model == COUNT_MODEL):
+        raise ArgumentError(
+            f"the {model} model is not one of {'counts' if counted else 'times'}",
+            remedy=f"write '{_COUNTS} ~ ...' for {COUNT_MODEL}, 'ttf ~ ...' for {', '.join(TIME_MODELS)}",
+        )
+    normal_quantile(level)
+    rows = _rows(
+        table.reset_index(drop=True), formula, model, list(cluster), reference or {}, covariates, dropped or {}
+    )
+    if counted:
+        clusters = (
+            rows.clusters if rows.n_clusters != len(rows.frame) else None
+        )  # a row per node: nothing to be robust to
+        estimate = fit_counts(rows.matrix, rows.failures, rows.hours, clusters)
+    else:
+        clusters = rows.clusters
+        right = split(formula)[1]
+        estimate = fit_times(model, rows.frame, right, rows.matrix, rows.hours, rows.failures > 0.0, clusters)
+    estimate = estimate.checked()
+    return _result(formula, model, level, rows, estimate, None if clusters is None else rows.n_clusters)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What is regressed: covariates, hours and failures of each row, and the cluster it belongs to."""
+
+    frame: pd.DataFrame
+    matrix: pd.DataFrame
+    hours: FloatArray
+    failures: FloatArray
+    clusters: IntArray | None
+    keys: list[str]
+    labels: pd.DataFrame
+    dropped: dict[str, int]
+
+    @property
+    def n_clusters(self) -> int | None:
+        return None if self.clusters is None else int(self.clusters.max()) + 1
+
+
+def _rows(
+    table: pd.DataFrame, formula: str, model: str, keys: list[str], reference: Mapping[str, Any],
+    covariates: Sequence[str] | None, dropped: Mapping[str, int],
+) -> _Rows:  # fmt: skip
+    left, right = split(formula)
+    own = (left, "hours") if model == COUNT_MODEL else (left, "observed")
+    for name in (*own, *keys):
+        if name not in table.columns:
+            raise ArgumentError(f"no column {name!r}", remedy=suggestion(name, map(str, table.columns)))
+    reasons: dict[str, npt.NDArray[np.bool_]] = {}
+    if model == COUNT_MODEL:
+        hours, failures = (table[name].to_numpy(np.float64) for name in ("hours", left))
+        reasons["no hours observed"] = ~(hours > 0.0)
+    else:
+        data = LifeData.from_array(table[left].to_numpy(np.float64), table["observed"].to_numpy(np.bool_))
+        hours, failures = data.durations, data.observed.astype(np.float64)
+        zero = hours == 0.0
+        if model != "cox" and (zero & data.observed).any():
+            raise ArgumentError(
+                f"{(zero & data.observed).sum()} durations of zero have no density under the {model} model",
+                remedy="leave them out, or use the Cox model",
+            )
+        reasons["censored at age zero"] = zero & ~data.observed
+    reasons |= {f"no value of {key!r} to cluster by": table[key].isna().to_numpy() for key in keys}
+    usable, left_out = np.ones(len(table), dtype=bool), dict(dropped)
+    for reason, unusable in reasons.items():
+        left_out |= {reason: int((unusable & usable).sum())} if (unusable & usable).any() else {}
+        usable &= ~unusable
+    offered = covariates or [str(name) for name in table.columns if name not in own]
+    frame, missing = covariates_of(table[usable], right, reference, offered)
+    left_out |= {f"no value of {name!r}": number for name, number in missing.items()}
+    if not len(frame):
+        reason = ", ".join(f"{number} with {reason}" for reason, number in left_out.items())
+        raise ArgumentError(f"no {_noun(model)} is left to fit{': ' + reason if reason else ''}")
+    at = frame.index.to_numpy()
+    clusters = None
+    if keys:
+        clusters = table.loc[at, keys].astype(object).groupby(keys, sort=False).ngroup().to_numpy().astype(np.int64)
+        if clusters.max() == 0:
+            what = f"all {_noun(model)}s have one value of {', '.join(keys)}"
+            raise ArgumentError(what, remedy="cluster by something else, or cluster=None")
+    matrix = matrix_of(frame, right, failures[at], _noun(model))
+    labels = table.loc[at, [name for name in ("system", "node") if name in table.columns]]
+    return _Rows(frame, matrix, hours[at], failures[at], clusters, keys, labels, left_out)
+
+
+def _noun(model: str) -> str:
+    return "node" if model == COUNT_MODEL else "duration"
+
+
+def _result(formula: str, model: str, level: float, rows: _Rows, fit: Estimate, n_clusters: int | None) -> Regression:
+    columns, k = list(map(str, rows.matrix.columns)), rows.matrix.shape[1]
+    notes = list(fit.notes)
+    with np.errstate(all="ignore"):
+        far = np.sqrt(np.diag(fit.covariance))[:k] * np.ptp(rows.matrix.to_numpy(), axis=0) > _FAR
+    vague = [name for name, wide in zip(columns, far, strict=True) if wide]
+    if vague:
+        notes.insert(0, f"the data say next to nothing about {', '.join(vague)}: no finite estimate may exist")
+    lone = _lone(rows) if n_clusters is not None else []
+    if lone:
+        by_few = f"{', '.join(lone)}: fewer than {_FEW_BEHIND} clusters are behind it, its standard error is too small"
+        notes.insert(0, by_few)
+    n_failures = int(rows.failures.sum())
+    if n_failures < _FEW_PER_COEFFICIENT * k:
+        notes.append(f"{n_failures} failures for {k} coefficients: fewer than ten for each, intervals are too short")
+    by = ", ".join(name for name in rows.keys if name != "system") or "system"
+    notes += _notes_on_errors(n_clusters, k, by, _noun(model))
+    left, right = split(formula)
+    nodes = None
+    if fit.expected is not None:
+        nodes = rows.labels.assign(failures=rows.failures.astype(np.int64), hours=rows.hours, expected=fit.expected)
+        nodes = nodes.reset_index(drop=True)
+    return Regression(
+        formula=f"{left} ~ {right}",
+        model=model,
+        level=level,
+        table=_table(model, rows.frame, columns, fit, n_clusters, level),
+        n_rows=len(rows.frame),
+        n_failures=n_failures,
+        n_clusters=n_clusters,
+        dropped=rows.dropped,
+        loglik=fit.loglik,
+        aic=2.0 * fit.coefficients.size - 2.0 * fit.loglik,
+        likelihood_ratio=Test(fit.rise, k, float(scipy.stats.chi2.sf(fit.rise, k))),
+        wald=_wald(fit.coefficients[:k], fit.robust[:k, :k], n_clusters),
+        converged=fit.converged,
+        notes=tuple(notes),
+        proportional=fit.proportional,
+        dispersion=fit.dispersion,
+        nodes=nodes,
+        fitter=fit.fitter,
+    )
+
+
+def _lone(rows: _Rows) -> list[str]:
+    """Covariates that are zero but in a few clusters, in which robust errors see next to no variation."""
+    values = rows.matrix.to_numpy()
+    levels = [i for i, name in enumerate(rows.matrix.columns) if "[T." in str(name)]
+    behind = {i: np.unique(np.asarray(rows.clusters)[values[:, i] != 0.0]).size for i in levels}
+    return [str(rows.matrix.columns[i]) for i, clusters in behind.items() if clusters < _FEW_BEHIND]
+
+
+def _wald(coefficients: FloatArray, covariance: FloatArray, n_clusters: int | None) -> Test:
+    """Test of all coefficients together; none with fewer clusters than coefficients."""
+    k = coefficients.size
+    if (n_clusters is not None and n_clusters <= k) or not np.isfinite(covariance).all():
+        return Test(np.nan, k, np.nan)
+    wald = float(coefficients @ np.linalg.lstsq(covariance, coefficients, rcond=None)[0])
+    p = scipy.stats.chi2.sf(wald, k) if n_clusters is None else scipy.stats.f.sf(wald / k, k, n_clusters - 1)
+    return Test(wald, k, float(p))
+
+
+def _table(
+    model: str, frame: pd.DataFrame, names: list[str], fit: Estimate, n_clusters: int | None, level: float
+) -> pd.DataFrame:
+    """One row per coefficient, with intervals by Student's distribution; `Regression` documents the columns."""
+    ratio, k = _RATIOS.get(model, "time_ratio"), len(names)
+    student, coefficients = scipy.stats.t(np.inf if n_clusters is None else n_clusters - 1), fit.coefficients[:k]
+    with np.errstate(all="ignore"):
+        errors = np.sqrt(np.diag(fit.robust))[:k]
+        far = student.ppf(0.5 + level / 2.0) * errors
+        p = 2.0 * student.sf(np.abs(coefficients / errors))
+        ends = {"": coefficients, "_low": coefficients - far, "_high": coefficients + far}
+        columns = {"coefficient": coefficients, "standard_error": errors, "low": ends["_low"], "high": ends["_high"]}
+        columns |= {f"{ratio}{end}": np.exp(value) for end, value in ends.items()}
+    columns |= {"p": p, "p_adjusted": adjusted_p(p)}
+    references = [reference_of(name, frame) for name in names]
+    index = pd.Index(names, name="covariate", dtype=object)
+    return pd.DataFrame(columns, index=index).assign(reference=pd.Series(references, index=index, dtype=object))
+
+
+def _notes_on_errors(n_clusters: int | None, k: int, by: str, noun: str) -> list[str]:
+    if n_clusters is None:
+        return [f"standard errors take all {noun}s as independent"]
+    notes = [
+        f"standard errors are robust to dependence among the {noun}s of one {by} ({n_clusters}); "
+        f"the likelihood-ratio test takes {noun}s as independent"
+    ]
+    if n_clusters < _FEW_CLUSTERS:
+        notes.append(f"{n_clusters} clusters are few: robust standard errors are then uncertain")
+    if n_clusters <= k:
+        notes.append("fewer clusters than coefficients: no Wald test of all together")
+    return notes

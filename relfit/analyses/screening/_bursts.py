@@ -1,0 +1,286 @@
+"""Incidents that come after one another: of a node, of a rack, of the whole system, beyond what rates explain.
+
+Each incident brings on average `branching` further ones with an exponential delay (Hawkes 1971), on top of a background
+that follows the calendar. Whether a node or a rack has bursts is asked of the labels alone: given when incidents come,
+which node do they hit? Whatever the rate of the fleet does then cancels. Bursts are said where labels shuffled within
+twenty days show none, and where the share that a node has in the incidents of the months around does not explain them.
+Of the whole, the background is the rate smoothed over weeks or more, by nodes watched, hour and day of the week; the
+level of each week is random, so that what good and bad weeks bring together is no burst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from relfit.analyses.screening._incidents import incidents as join_records
+from relfit.analyses.screening.burst_likelihoods import BurstFit, after, fitted, log_ratios, spells
+from relfit.analyses.screening.bursts_results import BURST, WEEKS, Bursts
+from relfit.analyses.screening.incident_line import IncidentLine
+from relfit.analyses.screening.incident_results import Incidents
+from relfit.analyses.screening.tallies import need_dates
+from relfit.base.arguments import share
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.base.units import NANOSECONDS_PER_HOUR
+from relfit.log.outages import clock_step
+from relfit.log.tables import made_once
+
+if TYPE_CHECKING:
+    from relfit.log.failurelog import FailureLog
+
+__all__ = ["bursts"]
+
+_DELAYS = np.array([0.1, 0.3, 1.0, 3.0, 10.0])  # days
+_LAGS = np.array([0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0])  # days, that are counted
+_FEWEST = 10  # incidents, of which anything is said
+_ALIKE = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, np.inf)  # one over the variance of the levels of weeks
+_EVEN, _SPELLS = len(_ALIKE) - 1, (7, 3)  # days of a spell that has a level of its own
+_LATELY, _OWN = np.array([30.0, 90.0]), (10.0, 30.0, 100.0, 300.0)  # days; incidents that long-run shares weigh as
+_BLOCK, _IN_BLOCK = 20.0, 20.0  # days and incidents within which labels are shuffled, at least
+_ROUNDS = 3  # of fits, each with what the one before says of the background
+_TRIED = 0.1  # branching of the ratio that is compared with that of shuffled labels
+
+
+@made_once
+def bursts(
+    log: FailureLog,
+    incidents: Incidents | None = None,
+    *,
+    level: float = 0.95,
+    alpha: float = 0.05,
+    n_resamples: int = 99,
+    rng: int | np.random.Generator | None = 0,
+) -> Bursts:
+    """Do incidents come after one another: the same node again, another node of the rack, any other node.
+
+    Parameters
+    ----------
+    log : FailureLog
+    incidents : Incidents, optional
+        Of this log; `relfit.incidents` joins them when left out. What comes within its windows is one incident.
+    level : float
+        Of the confidence intervals.
+    alpha : float
+        Size of each test.
+    n_resamples : int
+        Shuffled logs, 19 or more, where the likelihood speaks for bursts of nodes or racks.
+    rng : int or numpy.random.Generator
+
+    Raises
+    ------
+    ArgumentError
+        For a log of lifetimes or without a span of time, or an option outside its range.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> result = bursts(rf.datasets.load("white"))
+    >>> result.table["scope"].tolist()
+    ['node', 'rack', 'whole']
+    """
+    share("level", level, zero=False, one=False)
+    share("alpha", alpha, zero=False, one=False)
+    if n_resamples < 19:
+        raise ArgumentError(f"n_resamples={n_resamples} are too few", remedy="use 19 or more")
+    need_dates(log, "nothing comes after another")
+    joined = join_records(log) if incidents is None else incidents
+    line = IncidentLine.of(log, joined)
+    generator = np.random.default_rng(rng)
+    delays = _DELAYS[clock_step(log) <= 24.0 * NANOSECONDS_PER_HOUR * _DELAYS] if len(log.events) else _DELAYS
+    rows, counted, brought = [], [], np.zeros(line.time.size)
+    for scope, label, inner in line.scopes(joined.group):
+        row = {"scope": scope, "incidents": int((label >= 0).sum())}
+        used = np.flatnonzero(label >= 0)
+        part, label, inner = line.take(used), label[used], inner[used]
+        if part.time.size < _FEWEST or not delays.size or (np.unique(label).size == 1 and scope != "whole"):
+            rows.append(row | {"p": np.nan, "kind": "no answer"})
+            continue
+        if scope == "whole":
+            answer, pairs = _of_whole(part, label, inner, delays, level, alpha, brought)
+        else:
+            answer, pairs, own = _of_labels(part, label, inner, delays, level, alpha, n_resamples, generator)
+            if answer["kind"] == BURST:
+                brought[used] += own
+        rows.append(row | answer)
+        counted.append(pairs.assign(scope=scope, incidents=part.time.size))
+    columns = ["scope", "incidents", "branching", "low", "high", "mean_delay", "following", "p", "p_weeks", "kind"]
+    table = pd.DataFrame(rows, columns=columns)
+    lags = ["scope", "from_hours", "to_hours", "incidents", "counted", "expected"]
+    by_delay = pd.concat(counted, ignore_index=True)[lags] if counted else pd.DataFrame(columns=lags)
+    return Bursts(table, by_delay, level, alpha)
+
+
+def _of_labels(
+    line: IncidentLine, label: IntArray, inner: IntArray, delays: FloatArray, level: float, alpha: float,
+    n_resamples: int, rng: np.random.Generator,
+) -> tuple[dict[str, Any], pd.DataFrame, FloatArray]:  # fmt: skip
+    """Whether the same label comes again sooner than by its share of the incidents; the rate that this explains."""
+    one = np.ones(label.size)
+    rate, system = line.background()[0], line.system
+    label = np.unique(label, return_inverse=True)[1]
+    # blocks of some days and some incidents at least, in each system
+    number = np.bincount(system, minlength=len(line.ends))
+    size = np.maximum(_BLOCK, _IN_BLOCK * np.diff(line.ends)[:, 0] / np.maximum(number, 1))
+    block = np.unique(system * 1e6 + (line.time - line.ends[system, 0]) // size[system], return_inverse=True)[1]
+    # of what a place brings to itself, the part that would come to what does not count
+    both = np.unique(label * (int(inner.max(initial=0)) + 2) + inner + 1, return_inverse=True, return_counts=True)
+    counts = np.where(inner >= 0, 1.0 - both[2][both[1]] / np.bincount(label)[label], 1.0)
+    excess = after(line.time, label, one, delays) - after(line.time, inner, one, delays)
+    due = after(line.time, system, counts, delays)
+
+    def shares(weight: FloatArray) -> list[FloatArray]:
+        """Of each label, from the other incidents: in the long run, drawn to each other, and lately."""
+        number = np.bincount(label, weight)
+        mean = number.mean()
+        prior = 1.0 / np.clip((number.var() - mean) / mean**2, 1e-3 / mean, 20.0)
+        long_run = (number[label] - weight + prior) / (weight.sum() - weight + prior * number.size)
+        own, of_all = (_about(line.time, code, weight) for code in (label, system))
+        lately = [(own[:, k] + c * long_run) / (of_all[:, k] + c) for k in range(_LATELY.size) for c in _OWN]
+        return [long_run, *lately]
+
+    def loglik(x: float, d: int, portion: FloatArray) -> float:
+        calm = (1.0 - x) * rate
+        return float(np.log((portion * calm + x * excess[:, d]) / (calm + x * due[:, d])).sum())
+
+    portions = shares(one)
+    alone = [loglik(0.0, 0, portion) for portion in portions]
+    long_run, starts, gain = portions[0], {0, int(np.argmax(alone))}, 0.0
+    for first_round in (True, False, False):  # then shares of what was not brought by others
+        value = partial(lambda now, x, d, k: loglik(x, d, now[k]), portions)
+        top, fit, used = _highest(value, delays.size, len(portions), starts, level)
+        gain = top - max(alone) if first_round else gain
+        brought = fit.branching * excess[:, fit.delay] / ((1.0 - fit.branching) * portions[used])
+        calm = rate / (rate + brought)
+        portion, portions, starts = portions[used], shares(calm), {used}
+    p = _p_of(gain, delays.size)
+    if p <= alpha:
+        p = max(p, _p_shuffled(line.time, label, inner, long_run * rate, delays, block, n_resamples, rng))
+    kind = BURST if p <= alpha else "steady"
+    pairs = _by_lag(line.time, label, inner, system, portion * counts)
+    part = float(counts.mean())
+    fit = replace(fit, branching=part * fit.branching, low=part * fit.low, high=part * fit.high)
+    return _answer(fit, delays, float(np.mean(1.0 - calm)), p, np.nan, kind), pairs, (1.0 - fit.branching) * brought
+
+
+def _p_shuffled(
+    time: FloatArray, label: IntArray, inner: IntArray, rate: FloatArray, delays: FloatArray, block: IntArray,
+    n_resamples: int, rng: np.random.Generator,
+) -> float:  # fmt: skip
+    """Of how soon labels come again, against labels (each with its own rate) that are shuffled within blocks."""
+    scores, order = np.empty((n_resamples + 1, delays.size)), np.arange(label.size)
+    for k in range(n_resamples + 1):
+        scores[k] = log_ratios(time, label[order], inner[order], rate[order], delays, _TRIED)
+        order = np.argsort(block + rng.random(label.size))
+    spread = scores.std(axis=0)
+    most = ((scores - scores.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)).max(axis=1)
+    return float(np.mean(most >= most[0] - 1e-9))
+
+
+def _about(time: FloatArray, label: IntArray, weight: FloatArray) -> FloatArray:
+    """Points of the same label before and after each, by how near they are, shape (points, scales)."""
+    behind = after(-time[::-1], label[::-1].copy(), weight[::-1].copy(), _LATELY)[::-1]
+    return np.asarray(_LATELY * (after(time, label, weight, _LATELY) + behind))
+
+
+def _highest(
+    value: Callable[[float, int, int], float], delays: int, options: int, starts: set[int], level: float
+) -> tuple[float, BurstFit, int]:
+    """The highest log-likelihood over branching, delay and some options for the background, the fit and the option."""
+    reached = []
+    for used in starts:
+        for _ in range(_ROUNDS):
+            fit = fitted(partial(lambda k, x, d: value(x, d, k), used), delays, level)
+            tops = [value(fit.branching, fit.delay, k) for k in range(options)]
+            best = int(np.argmax(tops))
+            if tops[best] <= tops[used] + 1e-9:
+                break
+            used = best
+        reached.append((tops[used], fit, used))
+    return max(reached, key=lambda each: each[0])
+
+
+def _p_of(gain: float, trials: int) -> float:
+    """Of a gain in log-likelihood by a parameter at the border of its values, the best of some trials."""
+    return min(1.0, 0.5 * trials * float(special.chdtrc(1, max(2.0 * gain, 0.0))))
+
+
+def _of_whole(
+    line: IncidentLine, label: IntArray, inner: IntArray, delays: FloatArray, level: float, alpha: float,
+    brought: FloatArray,
+) -> tuple[dict[str, Any], pd.DataFrame]:  # fmt: skip
+    """Whether incidents follow those elsewhere sooner than calendar and weeks, beside what was `brought`, say."""
+    rate, daily = line.background()
+    total = float(label.size)
+    own = float(np.mean(brought / (brought + rate)))
+    elsewhere = 1.0 - np.where(inner >= 0, np.bincount(inner + 1)[inner + 1], 0) / total
+    weight = 1.0 / np.maximum(elsewhere, 1e-9)
+    excess = after(line.time, label, weight, delays) - after(line.time, inner, weight, delays)
+    left = np.maximum(line.ends[line.system, 1] - line.time, 0.0)
+    due = (1.0 - np.exp(-left[:, None] / delays)).sum(axis=0)
+
+    def weeks(length: int, phase: int) -> tuple[IntArray, FloatArray]:
+        expected = np.bincount((np.arange(daily.size) + phase) // length, daily)
+        there = np.bincount((line.time.astype(np.int64) + phase) // length, minlength=expected.size)
+        used = (expected > 0.0) | (there > 0)
+        return np.append(0, np.cumsum(there[used])).astype(np.int64), np.asarray(expected[used], np.float64)
+
+    def value(x: float, d: int, k: int, week: tuple[IntArray, FloatArray]) -> float:
+        calm = max(1.0 - own - x * due[d] / total, 0.01)
+        return spells(calm * rate, brought + x * excess[:, d], week[0], calm * week[1], _ALIKE[k]) - x * due[d]
+
+    cuts = [(length, phase) for length in _SPELLS for phase in range(length)]
+    levels = [(value(0.0, 0, k, weeks(*cut)), k, cut) for cut in cuts for k in range(len(_ALIKE))]
+    none, start, cut = max(levels, key=lambda each: each[0])
+    week = weeks(*cut)
+    steady = value(0.0, 0, _EVEN, week)
+    fit = fitted(lambda x, d: value(x, d, _EVEN, week), delays.size, level)  # all clusters are bursts
+    top, other, _ = _highest(lambda x, d, k: value(x, d, k, week), delays.size, len(_ALIKE), {start}, level)
+    p = _p_of(max(top, steady + fit.gain) - none, delays.size)
+    if _p_of(top - steady - fit.gain, len(cuts)) <= alpha:  # bursts beside good and bad weeks
+        fit = other
+    p_weeks = _p_of(none - steady, len(cuts))
+    kind = BURST if p <= alpha else WEEKS if p_weeks <= alpha else "steady"
+    of_others = fit.branching * excess[:, fit.delay]
+    following = float(np.mean(of_others / (of_others + brought + max(1.0 - fit.branching - own, 0.01) * rate)))
+    pairs = _by_lag(line.time, label, inner, line.system, None)
+    until = np.append(0.0, np.cumsum(daily))
+    instants = np.minimum(line.time[:, None] + _LAGS, line.ends[line.system, 1][:, None])
+    expected = np.diff(np.interp(instants, np.arange(until.size), until), axis=1)
+    pairs["expected"] = (expected * elsewhere[:, None]).sum(axis=0)
+    return _answer(fit, delays, following, p, p_weeks, kind), pairs
+
+
+def _answer(fit: BurstFit, delays: FloatArray, follow: float, p: float, p_weeks: float, kind: str) -> dict[str, Any]:
+    """One row of the table."""
+    low = fit.low if kind == BURST else 0.0
+    return {
+        "branching": fit.branching, "low": low, "high": fit.high, "mean_delay": 24.0 * delays[fit.delay],
+        "following": follow, "p": p, "p_weeks": p_weeks, "kind": kind,
+    }  # fmt: skip
+
+
+def _by_lag(
+    time: FloatArray, label: IntArray, inner: IntArray, system: IntArray, portion: FloatArray | None
+) -> pd.DataFrame:
+    """Incidents of the same label, and not the same inner one, that come after each, by how long after."""
+
+    def later(code: IntArray) -> FloatArray:
+        """Numbers after each point by lag, shape (points, lags)."""
+        key = code * width + time
+        key = np.where(code >= 0, key, -1.0)
+        order = np.sort(key)
+        return np.where((code >= 0)[:, None], np.diff(np.searchsorted(order, key[:, None] + _LAGS, "right")), 0.0)
+
+    width = float(time.max() - time.min()) + 2.0 * _LAGS[-1]
+    time = time - time.min()
+    frame = pd.DataFrame({"from_hours": 24.0 * _LAGS[:-1], "to_hours": 24.0 * _LAGS[1:]})
+    frame["counted"] = (later(label) - later(inner)).sum(axis=0)
+    frame["expected"] = np.nan if portion is None else (later(system) * portion[:, None]).sum(axis=0)
+    return frame

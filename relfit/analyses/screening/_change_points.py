@@ -1,0 +1,286 @@
+"""Change points in the failure rate of a log, and its stable period.
+
+Failures in bins of time are taken as a Poisson process with a rate that is constant within a period. The segmentation
+is exact: of all ways to cut the observation it maximises the likelihood less a penalty for each change (Jackson et al.
+2005). The penalty is such that a log with a constant rate stays whole with probability 99 %, by random
+logs in which every node has its own times between failures in random order: counts of renewals scatter more than
+Poisson where these times do. Where counts scatter more than Poisson from one bin to the next, or a rate wanders
+from month to month, the likelihood is divided by that excess, so that bursts and wandering are not taken for periods.
+Weeks or months whose counts vary more than those of the random logs do are told beside the periods: a rate without
+lasting changes need not be steady.
+Periods whose rates differ too little to matter are joined.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import special
+
+from relfit.analyses.screening._incidents import incidents
+from relfit.analyses.screening.incident_results import Incidents
+from relfit.analyses.screening.periods import FEWEST, LEAST_SHARE, ChangePoints, Period
+from relfit.analyses.screening.segmentation import (
+    Renewals,
+    dispersions,
+    excess,
+    gain_of,
+    merged,
+    null_gains,
+    segments,
+    thinned,
+)
+from relfit.analyses.screening.tallies import need_dates
+from relfit.base.arguments import durations, share
+from relfit.base.arrays import Duration, FloatArray, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.poisson import poisson_interval
+from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.log.outages import watched_of
+from relfit.log.tables import made_once, places_of_pairs
+
+if TYPE_CHECKING:
+    from relfit.log.failurelog import FailureLog
+
+__all__ = ["change_points", "stable_period"]
+
+
+_SHORTEST = 720.0  # hours of a period
+_SPANS = (168.0, 720.0)  # hours: whether weeks or months are good and bad ones
+_LEAST_VARIATION = 0.1  # of the rate from one to the next, as in `relfit.analyses.independence.thresholds`
+_MOST_DRAWN = 100_000  # failures of a random log; of more, those of some of the nodes
+
+
+@made_once
+def change_points(
+    log: FailureLog,
+    *,
+    of: str | Incidents = "incidents",
+    bin_width: Duration = "1D",
+    alpha: float = 0.01,
+    least_change: float = 1.25,
+    level: float = 0.95,
+    n_resamples: int = 499,
+    rng: int | np.random.Generator | None = 0,
+) -> ChangePoints:
+    """Cut the observation of a log into periods of constant failure rate.
+
+    The period to use is the most recent one that holds a sixth of the exposure or more and at least ten failures; if
+    none does, the one with the most exposure of those with ten failures, else the one with the most failures. Periods
+    before it are named ``higher early rate`` where all from the start on have a higher rate than it has, else
+    ``earlier``; those after it ``higher later rate`` where their rate is higher by `least_change`, else ``later``. The
+    period to use is ``higher later rate`` too where it ends the log, and the one before it was long enough and had a
+    lower rate.
+
+    Parameters
+    ----------
+    log : FailureLog
+        Select a system first (``log.where(system=...)``): the rate of all is taken as one.
+    of : {"incidents", "records"} or Incidents
+        Count incidents, those of `relfit.analyses.screening.incidents` or these of this log, or every record.
+    bin_width : duration
+        Of a bin. A period is 30 days long or more, or a tenth of a log that is shorter than 300 days.
+    alpha : float
+        Probability to find a change where there is none; sets the penalty.
+    least_change : float
+        Neighbouring periods whose rates differ by a smaller factor are one; 1 keeps all. By a quarter: the rate of a
+        period with sixty failures is known no better, and a large log makes any change significant.
+    level : float
+        Level of the confidence intervals of rates and starts.
+    n_resamples : int
+        Simulated logs behind the penalty, 99 or more; fewer are drawn where there is plainly no change.
+    rng : int or numpy.random.Generator
+
+    Returns
+    -------
+    ChangePoints
+
+    Raises
+    ------
+    ArgumentError
+        For a log without a span of time or of lifetimes, or an option outside its range.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> result = change_points(rf.datasets.load("white"))
+    >>> [period.name for period in result.periods][-1], result.stable_period.start.year
+    ('steady', 2002)
+    """
+    share("alpha", alpha, zero=False, one=False)
+    share("level", level, zero=False, one=False)
+    joined, of = (of, "incidents") if isinstance(of, Incidents) else (None, of)
+    if of not in ("incidents", "records"):
+        raise ArgumentError(f"of={of!r} is not known", remedy="use incidents or records")
+    if not least_change >= 1.0:
+        raise ArgumentError(f"least_change={least_change} cannot be", remedy="give a factor of 1 or more")
+    if n_resamples < 99:
+        raise ArgumentError(f"n_resamples={n_resamples} are too few", remedy="use 99 or more")
+    need_dates(log, "it has no periods")
+    first, last = log.window.start, log.window.end
+    width = float(durations("bin_width", bin_width, zero=False))
+    count = int(np.clip(round(log.window.hours / width), 1, 20_000))
+    edges = np.linspace(first.as_unit("ns").value, last.as_unit("ns").value, count + 1).astype(np.int64)
+    nodes = watched_of(log)
+    countable = nodes.n_groups > 0 and log.question is None  # else the rate is that of the fleet
+    exposure = np.diff(nodes.hours_until(edges) if countable else edges / NANOSECONDS_PER_HOUR)
+    if of == "incidents":
+        joined = incidents(log) if joined is None and len(log.events) else joined
+        when = np.zeros(0, np.int64) if joined is None else nanoseconds(joined.table["start"])
+        row = np.zeros(0, np.int64) if joined is None else joined.first_records
+    else:
+        row = np.flatnonzero(~log.events["start_cut"].to_numpy(dtype=bool))
+        when = nanoseconds(log.events["start"].iloc[row])
+    counts, unwatched = _counts(when, edges, exposure)
+    smallest = max(1, min(round(_SHORTEST / (log.window.hours / count)), count // 10))
+    total = int(counts.sum())
+    dispersion = excess(counts, exposure, smallest)
+    strongest, uneven = np.nan, (np.nan, np.nan)
+    if total < FEWEST or exposure.sum() <= 0.0:
+        cuts = np.array([0, count], dtype=np.int64)
+        used = np.nan
+    else:
+        # an incident belongs to the node of its first record, or to the system
+        owner = (
+            places_of_pairs(log.events[["system", "node"]].iloc[row], nodes.groups)
+            if nodes.n_groups
+            else np.full(row.size, -1)
+        )
+        owner = np.where(owner < 0, nodes.n_groups, owner)
+        entered, left = np.append(nodes.entered, edges[0]), np.append(nodes.left, edges[-1])
+        renewals = Renewals.of(when, owner, entered, left, _MOST_DRAWN)
+
+        spans = np.maximum(np.round(np.array(_SPANS) / (log.window.hours / count)), 1.0).astype(np.int64)
+        by_chance: list[FloatArray] = []
+
+        def drawn(generator: np.random.Generator) -> IntArray:
+            place = (renewals.drawn(generator) - edges[0]) * (count / (edges[-1] - edges[0]))
+            number = np.bincount(np.clip(place.astype(np.int64), 0, count - 1), minlength=count)
+            number = np.where(exposure > 0.0, number, 0)
+            by_chance.append(dispersions(number, exposure, np.array([0, count]), spans))
+            return number
+
+        best = gain_of(*thinned(counts, exposure, smallest)) / dispersion
+        gains, strongest = null_gains(drawn, exposure, smallest, best, n_resamples, rng)
+        used = float(np.quantile(gains, 1.0 - alpha, method="higher"))
+        cuts = merged(segments(counts, exposure, used * dispersion, smallest), counts, exposure, least_change)
+        # bursts and spells longer than neighbouring bins: what the periods leave from month to month scatters more
+        chance = np.maximum(np.mean(by_chance, axis=0), 1e-9)
+        month = float((dispersions(counts, exposure, cuts, spans) / chance).max())
+        if cuts.size > 2 and month > dispersion:
+            dispersion = month
+            again = segments(counts, exposure, used * dispersion, smallest)
+            cuts = merged(again, counts, exposure, least_change)
+        uneven = _uneven(counts, exposure, cuts, by_chance, spans, edges, alpha)
+    number, time = np.add.reduceat(counts, cuts[:-1]), np.add.reduceat(exposure, cuts[:-1])
+    low, high = poisson_interval(number / dispersion, level)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        watched = np.where(time > 0.0, time, np.nan)
+        rate, low, high = number / watched, dispersion * low / watched, dispersion * high / watched
+    long = time >= LEAST_SHARE * time.sum()
+    stable = _to_use(long, time, number)
+    names = _names(rate, stable, bool(stable > 0 and long[stable - 1]), least_change)
+    stamps = pd.to_datetime(edges[cuts], utc=True).as_unit("ns")
+    starts, ends = [first, *stamps[1:-1]], [*stamps[1:-1], last]
+    limits = _limits_of_cuts(cuts, counts, exposure, dispersion, level)
+    lowest = [first, *pd.to_datetime(edges[limits[:, 0]], utc=True).as_unit("ns")]
+    highest = [first, *pd.to_datetime(edges[limits[:, 1]], utc=True).as_unit("ns")]
+    per = "node-year" if countable else "year"
+    periods = tuple(
+        Period(starts[i], ends[i], lowest[i], highest[i], names[i], int(number[i]), float(time[i]), float(rate[i]),
+               float(low[i]), float(high[i]), per)
+        for i in range(number.size)
+    )  # fmt: skip
+    return ChangePoints(
+        periods, stable, of, used, dispersion, strongest, level, edges, counts, exposure,
+        "ok" if total >= FEWEST else "too_few", least_change, unwatched, *uneven,
+    )  # fmt: skip
+
+
+def stable_period(log: FailureLog, **options: Any) -> Period:
+    """The most recent period that is long enough for a fit; options as for `change_points`.
+
+    `relfit.fleet.chosen_period` says whether it is used: where its start is not known well, all of the log is.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> log = rf.datasets.load("white")
+    >>> period = stable_period(log)
+    >>> log.between(period.start, period.end).ttf().n_groups
+    512
+    """
+    return change_points(log, **options).stable_period
+
+
+def _counts(when: IntArray, edges: IntArray, exposure: FloatArray) -> tuple[IntArray, int]:
+    """Failures in each bin, and those at times when nobody was under observation."""
+    place = np.searchsorted(edges, when, side="right") - 1
+    place[when == edges[-1]] = edges.size - 2
+    inside = (place >= 0) & (place < edges.size - 1)
+    inside[inside] &= exposure[place[inside]] > 0.0
+    return np.bincount(place[inside], minlength=edges.size - 1).astype(np.int64), int((~inside).sum())
+
+
+def _uneven(
+    counts: IntArray, exposure: FloatArray, cuts: IntArray, by_chance: list[FloatArray], spans: IntArray,
+    edges: IntArray, alpha: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Hours of the span at which counts vary most beyond random logs, and how many times; NaN where at none."""
+    seen, drawn = dispersions(counts, exposure, cuts, spans), np.array(by_chance)
+    mean, spread = np.maximum(drawn.mean(axis=0), 1e-9), np.maximum(drawn.std(axis=0, ddof=1), 1e-9)
+    p = special.gammaincc((mean / spread) ** 2, seen * mean / spread**2)
+    each = counts.sum() / counts.size * spans
+    variation = np.sqrt(np.maximum(seen - mean, 0.0) / each)
+    off = np.flatnonzero((p <= alpha / spans.size) & (variation >= _LEAST_VARIATION))
+    if not off.size:
+        return np.nan, np.nan
+    worst = off[np.argmax(variation[off])]
+    hours = float(edges[-1] - edges[0]) / counts.size / NANOSECONDS_PER_HOUR
+    return hours * float(spans[worst]), float(seen[worst] / mean[worst])
+
+
+def _to_use(long: npt.NDArray[np.bool_], time: FloatArray, number: npt.NDArray[Any]) -> int:
+    """The stable period: recent, long enough, and with failures to fit to."""
+    many = number >= FEWEST
+    both = np.flatnonzero(long & many)
+    if both.size:
+        return int(both[-1])
+    if many.any():
+        return int(np.argmax(np.where(many, time, -1.0)))
+    return int(np.lexsort((time, number))[-1])
+
+
+def _names(rate: FloatArray, stable: int, before_long: bool, least_change: float) -> list[str]:
+    worse = rate > rate[stable]
+    names = ["higher early rate" if worse[: i + 1].all() else "earlier" for i in range(stable)]
+    risen = stable == rate.size - 1 and before_long and rate[stable - 1] < rate[stable]
+    names.append("higher later rate" if risen else "steady")
+    worn = worse & (rate >= least_change * rate[stable])
+    return names + ["higher later rate" if worn[i] else "later" for i in range(stable + 1, rate.size)]
+
+
+def _limits_of_cuts(
+    cuts: IntArray, counts: IntArray, exposure: FloatArray, dispersion: float, level: float
+) -> IntArray:
+    """First and last bin at which each period but the first can have begun, the others as they are.
+
+    By the quantile of (1 - exp(-x/2))**2, the distribution of twice the fall of the log-likelihood (Hansen 2000).
+    """
+    allowed = -np.log1p(-np.sqrt(level)) * dispersion  # half of the quantile
+    running = np.concatenate([[0.0], np.cumsum(counts)])
+    time = np.concatenate([[0.0], np.cumsum(exposure)])
+    limits = []
+    for left, right in zip(cuts[:-2], cuts[2:], strict=True):
+        inner = np.arange(left + 1, right)
+        n, t = running[inner] - running[left], time[inner] - time[left]
+        m, u = running[right] - running[inner], time[right] - time[inner]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            first = np.where((n > 0) & (t > 0), n * np.log(n / t), 0.0)
+            second = np.where((m > 0) & (u > 0), m * np.log(m / u), 0.0)
+        near = inner[first + second >= (first + second).max() - allowed]
+        limits.append((near[0], near[-1]))
+    return np.array(limits, dtype=np.int64).reshape(-1, 2)

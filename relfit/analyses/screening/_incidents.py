@@ -1,0 +1,319 @@
+"""From the records of a log to its incidents: bursts of a node, then what was close in time in a rack, a system."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.analyses.screening.incident_results import Incidents
+from relfit.analyses.screening.incident_window import IncidentWindow, Points, window_between, window_of_nodes
+from relfit.base.arguments import share
+from relfit.base.arrays import BoolArray, Duration, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.bursts import FALSE_JOINS
+from relfit.base.numeric.ordering import order_in_groups
+from relfit.base.units import NANOSECONDS_PER_HOUR, hours, nanoseconds
+from relfit.log.outages import clock_step, node_values, of_whole_system, unknown_scope, watched_of
+from relfit.log.tables import POPULATION_COLUMNS, group_codes, made_once
+
+if TYPE_CHECKING:
+    from relfit.log.failurelog import FailureLog
+
+__all__ = ["incidents"]
+
+
+_NOT_A_PLACE = {"start", "end", "line", "duration", *POPULATION_COLUMNS} - {"system", "node"}
+_SYSTEM_SHARE = 0.5  # of its nodes, from which an incident is one of the system
+_LONGEST_WINDOW = 2_500_000.0  # hours; more than any log lasts
+_RACKS = ("rack", "frame", "cabinet", "chassis")
+
+
+@made_once
+def incidents(
+    log: FailureLog,
+    window: Duration | None = None,
+    place: str = "system",
+    *,
+    group: str | None = None,
+    level: float = 0.95,
+) -> Incidents:
+    """Join the records of a log to incidents.
+
+    Bursts of one node are joined first, then different nodes of one group (a rack), then different groups of the
+    system, each level with a window of its own: the longest within which such records follow each other more often than
+    chance explains while chance alone joins less than 1 % of the incidents. The scope follows from the nodes that were
+    hit: one node; several in one group; nodes of several groups; the system, if these were half of its nodes or a
+    record says so.
+
+    Parameters
+    ----------
+    log : FailureLog
+    window : float or duration, optional
+        Longest time between two records of an incident, of one node or several, hours or text such as "5min"; 0 joins
+        what began at one instant. Estimated for each level when left out, see
+        `relfit.analyses.screening.IncidentWindow`.
+    place : str
+        Where records must be together: ``"system"``, ``"node"``, or an attribute such as ``"rack"``.
+    group : str, optional
+        Attribute that says which nodes stand together, for the scope; the first of rack, frame, cabinet, chassis that
+        the log has when left out. Without one, several nodes are the scope ``"group"``.
+    level : float
+        Level of the intervals of rates.
+
+    Returns
+    -------
+    Incidents
+
+    Raises
+    ------
+    ArgumentError
+        For a window that is negative or not a duration, an unknown place or group, a level outside 0..1, or a log of
+        lifetimes, which has no events to join.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> result = incidents(rf.datasets.load("white"), "0h")
+    >>> result.table["scope"].value_counts().index.tolist()
+    ['node', 'rack', 'system', 'group']
+    """
+    if log.lifetimes is not None and not len(log.events):
+        raise ArgumentError("this log holds lifetimes and has no events to join")
+    width = None if window is None else hours(window)
+    if width is not None and not 0.0 <= width < _LONGEST_WINDOW:
+        raise ArgumentError(f"a window of {window!r} cannot be", remedy="give a duration of zero or more, as in '5min'")
+    share("level", level, zero=False, one=False)
+    group_name = group if group is not None else next((name for name in _RACKS if name in log.attributes), None)
+    columns = {*log.events.columns, *log.population.columns} - _NOT_A_PLACE
+    for name in (place, group_name):
+        if name is not None and name not in columns:
+            raise ArgumentError(
+                f"no column {name!r} to tell places apart by",
+                remedy=f"use node, system or one of {', '.join(dict.fromkeys(map(str, log.attributes)))}",
+            )
+    under_way = log.events["start_cut"].to_numpy(dtype=bool)
+    events = log.events[~under_way] if under_way.any() else log.events
+    levels = list(dict.fromkeys(["node", *([group_name] if group_name and place == "system" else []), place]))
+    records = _Records.of(log, events, levels if group_name is None else [*levels, group_name])
+    number, windows = _joined(records, width, clock_step(log), levels)
+    rows, heads = records.sorted_by(number)
+    begun = records.start[rows[heads]]
+    if np.any(begun[1:] < begun[:-1]):  # incidents in the order of time
+        number = np.argsort(np.argsort(begun, kind="stable"))[number]
+        rows, heads = records.sorted_by(number)
+    number = number[rows]
+    groups = None if group_name is None else records.codes[group_name][rows]
+    table = _summary(events, rows, number, heads, records.codes["node"][rows], groups, place)
+    of_system = of_whole_system(events)[rows]
+    of_group = (events["scope"] == "group").to_numpy(dtype=bool)[rows]
+    table["scope"] = _scopes(table, of_group, of_system, number, log, group_name)
+    incident = np.full(len(log.events), -1, dtype=np.int64)
+    incident[np.flatnonzero(~under_way)[rows]] = number
+    return Incidents(
+        table, windows, incident, place, group_name, _exposure(log, group_name), level,
+        int((records.codes[place] < 0).sum()), int(under_way.sum()), unknown_scope(log),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Records:
+    """Where and when records were made. `codes` are those of node, group and place, -1 where there is none, and `watch`
+    says from when to when each of them was watched; `unit` is the node too, or else what of its system has none.
+    """
+
+    start: IntArray
+    codes: dict[str, IntArray]
+    watch: dict[str, tuple[IntArray, IntArray]]
+    unit: IntArray
+    span: int
+
+    @classmethod
+    def of(cls, log: FailureLog, events: pd.DataFrame, columns: list[str]) -> _Records:
+        codes: dict[str, IntArray] = {}
+        watch: dict[str, tuple[IntArray, IntArray]] = {}
+        for name in dict.fromkeys(("system", "node", *columns)):
+            codes[name], labels = _codes(log, events, name)
+            ends = [np.full(len(labels), at.as_unit("ns").value) for at in (log.window.start, log.window.end)]
+            if name != "node" and (name == "system" or name in log.population.columns):
+                watched = watched_of(log, *map(str, labels.names))
+                at = watched.groups.get_indexer(labels)
+                if len(watched.groups):
+                    ends = [
+                        np.where(at >= 0, seen[at], end)
+                        for seen, end in zip((watched.entered, watched.left), ends, strict=True)
+                    ]
+            watch[name] = (ends[0], ends[1])
+        node = codes["node"]
+        unit = np.where(node >= 0, node, int(node.max(initial=-1)) + 1 + codes["system"])
+        return cls(nanoseconds(events["start"]), codes, watch, unit, (log.window.end - log.window.start).value)
+
+    def sorted_by(self, number: IntArray) -> tuple[IntArray, IntArray]:
+        """Records sorted by number of incident and start; and where each incident begins among them."""
+        rows = order_in_groups(number, self.start)
+        return rows, np.flatnonzero(np.diff(number[rows], prepend=-1))
+
+    def points(self, number: IntArray, level: str, unit: IntArray) -> tuple[Points, IntArray]:
+        """The incidents so far that are in a place of this level, sorted by place and start; and which they are."""
+        rows, heads = self.sorted_by(number)
+        first = rows[heads]
+        last = np.maximum.reduceat(self.start[rows], heads) if heads.size else self.start[:0]
+        place = self.codes[level][first]
+        order = order_in_groups(place, self.start[first])
+        order = order[place[order] >= 0]
+        rows = first[order]
+        return Points(place[order], unit[rows], self.start[rows], last[order], *self.watch[level]), order
+
+
+def _joined(
+    records: _Records, width: float | None, step: int, levels: list[str]
+) -> tuple[IntArray, dict[str, IncidentWindow]]:
+    """Number of the incident of each record, and the window of each level."""
+    number = np.arange(records.start.size)
+    place = levels[-1]
+    if width is not None:
+        points, order = records.points(number, place, records.unit)
+        windows = {place: window_between(points, place, step, FALSE_JOINS, specified=width)[0]}
+        near = np.diff(points.start, prepend=0) <= round(width * NANOSECONDS_PER_HOUR)
+        return _merged(number, order, points.same & near), windows
+    windows, spent = {}, 0.0
+    for nth, level in enumerate(levels):
+        share = FALSE_JOINS * (nth + 1) / len(levels)
+        if level == "node":
+            rows = order_in_groups(records.unit, records.start)
+            rows = rows[records.codes[place][rows] >= 0]  # records without a place stand alone
+            same = np.diff(records.unit[rows], prepend=-1) == 0
+            apart = np.where(same, np.diff(records.start[rows], prepend=0), -1)
+            window, order = window_of_nodes(apart[same], records.unit[rows], records.span, step, share), rows
+        else:
+            unit = records.unit
+            if levels[nth - 1] != "node":
+                inner = records.codes[levels[nth - 1]]
+                unit = np.where(inner >= 0, inner, int(inner.max(initial=-1)) + 1 + unit)
+            points, order = records.points(number, level, unit)
+            window, apart = window_between(points, level, step, share, spent)
+        if window.status == "coarse" and level != "node":
+            follows, chance = points.crowded(step, share)
+            window = replace(window, by_chance=chance, incidents=window.incidents - int(follows.sum()))
+        else:
+            reach = round(window.hours * NANOSECONDS_PER_HOUR) + step // 2 if window.hours >= 0.0 else -1
+            follows = (apart >= 0) & (apart <= reach)
+        number = _merged(number, order, follows)
+        windows[level] = window
+        spent += window.by_chance if np.isfinite(window.by_chance) else 0.0
+    return number, windows
+
+
+def _merged(number: IntArray, order: IntArray, follows: BoolArray) -> IntArray:
+    """Numbers of incidents after those in `order` that follow another have become part of it."""
+    new = np.arange(int(number.max(initial=-1)) + 1)
+    new[order] = order[np.maximum.accumulate(np.where(follows, 0, np.arange(order.size)))]
+    there = np.zeros(new.size, dtype=np.int64)
+    there[new] = 1
+    return (np.cumsum(there) - 1)[new[number]]
+
+
+def _codes(log: FailureLog, events: pd.DataFrame, place: str) -> tuple[IntArray, pd.Index]:
+    """Number of each record's place, -1 where it has none, and the places; those of two systems are never one."""
+    keys = list(dict.fromkeys(["system", place]))
+    if place in events.columns:
+        (code,), places = group_codes([events], keys)
+        return code, places
+    (node,), nodes = group_codes([events], ["system", "node"])
+    values = np.array([*node_values(log, place, nodes), None], dtype=object)[node]  # None for records without a node
+    (code,), places = group_codes([pd.DataFrame({"system": events["system"].to_numpy(), place: values})], keys)
+    return code, places
+
+
+def _kinds(number: IntArray, code: IntArray, size: int) -> tuple[IntArray, IntArray]:
+    """How many codes of zero and more each incident has, and the most frequent (-1: none); `number` rises."""
+    most = np.full(size, -1, dtype=np.int64)
+    most[number] = code
+    different = (most >= 0).astype(np.int64)
+    several = np.flatnonzero((np.bincount(number, minlength=size) > 1)[number] & (code >= 0))  # the others have one
+    width = int(code.max(initial=0)) + 1
+    pairs = np.sort(number[several] * width + code[several])
+    first = np.flatnonzero(np.diff(pairs, prepend=-1))
+    incident, kind = np.divmod(pairs[first], width)
+    different[incident] = np.bincount(incident, minlength=size)[incident]
+    rising = np.argsort(np.diff(first, append=pairs.size)[::-1], kind="stable")
+    most[incident[::-1][rising]] = kind[::-1][rising]  # the last of an incident stays
+    return different, most
+
+
+def _summary(
+    events: pd.DataFrame, rows: IntArray, number: IntArray, heads: IntArray, node: IntArray, groups: IntArray | None,
+    place: str,
+) -> pd.DataFrame:  # fmt: skip
+    """One row per incident; `rows` sort events by incident and time, `heads` are the first of each incident."""
+    size = heads.size
+    places = ["system", *([place] if place != "system" and place in events.columns else [])]
+    events = events[[*places, "start", "end", "cause"]].iloc[rows]
+    begun = nanoseconds(events["start"])
+    end_known = events["end"].notna().to_numpy()
+    ended = np.where(end_known, nanoseconds(events["end"]), begun)
+    last_start = np.maximum.reduceat(begun, heads) if size else begun
+    last_end = np.maximum.reduceat(ended, heads) if size else ended
+    ends_known = np.bincount(number, end_known, size).astype(np.int64)
+    records = np.bincount(number, minlength=size)
+    outage = np.bincount(number, np.where(end_known, ended - begun, 0) / NANOSECONDS_PER_HOUR, size)
+    (cause,), causes = group_codes([events], ["cause"])
+    names = np.array([*causes, None], dtype=object)
+    table = events[[*places, "start"]].iloc[heads].reset_index(drop=True)
+    table["end"] = pd.Series(last_end.view("datetime64[ns]")).where(ends_known == records).dt.tz_localize("UTC")
+    table["records"] = records
+    table["nodes"] = _kinds(number, node, size)[0]
+    if groups is not None:
+        table["groups"] = _kinds(number, groups, size)[0]
+    table["duration"] = np.where(ends_known == records, (last_end - begun[heads]) / NANOSECONDS_PER_HOUR, np.nan)
+    table["spread"] = (last_start - begun[heads]) / NANOSECONDS_PER_HOUR
+    table["node_hours"] = np.where(ends_known > 0, outage, np.nan)
+    table["ends_unknown"] = records - ends_known
+    different, most = _kinds(number, cause, size)
+    table["cause"] = pd.Series(names[most], dtype=object)
+    table["causes"] = different
+    return table
+
+
+def _scopes(
+    table: pd.DataFrame,
+    of_group: BoolArray,
+    whole_system: BoolArray,
+    number: IntArray,
+    log: FailureLog,
+    group: str | None,
+) -> npt.NDArray[np.object_]:
+    """Scope of each incident, from the nodes it hit and what its records declare."""
+    nodes = table["nodes"].to_numpy()
+
+    def any_of(records: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        return np.bincount(number, records, len(table)) > 0
+
+    system = table["system"].astype("category").cat
+    size = log.population["system"].astype(object).value_counts().reindex(system.categories, fill_value=0)
+    system_size = np.append(size.to_numpy(dtype=np.int64), 0)[system.codes]
+    out = np.array(["node", "group"], dtype=object)[((nodes > 1) | any_of(of_group)).astype(np.int64)]
+    if group is not None:
+        out[(table["groups"].to_numpy() == 1) & (nodes > 1)] = group
+    out[any_of(whole_system) | ((system_size > 1) & (nodes > 1) & (nodes >= _SYSTEM_SHARE * system_size))] = "system"
+    return out
+
+
+def _exposure(log: FailureLog, group: str | None) -> pd.DataFrame:
+    """Hours under observation of every system's nodes, groups and itself, in a table indexed by system."""
+
+    def by_system(*keys: str) -> pd.Series:
+        watched = watched_of(log, *keys)
+        return pd.Series(watched.hours, watched.groups.get_level_values(0).astype(str), float).groupby(level=0).sum()
+
+    table = pd.DataFrame({"node": by_system("system", "node"), "system": by_system("system")})
+    if group is not None and group in log.population.columns:
+        table[group] = by_system("system", group)
+    # a system without nodes in the population is watched for as long as the log
+    names = pd.Index([name for name in log.systems if name not in table.index])
+    table = table.reindex(table.index.append(names)) if len(names) else table
+    table.loc[names, "system"] = log.window.hours
+    return table.rename_axis("system_name").astype(np.float64)

@@ -1,0 +1,271 @@
+"""Nodes whose failure rate stands out, judged against how the rates of all nodes differ.
+
+The nodes of every system are described by renewal models (`relfit.analyses.screening.frailty`): equal nodes, rates that
+vary continuously, two classes. Nodes count as unequal only where their numbers of failures scatter more than those of
+equal nodes in random logs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from relfit.analyses.screening._incidents import incidents
+from relfit.analyses.screening.by_calendar import told_from_calendar
+from relfit.analyses.screening.frailty import renewal_models
+from relfit.analyses.screening.frailty_results import RenewalModels, frailty_moment
+from relfit.analyses.screening.incident_results import Incidents
+from relfit.analyses.screening.tallies import by_node
+from relfit.base.arguments import share, whole
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.numeric.levels import normal_quantile
+from relfit.base.results import Result, json_ready
+from relfit.base.text import count, number, percent
+from relfit.base.units import NANOSECONDS_PER_HOUR
+from relfit.log.lifedata import LifeData
+from relfit.log.outages import outages_of
+from relfit.log.tables import made_once
+
+if TYPE_CHECKING:
+    from relfit.log.failurelog import FailureLog
+
+__all__ = ["OutlierNodes", "outlier_nodes"]
+
+OFTEN = 3.0  # times the mean rate, from which a node is an outlier where rates vary continuously
+_LEAST_RATIO, _MOST_BAD = 2.0, 0.5  # what a class of bad nodes has at least, and at most of the nodes
+_FEWEST_NODES = 3
+
+
+class OutlierNodes(Result):
+    """Nodes against each other.
+
+    Attributes
+    ----------
+    nodes : pandas.DataFrame
+        One row per node, largest excess first: the columns of `relfit.analyses.screening.tallies.by_node`, of failures
+        of single nodes, and ``excess`` (failures above those of a node of mean rate), ``posterior`` (probability to be
+        an outlier, see `outlier_nodes`) and ``outlier``.
+    classes : pandas.DataFrame
+        One row per system: ``system``, ``nodes``, ``events``, ``status`` (``ok``, or ``too_few``: under three nodes or
+        ten failures), ``description`` (``equal``, ``spread``, ``two_classes``, ``either`` of the two), ``p`` (chance
+        that equal nodes differ so much, by random logs), ``shape`` (Weibull, within a node), ``scatter`` (squared
+        coefficient of variation of the times between failures of a node), ``spread`` (coefficient of variation of the
+        rates if they vary continuously), ``fraction`` of bad nodes, ``ratio`` of the rates and ``rate`` of good nodes
+        (per hour), the last three with ``_low`` and ``_high`` and only where there is a class of bad nodes.
+    models : RenewalModels
+        What the nodes of each system were described by, with whether their failure rate changes with age.
+    alpha : float
+        Largest share of the outlier nodes that is expected to be named falsely.
+    level : float
+        Level of the intervals.
+    without_node : int
+        Records that name no node and are not counted.
+    """
+
+    nodes: pd.DataFrame
+    classes: pd.DataFrame
+    models: RenewalModels
+    alpha: float
+    level: float
+    without_node: int
+
+    _not_in_json = ("nodes", "models")
+    _frame = "nodes"
+
+    @property
+    def outliers(self) -> pd.DataFrame:
+        """The outlier nodes."""
+        return self.nodes[self.nodes["outlier"]]
+
+    @property
+    def headline(self) -> str:
+        """How many nodes stand out, what goes with them, and how rates differ."""
+        total = self.nodes["events"].sum()
+        if not total:
+            return "No failure of a node was recorded, so no node stands out."
+        ok = self.classes["status"] == "ok"
+        if not ok.any():
+            failures = count(int(total), "failure")
+            return f"{failures} of {count(len(self.nodes), 'node')} are too few to tell nodes apart."
+        nodes, named = count(len(self.nodes), "node"), self.outliers
+        if len(named):
+            verbs = ("stands", "has") if len(named) == 1 else ("stand", "have")
+            wrong = number(float((1.0 - named["posterior"]).sum()), 1)
+            text = (
+                f"{len(named):,} of {nodes} {verbs[0]} out and {verbs[1]} {percent(named['events'].sum() / total)} of "
+                f"the failures ({wrong} expected to be named falsely)"
+            )
+        else:
+            text = f"None of {nodes} stands out from the others"
+        if len(self.classes) == 1:
+            return f"{text}{self._about(self.classes.iloc[0])}."
+        two, spread = (int((ok & (self.classes["description"] == name)).sum()) for name in ("two_classes", "spread"))
+        return (
+            f"{text}. In {two} of {len(self.classes)} systems two classes of nodes describe the failures best, in "
+            f"{spread} a continuous spread of rates."
+        )
+
+    def _about(self, row: pd.Series) -> str:
+        if row["description"] == "equal":
+            return ": their failures differ no more than those of equal nodes would"
+        if np.isfinite(row["ratio"]):
+            return (
+                f". As a class, {percent(row['fraction'])} of the nodes ({percent(row['fraction_low'])} to "
+                f"{percent(row['fraction_high'])}) fail {number(row['ratio'], 2)} times as often as the others "
+                f"({number(row['ratio_low'], 2)} to {number(row['ratio_high'], 2)})"
+            )
+        often = "" if len(self.outliers) == 0 else f", outliers at {OFTEN:g} times the mean rate or more"
+        bad = (
+            "two classes of nodes fit no better" if row["description"] == "either" else "there is no separate bad group"
+        )
+        spread = f"(coefficient of variation {number(row['spread'], 2)}{often})"
+        return f". Failure rates vary continuously {spread}; {bad}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; of the nodes, the outlier nodes."""
+        more = {"nodes": self.outliers.reset_index(drop=True), "ageing": self.models.headline}
+        return super().to_dict() | json_ready(more)
+
+
+@made_once
+def outlier_nodes(
+    log: FailureLog,
+    *,
+    of: Incidents | None = None,
+    alpha: float = 0.1,
+    level: float = 0.95,
+    n_resamples: int = 99,
+    rng: int | np.random.Generator | None = 0,
+) -> OutlierNodes:
+    """Find the nodes of every system that fail far more often than the others.
+
+    Failures are incidents of one node: what hits several nodes of a rack, or the system, is no failure of each of them.
+    Where two classes describe the nodes best, outliers are the nodes of the bad class (at most half of the nodes, at
+    twice the rate or more). Where rates vary continuously, they are nodes whose rate is three times the mean or more.
+    Each node has the probability of that, given its own failures and how the rates of all differ; the nodes with
+    the largest are named as long as at most `alpha` of them are expected to be wrong. Equal nodes have no outliers.
+
+    Parameters
+    ----------
+    log : FailureLog
+    of : Incidents, optional
+        Those of this log, where there are some already; else those of `relfit.analyses.screening.incidents`.
+    alpha : float
+        Largest share of the outlier nodes that is expected to be named falsely.
+    level : float
+        Level of the intervals.
+    n_resamples : int
+        Random logs of equal nodes behind the test of equal nodes (`relfit.analyses.screening.renewal_models`); 0 for no
+        test.
+    rng : int or numpy.random.Generator
+
+    Returns
+    -------
+    OutlierNodes
+
+    Raises
+    ------
+    ArgumentError
+        For a level or alpha outside 0..1, or a negative number of resamples.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> result = outlier_nodes(rf.datasets.load("white"), n_resamples=19)
+    >>> result.classes.loc[0, "description"], result.outliers["node"].tolist()
+    ('spread', ['n391', 'n240', 'n315', 'n047', 'n003'])
+    """
+    share("alpha", alpha, zero=False, one=False)
+    share("level", level, zero=False, one=False)
+    whole("n_resamples", n_resamples, least=0)
+    log = _own_failures(log, of)
+    nodes = by_node(log).set_index(["system", "node"])
+    lives = log.ttf("node")
+    keys = pd.MultiIndex.from_arrays([lives.groups.get_level_values(i).astype(str) for i in range(2)])
+    watched = np.flatnonzero((lives.sizes > 0) & keys.isin(nodes.index) & (lives.total_time > 0.0))
+    lives, keys = lives.take(watched.tolist()), keys[watched]
+    systems: Any = pd.unique(nodes.index.get_level_values("system"))
+    code: IntArray = np.asarray(pd.Index(systems).get_indexer(keys.get_level_values(0)), dtype=np.int64)
+    models = renewal_models(lives, code, n_groups=systems.size, level=level, n_resamples=n_resamples, rng=rng)
+    if log.lifetimes is None:
+        models = told_from_calendar(models, lives, _clock(lives, outages_of(log).entered[watched]))
+    classes, posterior = _classes(lives, models, code, systems, level)
+    nodes["excess"] = nodes["events"] - nodes["expected"]
+    nodes["posterior"] = pd.Series(posterior, index=keys).reindex(nodes.index)
+    ranked = nodes["posterior"].fillna(0.0).sort_values(ascending=False, kind="stable")
+    wrong = (1.0 - ranked).cumsum() / np.arange(1, len(ranked) + 1)
+    nodes["outlier"] = nodes.index.isin(ranked.index[(wrong <= alpha) & (ranked > 0.5)])
+    nodes = nodes.reset_index().sort_values("excess", ascending=False, kind="stable", ignore_index=True)
+    return OutlierNodes(nodes, classes, models, alpha, level, int(log.events["node"].isna().sum()))
+
+
+def _clock(lives: LifeData, entered: IntArray) -> FloatArray:
+    """When each time came under observation and left it, hours, shape (lives, 2): a node's times follow each other."""
+    ends = np.cumsum(lives.durations)
+    before = ends - lives.durations
+    first = before[lives.offsets[:-1]] - (entered - entered.min(initial=np.iinfo(np.int64).max)) / NANOSECONDS_PER_HOUR
+    return np.stack([before, ends], axis=1) - np.repeat(first, lives.sizes)[:, None]
+
+
+def _own_failures(log: FailureLog, joined: Incidents | None) -> FailureLog:
+    """The log without what hit several nodes: the outage of a rack says nothing of one of its nodes."""
+    if not len(log.events):
+        return log
+    of = incidents(log) if joined is None else joined
+    own = np.append(of.table["scope"].to_numpy() == "node", True)[of.incident]
+    own |= log.events["node"].isna().to_numpy()
+    return log if own.all() else replace(log, events=log.events[own].reset_index(drop=True))
+
+
+def _classes(
+    lives: LifeData, models: RenewalModels, code: IntArray, systems: Any, level: float
+) -> tuple[pd.DataFrame, FloatArray]:
+    """The table of systems, and the probability of each node to be an outlier."""
+    shape, scale, variance = models.shape[:, 1], models.scale[:, 1], models.variance[:, 1]
+    status = np.where((models.status != "ok") | (models.nodes < _FEWEST_NODES), "too_few", "ok").astype(object)
+    description, p = models.description.copy(), models.p
+    description[status != "ok"] = "equal"
+    bad = (description == "two_classes") & (models.ratio >= _LEAST_RATIO) & (models.fraction <= _MOST_BAD)
+    with np.errstate(all="ignore"):
+        prior = np.stack([1.0 / variance, 1.0 / variance], axis=1)
+        prior[~(variance > 0.0)] = np.inf
+        mean = frailty_moment(prior, 1.0 / shape)
+        spread = np.sqrt(np.maximum(frailty_moment(prior, 2.0 / shape) / mean**2 - 1.0, 0.0))
+        scatter = np.exp(special.gammaln(1.0 + 2.0 / shape) - 2.0 * special.gammaln(1.0 + 1.0 / shape)) - 1.0
+        rate = 1.0 / (scale * special.gamma(1.0 + 1.0 / shape))
+        # of two classes: how much of its hazard a node has above that of a good one, over what a bad one has
+        b, own = shape[code], models.posterior
+        above = own[:, 0] / own[:, 1] - 1.0
+        of_class = np.clip(above / (models.ratio[code] ** b - 1.0), 0.0, 1.0)
+        often = special.gammaincc(own[:, 0], own[:, 1] * (OFTEN * mean[code]) ** b)
+        posterior = np.where(bad[code], of_class, np.where(np.isfinite(own[:, 0]), often, 0.0))
+    posterior[description[code] == "equal"] = 0.0
+    table = pd.DataFrame({"system": systems, "nodes": models.nodes, "events": models.failures, "status": status})
+    table["description"], table["p"], table["shape"] = description, p, shape
+    table["scatter"], table["spread"] = scatter, np.where(np.isin(description, ("spread", "either")), spread, np.nan)
+    number_bad = np.where(bad, models.fraction * models.nodes, np.nan)
+    tails = (0.5 - 0.5 * level, 0.5 + 0.5 * level)
+    of_bad = np.bincount(code, np.where(bad[code], posterior, 0.0) * lives.n_failures, systems.size)
+    with np.errstate(all="ignore"):
+        ends: dict[str, list[FloatArray]] = {
+            "fraction": [
+                np.asarray(special.betaincinv(number_bad + 0.5, models.nodes - number_bad + 0.5, t), np.float64)
+                for t in tails
+            ],
+            "ratio": _around(models.ratio, scatter / of_bad + scatter / (models.failures - of_bad), level),
+            "rate": _around(rate, scatter / (models.failures - of_bad), level),
+        }
+    for name, value in (("fraction", models.fraction), ("ratio", models.ratio), ("rate", rate)):
+        for end, numbers in (("", value), ("_low", ends[name][0]), ("_high", ends[name][1])):
+            table[f"{name}{end}"] = np.where(bad, numbers, np.nan)
+    return table, posterior
+
+
+def _around(value: FloatArray, variance: FloatArray, level: float) -> list[FloatArray]:
+    """Limits of a value whose logarithm has this variance."""
+    far = normal_quantile(level) * np.sqrt(variance)
+    return [value * np.exp(-far), value * np.exp(far)]

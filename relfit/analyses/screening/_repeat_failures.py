@@ -1,0 +1,228 @@
+"""Repeat failures: the same node and the same cause again, sooner after the repair than equal nodes would.
+
+A node that was repaired is as likely as any other to be the next that fails of a cause. How long it lasted is therefore
+measured by how many of the others failed of that cause meanwhile: a bad month of the whole fleet makes no repeats.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from relfit.analyses.screening._incidents import incidents
+from relfit.analyses.screening.incident_results import Incidents
+from relfit.analyses.screening.tallies import NOT_STATED
+from relfit.base.arguments import share
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.numeric.false_discovery import adjusted_p
+from relfit.base.results import Result
+from relfit.base.text import count, duration
+from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.log.outages import node_codes, watched_of
+from relfit.log.tables import made_once
+
+if TYPE_CHECKING:
+    from relfit.log.failurelog import FailureLog
+
+__all__ = ["RepeatFailures", "repeat_failures"]
+
+_LATELY = pd.Timedelta(days=90)  # before the end of the log: a repeat since then is going on
+_CHAIN = 4  # repeats in turn that are looked at together
+_NAMED = 3
+
+
+class RepeatFailures(Result):
+    """Failures that came sooner after the repair of the last one of that cause than equal nodes would have them.
+
+    Attributes
+    ----------
+    repeats : pandas.DataFrame
+        One row per repeat, in the order of time: ``system``, ``node``, ``cause``, ``start``, ``before`` (when the
+        failure before it began), ``hours_between`` (from the end of its repair, or from its start where no end is
+        known), ``expected`` (failures of that cause of one node meanwhile, by those of the others), ``p``,
+        ``p_adjusted``.
+    nodes : pandas.DataFrame
+        One row per node and cause, those with most repeats lately first: ``system``, ``node``, ``cause``, ``repeats``,
+        ``lately`` (those of the last 90 days of the log), ``first``, ``last``, ``hours_between`` (median), ``going_on``
+        (there are some lately).
+    tested : int
+        Failures of a node that had failed of the same cause before.
+    failures : int
+        All failures of single nodes.
+    alpha : float
+        Largest share of the repeats that is expected to be by chance.
+    """
+
+    repeats: pd.DataFrame
+    nodes: pd.DataFrame
+    tested: int
+    failures: int
+    alpha: float
+
+    _frame = "nodes"
+
+    @property
+    def going_on(self) -> pd.DataFrame:
+        """The rows of `nodes` whose last repeat came in the last 90 days of the log."""
+        return self.nodes[self.nodes["going_on"]]
+
+    @property
+    def headline(self) -> str:
+        """Which nodes failed again."""
+        if not self.tested:
+            return "No node failed twice of one cause." if self.failures else "No failure of a node was recorded."
+        if not len(self.nodes):
+            again = count(self.tested, "failure was", "failures were")
+            return f"No repeat failures: {again} of a cause that the node had before, none sooner than chance explains."
+        each = self.nodes.drop_duplicates(["system", "node"])
+        several = len(each["system"].unique()) > 1
+        names = []
+        for row in each.head(_NAMED).to_dict("records"):
+            name = f"{row['node']} of system {row['system']}" if several else row["node"]
+            cause = "" if row["cause"] == NOT_STATED else f"{row['cause']}, "
+            names.append(f"{name} ({count(int(row['repeats']), 'time')}, {cause}last {row['last']:%Y-%m-%d})")
+        more = f" and {len(each) - _NAMED:,} more" if len(each) > _NAMED else ""
+        return (
+            f"{count(len(each), 'node')} failed again after a repair, sooner than chance explains: {', '.join(names)}"
+            f"{more}."
+        )
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """The headline, and how many of them go on."""
+        lately = self.going_on
+        if not len(self.nodes):
+            return (self.headline,)
+        if not len(lately):
+            return self.headline, "None of them did so in the last 90 days."
+        worst = lately.iloc[0]
+        return (
+            self.headline,
+            f"In the last 90 days {count(lately.groupby(['system', 'node']).ngroups, 'node')} did; {worst['node']} "
+            f"typically {duration(worst['hours_between'])} after its repair.",
+        )
+
+
+@made_once
+def repeat_failures(log: FailureLog, *, of: Incidents | None = None, alpha: float = 0.05) -> RepeatFailures:
+    """Find the failures that came again: the same node and cause, sooner after the repair than equal nodes would.
+
+    Failures are incidents of one node; what hit several nodes is no repeat. Of equal nodes each is as likely to be the
+    next to fail: while `k` of `n` nodes' failures of a cause came from the repair of a node to its next failure of
+    that cause, chance has it so soon with probability ``1 - (1 - 1/n)**(k + 1)``, whatever the rate of the fleet did
+    meanwhile. Four repeats in turn are held against chance together, too (by the binomial distribution), and the lesser
+    of the two p-values counts twice.
+
+    Parameters
+    ----------
+    log : FailureLog
+    of : Incidents, optional
+        Those of this log, where there are some already; else those of `relfit.analyses.screening.incidents`.
+    alpha : float
+        Largest share of the repeats that is expected to be by chance (Benjamini and Hochberg 1995, over all failures).
+
+    Returns
+    -------
+    RepeatFailures
+
+    Raises
+    ------
+    ArgumentError
+        For an alpha outside 0..1, or a log of lifetimes, which has no events.
+    DataError
+        Where only nodes that failed are known: how often one of all fails is not.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> repeats = repeat_failures(rf.datasets.load("white"))
+    >>> repeats.nodes.columns.tolist()
+    ['system', 'node', 'cause', 'repeats', 'lately', 'first', 'last', 'hours_between', 'going_on']
+    """
+    share("alpha", alpha, zero=False, one=False)
+    log.ask()
+    failures, system_sizes = _failures(log, incidents(log) if of is None else of)
+    pairs = _pairs(failures, system_sizes)
+    # a failure that nothing followed until the end of the log might have had a repeat as well
+    pairs["p_adjusted"] = adjusted_p(np.append(pairs["p"], np.ones(len(failures) - len(pairs))))[: len(pairs)]
+    repeats = pairs[pairs["p_adjusted"] <= alpha].sort_values("start", kind="stable")
+    repeats["late"] = repeats["start"] >= log.window.end - _LATELY
+    nodes = repeats.groupby(["system", "node", "cause"], sort=False).agg(
+        repeats=("start", "size"), lately=("late", "sum"), first=("start", "min"), last=("start", "max"),
+        hours_between=("hours_between", "median"),
+    ).reset_index()  # fmt: skip
+    nodes["going_on"] = nodes["lately"] > 0
+    nodes = nodes.sort_values(["lately", "repeats"], ascending=False, kind="stable", ignore_index=True)
+    repeats = repeats.drop(columns="late").reset_index(drop=True)
+    return RepeatFailures(repeats, nodes, len(pairs), len(failures), alpha)
+
+
+def _failures(log: FailureLog, joined: Incidents) -> tuple[pd.DataFrame, FloatArray]:
+    """Incidents of one node by node, cause and time, and the nodes of its system watched when each began."""
+    code, _, labels = node_codes(log)
+    rows = np.flatnonzero((joined.incident >= 0) & (code >= 0))
+    number, first = np.unique(joined.incident[rows], return_index=True)
+    own = joined.table["scope"].to_numpy(object)[number] == "node"
+    number, code = number[own], code[rows[first[own]]]
+    table = joined.table.iloc[number]
+    stated = table["cause"].astype(object).where(table["cause"].notna(), NOT_STATED).astype(str)
+    start = nanoseconds(table["start"])
+    end = np.where(table["end"].notna(), nanoseconds(table["end"]), start)
+    failures = pd.DataFrame({
+        "system": labels.get_level_values(0)[code].astype(str), "node": labels.get_level_values(-1)[code].astype(str),
+        "cause": stated.to_numpy(object), "code": code, "start": table["start"].to_numpy(), "at": start, "end": end,
+    })  # fmt: skip
+    failures["kind"] = failures.groupby(["system", "cause"], sort=False).ngroup()
+    watched = watched_of(log)
+    of_node, systems = pd.factorize(watched.groups.get_level_values(0).astype(str))
+    mine = pd.Index(systems).get_indexer(failures["system"])
+    size = np.ones(len(failures))
+    for system in range(len(systems)):  # systems, not nodes
+        there = mine == system
+        entered, left = (np.sort(ends[of_node == system]) for ends in (watched.entered, watched.left))
+        size[there] = np.searchsorted(entered, start[there], "right") - np.searchsorted(left, start[there], "left")
+    order = np.lexsort((start, failures["kind"], code))
+    return failures.iloc[order].reset_index(drop=True), np.maximum(size[order], 1.0)
+
+
+def _pairs(failures: pd.DataFrame, size: FloatArray) -> pd.DataFrame:
+    """Failures after one of the same node and cause, in this order, with the chance of one so soon."""
+    code, kind, at, end = (failures[name].to_numpy() for name in ("code", "kind", "at", "end"))
+    later = np.flatnonzero((code[1:] == code[:-1]) & (kind[1:] == kind[:-1])) + 1
+    since = np.minimum(end[later - 1], at[later])
+    # where an instant stands among the failures of a kind in the order of time
+    instants, rank = np.unique(np.concatenate([at, since]), return_inverse=True)
+    order = np.lexsort((at, kind))
+    keys = (kind * instants.size + rank[: at.size])[order]
+    chance = np.append(0.0, np.cumsum(-np.log1p(-1.0 / np.maximum(size[order], 1.0 + 1e-9))))
+    first = np.searchsorted(keys, kind[later] * instants.size + rank[at.size :], "left")
+    last = np.searchsorted(keys, kind[later] * instants.size + rank[later], "right")
+    own = -np.log1p(-1.0 / np.maximum(size, 1.0 + 1e-9))
+    before = at[later - 1] >= since  # no end is known: the failure itself is at that instant
+    spent = np.maximum(chance[last] - chance[first] - np.where(before, own[later - 1], 0.0), own[later])
+    among = np.maximum(last - first - before, 1)
+    turn = np.arange(later.size) - np.maximum.accumulate(
+        np.where(np.diff(later, prepend=-2) > 1, np.arange(later.size), 0)
+    )
+    frame = failures.iloc[later][["system", "node", "cause", "start"]].reset_index(drop=True)
+    return frame.assign(
+        before=failures["start"].to_numpy()[later - 1],
+        hours_between=(at[later] - since) / NANOSECONDS_PER_HOUR,
+        expected=np.where(size[later] > 1.0, spent - own[later], np.nan),
+        p=_chance(spent, among, turn),
+    )
+
+
+def _chance(spent: FloatArray, among: IntArray, turn: IntArray) -> FloatArray:
+    """Probability of a repeat so soon, by itself or with those before it; `spent` of its `among` ones."""
+    alone = -np.expm1(-spent)
+    last = np.arange(1, spent.size + 1)
+    first = np.maximum(last - _CHAIN, 0)
+    total, number = (np.append(0.0, np.cumsum(values)) for values in (spent, among))
+    n = number[last] - number[first]
+    share_of_one = -np.expm1(-(total[last] - total[first]) / np.maximum(n, 1.0))
+    chain = special.betainc(_CHAIN, np.maximum(n - _CHAIN, 0.0) + 1.0, share_of_one)
+    return np.where(turn >= _CHAIN - 1, np.minimum(2.0 * np.minimum(alone, chain), 1.0), alone)

@@ -1,0 +1,316 @@
+"""The windows that join records to incidents, one for each level: records of a node, nodes of a rack, racks.
+
+Within a node, a burst is told from failures that follow each other as in a renewal process. Between nodes, only times
+from a record to the one before it of *another* node count: however a node's own failures cluster, another node fails
+within a short window of them no more often than its rate says. See `relfit.base.numeric.bursts` for the rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.base.numeric.bursts import (
+    EXCESS,
+    FALSE_JOINS,
+    FEWEST,
+    LONGEST,
+    NODE_EXCESS,
+    ChanceJoins,
+    Selection,
+    ends_of_classes,
+    in_nodes,
+    select,
+)
+from relfit.base.results import Result
+from relfit.base.text import count, duration, percent
+from relfit.base.units import NANOSECONDS_PER_HOUR
+
+__all__ = ["EXCESS", "IncidentWindow", "Points", "window_between", "window_of_nodes"]
+
+
+_RUN = 100  # points over which the rate is taken as constant
+_ENOUGH = 50  # times above a window from which a rate is estimated
+_BUSY = 0.1  # share of the time that incidents may fill: beyond it, a rate is told from them no longer
+
+
+class IncidentWindow(Result):
+    """The window of one level and what it rests on.
+
+    Attributes
+    ----------
+    level : str
+        What is joined: records of one ``"node"``, nodes of one rack (or another attribute), or of one ``"system"``.
+    hours : float
+        0 joins what the clock cannot tell apart; NaN joins nothing.
+    specified : bool
+        Whether the window was specified rather than estimated.
+    resolution : float
+        The clock's step in hours: a minute where all instants are whole minutes, a day where they are dates.
+    table : pandas.DataFrame
+        One row per class of times: ``from_hours``, ``to_hours``, how many are ``observed`` and ``expected`` by chance,
+        their ``ratio``, and ``smooth_ratio``, the ratio made to fall with the length (isotonic regression).
+    n_times, n_zeros : int
+        Times between records of one node, or from a record to the one before of another node; how many are zero.
+    by_chance : float
+        Joins within the window that chance alone makes.
+    incidents : int
+        Incidents left at this level.
+    p, p_above : float
+        Largest probability of at least this many short times if no more than twice those by chance were due (Poisson,
+        adjusted for the number of classes), from zero on, and above zero alone.
+    status : str
+        ``"ok"``; ``"no_excess"`` (short times are about as frequent as by chance); ``"limited"`` (the excess goes on,
+        but beyond the window chance would join more than 1 % of the incidents); ``"capped"`` (it goes on at a day,
+        where the search ends); ``"coarse"`` (within one step of the clock chance joins more than that, so that nothing
+        is joined); ``"too_few"`` times.
+    """
+
+    level: str
+    hours: float
+    specified: bool
+    resolution: float
+    table: pd.DataFrame
+    n_times: int
+    n_zeros: int
+    by_chance: float
+    incidents: int
+    p: float
+    p_above: float
+    status: str
+
+    _frame = "table"
+
+    @property
+    def headline(self) -> str:
+        """What the window is and why."""
+        what = {"node": "Records of one node"}.get(self.level, f"Records of different nodes of one {self.level}")
+        chance = ""
+        if np.isfinite(self.by_chance):
+            chance = f"; chance alone makes {count(round(self.by_chance), 'join')} among {self.incidents:,} incidents"
+        if self.specified:
+            return f"{what} up to {duration(self.hours)} apart are joined, as specified{chance}."
+        if self.status == "coarse" and self.level == "node":
+            return f"{what} are not joined: the clock's step of {duration(self.resolution)} is too coarse for that."
+        if self.status == "coarse":
+            return (
+                f"{what} are joined only where more of them share one step of the clock than chance explains: it is "
+                f"{duration(self.resolution)}, too coarse to tell incidents from chance."
+            )
+        step = f"within {duration(self.resolution)} (the clock's step)" if self.resolution > 1e-6 else "at one instant"
+        if self.hours == 0.0:
+            reason = (
+                "there are too few to choose a window from"
+                if self.status == "too_few"
+                else ("other short times are about as frequent as by chance")
+            )
+            return f"{what} are joined {step} only: {reason}{chance}."
+        more = {
+            "limited": f"; beyond, chance would join more than {percent(FALSE_JOINS)} of the incidents",
+            "capped": "; the excess goes on there, where the search ended",
+        }.get(self.status, "")
+        times = EXCESS if self.level != "node" else NODE_EXCESS
+        return (
+            f"{what} up to {duration(self.hours)} apart are joined: such times are more than {times:g} times as "
+            f"frequent as by chance{chance}{more}."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Records, or incidents of a lower level, sorted by place and start; instants are nanoseconds.
+
+    `place` is where they may be joined, `unit` what must differ for that (a node, a rack), `begun` and `ended` say from
+    when to when each place was watched.
+    """
+
+    place: IntArray
+    unit: IntArray
+    start: IntArray
+    last: IntArray
+    begun: IntArray
+    ended: IntArray
+
+    def crowded(self, step: int, share: float) -> tuple[BoolArray, float]:
+        """Which points follow another in a step of the clock in which more units fail than chance explains.
+
+        And how many of them are there by chance. The number by chance is Poisson with twice the rate of a hundred steps
+        with a record around it; how many it takes is such that chance joins less than a `share` of the points.
+        """
+        tick = self.start // step
+        fresh = ~self.same
+        fresh[1:] |= tick[1:] != tick[:-1]
+        head = np.flatnonzero(fresh)
+        of_tick = np.cumsum(fresh) - 1
+        units = pd.Series(self.unit).groupby(of_tick).nunique().to_numpy()
+        place, at = self.place[head], tick[head]
+        begins = np.append(True, place[1:] != place[:-1])
+        within = np.arange(head.size) - np.maximum.accumulate(np.where(begins, np.arange(head.size), 0))
+        run = np.cumsum(begins | (within % _RUN == 0)) - 1
+        size = np.bincount(run)
+        first = np.concatenate([[0], np.cumsum(size)[:-1]])
+        span = np.maximum(np.maximum.reduceat(at, first) - np.minimum.reduceat(at, first) + 1, size)
+        alone = (self.ended - self.begun)[place[first]] // step  # a place with few records: all of its time
+        single = np.bincount(np.cumsum(begins) - 1)[(np.cumsum(begins) - 1)[first]] == size
+        span = np.where(single, np.maximum(span, alone), span)
+        middle = pd.Series(units).groupby(run).median().to_numpy()
+        mean = EXCESS * np.where(size < 0.8 * span, -np.log1p(-size / (span + 1.0)), middle)
+        least = np.full(size.size, np.iinfo(np.int64).max)
+        unset = np.arange(size.size)
+        for number in range(2, 401):
+            of = mean[unset]
+            false = span[unset] * (of * special.pdtrc(number - 2, of) - special.pdtrc(number - 1, of))
+            few = false <= share * size[unset]
+            least[unset[few]] = number
+            unset = unset[~few]
+            if not unset.size:
+                break
+        many = units >= least[run]
+        return np.asarray(~fresh & many[of_tick], dtype=np.bool_), float(mean[run[many]].sum() / EXCESS)
+
+    @property
+    def same(self) -> BoolArray:
+        """Which points have one of the same place before them."""
+        out = np.zeros(self.place.size, dtype=np.bool_)
+        out[1:] = self.place[1:] == self.place[:-1]
+        return out
+
+    @property
+    def reach(self) -> IntArray:
+        """Up to when points so far have lasted, in each place."""
+        return pd.Series(self.last).groupby(self.place, sort=False).cummax().to_numpy(dtype=np.int64)
+
+    def since_other(self) -> IntArray:
+        """Nanoseconds since the last point of another unit of the place; -1 where there was none."""
+        own = self.same
+        own[1:] &= self.unit[1:] == self.unit[:-1]
+        before = np.maximum.accumulate(np.where(own, 0, np.arange(own.size))) - 1
+        there = (before >= 0) & (self.place[before] == self.place)
+        return np.where(there, np.maximum(self.start - self.reach[before], 0), -1)
+
+
+def window_of_nodes(gaps: IntArray, node: IntArray, span: int, step: int, share: float) -> IncidentWindow:
+    """The window for records of one node, against a renewal process; arguments as in `base.numeric.bursts`."""
+    if gaps.size < FEWEST:
+        return _few("node", gaps, node.size, step)
+    ends, observed, null, selection = in_nodes(gaps, node, span, step, share)
+    return _chosen("node", observed, ends, step, null, selection, gaps, node.size, None)
+
+
+def window_between(
+    points: Points, level: str, step: int, share: float, spent: float = 0.0, specified: float | None = None
+) -> tuple[IncidentWindow, IntArray]:
+    """The window for points of different units of one place; and for each point the time that it is held against."""
+    apart = points.since_other()
+    times = apart[apart >= 0]
+    ends = ends_of_classes(step, max(LONGEST, round((specified or 0.0) * NANOSECONDS_PER_HOUR)))
+    edges = np.asarray((ends + 0.5) * step, dtype=np.float64)
+    observed = np.bincount(np.searchsorted(edges, times), minlength=ends.size)[: ends.size]
+    if times.size < FEWEST:
+        return _few(level, times, points.place.size, step, specified), apart
+    null = _null_between(points, observed, edges, step)
+    selection = select(observed, null, share, spent)
+    return _chosen(level, observed, ends, step, null, selection, times, points.place.size, specified), apart
+
+
+def _few(level: str, times: IntArray, n_points: int, step: int, specified: float | None = None) -> IncidentWindow:
+    names = ("from_hours", "to_hours", "observed", "expected", "ratio", "smooth_ratio")
+    table, zeros = pd.DataFrame(columns=names, dtype=np.float64), int((times < 0.5 * step).sum())
+    return IncidentWindow(
+        level, specified or 0.0, specified is not None, step / NANOSECONDS_PER_HOUR, table, times.size, zeros, np.nan,
+        n_points - zeros, np.nan, np.nan, "too_few",
+    )  # fmt: skip
+
+
+def _chosen(
+    level: str, observed: IntArray, ends: IntArray, step: int, null: ChanceJoins, selection: Selection, times: IntArray,
+    n_points: int, specified: float | None,
+) -> IncidentWindow:  # fmt: skip
+    unit = step / NANOSECONDS_PER_HOUR
+    begin = np.concatenate([[0], ends[:-1] + 1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(selection.expected > 0.0, observed / selection.expected, np.nan)
+    columns = (begin * unit, ends * unit, observed, selection.expected, ratio, selection.smooth)
+    names = ("from_hours", "to_hours", "observed", "expected", "ratio", "smooth_ratio")
+    last = selection.last
+    if specified is not None:
+        last = int(np.searchsorted(ends * unit, specified * (1.0 + 1e-9), side="right")) - 1
+    hours = (ends[last] * unit if last >= 0 else np.nan) if specified is None else specified
+    left = int(observed[: last + 1].sum())
+    false = min(float(null.false[last]), float(left)) if last >= 0 else 0.0
+    return IncidentWindow(
+        level, float(hours), specified is not None, unit, pd.DataFrame(dict(zip(names, columns, strict=True))),
+        times.size, int(observed[0]), false, n_points - left, selection.p, selection.p_above,
+        "ok" if specified is not None else selection.status,
+    )  # fmt: skip
+
+
+def _null_between(points: Points, observed: IntArray, edges: FloatArray, step: int) -> ChanceJoins:
+    """Joins that independent units make: the rate of the others, run by run, from the times above each class."""
+    size, n_points = edges.size, points.place.size
+    same, reach = points.same, points.reach
+    head = np.flatnonzero(~same)
+    gap = np.where(same, np.maximum(points.start - np.roll(reach, 1), 0), points.start - points.begun[points.place])
+    gap = np.maximum(gap, 0)
+    after = np.maximum(points.ended[points.place[head]] - reach[np.append(head[1:], n_points) - 1], 0)
+    within = np.arange(n_points) - np.repeat(head, np.diff(head, append=n_points))
+    fresh = ~same | (within % _RUN == 0)
+    run = np.cumsum(fresh) - 1
+    runs = int(run[-1]) + 1
+    of_place = points.place[fresh]
+    ending = np.append(of_place[1:] != of_place[:-1], True)  # the last run of a place holds the time after its points
+    place = np.searchsorted(edges, gap)
+    cell = run * (size + 1) + place
+    count = np.bincount(cell, minlength=runs * (size + 1)).reshape(runs, size + 1)
+    length = np.bincount(cell, gap, runs * (size + 1)).reshape(runs, size + 1)
+    pair = pd.factorize(points.place * (int(points.unit.max()) + 1) + points.unit)[0]
+    of_unit = np.bincount(pair)[pair]
+    in_place = np.bincount(points.place)[points.place]
+    share = np.bincount(run, 1.0 - of_unit / in_place, runs)
+    trailing = np.zeros(runs)
+    trailing[ending] = after
+    number = count.sum(axis=1, keepdims=True) - np.cumsum(count, axis=1)[:, :size]
+    total = length.sum(axis=1, keepdims=True) - np.cumsum(length, axis=1)[:, :size]
+    lasts = points.last - np.maximum(points.start, np.where(same, np.roll(reach, 1), points.start))
+    joined = np.cumsum(length, axis=1)[:, :size].sum(axis=0) + np.maximum(lasts, 0).sum()
+    incidents = n_points - np.cumsum(observed).astype(np.float64)
+    lasting = joined / np.maximum(number.sum(axis=0), 1.0)  # of an incident, on average
+    false, added, usable = np.zeros(size), np.zeros(size), np.zeros(size, dtype=np.bool_)
+    rates: list[tuple[FloatArray, FloatArray]] = []
+    begins = np.append(True, ending[:-1])
+    of_run, first, of_all = np.cumsum(begins) - 1, np.flatnonzero(begins), count.sum(axis=1)
+    for k in range(size):
+        above = number[:, k].astype(np.float64)
+        free = total[:, k] - edges[k] * above + np.maximum(trailing - edges[k], 0.0)
+        so_far = np.cumsum(above)
+        key = (so_far - (so_far - above)[first][of_run]) // _ENOUGH
+        group = np.cumsum(np.append(True, (key[1:] != key[:-1]) | ending[:-1])) - 1
+        many = np.bincount(group, above).astype(np.float64)
+        others = np.bincount(group, share) / np.bincount(group, of_all)
+        rate = many / np.maximum(np.bincount(group, free), 1.0) * others
+        rates.append((rate, many))
+        ends = np.array([[edges[k] + lasting[k]], [edges[k]]])
+        false[k], added[k] = (many @ within for within in _within(rate, ends, step))
+        usable[k] = many.sum() > 0 and rate @ many * lasting[k] <= _BUSY * many.sum()
+
+    def up_to(k: int) -> FloatArray:
+        rate, many = rates[k]
+        if rate.size > 500:  # so many are alike: take them in two hundred classes
+            place = np.digitize(rate, np.quantile(rate, np.linspace(0.0, 1.0, 201)[1:-1]))
+            weight = np.bincount(place, many, 200).astype(np.float64)
+            full = weight > 0.0
+            rate, many = np.bincount(place, rate * many, 200)[full] / weight[full], weight[full]
+        return np.asarray(_within(rate[:, None], edges[None, :] + lasting[k], step).T @ many)
+
+    return ChanceJoins(incidents, false, added, usable, up_to)
+
+
+def _within(rate: FloatArray, length: FloatArray | float, step: int) -> FloatArray:
+    """Probability that another point lies within a length before this one, or the same step of the clock."""
+    mu = rate * step
+    same = np.where(mu > 1e-9, -np.expm1(-mu) / np.maximum(mu, 1e-300), 1.0)
+    return np.asarray(1.0 - np.exp(-rate * np.maximum(length - 0.5 * step, 0.0)) * same)

@@ -1,0 +1,138 @@
+"""Arguments checked by their names: durations, shares and counts, one or an array of cases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.base.units import hours
+
+__all__ = ["FloatArray", "cases", "durations", "positive", "share", "whole"]
+
+
+def durations(name: str, value: Any, *, zero: bool = True, infinite: bool = False) -> FloatArray:
+    """Hours of one duration, or of an array of them.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument, for the message.
+    value : float, str, timedelta, or an array or sequence of them
+        Numbers are hours; strings as in ``"5min"``.
+    zero, infinite : bool
+        Whether these are allowed.
+
+    Raises
+    ------
+    ArgumentError
+        For anything that is not a duration, is below zero, or is not allowed.
+
+    Examples
+    --------
+    >>> durations("save", ["5min", 2]).round(4).tolist()
+    [0.0833, 2.0]
+    >>> durations("mtbf", 0, zero=False)
+    Traceback (most recent call last):
+    relfit.base.errors.ArgumentError: mtbf is 0 hours; it must be above zero
+    """
+    try:
+        array = np.asarray(value, dtype=object if isinstance(value, (str, list, tuple)) else None)
+        if array.dtype.kind in "iuf":
+            values = array.astype(np.float64)
+        else:
+            flat = [hours(one) for one in array.ravel().tolist()] if array.dtype.kind == "O" else None
+            if flat is None:
+                flat = [hours(one) for one in np.atleast_1d(array).ravel()]
+            values = np.asarray(flat, dtype=np.float64).reshape(array.shape)
+    except ArgumentError as error:
+        raise ArgumentError(f"{name}: {error.what}", remedy=error.remedy) from None
+    return _checked(name, values, zero=zero, infinite=infinite, unit=" hours")
+
+
+def positive(name: str, value: Any, *, zero: bool = False) -> FloatArray:
+    """Numbers above zero (or at zero, where allowed).
+
+    Raises
+    ------
+    ArgumentError
+        For anything else.
+    """
+    return _checked(name, _numbers(name, value), zero=zero, infinite=False, unit="")
+
+
+def share(name: str, value: Any, *, zero: bool = True, one: bool = True) -> FloatArray:
+    """Numbers between 0 and 1.
+
+    Raises
+    ------
+    ArgumentError
+        For numbers outside, or at an end that is not allowed.
+
+    Examples
+    --------
+    >>> share("recall", 80)
+    Traceback (most recent call last):
+    relfit.base.errors.ArgumentError: recall is 80; it must lie between 0 and 1 (did you mean 0.8?)
+    """
+    values = _numbers(name, value)
+    bad = ~((values >= 0.0) & (values <= 1.0)) | ((values == 0.0) & (not zero)) | ((values == 1.0) & (not one))
+    if bad.any():
+        first = float(values[bad].ravel()[0])
+        ends = "between 0 and 1" if zero and one else "above 0, at most 1" if one else "between 0 and 1, below 1"
+        hint = f" (did you mean {first / 100:g}?)" if 2.0 <= first <= 100.0 else ""
+        raise ArgumentError(f"{name} is {first:g}", remedy=f"it must lie {ends}{hint}")
+    return values
+
+
+def whole(name: str, value: Any, least: int = 1) -> npt.NDArray[np.int64]:
+    """Whole numbers of at least `least`.
+
+    Raises
+    ------
+    ArgumentError
+        For anything else.
+    """
+    values = _numbers(name, value)
+    bad = ~((values >= least) & (values == np.floor(values)) & (values < 2.0**62))
+    if bad.any():
+        raise ArgumentError(
+            f"{name} is {float(values[bad].ravel()[0]):g}", remedy=f"give a whole number from {least} on"
+        )
+    return values.astype(np.int64)
+
+
+def cases(**arrays: FloatArray) -> tuple[FloatArray, ...]:
+    """The arrays broadcast against each other.
+
+    Raises
+    ------
+    ArgumentError
+        When their shapes do not go together.
+    """
+    try:
+        return tuple(np.broadcast_arrays(*arrays.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {np.shape(value)}" for name, value in arrays.items())
+        raise ArgumentError(f"cases do not go together: {shapes}", remedy="shapes must broadcast") from None
+
+
+def _numbers(name: str, value: Any) -> FloatArray:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name} is {value!r}", remedy="give a number") from None
+
+
+def _checked(name: str, values: FloatArray, *, zero: bool, infinite: bool, unit: str) -> FloatArray:
+    bad = ~(values >= 0.0) | ((values == 0.0) & (not zero)) | (np.isinf(values) & (not infinite))
+    if bad.any():
+        first = float(values[bad].ravel()[0])
+        wanted = "it must not be below zero" if zero else "it must be above zero"
+        if np.isinf(first) or np.isnan(first):
+            wanted = "it must be finite"
+        raise ArgumentError(f"{name} is {first:g}{unit}", remedy=wanted)
+    return values

@@ -1,0 +1,20 @@
+"""Types of arrays, of durations at the border, and of what random draws come from."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["BoolArray", "Duration", "Durations", "FloatArray", "IntArray", "Seed"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+Seed = int | np.random.Generator | None
+Duration: TypeAlias = float | str | dt.timedelta | np.timedelta64
+"""Hours, or text or a time that says its unit (`relfit.base.units.hours`)."""
+Durations: TypeAlias = Duration | npt.ArrayLike
+"""One duration or an array of them."""

@@ -1,0 +1,154 @@
+"""Order of millions of rows by the number of their group and an instant: a counting sort where a full sort is slow."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.base.arrays import IntArray
+
+__all__ = ["alike", "different", "natural_key", "natural_order", "order_in_groups", "renumbered", "sorted_within"]
+
+
+_FEW = 100_000  # rows below which a plain sort is as fast
+_LARGE = 20_000  # values of a group from which numpy's sort, of the processor's widest registers, is faster
+
+
+def order_in_groups(code: IntArray, at: npt.NDArray[Any], *ties: npt.NDArray[Any]) -> IntArray:
+    """Positions that sort by `code`, then `at`, then `ties`; rows that are equal in all stay in their order.
+
+    The same as ``np.lexsort((*reversed(ties), at, code))``, in a fraction of the time where `at` is in order already,
+    as in a log, or there are few ties.
+
+    Parameters
+    ----------
+    code : ndarray of int, shape (n,)
+        Numbers of groups, -1 or more.
+    at : ndarray, shape (n,)
+        Sorted within each group.
+    *ties : ndarray, shape (n,)
+        Sorted where `code` and `at` are equal, the first of them first.
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+
+    Examples
+    --------
+    >>> order_in_groups(np.array([1, 0, 1, 0]), np.array([5, 3, 2, 3]), np.array([0, 1, 0, 0])).tolist()
+    [3, 1, 2, 0]
+    """
+    size = code.size
+    groups = int(code.max(initial=-1)) + 2
+    if size < _FEW or groups > 4 * size:
+        return np.lexsort((*reversed(ties), at, code)).astype(np.int64)
+    from relfit.base.numeric.counting import counting_order
+
+    before = np.arange(size) if bool(np.all(at[1:] >= at[:-1])) else np.argsort(at, kind="stable")
+    order = np.empty(size, dtype=np.int64)
+    counting_order(code, before, groups, order)
+    if ties:
+        sorted_code, sorted_at = code[order], at[order]
+        equal = (sorted_code[1:] == sorted_code[:-1]) & (sorted_at[1:] == sorted_at[:-1])
+        if equal.any():
+            tied = np.zeros(size, dtype=np.bool_)
+            tied[1:] = equal
+            tied[:-1] |= equal
+            places = np.flatnonzero(tied)
+            # before the ties are looked at, the rows of a run stand in their own order
+            run = np.cumsum(np.concatenate([[True], ~equal]))[places]
+            rows = order[places]
+            order[places] = rows[np.lexsort((*(tie[rows] for tie in reversed(ties)), run))]
+    return order
+
+
+def different(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The different values, rising: what `numpy.unique` finds by hashing, in a hundredth of its time.
+
+    Examples
+    --------
+    >>> different(np.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    rising = np.sort(values)
+    return rising[np.append(True, rising[1:] != rising[:-1])[: rising.size]]
+
+
+def renumbered(codes: IntArray) -> tuple[IntArray, IntArray]:
+    """Whole numbers from zero on without the gaps between them; and which numbers there are, rising.
+
+    Examples
+    --------
+    >>> [values.tolist() for values in renumbered(np.array([7, 2, 7]))]
+    [[1, 0, 1], [2, 7]]
+    """
+    there = np.bincount(codes) > 0
+    return (np.cumsum(there) - 1)[codes], np.flatnonzero(there)
+
+
+def sorted_within(values: IntArray, offsets: IntArray) -> IntArray:
+    """Whole numbers in rising order within each ``offsets[j]:offsets[j + 1]``.
+
+    Examples
+    --------
+    >>> sorted_within(np.array([3, 1, 2, 0]), np.array([0, 2, 4])).tolist()
+    [1, 3, 0, 2]
+    """
+    from relfit.base.numeric.counting import sort_within
+
+    out = np.empty_like(values)
+    if values.size >= _LARGE * (offsets.size - 1):  # few groups, large ones
+        for begin, end in pairwise(offsets.tolist()):
+            out[begin:end] = np.sort(values[begin:end])
+    else:
+        sort_within(values, offsets, out)
+    return out
+
+
+def natural_key(text: str) -> tuple[int, float, str]:
+    """Sorting key that puts numbers first and by value.
+
+    Examples
+    --------
+    >>> sorted(["10", "9", "a"], key=natural_key)
+    ['9', '10', 'a']
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    return (1, 0.0, text) if math.isnan(number) else (0, number, text)
+
+
+def natural_order(values: Any) -> IntArray:
+    """Positions that sort values of any type as `natural_key` sorts their texts.
+
+    Examples
+    --------
+    >>> natural_order(["a", 10, "9"]).tolist()
+    [2, 1, 0]
+    """
+    text = pd.Series([str(value) for value in values], dtype=object)
+    number = pd.to_numeric(text, errors="coerce").fillna(np.inf).to_numpy(dtype=float)
+    return np.lexsort((text.to_numpy(dtype=str), number)).astype(np.int64)
+
+
+def alike(*columns: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
+    """One row of each kind, in rising order of the columns, and which of these each row is like.
+
+    Examples
+    --------
+    >>> [rows.tolist() for rows in alike(np.array([1, 0, 1, 1]), np.array([2.5, 0.0, 2.5, 0.5]))]
+    [[1, 3, 0], [2, 0, 2, 1]]
+    """
+    order = np.lexsort(columns[::-1])
+    new = np.ones(order.size, np.bool_)
+    new[1:] = np.logical_or.reduce([column[order][1:] != column[order][:-1] for column in columns])
+    kind = np.empty(order.size, np.int64)
+    kind[order] = np.cumsum(new) - 1
+    return order[new], kind

@@ -1,0 +1,148 @@
+"""Ragged arrays: the rows of groups in flat arrays; group ``j`` owns ``offsets[j]:offsets[j + 1]``.
+
+`Ragged` is the base of classes that hold such arrays; the functions are sums, products and look-ups within groups.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.base.arrays import FloatArray, IntArray
+
+__all__ = ["Ragged", "cumulative", "first_below", "offsets_of", "per_group", "places", "rows_of", "sums"]
+
+
+class Ragged:
+    """Base of data classes with a field `offsets` and flat arrays of rows.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Times(Ragged):
+    ...     hours: np.ndarray
+    ...     offsets: np.ndarray
+    >>> times = Times(np.array([3.0, 5.0, 2.0]), np.array([0, 2, 2, 3]))
+    >>> times.n_groups, times.sizes.tolist(), times.group_codes().tolist(), times.hours[times.part(0)].tolist()
+    (3, [2, 0, 1], [0, 0, 2], [3.0, 5.0])
+    >>> times.hours[times.rows_of(np.array([2, 0]))].tolist()
+    [2.0, 3.0, 5.0]
+    """
+
+    offsets: IntArray
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return int(self.offsets.size - 1)
+
+    @property
+    def sizes(self) -> IntArray:
+        """Rows of each group, shape (groups,)."""
+        return np.diff(self.offsets)
+
+    def group_codes(self) -> IntArray:
+        """Number of the group of each row, shape (n,)."""
+        return np.repeat(np.arange(self.n_groups, dtype=np.int64), self.sizes)
+
+    def part(self, position: int) -> slice:
+        """Rows of the group at `position`."""
+        return slice(int(self.offsets[position]), int(self.offsets[position + 1]))
+
+    def rows_of(self, positions: IntArray) -> IntArray:
+        """Rows of the groups at these positions, group after group."""
+        return rows_of(self.offsets, positions)
+
+
+def offsets_of(sizes: npt.ArrayLike) -> IntArray:
+    """Where each group of so many rows begins, and the end.
+
+    Examples
+    --------
+    >>> offsets_of([2, 0, 1]).tolist()
+    [0, 2, 2, 3]
+    """
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def rows_of(offsets: IntArray, positions: IntArray) -> IntArray:
+    """Rows of the groups at these positions, group after group."""
+    begins, sizes = offsets[:-1][positions], np.diff(offsets)[positions]
+    ends = np.cumsum(sizes)
+    return np.arange(sizes.sum()) + np.repeat(begins - ends + sizes, sizes)
+
+
+def cumulative(values: FloatArray, codes: IntArray, product: bool = False) -> FloatArray:
+    """Running sum (or product) within each group; a group's result does not depend on its neighbours.
+
+    Examples
+    --------
+    >>> cumulative(np.array([1.0, 2.0, 5.0]), np.array([0, 0, 1])).tolist()
+    [1.0, 3.0, 5.0]
+    """
+    groups: Any = pd.Series(values).groupby(codes, sort=False)
+    return np.asarray(groups.cumprod() if product else groups.cumsum(), dtype=np.float64)
+
+
+def per_group(values: npt.ArrayLike, codes: IntArray, size: int) -> FloatArray:
+    """Sum of the values of each of `size` groups.
+
+    Examples
+    --------
+    >>> per_group([1.0, 2.0, 5.0], np.array([0, 0, 2]), 3).tolist()
+    [3.0, 0.0, 5.0]
+    """
+    return np.bincount(codes, np.asarray(values, dtype=np.float64), minlength=size).astype(np.float64)
+
+
+def sums(values: npt.NDArray[Any], offsets: IntArray) -> FloatArray:
+    """Sum of the values of each group along the last axis: `per_group` of values that stand by group, ten times faster.
+
+    Examples
+    --------
+    >>> sums(np.array([1.0, 2.0, 5.0]), np.array([0, 2, 2, 3])).tolist()
+    [3.0, 0.0, 5.0]
+    """
+    out = np.zeros((*values.shape[:-1], offsets.size - 1))
+    there = np.flatnonzero(offsets[1:] > offsets[:-1])
+    if there.size:
+        out[..., there] = np.add.reduceat(values, offsets[there], axis=-1, dtype=np.float64)
+    return out
+
+
+def places(times: FloatArray, offsets: IntArray, wanted: FloatArray, below: bool = False) -> IntArray:
+    """Number of entries of each group at or below (with `below`, only below) each wanted time.
+
+    Parameters
+    ----------
+    times : ndarray of float, shape (steps,)
+        Rising within each group.
+    offsets : ndarray of int, shape (groups + 1,)
+    wanted : ndarray of float, shape (groups, m)
+    below : bool
+
+    Returns
+    -------
+    ndarray of int, shape (groups, m)
+
+    Examples
+    --------
+    >>> places(np.array([1.0, 2.0]), np.array([0, 2]), np.array([[0.5, 1.0, 9.0]])).tolist()
+    [[0, 1, 2]]
+    """
+    groups = np.arange(offsets.size - 1)
+    levels = np.unique(times)
+    width = levels.size + 1
+    keys = np.repeat(groups, np.diff(offsets)) * width + np.searchsorted(levels, times)
+    rank = np.searchsorted(levels, wanted, side="left" if below else "right")
+    return np.asarray(np.searchsorted(keys, groups[:, None] * width + rank) - offsets[:-1, None], dtype=np.int64)
+
+
+def first_below(curve: FloatArray, offsets: IntArray, height: float) -> IntArray:
+    """Place of the first entry of each group that is at or below `height`; the group's end where there is none."""
+    hits = np.append(np.flatnonzero(curve <= height), curve.size)
+    return np.minimum(hits[np.searchsorted(hits, offsets[:-1])], offsets[1:])

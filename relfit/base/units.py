@@ -1,0 +1,193 @@
+"""Durations and instants at the border: hours as floats inside, anything that pandas can read outside."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.base.errors import ArgumentError
+
+__all__ = [
+    "HOURS_PER_UNIT",
+    "HOURS_PER_WEEK",
+    "HOURS_PER_YEAR",
+    "NANOSECONDS_PER_HOUR",
+    "hours",
+    "instant",
+    "mean_time",
+    "nanoseconds",
+    "unit_in_hours",
+]
+
+NANOSECONDS_PER_HOUR = 3_600_000_000_000
+HOURS_PER_YEAR = 8766.0
+HOURS_PER_WEEK = 168.0
+
+HOURS_PER_UNIT = {
+    "seconds": 1.0 / 3600.0,
+    "minutes": 1.0 / 60.0,
+    "hours": 1.0,
+    "days": 24.0,
+    "weeks": 168.0,
+}
+_NUMBER = r"(\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?)"
+_LONG = re.compile(rf"\s*{_NUMBER}\s*([a-z]+)\s*")
+_RATE = re.compile(rf"\s*(?:{_NUMBER}\s*FIT|{_NUMBER}\s*%\s*AFR)\s*", re.IGNORECASE)
+_SHORT = {"s": "seconds", "min": "minutes", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def unit_in_hours(unit: str) -> float:
+    """Hours in one `unit` of time.
+
+    Parameters
+    ----------
+    unit : str
+        ``"seconds"``, ``"minutes"``, ``"hours"``, ``"days"`` or ``"weeks"``, in the singular or short
+        (``"s"``, ``"min"``, ``"h"``, ``"d"``, ``"w"``) as well.
+
+    Raises
+    ------
+    ArgumentError
+        For any other unit.
+
+    Examples
+    --------
+    >>> unit_in_hours("days")
+    24.0
+    """
+    name = str(unit).strip().lower()
+    name = _SHORT.get(name, name)
+    for each, value in HOURS_PER_UNIT.items():
+        if name in (each, each[:-1]):
+            return value
+    raise ArgumentError(f"unknown unit of time {unit!r}", remedy=f"use one of {', '.join(HOURS_PER_UNIT)}")
+
+
+def hours(value: Any) -> float:
+    """A duration in hours.
+
+    Parameters
+    ----------
+    value : float, str, datetime.timedelta, numpy.timedelta64 or pandas.Timedelta
+        A number is taken as hours; a string is read by pandas (``"20h"``, ``"3 days"``).
+
+    Raises
+    ------
+    ArgumentError
+        When pandas cannot read it as a duration.
+
+    Examples
+    --------
+    >>> hours("90min"), hours(2), hours(pd.Timedelta(days=1)), hours("3e6h")
+    (1.5, 2.0, 24.0, 3000000.0)
+    """
+    plain = isinstance(value, (str, int, float, np.integer, np.floating))
+    if plain and not isinstance(value, (bool, np.timedelta64)):  # to numpy a timedelta64 is an integer
+        try:
+            number = float(value)
+        except ValueError:
+            number = np.nan
+        if not np.isnan(number):
+            return number
+    if isinstance(value, (str, dt.timedelta, np.timedelta64)):
+        try:
+            number = float(pd.Timedelta(value) / pd.Timedelta(hours=1))
+        except ValueError:
+            number = _long(str(value))
+        if not np.isnan(number):  # what pandas reads as "not a time" is not a duration either
+            return number
+    raise ArgumentError(f"{value!r} is not a duration", remedy="give hours as a number, or a string such as '20h'")
+
+
+def mean_time(value: Any) -> float:
+    """A mean time in hours, from a duration or a failure rate.
+
+    Parameters
+    ----------
+    value : float, str, datetime.timedelta, numpy.timedelta64 or pandas.Timedelta
+        As for `hours`, or ``"2%AFR"``: annualised, 2 failures for every 100 devices and year; or ``"500FIT"``: failures
+        in a billion device-hours.
+
+    Raises
+    ------
+    ArgumentError
+        When it is neither.
+
+    Examples
+    --------
+    >>> mean_time("2%AFR"), mean_time("500 FIT"), mean_time("20h")
+    (438300.0, 2000000.0, 20.0)
+    """
+    match = _RATE.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return hours(value)
+    rate, of = (float(match[1]), 1e9) if match[2] is None else (float(match[2]), 100.0 * HOURS_PER_YEAR)
+    if not 0.0 < rate < np.inf:
+        raise ArgumentError(f"{value!r} is no failure rate", remedy="write 2%AFR or 500FIT, or a mean time as 20000h")
+    return of / rate
+
+
+def _long(text: str) -> float:
+    """Hours of one number and its unit, such as an MTBF of more than the 292 years that pandas reaches; else NaN."""
+    parts = _LONG.fullmatch(text)
+    try:
+        return float(parts[1]) * unit_in_hours(parts[2]) if parts else np.nan
+    except ArgumentError:
+        return np.nan
+
+
+def instant(value: Any, timezone: str = "UTC") -> pd.Timestamp:
+    """An instant in UTC; one without a time zone is taken to be local to `timezone`.
+
+    Parameters
+    ----------
+    value : str, datetime.datetime, numpy.datetime64 or pandas.Timestamp
+        What pandas reads as a point in time.
+    timezone : str
+        Name of the zone of a value that does not carry one.
+
+    Raises
+    ------
+    ArgumentError
+        When pandas cannot read it as an instant, or there is no such time zone.
+
+    Examples
+    --------
+    >>> instant("2003-04-01", "America/Denver")
+    Timestamp('2003-04-01 07:00:00+0000', tz='UTC')
+    """
+    try:
+        zone = ZoneInfo(timezone)
+    except (KeyError, ValueError, OSError) as error:  # an unknown name, a malformed one, a folder of zones
+        raise ArgumentError(
+            f"unknown time zone {timezone!r}", remedy="use a name such as UTC or America/Denver"
+        ) from error
+    try:
+        stamp = pd.Timestamp(value)
+        if pd.isna(stamp):
+            raise ValueError
+        if stamp.tzinfo is None:
+            stamp = stamp.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
+        return stamp.tz_convert("UTC").as_unit("ns")
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ArgumentError(
+            f"{value!r} is not a date or time", remedy="write it as 2003-04-01 or 2003-04-01 13:30"
+        ) from error
+
+
+def nanoseconds(times: pd.Series) -> npt.NDArray[np.int64]:
+    """Instants with a time zone as nanoseconds since 1970 (UTC); NaT is the smallest integer.
+
+    Examples
+    --------
+    >>> nanoseconds(pd.Series(pd.to_datetime(["1970-01-01 00:00:01"], utc=True))).tolist()
+    [1000000000]
+    """
+    stamps = times if times.dtype == "datetime64[ns, UTC]" else times.dt.tz_convert("UTC").astype("datetime64[ns, UTC]")
+    return np.asarray(stamps.astype("int64"), dtype=np.int64)

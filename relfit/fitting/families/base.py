@@ -1,0 +1,180 @@
+"""What a family adds to a distribution: named parameters, where they may lie, and coordinates to search in."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.fitting.families.distribution import Distribution
+
+__all__ = ["EULER", "LOG_WEIBULL_SD", "Domain", "Family", "FloatArray", "ShapeScale", "log_moments", "log_of_time"]
+
+Domain = Literal["positive", "real", "fraction"]
+
+EULER = 0.5772156649015329  # minus the mean of the log of a standard exponential life
+LOG_WEIBULL_SD = 1.2825498301618641  # pi / sqrt(6): standard deviation of that log
+_WANTED = {
+    "positive": "it must be finite and above zero",
+    "real": "it must be finite",
+    "fraction": "it must be finite, above 0 and below 1",
+}
+
+
+def log_moments(meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Both arguments of `Family.start` as arrays of one shape, the standard deviation away from zero."""
+    middle, spread = np.broadcast_arrays(np.asarray(meanlog, np.float64), np.asarray(sdlog, np.float64))
+    return middle, np.clip(spread, 1e-7, 1e7)
+
+
+def log_of_time(time: npt.ArrayLike) -> FloatArray:
+    """Log of times in hours; minus infinity for what is zero or below."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.maximum(np.asarray(time, dtype=np.float64), 0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Family(Distribution):
+    """A lifetime distribution, or a batch of them where the parameters are arrays.
+
+    Parameters broadcast against each other, and against the times by numpy's rules: for a batch of g distributions and
+    m times, give the times the shape ``(m, 1)``. Times are hours, hazards per hour. A parameter that is NaN gives NaN:
+    this is how a group that could not be fitted shows.
+    """
+
+    name: ClassVar[str]
+    domains: ClassVar[tuple[Domain, ...]]
+    """Where each parameter may lie: ``positive``, ``real``, or ``fraction`` (strictly between 0 and 1)."""
+    density_at_zero: ClassVar[bool] = False
+    """Whether an observed life of exactly zero has a finite density, or a probability, above zero."""
+    positive: ClassVar[tuple[bool, ...]]
+    """Which parameters are above zero without bound; follows from `domains`."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.positive = tuple(domain == "positive" for domain in getattr(cls, "domains", ()))
+
+    def __post_init__(self) -> None:
+        for field, domain in zip(fields(self), self.domains, strict=True):
+            value = np.asarray(getattr(self, field.name), dtype=np.float64)
+            bad = np.isinf(value)
+            if domain != "real":
+                bad |= value <= 0.0
+            if domain == "fraction":
+                bad |= value >= 1.0
+            self._reject(field.name, value, bad, _WANTED[domain])
+            object.__setattr__(self, field.name, value)
+
+    def _reject(self, name: str, value: FloatArray, bad: npt.NDArray[np.bool_], wanted: str) -> None:
+        if bad.any():
+            where = int(np.flatnonzero(bad.ravel())[0])
+            raise ArgumentError(
+                f"{name} of {self.name} is {value.ravel()[where]:g}"
+                + (f" at position {where}" if value.size > 1 else ""),
+                remedy=wanted,
+            )
+
+    @classmethod
+    def unchecked(cls, *parameters: npt.ArrayLike) -> Self:
+        """The family with these parameters, without looking whether they are possible: for searches."""
+        value = object.__new__(cls)
+        for name, parameter in zip(cls.parameter_names(), parameters, strict=True):
+            object.__setattr__(value, name, np.asarray(parameter, dtype=np.float64))
+        return value
+
+    # ------------------------------------------------------------- for searches
+
+    @classmethod
+    @abstractmethod
+    def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
+        """Parameters, last axis, for which the log of life has about this mean and standard deviation."""
+
+    @classmethod
+    def starts(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike, earliest: npt.ArrayLike) -> FloatArray:
+        """Parameters to start from, shape (starts, ..., k), given the earliest life of each sample as well."""
+        return np.asarray(cls.start(meanlog, sdlog))[None]
+
+    @classmethod
+    def to_free(cls, parameters: npt.ArrayLike) -> FloatArray:
+        """Coordinates without bounds, shape (..., k), of parameters of the same shape.
+
+        Logs of what is positive, logits of fractions, unless the family has better ones.
+        """
+        values = np.asarray(parameters, dtype=np.float64)
+        return np.stack([_to_free(values[..., i], domain) for i, domain in enumerate(cls.domains)], axis=-1)
+
+    @classmethod
+    def from_free(cls, free: npt.ArrayLike) -> FloatArray:
+        """Parameters, shape (..., k), at coordinates of the same shape: the inverse of `to_free`."""
+        values = np.asarray(free, dtype=np.float64)
+        return np.stack([_from_free(values[..., i], domain) for i, domain in enumerate(cls.domains)], axis=-1)
+
+    # -------------------------------------------------------------- parameters
+
+    @classmethod
+    def parameter_names(cls) -> tuple[str, ...]:
+        """Names of the parameters, in the order of the constructor."""
+        return tuple(field.name for field in fields(cls))
+
+    def parameters(self) -> dict[str, FloatArray]:
+        """The parameters by name."""
+        return {name: getattr(self, name) for name in self.parameter_names()}
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Shape of the batch; empty for one distribution."""
+        return np.broadcast_shapes(*(p.shape for p in self.parameters().values()))
+
+    def __getitem__(self, position: Any) -> Self:
+        """The distributions at `position` of the batch."""
+        shape = self.batch_shape
+        return self.unchecked(*(np.broadcast_to(value, shape)[position] for value in self.parameters().values()))
+
+    # ----------------------------------------------------------------- showing
+
+    def to_dict(self) -> dict[str, Any]:
+        """Name and parameters, ready for JSON."""
+        return {"family": self.name, **{k: v.tolist() for k, v in self.parameters().items()}}
+
+    def __repr__(self) -> str:
+        def show(value: FloatArray) -> str:
+            return f"{float(value):.6g}" if value.ndim == 0 else f"<{value.size} values>"
+
+        inner = ", ".join(f"{k}={show(v)}" for k, v in self.parameters().items())
+        return f"{type(self).__name__}({inner})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShapeScale(Family):
+    """A family of a shape without unit and a scale in hours, both above zero."""
+
+    shape: FloatArray
+    scale: FloatArray
+    domains: ClassVar[tuple[Domain, ...]] = ("positive", "positive")
+
+    def _log_relative(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the time relative to the scale."""
+        return np.asarray(log_of_time(time) - np.log(self.scale))
+
+
+# -------------------------------------------------------------------- helpers
+
+
+def _to_free(value: FloatArray, domain: Domain) -> FloatArray:
+    if domain == "real":
+        return value
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(value) if domain == "positive" else np.log(value) - np.log1p(-value)
+
+
+def _from_free(free: FloatArray, domain: Domain) -> FloatArray:
+    if domain == "real":
+        return free
+    with np.errstate(over="ignore", under="ignore"):
+        return np.exp(free) if domain == "positive" else np.asarray(special.expit(free))

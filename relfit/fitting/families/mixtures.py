@@ -1,0 +1,234 @@
+"""Mixtures: every node is of one of a few kinds, each with its own life."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from relfit.base.arrays import FloatArray
+from relfit.fitting.families.base import EULER, LOG_WEIBULL_SD, Family, log_moments
+from relfit.fitting.families.distribution import log_one_minus_exp, log_sum, mixed_cumulative_hazard
+from relfit.fitting.families.exponential import Exponential
+from relfit.fitting.families.weibull import Weibull
+
+__all__ = ["Hyperexponential2", "Hyperexponential3", "Mixture", "WeibullMixture"]
+
+_LOG_HALF = -0.6931471805599453
+
+
+class Mixture(Family):
+    """What all mixtures share; a mixture says what its phases and their log weights are."""
+
+    @abstractmethod
+    def phases(self) -> Sequence[tuple[FloatArray, Family]]:
+        """Log weight and distribution of each phase."""
+
+    def log_sf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the probability to live longer than `time`."""
+        phases = self.phases()
+        return -mixed_cumulative_hazard([weight for weight, _ in phases], [-phase.log_sf(time) for _, phase in phases])
+
+    def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the probability to fail within `time`."""
+        failed = np.minimum(log_sum([weight + phase.log_cdf(time) for weight, phase in self.phases()]), 0.0)
+        return np.where(failed > _LOG_HALF, log_one_minus_exp(self.log_sf(time)), failed)
+
+    def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the density at `time`, per hour."""
+        return log_sum([weight + phase.log_pdf(time) for weight, phase in self.phases()])
+
+    def conditional_cumulative_hazard(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
+        """``H(age + time) - H(age)``, from the hazards of the phases and how likely each is at this age."""
+        logs = [weight + phase.log_sf(age) for weight, phase in self.phases()]
+        with np.errstate(invalid="ignore"):
+            logs = [log - total for total in [log_sum(logs)] for log in logs]
+        return mixed_cumulative_hazard(
+            logs, [phase.conditional_cumulative_hazard(time, age) for _, phase in self.phases()]
+        )
+
+    def mean(self) -> FloatArray:
+        """Mean life in hours."""
+        with np.errstate(over="ignore"):
+            return np.asarray(sum(np.exp(weight) * phase.mean() for weight, phase in self.phases()))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hyperexponential2(Mixture):
+    """``1 - F(t) = w exp(-rate_1 t) + (1 - w) exp(-rate_2 t)``: two kinds of nodes, each with a constant rate.
+
+    The failure rate falls with age. Source: Trivedi, Probability and Statistics with Reliability, section 3.4. The
+    phases may stand in any order; fits give the higher rate first.
+
+    Parameters
+    ----------
+    weight_1 : array_like of float
+        Share of the first kind, between 0 and 1.
+    rate_1, rate_2 : array_like of float
+        Failures per hour, above zero.
+
+    Examples
+    --------
+    >>> Hyperexponential2(0.25, 0.1, 0.001).mean().tolist()
+    752.5
+    """
+
+    weight_1: FloatArray
+    rate_1: FloatArray
+    rate_2: FloatArray
+    name = "hyperexponential2"
+    domains = ("fraction", "positive", "positive")
+    density_at_zero = True
+
+    def phases(self) -> Sequence[tuple[FloatArray, Family]]:
+        """Log weight and distribution of each phase."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            first, second = np.log(self.weight_1), np.log1p(-self.weight_1)
+        return [(first, Exponential.unchecked(self.rate_1)), (second, Exponential.unchecked(self.rate_2))]
+
+    @classmethod
+    def from_free(cls, free: npt.ArrayLike) -> FloatArray:
+        """Parameters at coordinates without bounds, with the higher rate first."""
+        weight, first, second = np.moveaxis(super().from_free(free), -1, 0)
+        turn = first < second
+        return np.stack(
+            [np.where(turn, 1.0 - weight, weight), np.maximum(first, second), np.minimum(first, second)], axis=-1
+        )
+
+    @classmethod
+    def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
+        """Parameters for which the log of life has about this mean and standard deviation, the latter above 1.3."""
+        middle, spread = log_moments(meanlog, sdlog)
+        apart = np.sqrt(np.maximum(spread**2 - LOG_WEIBULL_SD**2, 0.05))
+        high, low = np.exp(-EULER - middle + apart), np.exp(-EULER - middle - apart)
+        return np.stack([np.full(middle.shape, 0.5), high, low], axis=-1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hyperexponential3(Mixture):
+    """Three kinds of nodes, each with a constant failure rate, in the shares ``weight_1``, ``weight_2`` and the rest.
+
+    Parameters
+    ----------
+    weight_1, weight_2 : array_like of float
+        Between 0 and 1, together below 1.
+    rate_1, rate_2, rate_3 : array_like of float
+        Failures per hour, above zero. They may stand in any order; fits give them falling.
+
+    Examples
+    --------
+    >>> Hyperexponential3(0.2, 0.3, 0.1, 0.01, 0.001).mean().round(6).tolist()
+    532.0
+    """
+
+    weight_1: FloatArray
+    weight_2: FloatArray
+    rate_1: FloatArray
+    rate_2: FloatArray
+    rate_3: FloatArray
+    name = "hyperexponential3"
+    domains = ("fraction", "fraction", "positive", "positive", "positive")
+    density_at_zero = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        total = np.asarray(self.weight_1 + self.weight_2)
+        self._reject("weight_1 + weight_2", total, total >= 1.0, "the shares must leave something for the third")
+
+    def phases(self) -> Sequence[tuple[FloatArray, Family]]:
+        """Log weight and distribution of each phase."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = (np.log(self.weight_1), np.log(self.weight_2), np.log1p(-self.weight_1 - self.weight_2))
+        rates = (self.rate_1, self.rate_2, self.rate_3)
+        return [(log, Exponential.unchecked(rate)) for log, rate in zip(logs, rates, strict=True)]
+
+    @classmethod
+    def to_free(cls, parameters: npt.ArrayLike) -> FloatArray:
+        """Logs of the first two weights relative to the third, and of the rates."""
+        values = np.asarray(parameters, dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(values)
+            rest = np.log1p(-values[..., 0] - values[..., 1])
+        return np.concatenate([logs[..., :2] - rest[..., None], logs[..., 2:]], axis=-1)
+
+    @classmethod
+    def from_free(cls, free: npt.ArrayLike) -> FloatArray:
+        """Parameters at coordinates without bounds, with the rates falling."""
+        values = np.asarray(free, dtype=np.float64)
+        odds = np.concatenate([values[..., :2], np.zeros((*values.shape[:-1], 1))], axis=-1)
+        with np.errstate(all="ignore"):
+            weights = special.softmax(odds, axis=-1)
+            rates = np.exp(values[..., 2:])
+        order = np.argsort(-rates, axis=-1, kind="stable")
+        weights, rates = np.take_along_axis(weights, order, axis=-1), np.take_along_axis(rates, order, axis=-1)
+        return np.concatenate([weights[..., :2], rates], axis=-1)
+
+    @classmethod
+    def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
+        """Parameters for which the log of life has about this mean and standard deviation, the latter above 1.3."""
+        middle, spread = log_moments(meanlog, sdlog)
+        apart = np.sqrt(1.5 * np.maximum(spread**2 - LOG_WEIBULL_SD**2, 0.05))
+        third = np.full(middle.shape, 1.0 / 3.0)
+        rates = [np.exp(-EULER - middle + step * apart) for step in (1.0, 0.0, -1.0)]
+        return np.stack([third, third, *rates], axis=-1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WeibullMixture(Mixture):
+    """Two kinds of nodes, each with a Weibull life: ``F = w F_1 + (1 - w) F_2``, for instance infant deaths and wear.
+
+    Source: Jiang and Murthy 1995, IEEE Transactions on Reliability 44, 477-488. The phases may stand in any order;
+    fits give the smaller scale first.
+
+    Parameters
+    ----------
+    weight : array_like of float
+        Share of the first kind, between 0 and 1.
+    shape_1, shape_2 : array_like of float
+        Above zero, without unit.
+    scale_1, scale_2 : array_like of float
+        Hours, above zero.
+
+    Examples
+    --------
+    >>> WeibullMixture(0.1, 0.6, 50.0, 3.0, 9000.0).sf([10.0, 10000.0]).round(4).tolist()
+    [0.9683, 0.2283]
+    """
+
+    weight: FloatArray
+    shape_1: FloatArray
+    scale_1: FloatArray
+    shape_2: FloatArray
+    scale_2: FloatArray
+    name = "weibull_mixture"
+    domains = ("fraction", "positive", "positive", "positive", "positive")
+
+    def phases(self) -> Sequence[tuple[FloatArray, Family]]:
+        """Log weight and distribution of each phase."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            first, second = np.log(self.weight), np.log1p(-self.weight)
+        return [
+            (first, Weibull.unchecked(self.shape_1, self.scale_1)),
+            (second, Weibull.unchecked(self.shape_2, self.scale_2)),
+        ]
+
+    @classmethod
+    def from_free(cls, free: npt.ArrayLike) -> FloatArray:
+        """Parameters at coordinates without bounds, with the smaller scale first."""
+        values = super().from_free(free)
+        turn = (values[..., 2] > values[..., 4])[..., None]
+        turned = np.concatenate([1.0 - values[..., :1], values[..., 3:], values[..., 1:3]], axis=-1)
+        return np.where(turn, turned, values)
+
+    @classmethod
+    def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
+        """Parameters for which the log of life has about this mean and standard deviation."""
+        middle, spread = log_moments(meanlog, sdlog)
+        within = spread * np.sqrt(0.5)
+        shape = LOG_WEIBULL_SD / within
+        low, high = (np.exp(middle + EULER / shape + side * within) for side in (-1.0, 1.0))
+        return np.stack([np.full(middle.shape, 0.5), shape, low, shape, high], axis=-1)

@@ -1,0 +1,20 @@
+"""Goodness of fit: test statistics on cumulative probabilities, and where their p-values come from.
+
+It works on numbers alone (probabilities of sorted durations under a fitted family), so that `relfit.fitting` can
+carry its results.
+"""
+
+from relfit.fitting.goodness._distances import DISTANCES, STATISTICS, distances, distances_of_hazards
+from relfit.fitting.goodness.chi_square import chi_square_of_hazards
+from relfit.fitting.goodness.kolmogorov import kolmogorov_p
+from relfit.fitting.goodness.null_tables import tabulated_p
+
+__all__ = [
+    "DISTANCES",
+    "STATISTICS",
+    "chi_square_of_hazards",
+    "distances",
+    "distances_of_hazards",
+    "kolmogorov_p",
+    "tabulated_p",
+]

@@ -1,0 +1,135 @@
+"""P-values of K-S, Cramer-von Mises and Anderson-Darling that account for fitted parameters, from tables.
+
+On complete lives the null distribution depends on the number of lives alone for the exponential, Weibull and lognormal
+families, and on the number and the shape for the gamma. The tables were simulated by ``data/make_null_tables.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import as_file, files
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from relfit.base.arrays import FloatArray
+from relfit.fitting.goodness._distances import DISTANCES
+
+__all__ = ["tabulated_p"]
+
+_ANCHORS = (0.01, 0.0005)  # the tail beyond the table goes on as it does between these
+
+
+@dataclass(frozen=True)
+class _Tables:
+    sizes: FloatArray
+    tails: FloatArray
+    log_shapes: FloatArray
+    quantiles: dict[str, FloatArray]  # (shapes, sizes, tests, tails)
+
+
+@lru_cache(maxsize=1)
+def _tables() -> _Tables:
+    with (
+        as_file(files("relfit.fitting.goodness") / "files" / "null_distributions.npz") as path,
+        np.load(path) as stored,
+    ):
+        return _Tables(
+            stored["sizes"].astype(np.float64),
+            stored["tails"],
+            np.log(stored["gamma_shapes"]),
+            {name: stored[name].astype(np.float64) for name in ("exponential", "weibull", "lognormal", "gamma")},
+        )
+
+
+def tabulated_p(
+    family: str, test: str, statistic: npt.ArrayLike, size: npt.ArrayLike, shape: npt.ArrayLike = 1.0
+) -> FloatArray:
+    """P-value of a statistic of a fitted core family on complete lives, for many groups at once.
+
+    Up to 1000 lives it comes from simulated quantiles (400 000 samples a size, 200 000 for the gamma; a standard error
+    of 0.0004 at p = 0.05), beyond from those of 1000, whose scaled statistic differs from the limit by less than that.
+    Below 0.0002 the tail is extrapolated. With no more lives than parameters the statistic says nothing: the p-value
+    is 1.
+
+    Parameters
+    ----------
+    family : str
+        ``exponential``, ``weibull``, ``lognormal`` or ``gamma``.
+    test : {"ks", "cvm", "ad"}
+    statistic : array_like of float, shape (groups,)
+    size : array_like of int, shape (groups,)
+        Number of lives, all observed.
+    shape : array_like of float, shape (groups,), optional
+        Fitted shape of the gamma; not used for the others.
+
+    Returns
+    -------
+    ndarray of float, shape (groups,)
+        NaN where the statistic is NaN.
+
+    Examples
+    --------
+    Lilliefors' 5 % point for the exponential with 20 lives is 0.236 (his table, 1969, has 0.234):
+
+    >>> tabulated_p("exponential", "ks", [0.236], [20]).round(2).tolist()
+    [0.05]
+    """
+    tables = _tables()
+    which = DISTANCES.index(test)
+    value = np.atleast_1d(np.asarray(statistic, dtype=np.float64))
+    n = np.broadcast_to(np.asarray(size, dtype=np.int64), value.shape)
+    parameters = 1 if family == "exponential" else 2
+    p = np.where(np.isnan(value), np.nan, 1.0)
+    rows = np.flatnonzero(~np.isnan(value) & (n > parameters))
+    quantiles = tables.quantiles[family][:, :, which, :]
+    if test == "ks":
+        quantiles = quantiles * np.sqrt(tables.sizes)[None, :, None]
+        value = value * np.sqrt(n)
+    if family == "gamma":
+        log_shape = np.log(np.broadcast_to(np.asarray(shape, dtype=np.float64), value.shape)[rows])
+        place = np.interp(log_shape, tables.log_shapes, np.arange(tables.log_shapes.size))
+        cell = np.minimum(place.astype(np.int64), tables.log_shapes.size - 2)
+    else:
+        place = np.zeros(rows.size)
+        cell = np.zeros(rows.size, dtype=np.int64)
+    order = np.lexsort((cell, n[rows]))
+    rows, place, cell = rows[order], place[order], cell[order]
+    changes = np.flatnonzero((np.diff(n[rows]) != 0) | (np.diff(cell) != 0)) + 1
+    for first, last in pairwise([0, *changes.tolist(), rows.size]):  # one turn for each size (and cell of shapes)
+        if first == last:
+            continue
+        part = rows[first:last]
+        low = _p(value[part], _at_size(quantiles[cell[first]], tables, int(n[part[0]])), tables.tails, test)
+        if family == "gamma":
+            high = _p(value[part], _at_size(quantiles[cell[first] + 1], tables, int(n[part[0]])), tables.tails, test)
+            share = place[first:last] - cell[first]
+            low = low ** (1.0 - share) * high**share
+        p[part] = low
+    return p
+
+
+def _at_size(quantiles: FloatArray, tables: _Tables, n: int) -> FloatArray:
+    """Quantiles at `n`, linear in the root of 1/n between the sizes of the table."""
+    x = np.sqrt(1.0 / tables.sizes[::-1])
+    here = np.sqrt(1.0 / min(n, tables.sizes[-1]))
+    j = int(np.clip(np.searchsorted(x, here) - 1, 0, x.size - 2))
+    share = (here - x[j]) / (x[j + 1] - x[j])
+    reverse = quantiles[::-1]
+    return np.asarray((1.0 - share) * reverse[j] + share * reverse[j + 1])
+
+
+def _p(value: FloatArray, quantiles: FloatArray, tails: FloatArray, test: str) -> FloatArray:
+    """Tail at `value`: interpolated on the logit scale, extrapolated on the log scale."""
+    logit = np.log(tails / (1.0 - tails))
+    inside = 1.0 / (1.0 + np.exp(-np.interp(value, quantiles, logit)))
+    below = value < quantiles[0]
+    inside = np.where(below, 1.0 - (1.0 - tails[0]) * value / quantiles[0], inside)
+    bent = np.square if test == "ks" else np.asarray
+    x1, x2 = (float(bent(np.interp(-anchor, -tails, quantiles))) for anchor in _ANCHORS)
+    slope = (np.log(_ANCHORS[1]) - np.log(_ANCHORS[0])) / (x2 - x1)
+    end = float(bent(quantiles[-1]))
+    beyond = np.exp(np.log(tails[-1]) + slope * (bent(value) - end))
+    return np.where(value > quantiles[-1], beyond, inside)

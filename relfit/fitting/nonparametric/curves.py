@@ -1,0 +1,261 @@
+"""`StepCurves`: functions of time that step at the observed times, with limits, for many groups at once."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.ragged import first_below, places
+from relfit.base.results import Interval, Result
+from relfit.base.text import count, interval, number
+
+__all__ = ["Grouped", "StepCurves", "times_per_group"]
+
+
+_SAME = 1e-12  # relative difference below which two probabilities count as equal
+
+
+class Grouped(Result):
+    """Base of results in flat arrays; group ``j`` owns ``offsets[j]:offsets[j + 1]``."""
+
+    groups: pd.Index
+    offsets: IntArray
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.groups)
+
+    def codes(self) -> IntArray:
+        """Number of the group of each entry."""
+        return np.repeat(np.arange(self.n_groups), np.diff(self.offsets))
+
+    def part(self, position: int) -> slice:
+        """Entries of the group at `position`."""
+        return slice(int(self.offsets[position]), int(self.offsets[position + 1]))
+
+    def _table(self, *names: str) -> pd.DataFrame:
+        return pd.DataFrame({name: getattr(self, name) for name in names}, index=self.groups[self.codes()])
+
+
+class StepCurves(Grouped):
+    """Curves that step at the observed times; group ``j`` owns ``offsets[j]:offsets[j + 1]``.
+
+    Attributes
+    ----------
+    quantity, method : str
+        What is estimated (``"survival"``, ``"cumulative hazard"``, ``"mean number of failures"``), and how.
+    groups : pandas.Index, shape (groups,)
+    offsets : ndarray of int, shape (groups + 1,)
+    times : ndarray of float, shape (steps,)
+        Distinct times at which something ended or failed, hours, rising within a group.
+    estimate, standard_error : ndarray of float, shape (steps,)
+        From each time until the next. Before the first it is 1 for a survival, else 0.
+    low, high : ndarray of float, shape (steps,)
+        Pointwise limits at `level`; NaN where there are none.
+    at_risk, events : ndarray of int, shape (steps,)
+        What was under observation just before each time, and the failures at it.
+    sizes : ndarray of int, shape (groups,)
+        Durations, or systems, in each group.
+    status : ndarray of object, shape (groups,)
+        ``ok``, or what is amiss; the function that made the curves documents the values.
+    level : float
+    """
+
+    _not_in_json: ClassVar[tuple[str, ...]] = (
+        "offsets", "times", "estimate", "standard_error", "low", "high", "at_risk", "events",
+    )  # fmt: skip
+
+    quantity: str
+    method: str
+    times: FloatArray
+    estimate: FloatArray
+    standard_error: FloatArray
+    low: FloatArray
+    high: FloatArray
+    at_risk: IntArray
+    events: IntArray
+    sizes: IntArray
+    status: npt.NDArray[np.object_]
+    level: float
+
+    @property
+    def headline(self) -> str:
+        """The median of the largest group, or where its curve ends."""
+        start = (
+            f"{self.method}: {self.quantity} of {count(self.n_groups, 'group')}, {count(self.events.sum(), 'failure')}"
+        )
+        if not self.events.any():
+            return f"{start}."
+        place = int(np.bincount(self.codes(), self.events, minlength=self.n_groups).argmax())
+        which = "" if self.n_groups == 1 else " of the group with most failures"
+        if self.quantity == "survival":
+            median = [float(v) for v in self.median().iloc[place]]
+            return f"{start}; the median{which} is {interval(f'{number(median[0])} h', *map(number, median[1:]))}."
+        last = int(self.offsets[place + 1]) - 1
+        value, low, high = (number(float(v[last])) for v in (self.estimate, self.low, self.high))
+        return f"{start}; the curve{which} reaches {interval(value, low, high)} at {number(self.times[last])} h."
+
+    def group(self, position: int) -> tuple[FloatArray, FloatArray]:
+        """Times and estimates of the group at `position`."""
+        return self.times[self.part(position)], self.estimate[self.part(position)]
+
+    def last_times(self) -> FloatArray:
+        """Time of the last step of each group, NaN for a group without one; shape (groups,)."""
+        last = np.full(self.n_groups, np.nan)
+        filled = np.diff(self.offsets) > 0
+        last[filled] = self.times[self.offsets[1:][filled] - 1]
+        return last
+
+    # ----------------------------------------------------------------- values
+
+    def at(self, times: npt.ArrayLike) -> FloatArray:
+        """Estimates at `times`; past the last time of a group its last value (Gill's rule).
+
+        Parameters
+        ----------
+        times : array_like of float
+            Hours: one, or m for all groups, or one row per group.
+
+        Returns
+        -------
+        ndarray of float, shape (groups,) or (groups, m)
+
+        Raises
+        ------
+        ArgumentError
+            For times below zero or missing, or of a shape that does not fit.
+        """
+        return self._look_up(self.estimate, times)
+
+    def interval(self, times: npt.ArrayLike) -> Interval:
+        """Estimates with their pointwise limits at `times`, as `at`; past the last time, the last ones.
+
+        Returns
+        -------
+        relfit.base.results.Interval
+            Arrays of shape (groups,) or (groups, m); one label per group and time.
+        """
+        estimate, low, high = (self._look_up(values, times) for values in (self.estimate, self.low, self.high))
+        status = np.where(np.isnan(low) | np.isnan(high), "no_limits", "ok").astype(object)
+        at = np.asarray(times, dtype=np.float64)
+        rows = np.repeat(np.arange(self.n_groups), estimate.size // max(self.n_groups, 1))
+        return Interval(self.quantity, self.method, self.level, at, estimate, low, high, status, self.groups[rows])
+
+    def sf(self, times: npt.ArrayLike) -> FloatArray:
+        """Reliability at `times`, as `at`; of a cumulative hazard H it is ``exp(-H)``.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> curve = rf.kaplan_meier([1.0, 2.0, 3.0, 9.0])
+        >>> curve.sf([0.5, 2.0]).tolist(), curve.cdf(2.0).tolist(), curve.conditional_sf(1.0, age=2.0).tolist()
+        ([[1.0, 0.5]], [0.5], [0.5])
+        """
+        if self.quantity not in ("survival", "cumulative hazard"):
+            raise ArgumentError(f"a {self.quantity} has no reliability", remedy="use kaplan_meier(data)")
+        values = self.at(times)
+        return values if self.quantity == "survival" else np.exp(-values)
+
+    def cdf(self, times: npt.ArrayLike) -> FloatArray:
+        """Share that has failed by `times`."""
+        return 1.0 - self.sf(times)
+
+    def cumulative_hazard(self, times: npt.ArrayLike) -> FloatArray:
+        """Cumulative hazard at `times`; of a survival function minus its log."""
+        if self.quantity == "cumulative hazard":
+            return self.at(times)
+        with np.errstate(divide="ignore"):
+            return -np.log(self.sf(times))
+
+    def conditional_sf(self, times: npt.ArrayLike, age: float) -> FloatArray:
+        """Probability to live `times` hours more at an `age`; NaN where nobody reached it."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            later, now = self.sf(np.asarray(times, dtype=np.float64) + age), self.sf(age)
+            return np.asarray(later / (now if later.ndim == 1 else now[:, None]))
+
+    def quantile(self, probability: float) -> pd.DataFrame:
+        """Time by which a share `probability` has failed, with limits from the inverted pointwise limits.
+
+        Parameters
+        ----------
+        probability : float
+            Between 0 and 1.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per group: ``time``, ``low``, ``high`` in hours. Each is the first step at which the curve (its
+            limit) is at or below ``1 - probability``, infinite where it never is (Brookmeyer and Crowley 1982).
+
+        Raises
+        ------
+        ArgumentError
+            For a probability outside 0..1, and for curves that are no survival.
+        """
+        self._survival_only("quantiles")
+        if not 0.0 <= probability <= 1.0:
+            raise ArgumentError(f"probability {probability} is not between 0 and 1")
+        out = np.full((self.n_groups, 3), np.inf)
+        for i, curve in enumerate((self.estimate, self.low, self.high)):
+            place = first_below(curve, self.offsets, (1.0 - probability) * (1.0 + _SAME))
+            reached = place < self.offsets[1:]
+            out[reached, i] = self.times[place[reached]]
+        if probability == 0.0:
+            out[:] = 0.0
+        return pd.DataFrame(out, columns=["time", "low", "high"], index=self.groups)
+
+    def ppf(self, probability: float) -> pd.DataFrame:
+        """`quantile`, by the name that scipy has."""
+        return self.quantile(probability)
+
+    def median(self) -> pd.DataFrame:
+        """Time by which half have failed, with limits; see `quantile`.
+
+        Examples
+        --------
+        >>> from relfit import LifeData
+        >>> from relfit.fitting.nonparametric import kaplan_meier
+        >>> kaplan_meier(LifeData.from_array([1.0, 2.0, 3.0, 9.0])).median().values.tolist()
+        [[2.0, 1.0, inf]]
+        """
+        return self.quantile(0.5)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per step: ``time``, ``estimate``, ``standard_error``, ``low``, ``high``, ``at_risk``, ``events``."""
+        names = ("times", "estimate", "standard_error", "low", "high", "at_risk", "events")
+        return self._table(*names).rename(columns={"times": "time"})
+
+    # ---------------------------------------------------------------- helpers
+
+    def _look_up(self, values: FloatArray, times: npt.ArrayLike) -> FloatArray:
+        wanted = times_per_group(times, self.n_groups)
+        rows = places(self.times, self.offsets, wanted)
+        padded = np.append(values, 1.0 if self.quantity == "survival" else 0.0)
+        out = padded[np.where(rows > 0, self.offsets[:-1, None] + rows - 1, values.size)]
+        return out[:, 0] if np.ndim(times) == 0 else out
+
+    def _survival_only(self, what: str) -> None:
+        if self.quantity != "survival":
+            raise ArgumentError(f"a {self.quantity} has no {what}", remedy="use kaplan_meier(data)")
+
+
+def times_per_group(times: npt.ArrayLike, groups: int) -> FloatArray:
+    """Times to look up as one row per group, shape (groups, m).
+
+    Raises
+    ------
+    ArgumentError
+        For times below zero or missing, or of a shape that does not fit.
+    """
+    wanted = np.asarray(times, dtype=np.float64)
+    if np.isnan(wanted).any() or (wanted < 0.0).any():
+        raise ArgumentError("times to look up must be zero or more hours, none missing")
+    if wanted.ndim > 2 or (wanted.ndim == 2 and wanted.shape[0] != groups):
+        raise ArgumentError(f"times of shape {wanted.shape} do not have one row for each of the {groups} groups")
+    return np.broadcast_to(np.atleast_1d(wanted), (groups, wanted.shape[-1] if wanted.ndim else 1))

@@ -1,0 +1,77 @@
+"""Durations as people have them (arrays, lists, Series, logs) as `LifeData`; errors say which shape does not fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.base.errors import ArgumentError, DataError
+from relfit.log.lifedata import LifeData
+
+__all__ = ["lives_of"]
+
+
+def lives_of(
+    data: Any,
+    observed: npt.ArrayLike | None = None,
+    entry: npt.ArrayLike | None = None,
+    by: npt.ArrayLike | None = None,
+) -> LifeData:
+    """Durations in any form: as they are, of a log, or an array with what was observed, since when, and of what.
+
+    Raises
+    ------
+    DataError
+        For arrays whose shapes do not fit, flags that are neither true nor false, and no duration at all.
+    ArgumentError
+        For `observed`, `entry` or `by` beside data that have their own.
+
+    Examples
+    --------
+    >>> lives_of([5.0, 6.0], [True, False])
+    LifeData: 2 lives in 1 group (1 observed, 1 censored, 0 of length zero), measure life
+    >>> lives_of([5.0, 6.0, 7.0], by=["b", "a", "b"]).groups.tolist()
+    ['a', 'b']
+    """
+    beside = {
+        name: value for name, value in (("observed", observed), ("entry", entry), ("by", by)) if value is not None
+    }
+    if isinstance(data, LifeData) or hasattr(data, "ttf"):
+        if beside:
+            raise ArgumentError(
+                f"{next(iter(beside))}= goes with an array of durations, not with a {type(data).__name__}",
+                remedy="leave it out: the data have their own",
+            )
+        return data if isinstance(data, LifeData) else data.ttf()
+    shape = np.shape(data)
+    if len(shape) not in (1, 2):
+        raise DataError(
+            f"durations have shape {shape}; expected one dimension (a sample) or two (a group in each row)",
+            remedy="reshape them, or give by= for groups",
+        )
+    if not np.size(data):
+        raise DataError("there are no durations", remedy="give one or more")
+    for name, value in beside.items():
+        if np.shape(value) != shape and not (name != "by" and np.shape(value) in ((), shape[1:])):
+            raise DataError(f"{name} has shape {np.shape(value)}, durations have {shape}; they must agree")
+    flags = None if observed is None else _flags(observed)
+    if by is None:
+        return LifeData.from_array(data, flags, entry=entry)
+    if len(shape) == 2:
+        raise DataError("by= names the group of each duration, and a table of two dimensions has a group in each row")
+    table = {"duration": np.asarray(data), "by": np.asarray(by, dtype=object)}
+    table |= {} if flags is None else {"observed": np.broadcast_to(flags, shape)}
+    table |= {} if entry is None else {"entry": np.broadcast_to(np.asarray(entry), shape)}
+    names = {name: name for name in ("observed", "entry") if name in table}
+    return LifeData.from_frame(pd.DataFrame(table), "duration", by="by", **names)
+
+
+def _flags(observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    values = np.asarray(observed)
+    numbers = values if values.dtype.kind in "biuf" else pd.to_numeric(pd.Series(values.ravel()), errors="coerce")
+    if not np.isin(numbers, (0, 1)).all():
+        raise DataError("observed holds more than true and false", remedy="1 or True for a failure, 0 or False if not")
+    return np.asarray(numbers, dtype=np.bool_).reshape(values.shape)

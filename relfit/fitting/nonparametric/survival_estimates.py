@@ -1,0 +1,253 @@
+"""The estimates of Kaplan and Meier and of Nelson and Aalen, for every group of a batch at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import DataError
+from relfit.base.numeric.levels import normal_quantile
+from relfit.base.numeric.ragged import cumulative
+from relfit.fitting.nonparametric.curves import StepCurves
+from relfit.fitting.nonparametric.samples import lives_of
+from relfit.log.lifedata import LifeData
+
+__all__ = ["hazard_limits", "kaplan_meier", "nelson_aalen"]
+
+
+_LARGE = 100.0  # from here on Euler and Maclaurin's sum of 1/k has all digits
+
+
+def kaplan_meier(
+    data: Any,
+    observed: npt.ArrayLike | None = None,
+    *,
+    entry: npt.ArrayLike | None = None,
+    by: npt.ArrayLike | None = None,
+    level: float = 0.95,
+) -> StepCurves:
+    """Product-limit estimate of the survival function of every group (Kaplan and Meier 1958).
+
+    Right censoring, delayed entry (left truncation) and weights are accounted for. A duration censored at the time of a
+    failure counts as at risk then; one that enters at that time does not, unless it entered at 0.
+
+    Parameters
+    ----------
+    data : array_like of float, shape (n,), LifeData or FailureLog
+        Hours, without intervals and without right truncation; of a log its times to failure. Of two dimensions each row
+        is a group.
+    observed : array_like of bool, shape (n,), optional
+        Whether each ended in a failure; all of them when left out.
+    entry : array_like of float, shape (n,), optional
+        Age at which each came under observation (left truncation).
+    by : array_like, shape (n,), optional
+        The group of each duration.
+    level : float
+        Level of the pointwise limits, which are normal on the scale of the log of the cumulative hazard, with
+        Greenwood's variance; between 0 and 1.
+
+    Returns
+    -------
+    StepCurves
+        Both limits are 1 before the first failure. Where the curve has reached zero, `low` is zero and `high` the
+        last limit before. Status ``collapsed``: with delayed entry the curve fell to zero because all then at risk
+        failed, though others came or failed later, so it says little. A group without durations has no step.
+
+    Raises
+    ------
+    ArgumentError
+        For a level outside 0..1.
+    DataError
+        For intervals or right truncation: `relfit.fitting.nonparametric.turnbull` takes these.
+
+    Examples
+    --------
+    >>> curves = kaplan_meier(LifeData.from_array([1.0, 2.0, 3.0], [True, False, True]))
+    >>> curves.estimate.round(4).tolist()
+    [0.6667, 0.6667, 0.0]
+    >>> curves.low.round(4).tolist(), curves.high.round(4).tolist()
+    ([0.0541, 0.0541, 0.0], [0.9452, 0.9452, 0.9452])
+    """
+    z = normal_quantile(level)
+    data = lives_of(data, observed, entry, by)
+    sets = _risk_sets(data, "Kaplan-Meier")
+    at_risk, failed = sets.at_risk.astype(np.float64), sets.events.astype(np.float64)
+    alive = at_risk - failed
+    share = np.divide(alive, at_risk, out=np.ones_like(alive), where=at_risk > 0)
+    survival = cumulative(share, sets.codes, product=True)
+    empty = (alive == 0) & (failed > 0)
+    terms = np.divide(failed, at_risk * alive, out=np.zeros_like(alive), where=(failed > 0) & ~empty)
+    error = np.sqrt(cumulative(terms, sets.codes))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        log = np.log(survival)
+        far = z * error / -log
+        inside = (survival > 0.0) & (survival < 1.0)
+        low = np.where(inside, np.exp(log * np.exp(far)), survival)
+        high = np.where(inside, np.exp(log * np.exp(-far)), survival)
+    ended = survival == 0.0
+    starts = sets.offsets[sets.codes]
+    before = np.maximum.accumulate(np.where(ended, -1, np.arange(ended.size)))  # the last step above zero
+    low, high = np.where(ended, 0.0, low), np.where(before >= starts, high[before], 1.0)
+    final = np.zeros(ended.size, dtype=bool)
+    final[sets.offsets[1:][np.diff(sets.offsets) > 0] - 1] = True
+    status = np.full(data.n_groups, "ok", dtype=object)
+    status[sets.codes[ended & ~final]] = "collapsed"
+    return StepCurves(
+        data.groups, sets.offsets, "survival", "Kaplan-Meier", sets.times, survival, survival * error, low, high,
+        sets.at_risk, sets.events, sets.sizes, status, level,
+    )  # fmt: skip
+
+
+def nelson_aalen(
+    data: Any,
+    observed: npt.ArrayLike | None = None,
+    *,
+    entry: npt.ArrayLike | None = None,
+    by: npt.ArrayLike | None = None,
+    level: float = 0.95,
+) -> StepCurves:
+    """Cumulative hazard of every group (Nelson 1972, Aalen 1978), with delayed entry and weights.
+
+    Parameters
+    ----------
+    data, observed, entry, by
+        As for `kaplan_meier`.
+    level : float
+        Level of the pointwise limits, which are normal on the log scale; between 0 and 1.
+
+    Returns
+    -------
+    StepCurves
+        Both limits are 0 before the first failure. A group without durations has no step.
+
+    Raises
+    ------
+    ArgumentError
+        For a level outside 0..1.
+    DataError
+        For intervals or right truncation.
+
+    Notes
+    -----
+    d failures at one time among n at risk add ``1/n + 1/(n-1) + ... + 1/(n-d+1)``, as if they had failed in turn,
+    with the sum of the squares as variance (Fleming and Harrington 1984). With delayed entry there may be ages at which
+    nobody is at risk: the curve is level there, which is no estimate.
+
+    Examples
+    --------
+    >>> nelson_aalen(LifeData.from_array([1.0, 2.0, 2.0, 4.0])).estimate.round(4).tolist()
+    [0.25, 1.0833, 2.0833]
+    """
+    z = normal_quantile(level)
+    data = lives_of(data, observed, entry, by)
+    sets = _risk_sets(data, "Nelson-Aalen")
+    steps, squares = _harmonic(sets.at_risk.astype(np.float64), sets.events.astype(np.float64))
+    hazard, error = cumulative(steps, sets.codes), np.sqrt(cumulative(squares, sets.codes))
+    low, high = hazard_limits(hazard, z * error)
+    return StepCurves(
+        data.groups, sets.offsets, "cumulative hazard", "Nelson-Aalen", sets.times, hazard, error, low, high,
+        sets.at_risk, sets.events, sets.sizes, np.full(data.n_groups, "ok", dtype=object), level,
+    )  # fmt: skip
+
+
+def hazard_limits(value: FloatArray, far: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Limits `far` either side of what is not negative, on the log scale; both 0 where the value is 0."""
+    with np.errstate(over="ignore"):
+        factor = np.exp(np.divide(far, value, out=np.zeros_like(value), where=value > 0))
+        return value / factor, value * factor
+
+
+def _harmonic(n: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """``sum 1/(n - i)`` and ``sum 1/(n - i)**2`` over ``i = 0 .. d - 1``, for each pair of n and d.
+
+    Examples
+    --------
+    >>> [x.round(6).tolist() for x in _harmonic(np.array([3.0]), np.array([2.0]))]
+    [[0.833333], [0.361111]]
+    """
+    first, second = d / n, d / n**2
+    several = d > 1
+    if several.any():
+        first[several], second[several] = _harmonic_sums(n[several], d[several])
+    return first, second
+
+
+def _harmonic_sums(n: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
+    low = n - d
+    small = low < _LARGE
+    a, b = np.where(small, _LARGE, low), np.where(small, _LARGE + d, n)
+    first = np.log1p(d / a) + 0.5 * (1 / b - 1 / a) - (b**-2.0 - a**-2.0) / 12 + (b**-4.0 - a**-4.0) / 120
+    second = d / (a * b) + 0.5 * (b**-2.0 - a**-2.0) - (b**-3.0 - a**-3.0) / 6 + (b**-5.0 - a**-5.0) / 30
+    direct = special.digamma(n + 1.0) - special.digamma(low + 1.0)
+    squares = special.polygamma(1, low + 1.0) - special.polygamma(1, n + 1.0)
+    return np.where(small, direct, first), np.where(small, squares, second)
+
+
+# ------------------------------------------------------------------- risk sets
+
+
+@dataclass(frozen=True)
+class _RiskSets:
+    """Distinct times at which durations ended, rising within a group, and who was at risk and failed at each."""
+
+    offsets: IntArray
+    codes: IntArray  # group of each step
+    times: FloatArray
+    at_risk: IntArray
+    events: IntArray
+    sizes: IntArray  # durations of each group
+
+
+def _risk_sets(data: LifeData, estimate: str) -> _RiskSets:
+    """Count who was at risk and who failed at each distinct duration of each group.
+
+    A duration is at risk at t if it entered before t and ended at t or later; one watched from the start (entry 0) is
+    at risk at t = 0 too. One that ended at the age at which it entered is at risk at that age alone. Stationary
+    durations, whose ages nobody knows, are left out.
+    """
+    data = data.from_age_known()
+    if data.upper is not None or data.exit is not None:
+        what = "durations known to have ended within an interval" if data.upper is not None else "right truncation"
+        raise DataError(f"{estimate} has no answer to {what}", remedy="use turnbull(data)")
+    weights = np.ones(data.durations.size, dtype=np.int64) if data.weights is None else data.weights
+    code, times = data.group_codes(), data.durations
+    order = np.lexsort((times, code))
+    order = order[weights[order] > 0]
+    code, times, weights = code[order], times[order], weights[order]
+    groups = np.arange(data.n_groups + 1)
+    new = np.ones(times.size, dtype=bool)
+    new[1:] = (code[1:] != code[:-1]) | (times[1:] != times[:-1])
+    starts = np.flatnonzero(new)
+    owner, at = code[starts], times[starts]
+    step = np.cumsum(new) - 1
+    failed = np.bincount(step, np.where(data.observed[order], weights, 0), minlength=starts.size).astype(np.int64)
+    gone = np.concatenate([[0], np.cumsum(weights)])
+    ends = np.searchsorted(code, groups)
+    at_risk = gone[ends[owner + 1]] - gone[starts]
+    if data.entry is not None:
+        at_risk = at_risk - _not_yet_entered(code, times, data.entry[order], weights, owner, at)
+    offsets = np.searchsorted(owner, groups).astype(np.int64)
+    return _RiskSets(offsets, owner, at, at_risk.astype(np.int64), failed, np.diff(gone[ends]))
+
+
+def _not_yet_entered(
+    code: IntArray, times: FloatArray, entry: FloatArray, weights: IntArray, owner: IntArray, at: FloatArray
+) -> IntArray:
+    """Durations of each step's group that enter at or after the step's time (but not those that also end at it)."""
+    entry = np.where(entry > 0.0, entry, -np.inf)
+    levels = np.unique(np.concatenate([entry, at]))
+    # entering at the very end is entering just before it
+    place = 2 * np.searchsorted(levels, entry) + (entry != times)
+    width = 2 * levels.size + 2
+    key = code * width + place
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    entered = np.concatenate([[0], np.cumsum(weights[order])])
+    before = entered[np.searchsorted(key, owner * width + 2 * np.searchsorted(levels, at), side="right")]
+    last = entered[np.searchsorted(key, (owner + 1) * width, side="left")]
+    return np.asarray(last - before, dtype=np.int64)

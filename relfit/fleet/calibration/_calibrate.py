@@ -1,0 +1,276 @@
+"""`calibrate`: from a failure log to the parameters that planners need."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.base.arguments import share
+from relfit.base.errors import ArgumentError
+from relfit.fitting.families import family_named
+from relfit.fleet import ChosenPeriod, FleetModel, chosen_period, fleet_model
+from relfit.fleet.calibration.estimated import Estimated
+from relfit.fleet.calibration.fitted_families import family_of_unequal_nodes, fitted_family
+from relfit.fleet.calibration.log_provenance import provenance
+from relfit.fleet.calibration.parameters_now import mtbf_now, mttr_now
+from relfit.fleet.calibration.rates import Rates, rates_of_durations, rates_of_log
+from relfit.fleet.calibration.repair_scopes import Repairs
+from relfit.fleet.calibration.schema import Censoring, Fleet, Mttr, Parameters, PeriodUsed
+from relfit.fleet.calibration.tested_assumptions import (
+    bad_nodes,
+    dependence_checks,
+    shape_check,
+    systems_check,
+    trend_check,
+)
+from relfit.fleet.now import NOW, checked_at
+from relfit.log.failurelog import FailureLog
+from relfit.log.lifedata import LifeData
+from relfit.log.tables import made_once
+
+__all__ = ["PARTS", "calibrate"]
+
+PARTS = ("period", "mtbf", "mttr", "repair_kinds", "families", "bad_nodes", "dependence", "trend")
+_OF_THE_MODEL = {"mtbf", "mttr", "repair_kinds", "families"}
+_FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
+
+
+@made_once
+def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
+    log: FailureLog,
+    *,
+    at: str = NOW,
+    horizon: Any = "90d",
+    period: str | tuple[Any, Any] | None = None,
+    parts: Sequence[str] = PARTS,
+    families: Sequence[str] = _FAMILIES,
+    window: Any = None,
+    group: str | None = None,
+    first: str = "known",
+    level: float = 0.95,
+    name: str | None = None,
+    model: FleetModel | None = None,
+    rng: int | np.random.Generator | None = 0,
+) -> Parameters:
+    """Estimate everything that planners need from a failure log, each with an interval and what it rests on.
+
+    What the log cannot give is not there, and ``absent`` says why. A scope in which nothing failed has a lower limit of
+    its mean time between failures and no value.
+
+    Parameters
+    ----------
+    log : FailureLog
+        Select one system first (``log.where(system=...)``) unless all are alike.
+    at : {"now", "long run"}
+        As for `relfit.fleet_model`: rates and repairs of now, or those of the period.
+    horizon : duration
+        Ahead of the end of the log, that those of now are for.
+    period : {"stable", "all"} or (since, until), optional
+        The part of the log to use. ``"stable"`` is `relfit.stable_period`, the default where ``"period"`` is among
+        `parts`; else the whole log.
+    parts : sequence of str
+        Of ``"period"``, ``"mtbf"``, ``"mttr"``, ``"repair_kinds"`` (quick and slow ones), ``"families"``,
+        ``"bad_nodes"``, ``"dependence"`` and ``"trend"``. ``("mtbf", "mttr")`` alone takes milliseconds.
+    families : sequence of str
+        Among which `failure` and `repair` are chosen by AICc.
+    window : float or duration, optional
+        Within which records are joined to incidents; chosen from the log when left out.
+    group : str, optional
+        Attribute that says in which rack a node stands; rack, frame, cabinet or chassis when left out.
+    first : {"known", "always", "never"}
+        The time before a node's first failure: by its age, a whole time, or left out; as for `FailureLog.ttf`.
+    level : float
+        Level of the intervals.
+    name : str, optional
+        What the cluster is called; the name of the log's only system when left out.
+    model : FleetModel, optional
+        Of this log, where there is one already: its period is used, and `period`, `window` and `group` are not.
+    rng : int or numpy.random.Generator, optional
+        For the test of bad nodes and dependence.
+
+    Returns
+    -------
+    relfit.Parameters
+
+    Raises
+    ------
+    ArgumentError
+        For an unknown part, period or family, or a level outside 0..1.
+
+    Notes
+    -----
+    Rates are those of the model of the fleet (`relfit.fleet_model`): incidents over hours in operation, with Poisson
+    intervals that are wider by the scatter of counts between places and along time; the mean time to repair has an
+    exact, a profile or a skewness-corrected interval, by how the repairs are distributed
+    (`relfit.fleet.calibration.repair_times`).
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> params = rf.calibrate(rf.datasets.load("white"), parts=("mtbf", "mttr"))
+    >>> round(params.mtbf.node.value), round(params.mtbf.rack.value), round(params.mttr.mean.value, 1)
+    (2797, 1131, 2.9)
+    >>> params.mtbf.node.events
+    8206
+    """
+    wanted = _checked(parts, level, period, families)
+    checked_at(at)
+    dated = log.lifetimes is None or len(log.events) > 0
+    span = period if period is not None else "stable" if "period" in wanted else "all"
+    chosen = chosen_period(log, span) if model is None else model.period
+    if model is None and dated and _OF_THE_MODEL & wanted:
+        model = fleet_model(log, chosen, at=at, horizon=horizon, window=window, group=group, first=first, level=level)
+        chosen = model.period
+    part, systems = chosen.log, chosen.log.systems
+    repairs = None if model is None else Repairs.of(model)
+    usual = model.found if model is not None and window is None and group is None else None
+    rates = _rates(part, model, level) if "mtbf" in wanted else Rates()
+    times = _times_to_failure(part, model) if "families" in wanted else None
+    estimates: list[Estimated] = [rates]
+    if {"mttr", "repair_kinds"} & wanted:
+        estimates.append(_mttr(part, model, repairs, level, wanted))
+    if times is not None:
+        estimates += [_failure(part, model, times, families, level), _repair(repairs, families, level)]
+    if "bad_nodes" in wanted:
+        estimates.append(bad_nodes(part, usual, level, rng))
+    if "dependence" in wanted:
+        estimates.append(dependence_checks(part, dated, None if model is None else model.found, rng))
+    if "trend" in wanted:
+        estimates.append(trend_check(part, dated, None if model is None else model.found))
+    absent = {} if chosen.problem is None else {"period": chosen.problem}
+    fields: dict[str, Any] = {}
+    for estimate in estimates:
+        absent, fields = absent | estimate.absent, fields | estimate.fields
+    return Parameters(
+        name=name if name is not None else systems[0] if len(systems) == 1 else None,
+        **fields,
+        fleet=Fleet(
+            nodes=None if part.unseen_nodes else part.n_nodes, racks=rates.racks, systems=len(systems), **rates.shares
+        ),
+        period=_period(chosen, model),
+        censoring=_censoring(part, times, repairs),
+        checks=[check for estimate in estimates for check in estimate.checks],
+        absent=absent,
+        provenance=provenance(part, rates),
+    )
+
+
+def _checked(
+    parts: Sequence[str], level: float, period: str | tuple[Any, Any] | None, families: Sequence[str]
+) -> set[str]:
+    for part in [parts] if isinstance(parts, str) else parts:
+        if part not in PARTS:
+            raise ArgumentError(f"part {part!r} is not known", remedy=f"use some of {', '.join(PARTS)}")
+    share("level", level, zero=False, one=False)
+    if not (period in (None, "stable", "all") or (isinstance(period, tuple) and len(period) == 2)):
+        raise ArgumentError(f"period {period!r} is not known", remedy='use "stable", "all" or (since, until)')
+    if not families:
+        raise ArgumentError("no family was given", remedy=f"use {', '.join(_FAMILIES)}")
+    for family in families:
+        family_named(family)
+    return {parts} if isinstance(parts, str) else set(parts)
+
+
+def _period(chosen: ChosenPeriod, model: FleetModel | None) -> PeriodUsed:
+    window, finding = chosen.log.window, chosen.headline
+    if model is not None and model.lately is not None:
+        finding = f"{model.now_headline} {finding}"
+    dated = bool(pd.notna(window.start) and pd.notna(window.end))
+    return PeriodUsed(
+        name=chosen.name,
+        start=_moment(window.start) if dated else None,
+        end=_moment(window.end) if dated else None,
+        hours=window.hours if dated and window.hours >= 0.0 else None,
+        finding=finding,
+    )
+
+
+def _moment(stamp: pd.Timestamp) -> dt.datetime:
+    moment: dt.datetime = stamp.tz_convert("UTC").floor("us").to_pydatetime(warn=False)
+    return moment.replace(tzinfo=dt.UTC)
+
+
+def _rates(part: FailureLog, model: FleetModel | None, level: float) -> Rates:
+    """Mean times between failures by scope."""
+    if model is None:  # of lifetimes without dates
+        rates = rates_of_durations(part.ttf("node"), level)
+    else:
+        rates = rates_of_log(model, level=level)
+        if model.lately is not None:
+            rates.fields["mtbf"] = mtbf_now(rates.fields["mtbf"], model, level)
+    rates.checks += systems_check(part)
+    return rates
+
+
+def _mttr(
+    part: FailureLog, model: FleetModel | None, repairs: Repairs | None, level: float, wanted: set[str]
+) -> Estimated:
+    """Mean time to repair, and those of quick and slow repairs."""
+    names = [
+        *(["mean"] if "mttr" in wanted else []),
+        *(["quick", "slow", "share_quick"] if "repair_kinds" in wanted else []),
+    ]
+    if repairs is None or not repairs.of_incidents.n_failures.sum():
+        why = Repairs.NONE if repairs is None else "the log has no completed repair"
+        return Estimated(absent={f"mttr.{name}": why for name in names})
+    means, checks = repairs.means(level) if "mttr" in wanted else ({}, [])
+    kinds, absent = repairs.kinds(level) if "repair_kinds" in wanted else ({}, {})
+    mttr = Mttr(**means, **kinds)
+    if model is not None and model.lately is not None:
+        mttr = mttr_now(mttr, model.lately.log, part, model.lately.horizon)
+    return Estimated({"mttr": mttr}, absent, checks)
+
+
+def _times_to_failure(part: FailureLog, model: FleetModel | None) -> LifeData:
+    """Those of nodes by themselves; times that the source gives say more than its events do."""
+    return part.ttf("node") if model is None or part.lifetimes is not None else model.by_scope["node"].lives
+
+
+def _failure(
+    part: FailureLog, model: FleetModel | None, times: LifeData, families: Sequence[str], level: float
+) -> Estimated:
+    """The distribution of times to failure."""
+    model = model if part.lifetimes is None else None
+    if model is not None and model.question is not None:
+        return Estimated(absent={"failure": model.question})
+    fitted, why = None if model is None else family_of_unequal_nodes(model, families), ""
+    if fitted is None:
+        fitted, why = fitted_family(times, families, level)
+    if fitted is None:
+        return Estimated(absent={"failure": why})
+    return Estimated({"failure": fitted}, {}, shape_check(times, model, level))
+
+
+def _repair(repairs: Repairs | None, families: Sequence[str], level: float) -> Estimated:
+    """The distribution of times to repair."""
+    fitted, why = (None, Repairs.NONE) if repairs is None else fitted_family(repairs.of_incidents, families, level)
+    return Estimated({"repair": fitted}) if fitted is not None else Estimated(absent={"repair": why})
+
+
+def _censoring(part: FailureLog, times: LifeData | None, repairs: Repairs | None) -> Censoring:
+    """What was cut off, as far as it was looked at."""
+    counts: dict[str, int] = {}
+    if times is not None:
+        counts |= {
+            "times_to_failure": int(times.n_lives.sum()),
+            "times_to_failure_censored": int(times.n_censored.sum()),
+            "zero_times_to_failure": int(times.n_zeros.sum()) + _counted(times, "zero_gaps"),
+        }
+    if repairs is not None:
+        outages = repairs.outages
+        counts |= {
+            "outages": int((outages.n_lives - outages.n_zeros).sum()),
+            "outages_censored": int(outages.n_censored.sum()),
+            "zero_repairs": _counted(outages, "zero_repairs"),
+            "begun_before": int(part.events["start_cut"].to_numpy(dtype=bool).sum()),
+            "ends_unknown": _counted(outages, "end_unknown"),
+        }
+    return Censoring(**counts)
+
+
+def _counted(data: LifeData, column: str) -> int:
+    return int(data.counts[column].sum()) if data.counts is not None and column in data.counts else 0

@@ -1,0 +1,227 @@
+"""`FailuresByScope`: how nodes, racks, groups of nodes and the whole system fail and are repaired, by parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from relfit.base.arrays import FloatArray
+from relfit.fitting.families import Family
+from relfit.fleet.calibration.draws import Draws
+from relfit.fleet.calibration.schema import Parameters
+
+__all__ = ["FailuresByScope", "ScopeFailures", "counted_share"]
+
+_WIDER = ("rack", "group", "system")
+
+
+@dataclass(frozen=True, eq=False)
+class ScopeFailures:
+    """Failures of nodes, racks, groups of nodes or the whole system; numbers, or arrays over draws.
+
+    Attributes
+    ----------
+    name : str
+        ``node``, ``rack``, ``group`` or ``system``.
+    mtbf : float or ndarray, optional
+        Mean hours between the failures of one place; None where that is not known.
+    mttr : float or ndarray, optional
+        Mean hours until all that a failure hit is repaired.
+    mttr_name : str
+        The parameter that this is: of the scope, or ``mttr.mean``.
+    mttr_node : float or ndarray, optional
+        Mean hours until one node that a failure hit is repaired, where that is known.
+    place : float
+        Nodes of a rack, or all of them; 0 where that is not known.
+    share : float, optional
+        Share of the nodes of its place that a failure hits on average; all of them when left out.
+    hits : sequence of (int, float, float), optional
+        Sizes of jobs, the share of the failures that hit such a job, and the share of the time in which it is up.
+    """
+
+    name: str
+    mtbf: Any
+    mttr: Any = None
+    mttr_name: str = ""
+    mttr_node: Any = None
+    place: float = 0.0
+    share: float | None = None
+    hits: Sequence[tuple[int, float, float]] | None = None
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether failures are neither of a node nor of a rack."""
+        return self.name in ("group", "system")
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it is known which nodes a failure can hit, and how many."""
+        return {"rack": self.place > 0.0, "group": self.share is not None}.get(self.name, True)
+
+    @property
+    def has_own_mttr(self) -> bool:
+        """Whether `mttr` is of this scope, not of all repairs."""
+        return self.mttr is not None and self.mttr_name != "mttr.mean"
+
+    def met(self, sizes: npt.ArrayLike) -> FloatArray:
+        """Failures of one place that jobs on this many nodes meet: for racks, of all racks that they have nodes in."""
+        n = np.asarray(sizes, dtype=np.float64)
+        if self.name == "rack":
+            part = _hit(self.share, np.minimum(n, self.place), self.place)
+            return np.asarray(np.maximum(1.0, n / self.place) * part)
+        if self.name == "group":
+            return _hit(self.share, n, self.place or None) if self.hits is None else counted_share(self.hits, n)
+        return n if self.name == "node" else np.ones_like(n)
+
+    def rate_of(self, sizes: npt.ArrayLike) -> FloatArray:
+        """Failures per hour that strike jobs on this many nodes, along a last axis."""
+        return np.asarray(np.asarray(1.0 / self.mtbf)[..., None] * self.met(sizes))
+
+    def repair_of(self, sizes: npt.ArrayLike) -> FloatArray:
+        """Hours until all is repaired that such jobs lose in a failure, along a last axis."""
+        n, together = np.asarray(sizes, dtype=np.float64), 0.0 if self.mttr is None else self.mttr
+        if self.mttr_node is None or not (self.has_own_mttr and self.place and self.share):
+            return np.asarray(np.asarray(together)[..., None] + np.zeros(n.shape))
+        inside = np.minimum(n, self.place)
+        lost = inside * self.share / self.met(inside)  # nodes of the job, on average
+        part = np.clip((lost - 1.0) / max(self.place * self.share - 1.0, 1e-9), 0.0, 1.0)
+        one = np.asarray(self.mttr_node)[..., None]
+        return np.asarray(one + (np.asarray(together)[..., None] - one) * part)
+
+
+@dataclass(frozen=True, eq=False)
+class FailuresByScope:
+    """The failures and repairs of a fleet, by what fails: what simulators and planners take from parameters.
+
+    Attributes
+    ----------
+    node : ScopeFailures
+        Failures of nodes by themselves; all their outages where nothing else is known.
+    wider : tuple of ScopeFailures
+        Failures of racks, groups of nodes and the system, as far as they are known.
+    outage_mtbf : float, optional
+        Mean hours between the outages of a node, whatever failed.
+    times : Family, optional
+        Distribution of the times to failure of a node, hours.
+    spread : float
+        Variance of the relative rates of nodes, which are gamma distributed.
+    bad_nodes : tuple of float, optional
+        Share of bad nodes, and how many times as often as others they fail.
+    repairs : Family, optional
+        Distribution of the times to repair, hours.
+    kinds : tuple of float, optional
+        Mean hours of quick and of slow repairs, and the share of quick ones.
+    mttr : float, optional
+        Mean hours of a repair.
+
+    Examples
+    --------
+    >>> fleet = {"nodes": 64, "racks": 4, "rack_share": 0.25}
+    >>> failures = FailuresByScope.of_parameters(Parameters(mtbf={"node": "9000h", "rack": "1000h"}, fleet=fleet))
+    >>> [(scope.name, scope.met(16).round(1).item()) for scope in failures.scopes]
+    [('node', 16.0), ('rack', 1.0)]
+    """
+
+    node: ScopeFailures
+    wider: tuple[ScopeFailures, ...]
+    outage_mtbf: float | None
+    times: Family | None
+    spread: float
+    bad_nodes: tuple[float, float] | None
+    repairs: Family | None
+    kinds: tuple[float, float, float] | None
+    mttr: float | None
+
+    @classmethod
+    def of_parameters(
+        cls, parameters: Parameters, draws: Draws | None = None, *, nodes: int | None = None, racks: int | None = None
+    ) -> FailuresByScope:
+        """What parameters say of each scope, or draws of them.
+
+        Parameters
+        ----------
+        parameters : Parameters
+        draws : Draws, optional
+            Of these parameters: means are arrays then.
+        nodes, racks : int, optional
+            Those of ``parameters.fleet`` when left out.
+        """
+        values, fleet = parameters.values(), parameters.fleet
+        of: Any = values if draws is None else draws
+        n, shelves = nodes or fleet.nodes, racks or fleet.racks
+        places = {"rack": n / shelves if n and shelves else 0.0, "group": float(n or 0)}
+        shares = {"rack": fleet.rack_share, "group": fleet.group_share}
+
+        def scope(name: str, own: str) -> ScopeFailures:
+            mttr = next((key for key in (f"mttr.{own}", "mttr.mean") if key in values), "")
+            mtbf, one = (of[key] if key in values else None for key in (f"mtbf.{own}", f"mttr.{name}_node"))
+            hits = fleet.group_hits if name == "group" else None
+            place, share = places.get(name, 0.0), shares.get(name)
+            return ScopeFailures(name, mtbf, of[mttr] if mttr else None, mttr, one, place, share, hits)
+
+        # every outage of a node holds the failures of what it stands in
+        single = "outage" if "mtbf.outage" in values and "mtbf.node" not in values else "node"
+        wider = [name for name in _WIDER if single == "node" and f"mtbf.{name}" in values]
+
+        def several(*names: str) -> Any:
+            return tuple(values[name] for name in names) if all(name in values for name in names) else None
+
+        failure, repair = parameters.failure, parameters.repair
+        return cls(
+            node=scope("node", single),
+            wider=tuple(scope(name, name) for name in wider),
+            outage_mtbf=values.get("mtbf.outage", values.get("mtbf.node")),
+            times=None if failure is None else failure.distribution(),
+            spread=0.0 if failure is None else failure.spread or 0.0,
+            bad_nodes=several("bad_nodes.fraction", "bad_nodes.factor"),
+            repairs=None if repair is None else repair.distribution(),
+            kinds=several("mttr.quick", "mttr.slow", "mttr.share_quick"),
+            mttr=values.get("mttr.mean"),
+        )
+
+    @property
+    def scopes(self) -> tuple[ScopeFailures, ...]:
+        """Nodes first."""
+        return (self.node, *self.wider)
+
+    def relative_rates(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Failure rates of `count` nodes relative to their mean: bad nodes, or a gamma frailty of known variance."""
+        if self.bad_nodes is not None:
+            share, factor = self.bad_nodes
+            rates = np.where(rng.permutation(count) < round(share * count), factor, 1.0)
+            return rates / (1.0 + share * (factor - 1.0))
+        if self.times is None or not self.spread:
+            return np.ones(count)
+        k = 1.0 / self.spread
+        power = 1.0 / float(self.times.parameters().get("shape", np.ones(1)).item())
+        mean = np.exp(special.gammaln(k + power) - special.gammaln(k) - power * np.log(k))
+        return np.asarray((rng.gamma(k, size=count) / k) ** power / mean)
+
+
+# ---------------------------------------------------------------------- details
+
+
+def counted_share(hits: Sequence[tuple[int, float, float]], sizes: FloatArray, column: int = 1) -> FloatArray:
+    """A share for jobs of some sizes, between those for which it was counted on log scales."""
+    points = np.array([(row[0], row[column]) for row in hits if row[column] > 0.0])
+    return np.asarray(np.exp(np.interp(np.log(sizes), *np.log(points).T)))
+
+
+def _hit(share: float | None, nodes: FloatArray, of: float | None) -> FloatArray:
+    """Probability that an incident of a share of the `of` nodes at a place hits a job that has some of them.
+
+    Which nodes it hits is taken as chance: it misses the job in C(of - hit, nodes) of C(of, nodes) cases.
+    """
+    if share is None or share >= 1.0:
+        return np.ones_like(nodes)
+    if of is None:
+        return np.asarray(-np.expm1(nodes * np.log1p(-share)))
+    hit, spared = of * share, of * (1.0 - share)
+    left = np.maximum(spared - nodes, 0.0)
+    missed = special.betaln(spared + 1.0, hit) - special.betaln(left + 1.0, hit)
+    return np.where(nodes > spared, 1.0, -np.expm1(missed))

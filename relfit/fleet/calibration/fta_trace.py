@@ -1,0 +1,158 @@
+"""Logs as folders of the Failure Trace Archive, which its tools and `relfit.read` read.
+
+Four tables, separated by tabs, padded with blanks: events (when each node was available and when not, in Unix seconds),
+components, nodes and platforms.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.base.arrays import IntArray
+from relfit.base.errors import ArgumentError, DataError
+from relfit.base.units import nanoseconds
+from relfit.log.failurelog import FailureLog
+from relfit.log.outages import outages_of
+
+__all__ = ["to_fta"]
+
+
+_CONTROLS = [*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]  # of terminals and writing
+_BAD = dict.fromkeys(_CONTROLS, "_") | dict.fromkeys(map(ord, "\t\n\r"), " ")
+_WIDEST = 64  # letters to which columns are padded
+_NANOSECONDS = 1_000_000_000  # per second
+_PLACE = ("location", "rack", "frame", "cabinet", "row")
+
+
+def to_fta(log: FailureLog, folder: str | Path) -> Path:
+    """Write a log as a folder of the Failure Trace Archive.
+
+    Times are whole seconds. Records that name no node are left out, as the format has no place for them; outages of a
+    node that overlap are one; one without a known end lasts no time. What a node was before
+    its first and after its last outage is written as available.
+
+    Parameters
+    ----------
+    log : FailureLog
+    folder : str or Path
+        Must not exist; complete or absent.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    ArgumentError
+        When there is something at this place already, or it cannot be made.
+    DataError
+        For a log without dates, or one without nodes.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> written = to_fta(rf.datasets.load("white"), "white-fta")
+    >>> sorted(file.name for file in written.iterdir())
+    ['component.tab', 'event_trace.tab', 'node.tab', 'platform.tab']
+    >>> len(rf.read(written)) > 13000
+    True
+    """
+    target = Path(folder)
+    if target.exists():
+        raise ArgumentError(f"{target} is there already", remedy="name a new folder")
+    if log.lifetimes is not None and not len(log.events):
+        raise DataError("this log gives times to failure without dates, and cannot be a trace")
+    people = log.population
+    if not len(people):
+        raise DataError("this log knows no node, and a trace is one of nodes")
+    tables = _tables(log)
+    part = target.with_name(f".relfit-{secrets.token_hex(8)}.part")
+    try:
+        part.mkdir()
+        try:
+            for name, (header, rows) in tables.items():
+                (part / f"{name}.tab").write_text(_text(header, rows), encoding="utf-8", newline="\n")
+            part.replace(target)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    except OSError as error:
+        raise ArgumentError(
+            f"cannot write {target}: {error.strerror or error}", remedy="choose another place"
+        ) from error
+    return target
+
+
+def _text(header: str, columns: list[Iterable[Any]]) -> str:
+    padded = []
+    for column in columns:
+        cells = [str(value) for value in column]
+        width = min(max(map(len, cells), default=0), _WIDEST)
+        padded.append([cell.rjust(width) for cell in cells])
+    return "\n".join([header, *map("\t".join, zip(*padded, strict=True))]) + "\n"
+
+
+def _tables(log: FailureLog) -> dict[str, tuple[str, list[Iterable[Any]]]]:
+    people = log.population
+    first, last = _seconds(people["entered"]), _seconds(people["left"])
+    if people["entered"].isna().any() or people["left"].isna().any() or bool((last < first).any()):
+        raise DataError("this log does not say when every node was under observation")
+    systems, system_names = pd.factorize(people["system"].astype(str))
+    platforms = [str(name).translate(_BAD) for name in system_names]
+    names = [str(name).translate(_BAD) for name in people["node"].astype(str)]
+    count = len(people)
+    number = np.arange(count)
+    owner, begin, end, kind = _intervals(log, first, last)
+    place = next((name for name in _PLACE if name in people.columns), None)
+    location = ["NULL"] * count if place is None else people[place].astype(object).fillna("NULL").astype(str).tolist()
+    nothing = ["NULL"] * count
+    return {
+        "event_trace": (
+            "# event_id component_id node_id platform_id node_name event_type event_start_time event_stop_time "
+            "event_end_reason",
+            [np.arange(owner.size), owner, owner, systems[owner], [names[i] for i in owner], kind, begin, end,
+             ["NULL"] * owner.size],
+        ),
+        "component": (
+            "# component_id node_id platform_id creator_id node_name component_type trace_start trace_end resolution",
+            [number, number, systems, [0] * count, names, [0] * count, first, last, [1] * count],
+        ),
+        "node": (
+            "# node_id platform_id node_name node_ip node_location timezone proc_model os_name cores_per_proc "
+            "num_procs mem_size disk_size up_bw down_bw metric_id notes",
+            [number, systems, names, nothing, [text.translate(_BAD) for text in location], *[nothing] * 11],
+        ),
+        "platform": (
+            "# platform_id platform_name platform_location platform_type notes",
+            [range(len(platforms)), platforms, *[["NULL"] * len(platforms)] * 3],
+        ),
+    }  # fmt: skip
+
+
+def _intervals(log: FailureLog, first: IntArray, last: IntArray) -> tuple[IntArray, ...]:
+    """When each node was down (0) and up (1): positions in the population, starts, ends, kinds."""
+    people, outages = log.population, outages_of(log, "node")
+    named = pd.MultiIndex.from_arrays([outages.groups.get_level_values(i).astype(str) for i in ("system", "node")])
+    listed = pd.MultiIndex.from_arrays([people["system"].astype(str), people["node"].astype(str)])
+    node = listed.get_indexer(named)
+    owner = node[outages.code]
+    begin, end = (np.clip(t // _NANOSECONDS, first[owner], last[owner]) for t in (outages.start, outages.end))
+    # up from the start of observation or the end of an outage to the next one, or to the end
+    since = np.insert(end, outages.offsets[:-1], first[node])
+    until = np.insert(begin, outages.offsets[1:], last[node])
+    who = np.repeat(node, np.diff(outages.offsets) + 1)
+    up = until > since
+    parts = ((owner, begin, end, np.zeros_like(owner)), (who[up], since[up], until[up], np.ones(int(up.sum()), int)))
+    who, since, until, kind = (np.concatenate(pair) for pair in zip(*parts, strict=True))
+    order = np.lexsort((until, since, who))
+    return who[order], since[order], until[order], kind[order]
+
+
+def _seconds(times: pd.Series) -> IntArray:
+    return nanoseconds(times) // _NANOSECONDS

@@ -1,0 +1,125 @@
+"""Parameters of a fleet as it is now: rates that follow it, and repairs that last as long as lately."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from relfit.base.text import duration
+from relfit.base.units import NANOSECONDS_PER_HOUR
+from relfit.fleet import FleetModel
+from relfit.fleet.calibration.parameter_values import Duration, Quantity
+from relfit.fleet.calibration.schema import Mtbf, Mttr
+from relfit.fleet.incident_scopes import SCOPES
+from relfit.fleet.job_shares import ANY
+from relfit.fleet.prediction import TimeSteps, levels_of, mix
+from relfit.fleet.rates_now import LevelRates, limits_of_multiples
+from relfit.log.failurelog import FailureLog
+from relfit.log.outages import clock_step, outages_of, timed_repairs
+
+__all__ = ["mtbf_now", "mttr_now"]
+
+
+def mtbf_now(mtbf: Mtbf, model: FleetModel, level: float) -> Mtbf:
+    """Mean times between failures of a period, brought to the rates of now.
+
+    Parameters
+    ----------
+    mtbf : Mtbf
+        Of the model's period.
+    model : FleetModel
+        Of now.
+    level : float
+        Of the limits, which hold for what may change over the horizon.
+    """
+    assert model.lately is not None
+    method = f"rate of now, for the next {duration(model.lately.horizon)}"
+    values: dict[str, Any] = {}
+    ratios, weights = [], []
+    for name in SCOPES:
+        rates, before = model.rates[name], getattr(mtbf, name)
+        if not isinstance(rates, LevelRates) or before is None or before.value is None:
+            continue
+        used = np.isfinite(rates.now) & (rates.hours > 0.0)
+        if not used.any():
+            continue
+        hours = rates.hours[used]
+        rate = float((rates.now[used] * hours).sum() / hours.sum())
+        variance = float(((rates.now[used] * hours) ** 2 * rates.variance[used]).sum() / (rate * hours.sum()) ** 2)
+        values[name] = _of_rate(rate, variance, level, before.events, method)
+        ratios.append(rate * before.value)
+        weights.append(float(model.nodes_hit(model.by_scope[name]).sum()) if name != "node" else before.events)
+    every, variance = model.lately.level()
+    if mtbf.any is None or mtbf.any.value is None or not every > 0.0:
+        return mtbf.model_copy(update=values)
+    values["any"] = _of_rate(every / len(model.lately.series[ANY]), variance, level, mtbf.any.events, method)
+    if mtbf.outage is not None and mtbf.outage.value is not None and sum(weights) > 0.0:
+        rate = float(np.average(ratios, weights=weights)) / mtbf.outage.value
+        values["outage"] = _of_rate(rate, variance, level, mtbf.outage.events, method)
+    return mtbf.model_copy(update=values)
+
+
+def _of_rate(rate: float, variance: float, level: float, events: int | None, method: str) -> Duration:
+    """The mean time between events of a rate with this relative variance, log-normally distributed."""
+    low, high = (float(end) for end in limits_of_multiples(np.asarray(variance), level))
+    return Duration(
+        value=1.0 / rate, low=1.0 / (rate * high), high=1.0 / (rate * low), level=level, events=events,
+        distribution="lognormal", method=method,
+    )  # fmt: skip
+
+
+def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> Mttr:
+    """Mean times to repair of a part of a log, brought to how long repairs take lately.
+
+    Parameters
+    ----------
+    mttr : Mttr
+        Of the part.
+    log, part : FailureLog
+        Repairs of the log say how long they take now, those of the part how long they took then.
+    horizon : float
+        Hours ahead.
+    """
+    outages = outages_of(log)
+    hours = (outages.end - outages.start) / NANOSECONDS_PER_HOUR
+    used = outages.failures & outages.end_known & ~outages.end_cut
+    used[used] = timed_repairs(hours[used], clock_step(log))
+    then = used & (outages.start >= part.window.start.as_unit("ns").value)
+    if then.sum() < 2 or not hours[then].sum() > 0.0:
+        return mttr
+    steps = TimeSteps.of(log.window.start, log.window.end)
+    unit = float((hours[used] ** 2).mean() / hours[used].mean())
+    step = np.clip(np.searchsorted(steps.edges, outages.start[used], side="right") - 1, 0, steps.size - 1)
+    sums = np.bincount(step, hours[used] / unit, steps.size).astype(np.float64)
+    number = np.bincount(step, minlength=steps.size).astype(np.float64)
+    expected = float(number[number > 0.0].mean())  # on a day with repairs, of which the levels are made
+    mixture = mix(levels_of(sums, number, steps.days), sums, number, horizon / steps.width, expected)
+    mean = mixture.expected * unit / (expected * horizon / steps.width)
+    spread = mixture.variance_of_level / mixture.expected**2
+    factor = mean / float(hours[then].mean())
+    return mttr.model_copy(
+        update={
+            name: _scaled(value, factor, spread)
+            for name, value in mttr
+            if isinstance(value, Duration) and name != "split"
+        }
+    )
+
+
+def _scaled(value: Duration, factor: float, variance: float) -> Quantity:
+    """A mean time times a factor that is known with this relative variance."""
+    if value.value is None:
+        return value
+    low, high = value.low, value.high
+    if low is not None and high is not None:
+        z = float(special.ndtri(0.5 + 0.5 * (value.level or 0.95)))
+        ends = [np.log(value.value / low), np.log(high / value.value)]
+        wide = [float(np.exp(np.sqrt(end**2 + z**2 * np.log1p(max(variance, 0.0))))) for end in ends]
+        low, high = value.value * factor / wide[0], value.value * factor * wide[1]
+    return Duration(
+        value=value.value * factor, low=low, high=high, level=value.level, events=value.events,
+        distribution="lognormal" if low is not None and high is not None else None,
+        method=f"{value.method or 'mean of repairs'}; as long as lately",
+    )  # fmt: skip

@@ -1,0 +1,239 @@
+"""Mean times between failures by scope: incidents counted over exposure, with intervals that allow for clustering."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.analyses.screening import Incidents
+from relfit.base.arrays import FloatArray
+from relfit.base.numeric.poisson import poisson_interval
+from relfit.base.text import p_value
+from relfit.base.units import NANOSECONDS_PER_HOUR
+from relfit.fleet import FleetModel, hits_by_size
+from relfit.fleet.calibration.estimated import Estimated
+from relfit.fleet.calibration.parameter_values import Duration
+from relfit.fleet.calibration.schema import Check, Mtbf
+from relfit.fleet.incident_scopes import SCOPES
+from relfit.fleet.scope_rates import excess_scatter
+from relfit.log.failurelog import FailureLog
+from relfit.log.lifedata import LifeData
+from relfit.log.outages import outages_of, system_outages_of, watched_of
+
+__all__ = ["Rates", "duration_of_counts", "rates_of_durations", "rates_of_log"]
+
+
+_FEWEST_OF_GROUPS = 30  # incidents of several nodes, from which it is told how they hit jobs by size
+
+
+@dataclass
+class Rates(Estimated):
+    """Mean times between failures, the incidents behind them, and what of racks and fleet these hit."""
+
+    incidents: Incidents | None = None
+    racks: int | None = None
+    shares: dict[str, Any] = field(default_factory=dict)
+
+
+def duration_of_counts(events: int, exposure: float, level: float, dispersion: float = 1.0) -> Duration:
+    """Mean time between events counted over `exposure` hours, with exact (Garwood) limits.
+
+    Without an event there is a lower limit only, one-sided at `level`.
+
+    Examples
+    --------
+    >>> found = duration_of_counts(10, 1000.0, 0.95)
+    >>> round(found.value), round(found.low), round(found.high)
+    (100, 54, 209)
+    >>> found = duration_of_counts(0, 1000.0, 0.95)
+    >>> found.value, round(found.low), found.high
+    (None, 334, None)
+    """
+    if events == 0:
+        low = exposure / -float(np.log1p(-level))
+        return Duration(
+            low=low,
+            level=level,
+            events=0,
+            exposure=exposure,
+            distribution="poisson",
+            method="no event: one-sided limit",
+        )
+    fewest, most = poisson_interval(events / dispersion, level)
+    change = "widened for clustering" if dispersion > 1.0 else "narrowed for regular times between"
+    method = "exact Poisson" if dispersion == 1.0 else f"Poisson, {change} {dispersion:.3g} times"
+    return Duration(
+        value=exposure / events,
+        low=exposure / (float(most) * dispersion),
+        high=exposure / (float(fewest) * dispersion),
+        level=level,
+        events=events,
+        exposure=exposure,
+        dispersion=None if dispersion == 1.0 else dispersion,
+        distribution="poisson",
+        method=method,
+    )
+
+
+def rates_of_log(model: FleetModel, *, level: float) -> Rates:
+    """Mean times between failures of every scope that the log tells apart: hours in operation over incidents.
+
+    Parameters
+    ----------
+    model : FleetModel
+        Of the log. Incidents that began while the whole system was down interrupt nobody and are not counted.
+    level : float
+    """
+    log, span = model.period.log, model.hours
+    rates, absent, checks = {}, {}, []
+    unseen = {"node", "rack", "outage"} if model.question is not None else set()
+    for name in SCOPES:
+        of_scope = model.rates[name]
+        if name in unseen:
+            absent[f"mtbf.{name}"] = str(model.question)
+            continue
+        if not of_scope.hours.sum() > 0.0:
+            why = "the log does not say how long nodes were under observation"
+            if name == "rack":
+                why = "the log does not say in which rack a node stands"
+            absent[f"mtbf.{name}"] = why if name in ("node", "rack") else "the log covers no span of time"
+            continue
+        count, between = float(of_scope.count.sum()), _mean_dispersion(model, [name])
+        rates[name] = duration_of_counts(int(count), float(of_scope.exposure.sum()), level, between)
+        if (of_scope.along > 1.0).any():
+            text = f"incidents of scope {name}"
+            checks.append(_clustered(text, f"dispersion.{name}", float(of_scope.along.max()), float(of_scope.p.min())))
+    hours = float(np.maximum(model.by_scope["system"].hours, 0.0).sum())
+    hours = hours if hours > 0.0 else span
+    if hours > 0.0:
+        incidents = np.concatenate([model.by_scope[name].instants for name in SCOPES])
+        begun = model.found.table["start"]
+        if not incidents.size and len(begun):  # of unknown places
+            incidents = ((begun - log.window.start) / pd.Timedelta(hours=1)).to_numpy()
+        along, p = excess_scatter(incidents, span, *_spans(log))
+        scatter = _of_any_scope(along, _mean_dispersion(model, SCOPES[:1]), _mean_dispersion(model, SCOPES))
+        rates["any"] = duration_of_counts(incidents.size, span * max(len(model.places.systems), 1), level, scatter)
+        if along > 1.0:
+            checks.append(_clustered("incidents of any scope", "dispersion.any", along, p))
+    else:
+        absent["mtbf.any"] = "the log covers no span of time"
+    if unseen:
+        absent["mtbf.outage"] = str(model.question)
+        return Rates({"mtbf": Mtbf(**rates)}, absent, checks, model.found)
+    _outage(log, model.found, float(model.by_scope["node"].hours.sum()), span, _spans(log), level, rates, absent)
+    racks = len(model.places.racks) or None
+    return Rates({"mtbf": Mtbf(**rates)}, absent, checks, model.found, racks, _shares(model))
+
+
+def _of_any_scope(along: float, of_nodes: float, of_all: float) -> float:
+    """Dispersion of all incidents, from that along time, that of incidents of one node and that of all scopes.
+
+    Most incidents are of one node, and the sum of nodes scatters as they do; more regular only if all scopes are.
+
+    Examples
+    --------
+    >>> _of_any_scope(1.0, 1.5, 1.4), _of_any_scope(3.0, 1.5, 1.4), _of_any_scope(1.0, 0.8, 0.9)
+    (1.5, 3.0, 0.9)
+    """
+    return max(along if along > 1.0 else 0.0, of_nodes if of_nodes >= 1.0 else of_all)
+
+
+def _mean_dispersion(model: FleetModel, scopes: Sequence[str]) -> float:
+    """Dispersion of the incidents of some scopes together."""
+    rates = [model.rates[name] for name in scopes]
+    total = float(sum(each.count.sum() for each in rates))
+    return float(sum((each.count * each.dispersion).sum() for each in rates)) / total if total else 1.0
+
+
+def _shares(model: FleetModel) -> dict[str, Any]:
+    """What share of its rack, or of the fleet, an incident of several nodes hits, by the field of `Fleet`."""
+    shares: dict[str, Any] = {}
+    for name in ("rack", "group"):
+        scope, hit = model.by_scope[name], model.nodes_hit(model.by_scope[name])
+        if hit.size:
+            shares[f"{name}_share"] = float(hit.sum() / np.maximum(scope.at_risk, hit).sum())
+    if shares.get("group_share") and hit.size >= _FEWEST_OF_GROUPS and len(model.places.systems) == 1:
+        origin = model.period.log.window.start.as_unit("ns").value
+        shares["group_hits"] = hits_by_size(model.places, model.by_scope["group"], origin)
+    return shares
+
+
+def _outage(
+    log: FailureLog,
+    incidents: Incidents,
+    node_hours: float,
+    span: float,
+    spans: tuple[FloatArray, FloatArray],
+    level: float,
+    rates: dict[str, Duration],
+    absent: dict[str, str],
+) -> None:
+    """Outages of nodes whatever their scope: each node that an incident names, and each of what hit a whole system."""
+    records, system = outages_of(log, overlaps="keep"), nodeless_outages(log)
+    failed = np.flatnonzero(records.failures)
+    named = incidents.incident[records.row[failed]] * records.n_groups + records.code[failed]
+    mine = failed[np.unique(named, return_index=True)[1]]  # a burst of records of one node is one outage
+    if not node_hours > 0.0:
+        absent["mtbf.outage"] = "the log does not say how long nodes were under observation"
+        return
+    times = (records.start[mine] - log.window.start.value) / NANOSECONDS_PER_HOUR
+    scatter, _ = excess_scatter(times, span, *spans) if span > 0.0 and spans[0].size else (1.0, 1.0)
+    # outages come in batches, one batch an incident: a compound Poisson count varies by the mean square batch
+    batches = np.append(np.bincount(incidents.incident[records.row[mine]]), system["nodes"]).astype(np.float64)
+    scatter = max(scatter, float((batches**2).sum() / max(batches.sum(), 1.0)))
+    rates["outage"] = duration_of_counts(int(batches.sum()), node_hours, level, scatter)
+
+
+def nodeless_outages(log: FailureLog) -> pd.DataFrame:
+    """Outages of whole systems that began under observation and name no node: ``nodes`` that were down, ``hours``.
+
+    Also ``ended``, whether the end was seen, and ``known``, whether there is one at all.
+    """
+    outages, watched = system_outages_of(log), watched_of(log)
+    unnamed = log.events["node"].isna().to_numpy()
+    mine = np.flatnonzero(outages.failures & unnamed[outages.row])
+    member = outages.groups.get_indexer(watched.groups.get_level_values(0))
+    number = np.bincount(member[member >= 0], minlength=outages.n_groups)
+    hours = (outages.end[mine] - outages.start[mine]) / NANOSECONDS_PER_HOUR
+    ended = outages.end_known[mine]
+    columns = {
+        "nodes": number[outages.code[mine]],
+        "hours": hours,
+        "ended": ended & ~outages.end_cut[mine],
+        "known": ended,
+    }
+    return pd.DataFrame(columns)
+
+
+def rates_of_durations(ttf: LifeData, level: float) -> Rates:
+    """The node's mean time between failures from times to failure without dates or places."""
+    absent = {
+        f"mtbf.{name}": "the log gives times to failure without dates: what failed together is not known"
+        for name in ("rack", "group", "system", "any", "outage")
+    }
+    hours = float(ttf.total_time.sum())
+    if not hours > 0.0:
+        return Rates(absent={"mtbf.node": "no hours are known", **absent})
+    mtbf = Mtbf(node=duration_of_counts(int(ttf.n_failures.sum()), hours, level))
+    return Rates({"mtbf": mtbf}, absent)
+
+
+def _clustered(what: str, name: str, scatter: float, p: float) -> Check:
+    text = (
+        f"The number of {what} scatters along time {scatter:.3g} times as much as Poisson ({p_value(p)}); intervals "
+        f"are wider for it, and a plan made for a constant rate meets bursts."
+    )
+    return Check(name=name, concern=True, finding=text)
+
+
+def _spans(log: FailureLog) -> tuple[FloatArray, FloatArray]:
+    """When each node came under observation and left it, in hours since the window began; known ones only."""
+    nodes, zero = watched_of(log), log.window.start.value
+    entered, left = (nodes.entered - zero) / NANOSECONDS_PER_HOUR, (nodes.left - zero) / NANOSECONDS_PER_HOUR
+    if not nodes.n_groups:
+        return np.zeros(1), np.full(1, log.window.hours)
+    return entered, np.maximum(left, entered)

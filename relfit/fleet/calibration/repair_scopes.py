@@ -1,0 +1,155 @@
+"""Times to repair by what a failure hit: until a whole incident is over, and of each node that it took down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from relfit.analyses.screening import Incidents
+from relfit.base.arrays import IntArray
+from relfit.base.numeric.ordering import renumbered
+from relfit.fleet import FleetModel
+from relfit.fleet.calibration.parameter_values import Duration
+from relfit.fleet.calibration.rates import nodeless_outages
+from relfit.fleet.calibration.repair_times import kinds_of_repairs, mean_of_repairs, repairs_of_incidents
+from relfit.fleet.calibration.schema import Check
+from relfit.log.durations import Rules, times_to_repair
+from relfit.log.failurelog import FailureLog
+from relfit.log.lifedata import LifeData
+from relfit.log.outages import clock_step, timed_repairs
+
+__all__ = ["Repairs", "repair_of_an_outage", "repairs_by_scope"]
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """The repairs of a model's period.
+
+    Attributes
+    ----------
+    model : FleetModel
+    outages : LifeData
+        Of every node.
+    incident : ndarray of int, shape (outages,)
+        The incident of each of them, -1 for none.
+    of_incidents : LifeData
+        One repair for each incident and node.
+    """
+
+    model: FleetModel
+    outages: LifeData
+    incident: IntArray
+    of_incidents: LifeData
+
+    NONE: ClassVar[str] = "the log gives times to failure only, and no repairs"
+
+    @classmethod
+    def of(cls, model: FleetModel) -> Repairs:
+        """Those of a model."""
+        repairs = times_to_repair(model.period.log, rules=Rules(zeros="keep"))
+        incident = model.found.incident[repairs.begun]
+        return cls(model, repairs.lives, incident, repairs_of_incidents(repairs.lives, incident))
+
+    def means(self, level: float) -> tuple[dict[str, Duration | None], list[Check]]:
+        """Mean times to repair: of all, by scope, of a node that an incident took down; what is to be known of them."""
+        log, joined = self.model.period.log, self.model.found
+        step = clock_step(log)
+        mean, check = mean_of_repairs(repairs_of_incidents(self.outages, self.incident, step), level)
+        means: dict[str, Duration | None] = {"mean": mean, **repairs_by_scope(log, joined, level)}
+        for name, scope in (("rack_node", joined.group), ("group_node", "group")):
+            of_scope = np.append(joined.table["scope"].to_numpy() == scope, False)[self.incident]
+            mine = np.where(of_scope, self.incident, -1)
+            means[name] = repair_of_an_outage(self.outages, mine, level, step=step)
+        means["outage"] = repair_of_an_outage(self.outages, self.incident, level, nodeless_outages(log), step)
+        return means, [] if check is None else [check]
+
+    def kinds(self, level: float) -> tuple[dict[str, Any], dict[str, str]]:
+        """Those of quick and slow repairs, or why there are none."""
+        return kinds_of_repairs(self.of_incidents, level)
+
+
+def repairs_by_scope(log: FailureLog, incidents: Incidents, level: float) -> dict[str, Duration]:
+    """Mean time from the first failure of an incident until its last record ends, by scope.
+
+    That is what a job waits for that needs all that the incident hit. Incidents with an end that is not known, or of no
+    length, are left out; those that were going on at the end of observation are censored.
+
+    Parameters
+    ----------
+    log : FailureLog
+    incidents : Incidents
+        Of the log.
+    level : float
+
+    Returns
+    -------
+    dict of str to Duration
+        By ``node``, ``rack``, ``group`` and ``system``, as far as a repair of that scope was seen to end.
+    """
+    table = incidents.table
+    scope, length = table["scope"].astype(str).to_numpy(dtype=object), table["duration"].to_numpy(dtype=np.float64)
+    cut = log.events["end_cut"].to_numpy(dtype=bool) & (incidents.incident >= 0)
+    going = np.bincount(incidents.incident[cut], minlength=len(table)) > 0
+    means: dict[str, Duration] = {}
+    step = clock_step(log)
+    for name, value in (("node", "node"), ("rack", incidents.group), ("group", "group"), ("system", "system")):
+        mine = (scope == value) & (length >= 0.0)
+        mine[mine] = timed_repairs(length[mine], step)
+        offsets = np.array([0, int(mine.sum())], dtype=np.int64)
+        times = LifeData(length[mine], ~going[mine], offsets, pd.Index(["all"], name="group"), "ttr")
+        mean = mean_of_repairs(times, level)[0]
+        if mean is not None:
+            means[name] = mean
+    return means
+
+
+def repair_of_an_outage(
+    outages: LifeData, incident: IntArray, level: float, nodeless: pd.DataFrame | None = None, step: int = 0
+) -> Duration | None:
+    """Mean time that a node is down for an outage of it, every node of an incident counted.
+
+    With the mean time between outages of a node it gives the share of node-hours that are lost. Limits are on the log
+    scale, from the scatter of whole incidents, whose nodes are repaired together; None without a completed repair.
+
+    Parameters
+    ----------
+    outages : LifeData
+    incident : ndarray of int, shape (outages,)
+        The incident of each outage, -1 for none.
+    level : float
+    nodeless : pandas.DataFrame, optional
+        Outages of whole systems that name no node, as `relfit.fleet.calibration.rates.nodeless_outages` gives them.
+    step : int
+        Nanoseconds, of the log's clock.
+
+    Examples
+    --------
+    Two nodes down for an hour each, and an incident of three nodes for ten hours:
+
+    >>> lives = LifeData.from_array([1.0, 1.0, 10.0, 10.0, 10.0])
+    >>> repair_of_an_outage(lives, np.array([0, 1, 2, 2, 2]), 0.95).value
+    6.4
+    """
+    used = (incident >= 0) & timed_repairs(outages.durations, step)
+    place, _ = renumbered(incident[used])
+    hours = np.bincount(place, outages.durations[used])
+    ended = np.bincount(place, outages.observed[used])
+    if nodeless is not None:
+        system = nodeless[nodeless["known"]]
+        system = system[timed_repairs(system["hours"].to_numpy(dtype=np.float64), step)]
+        hours = np.append(hours, system["nodes"] * system["hours"])
+        ended = np.append(ended, system["nodes"] * system["ended"])
+    total = float(ended.sum())
+    if not total > 0.0:
+        return None
+    mean = float(hours.sum()) / total
+    error = float(np.sqrt(((hours - mean * ended) ** 2).sum())) / total
+    about = {"level": level, "events": int(total), "method": "hours down over outages, scatter of incidents"}
+    if hours.size < 2 or not error > 0.0:
+        return Duration(value=mean, **about)
+    factor = float(np.exp(special.ndtri(0.5 + 0.5 * level) * error / mean))
+    return Duration(value=mean, low=mean / factor, high=mean * factor, distribution="lognormal", **about)

@@ -1,0 +1,223 @@
+"""Mean time to repair, composite and by its quick and slow parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import special
+
+from relfit.analyses.screening import repair_kinds
+from relfit.base.arrays import FloatArray
+from relfit.base.numeric.ordering import renumbered
+from relfit.base.numeric.poisson import exponential_mean_interval
+from relfit.fitting import Fits, fit
+from relfit.fitting.condensing import condensed
+from relfit.fleet.calibration.parameter_values import Duration, Share
+from relfit.fleet.calibration.schema import Check
+from relfit.log.lifedata import LifeData
+from relfit.log.outages import timed_repairs
+
+__all__ = ["kinds_of_repairs", "mean_of_repairs", "repairs_of_incidents"]
+
+
+_FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
+_MANY = 100_000  # repairs, from which the profile likelihood takes those in classes (`relfit.fitting.condensing`)
+_LEAST_FITTED = 10  # repairs below which no family but the exponential is tried
+_BETTER = 2.0  # AICc by which another family must be better for repairs not to be exponential
+_NEAR = 6.0  # AICc up to which a family describes the repairs about as well as the best
+_REJECTED = 0.05  # p-value of Anderson-Darling below which a family is not trusted with the mean
+
+
+def repairs_of_incidents(outages: LifeData, incident: npt.NDArray[np.int64], step: int = 0) -> LifeData:
+    """One repair for each incident: the mean outage of the nodes that it hit, censored where one of them is.
+
+    Nodes of one incident are repaired together, so that they are one observation of a time to repair and not many.
+    Outages of no length are left out unless the clock is coarse (`relfit.log.outages.timed_repairs`), as are those that
+    had begun before observation did.
+
+    Parameters
+    ----------
+    outages : LifeData
+    incident : ndarray of int, shape (outages,)
+        The incident of each outage, -1 for none.
+    step : int
+        Nanoseconds, of the log's clock.
+
+    Examples
+    --------
+    >>> together = repairs_of_incidents(LifeData.from_array([5.0, 5.0, 8.0]), np.array([0, 0, 1]))
+    >>> together.durations.tolist()
+    [5.0, 8.0]
+    """
+    used = (incident >= 0) & timed_repairs(outages.durations, step)
+    place, _ = renumbered(incident[used])
+    number = np.bincount(place)
+    mean = np.bincount(place, outages.durations[used]) / np.maximum(number, 1)
+    ended = np.bincount(place, outages.observed[used]) == number
+    return LifeData(mean, ended, np.array([0, mean.size], dtype=np.int64), pd.Index(["all"], name="group"), "ttr")
+
+
+def mean_of_repairs(times: LifeData, level: float) -> tuple[Duration | None, Check | None]:
+    """Mean of all repairs with an interval that holds for how they are distributed.
+
+    The family is not known, so the interval is that of all core families that describe the repairs about as well as the
+    best (AICc within 6), from the lowest to the highest limit of the mean by profile likelihood, with Student's t for
+    the normal quantile; of more than 100,000 repairs, those of classes a hundredth wide. Where the exponential is as
+    good and the lognormal is not, it is exact; where the repairs speak against the best of them it allows for skewness,
+    without a family, by Hall's transformation of Student's t (1992). Fewer than ten repairs are taken as exponential.
+    With repairs of no length, by a coarse clock, no family is tried.
+    """
+    n = int(times.n_failures.sum())
+    total = float(times.total_time.sum())
+    if n == 0 or not total > 0.0:
+        return None, None
+    if n < _LEAST_FITTED:
+        return _exponential(n, total, level), None
+    if not times.durations.all():
+        return _without_family(times, level), None
+    fits = fit(times, list(_FAMILIES), n_resamples=0)
+    aicc = {name: float(fits[name].aicc[0]) for name in fits.families}
+    aicc = {name: value for name, value in sorted(aicc.items(), key=lambda one: one[1]) if np.isfinite(value)}
+    if not aicc:
+        return _exponential(n, total, level), None
+    best, check = next(iter(aicc)), None
+    near = [name for name in aicc if aicc[name] <= aicc[best] + _NEAR]
+    if "lognormal" not in near and aicc.get("exponential", np.inf) <= aicc[best] + _BETTER:
+        return _exponential(n, total, level), None
+    if aicc[best] < aicc.get("exponential", np.inf) - _BETTER:
+        seen = times.durations[times.observed]
+        spread = float(np.var(seen, ddof=1) / np.mean(seen) ** 2)
+        check = Check(
+            name="repairs.exponential",
+            concern=True,
+            finding=f"Repair times are not exponential (AICc of {best} is lower by "
+            f"{aicc['exponential'] - aicc[best]:.3g}; their squared coefficient of variation is {spread:.3g}, not 1).",
+        )
+    return _of_families(times, fits, near, level) or _without_family(times, level), check
+
+
+def _exponential(n: int, total: float, level: float) -> Duration:
+    low, high = exponential_mean_interval(total, n, False, level)
+    return Duration(
+        value=total / n,
+        low=float(low),
+        high=float(high),
+        level=level,
+        events=n,
+        exposure=total,
+        distribution="exponential",
+        method="exact, repairs taken as exponential",
+    )
+
+
+def _of_families(times: LifeData, fits: Fits, near: list[str], level: float) -> Duration | None:
+    """The mean under the best family with the limits of all that are near, where the repairs do not speak against."""
+    seen = LifeData.from_array(times.durations[times.observed])
+    n = seen.durations.size
+    p = fit(seen, near[0], n_resamples=0)[near[0]].goodness(("ad",), n_resamples=0).p[0, 0]
+    if not p >= _REJECTED:
+        return None
+    wider = 2.0 * float(special.ndtr(special.stdtrit(n - 1, 0.5 + 0.5 * level))) - 1.0
+    if times.durations.size > _MANY:
+        fits = fit(condensed(times), near, n_resamples=0)
+    intervals = pd.concat([fits[name].interval("mean", level=wider).to_frame() for name in near])
+    value = float(intervals["estimate"].iloc[0])
+    good = intervals[(intervals["status"] == "ok") & (intervals["low"] > 0.0) & np.isfinite(intervals["high"])]
+    if not len(good) or not 0.0 < value < np.inf:
+        return None
+    low, high = min(float(good["low"].min()), value), max(float(good["high"].max()), value)
+    return Duration(
+        value=value, low=low, high=high, level=level, events=n, distribution="lognormal",
+        method=f"mean of the {near[0]} family, profile likelihood of {', '.join(sorted(near))}",
+    )  # fmt: skip
+
+
+def _without_family(times: LifeData, level: float) -> Duration:
+    seen = times.durations[times.observed]
+    n = seen.size
+    value = float(times.total_time.sum()) / n
+    low, high = _hall(seen, level)
+    centre = value / float(seen.mean())  # hours of repairs cut off belong to the mean as well
+    return Duration(
+        value=value,
+        low=min(low * centre, value),
+        high=max(high * centre, value),
+        level=level,
+        events=n,
+        distribution="lognormal",
+        method="mean of repairs, Hall's interval for skewed samples",
+    )
+
+
+def _hall(values: FloatArray, level: float) -> tuple[float, float]:
+    """Limits of a mean by Hall's cubic transformation of Student's t.
+
+    Examples
+    --------
+    >>> low, high = _hall(np.array([1.0, 2.0, 2.0, 3.0, 30.0, 5.0, 1.0, 4.0, 2.0, 9.0]), 0.9)
+    >>> round(low, 1), round(high, 1)
+    (2.2, 19.1)
+    """
+    n, mean, spread = values.size, float(values.mean()), float(values.std(ddof=1))
+    if not spread > 0.0:
+        return mean, mean
+    skew = float(np.clip(((values - mean) ** 3).mean() / spread**3, 1e-6, None))
+    t = special.stdtrit(n - 1, [0.5 + level / 2.0, 0.5 - level / 2.0]) / np.sqrt(n)
+    turned = 3.0 / skew * (np.cbrt(np.maximum(1.0 + skew * (t - skew / (6.0 * n)), 1e-9)) - 1.0)
+    low, high = mean - spread * turned
+    return max(float(low), 0.05 * mean), float(high)
+
+
+def _correlation(times: LifeData, share: float, quick: float, slow: float) -> list[list[float]] | None:
+    """Correlation of the estimates of logit share, log quick and log slow mean, both kinds taken as exponential.
+
+    The more the two kinds overlap, the more a larger share of quick repairs goes with longer ones of both kinds. From
+    the scores of the single repairs.
+    """
+    time, ended = times.durations, times.observed
+    logs = [np.log(w) - ended * np.log(mean) - time / mean for w, mean in ((share, quick), (1.0 - share, slow))]
+    weight = special.expit(logs[0] - logs[1])
+    scores = np.stack([weight - share, weight * (time / quick - ended), (1.0 - weight) * (time / slow - ended)])
+    information = scores @ scores.T
+    if np.linalg.matrix_rank(information) < 3:
+        return None
+    covariance = np.linalg.inv(information)
+    error = np.sqrt(np.diag(covariance))
+    correlation = np.clip(covariance / error / error[:, None], -1.0, 1.0)
+    np.fill_diagonal(correlation, 1.0)
+    return [[float(value) for value in row] for row in 0.5 * (correlation + correlation.T)]
+
+
+def kinds_of_repairs(times: LifeData, level: float) -> tuple[dict[str, Any], dict[str, str]]:
+    """Quick and slow repairs, where two kinds explain the times better than one."""
+    names = ("quick", "slow", "share_quick")
+    row = repair_kinds(times, level=level).best().iloc[0]
+    why = {
+        "too_few": "fewer than ten repairs are known",
+        "one_class": "one kind of repairs explains the times as well as two",
+        "hollow": "one of two kinds would rest on fewer than three repairs",
+        "not_found": "the fit of two kinds of repairs found no maximum",
+        "no_split": "two kinds of repairs fit better than one, but no time tells them apart",
+    }.get(str(row["status"]))
+    if why is not None:
+        return {}, {f"mttr.{name}": why for name in names}
+    number = int(row["repairs"])
+    about = {"level": level, "events": number, "method": f"{row['model']} by maximum likelihood, Wald"}
+
+    def ends(name: str) -> dict[str, float]:
+        low, value, high = (float(row[f"{name}{end}"]) for end in ("_low", "", "_high"))
+        return {"value": value} | ({"low": low, "high": high} if low > 0.0 and high < np.inf else {})
+
+    parts: dict[str, Any] = {
+        "quick": Duration(**ends("mean_quick"), **about),
+        "slow": Duration(**ends("mean_slow"), **about),
+        "share_quick": Share(**ends("share_quick"), **about),
+    }
+    if np.isfinite(row["split"]):
+        parts["split"] = Duration(**ends("split"), **about)
+    means = (float(row[name]) for name in ("share_quick", "mean_quick", "mean_slow"))
+    parts["correlation"] = _correlation(times, *means)
+    return parts, {}

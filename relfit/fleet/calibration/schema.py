@@ -1,0 +1,450 @@
+"""`Parameters`: what planners need to know of a cluster, as a file says it and as it is checked on reading.
+
+Every part may be missing; `absent` says why where a log could not give it. A person who knows only a mean time between
+failures writes one line, ``mtbf = "20000h"``.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+from pydantic import Field, Strict, ValidationError, model_validator
+
+from relfit.base.errors import ArgumentError
+from relfit.fitting.families import Family, family_named
+from relfit.fleet.calibration.parameter_values import Count, Duration, Model, Number, Quantity, Ratio, Share, rejection
+from relfit.fleet.calibration.validation_errors import ParameterError
+
+__all__ = [
+    "BadNodes",
+    "Censoring",
+    "Check",
+    "FittedFamily",
+    "Fleet",
+    "Mtbf",
+    "Mttr",
+    "Parameters",
+    "PeriodUsed",
+    "Provenance",
+]
+
+_SCOPE_NAMES = {"tray": "node", "server": "node"}
+Part = Annotated[float, Strict(), Field(gt=0.0, le=1.0)]
+_OF_A_DURATION = {"value", "unit", "low", "high", "events", "exposure"}  # a table with one of these is a duration
+
+
+class Mtbf(Model):
+    """Mean times between failures by what a failure hits.
+
+    `node`, `rack`, `group` and `system` count each incident once, by its scope; `any` and `outage` count the same
+    incidents together in other ways, so that a planner uses either those or these.
+    """
+
+    node: Duration | None = Field(None, description="of one node (tray, server), by incidents that hit it alone")
+    rack: Duration | None = Field(None, description="of one rack, by incidents that hit several of its nodes alone")
+    group: Duration | None = Field(None, description="of one system, by incidents that hit several nodes elsewhere")
+    system: Duration | None = Field(None, description="of one system, by incidents that hit half of it or more")
+    any: Duration | None = Field(None, description="of one system, by incidents of any scope")
+    outage: Duration | None = Field(None, description="of one node, by every outage of it, whole systems' included")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and not _OF_A_DURATION.isdisjoint(data):
+            return {"node": data}
+        if isinstance(data, Mapping):
+            for other, name in _SCOPE_NAMES.items():
+                if other in data and name in data:
+                    raise rejection(f"{other} and {name} are the same scope", at=other, remedy="give one of them")
+            return {_SCOPE_NAMES.get(key, key): value for key, value in data.items()}
+        return data if isinstance(data, Mtbf) else {"node": data}
+
+
+class Mttr(Model):
+    """Mean times to repair: of all repairs, by what failed, and of the quick (automatic) and the slow (manual) ones."""
+
+    mean: Duration | None = Field(None, description="of all repairs together")
+    node: Duration | None = Field(None, description="of incidents that hit one node alone, until it is over")
+    rack: Duration | None = Field(None, description="of incidents of one rack, until the last node is back")
+    group: Duration | None = Field(None, description="of incidents of several nodes elsewhere, until the last is back")
+    system: Duration | None = Field(None, description="of incidents of a whole system, until the last node is back")
+    rack_node: Duration | None = Field(None, description="of one node that an incident of a rack hit")
+    group_node: Duration | None = Field(None, description="of one node that an incident of several nodes elsewhere hit")
+    outage: Duration | None = Field(None, description="of one node, over all its outages, whole systems' included")
+    quick: Duration | None = Field(None, description="mean of quick repairs, such as a reboot")
+    slow: Duration | None = Field(None, description="mean of slow repairs, such as an exchange by hand")
+    share_quick: Share | None = Field(None, description="share of repairs that are quick")
+    split: Duration | None = Field(None, description="a repair longer than this is more likely a slow one")
+    correlation: list[list[Number]] | None = Field(
+        None, description="correlation of the estimates of share_quick, quick and slow, on the logit and log scales"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and not _OF_A_DURATION.isdisjoint(data):
+            return {"mean": data}
+        if isinstance(data, Mapping):
+            return {_SCOPE_NAMES.get(key, key): value for key, value in data.items()}
+        return data if isinstance(data, Mttr) else {"mean": data}
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        quick, slow = value_of(self.quick), value_of(self.slow)
+        if quick is not None and slow is not None and quick > slow:
+            raise rejection(f"quick repairs ({quick:g} h) take longer than slow ones ({slow:g} h)", at="quick")
+        if self.correlation is not None:
+            _check_covariance(self.correlation, 3, "correlation")
+            if any(abs(row[i] - 1.0) > 1e-9 for i, row in enumerate(self.correlation)):
+                raise rejection("the diagonal of the correlation is not 1", at="correlation", remedy="leave it out")
+        return self
+
+    @property
+    def overall(self) -> float | None:
+        """Mean of all repairs in hours: as given, else what the parts amount to."""
+        mean, quick, slow, share = (value_of(x) for x in (self.mean, self.quick, self.slow, self.share_quick))
+        if mean is not None or quick is None or slow is None or share is None:
+            return mean
+        return share * quick + (1.0 - share) * slow
+
+
+class FittedFamily(Model):
+    """A distribution of times to failure or to repair, with what the fit says about its uncertainty."""
+
+    family: str = Field(description="name of the family, as weibull; see rf.families")
+    parameters: dict[str, Number] = Field(description="its parameters by name, times in hours")
+    low: dict[str, Number] | None = Field(None, description="lower limits by name")
+    high: dict[str, Number] | None = Field(None, description="upper limits by name")
+    level: Annotated[float, Strict(), Field(gt=0.0, lt=1.0)] | None = Field(None, description="level of the limits")
+    covariance: list[list[Number]] | None = Field(
+        None, description="covariance of the parameters, in the order in which the family names them"
+    )
+    unit: Literal["hours"] = Field("hours", description="unit of time in the parameters; only hours")
+    events: Count | None = Field(None, description="failures or completed repairs behind the fit")
+    censored: Count | None = Field(None, description="times cut off")
+    dispersion: Annotated[float, Strict(), Field(ge=1.0, allow_inf_nan=False)] | None = Field(
+        None, description="factor by which the covariance was widened because times of one node depend on each other"
+    )
+    spread: Annotated[float, Strict(), Field(ge=0.0, allow_inf_nan=False)] | None = Field(
+        None, description="variance of the frailty of nodes, a gamma factor of mean one on the hazard of each"
+    )
+    mean: Duration | None = Field(None, description="mean under the fitted family")
+    method: str | None = Field(None, description="how it was fitted, and chosen among which families")
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        try:
+            kind = family_named(self.family)
+        except ArgumentError as error:
+            raise rejection(error.what, at="family", remedy=error.remedy) from None
+        names = kind.parameter_names()
+        for key in ("parameters", "low", "high"):
+            matrix = getattr(self, key)
+            for name in matrix or ():
+                if name not in names:
+                    wanted = f"{kind.name} has {', '.join(names)}"
+                    raise rejection(f"unknown parameter {name!r}", at=f"{key}.{name}", remedy=wanted)
+        missing = [name for name in names if name not in self.parameters]
+        if missing:
+            raise rejection(f"{kind.name} needs {missing[0]}", at="parameters", remedy=f"give {', '.join(names)}")
+        try:
+            kind(**{name: self.parameters[name] for name in names})
+        except ArgumentError as error:
+            bad = next((n for n in names if error.what.startswith(f"{n} of")), None)
+            raise rejection(error.what, at=f"parameters.{bad}" if bad else "parameters", remedy=error.remedy) from None
+        for name in names:
+            low, high = (self.low or {}).get(name), (self.high or {}).get(name)
+            value = self.parameters[name]
+            if (low is not None and low > value) or (high is not None and high < value):
+                side = "low" if low is not None and low > value else "high"
+                raise rejection(f"{side} of {name} is on the wrong side of {value:g}", at=f"{side}.{name}")
+        if self.covariance is not None:
+            _check_covariance(self.covariance, len(names), "covariance")
+        return self
+
+    def distribution(self) -> Family:
+        """The distribution itself.
+
+        Examples
+        --------
+        >>> FittedFamily(family="weibull", parameters={"shape": 0.8, "scale": 1000.0}).distribution()
+        Weibull(shape=0.8, scale=1000)
+        """
+        kind = family_named(self.family)
+        return kind(**{name: self.parameters[name] for name in kind.parameter_names()})
+
+
+class BadNodes(Model):
+    """Nodes that fail more often than the others, as a class of their own."""
+
+    fraction: Share | None = Field(None, description="share of the nodes that are bad")
+    factor: Ratio | None = Field(None, description="how many times as often a bad node fails as a good one")
+    good_mtbf: Duration | None = Field(None, description="mean time between outages of a good node")
+    p: Annotated[float, Strict(), Field(ge=0.0, le=1.0)] | None = Field(
+        None, description="p-value of one class of nodes against two"
+    )
+
+
+class Check(Model):
+    """An assumption of planners, and what the log says about it."""
+
+    name: str = Field(description="dependence.<part>, trend or dispersion")
+    concern: bool = Field(description="whether the log speaks against the assumption")
+    finding: str = Field(description="what was found, in a sentence")
+
+
+class Fleet(Model):
+    """How much of everything was under observation."""
+
+    nodes: Count | None = Field(None, description="nodes")
+    racks: Count | None = Field(None, description="racks")
+    systems: Count | None = Field(None, description="systems")
+    rack_share: Part | None = Field(None, description="share of a rack's nodes that an incident of it hits; or all")
+    group_share: Part | None = Field(
+        None, description="share of all nodes that an incident of several nodes elsewhere hits; all when left out"
+    )
+    group_hits: list[tuple[Count, Number, Number]] | None = Field(
+        None, description="size of jobs on consecutive nodes, share of such incidents that hit one, share of time up"
+    )
+
+
+class PeriodUsed(Model):
+    """The part of the log that the parameters come from."""
+
+    name: str = Field(description="of the stable period (steady, ...); given; or all")
+    start: dt.datetime | None = Field(None, description="its beginning, UTC")
+    end: dt.datetime | None = Field(None, description="its end, UTC")
+    hours: Annotated[float, Strict(), Field(ge=0.0, allow_inf_nan=False)] | None = Field(None, description="its length")
+    finding: str | None = Field(None, description="why this part, in a sentence")
+
+
+class Censoring(Model):
+    """What was seen whole, and what was cut off."""
+
+    times_to_failure: Count | None = Field(None, description="times to failure")
+    times_to_failure_censored: Count | None = Field(None, description="of them, cut off by the end of observation")
+    outages: Count | None = Field(None, description="outages of nodes")
+    outages_censored: Count | None = Field(None, description="of them, cut off by an end of observation")
+    zero_times_to_failure: Count | None = Field(None, description="times to failure of no length, left out of families")
+    zero_repairs: Count | None = Field(None, description="repairs of no length, left out of families")
+    begun_before: Count | None = Field(None, description="outages that had begun before observation did")
+    ends_unknown: Count | None = Field(None, description="outages without a known end, no repair times")
+
+
+class Provenance(Model):
+    """Where the parameters come from."""
+
+    files: list[str] = Field(default_factory=list, description="names of the log's files")
+    sha256: list[str] = Field(default_factory=list, description="hashes of their contents")
+    format: str | None = Field(None, description="format of the log")
+    rows_read: Count | None = Field(None, description="rows in the log")
+    rows_rejected: Count | None = Field(None, description="of them, not usable")
+    selection: list[str] = Field(default_factory=list, description="what part of the log was selected")
+    window: float | None = Field(None, description="hours within which records were joined to incidents")
+    relfit: str | None = Field(None, description="version of relfit")
+    created: dt.datetime | None = Field(None, description="when, UTC")
+
+
+class Parameters(Model):
+    """The parameters of a cluster, checked.
+
+    Examples
+    --------
+    >>> known = Parameters(mtbf="20000h", mttr={"value": 1, "unit": "days"})
+    >>> known.mtbf.node.value, known.mttr.mean.value
+    (20000.0, 24.0)
+    >>> known
+    Parameters: mtbf.node 20000 h (uncertainty unknown), mttr.mean 24 h (uncertainty unknown)
+    """
+
+    version: Literal[2] = Field(2, description="version of this schema")
+    name: str | None = Field(None, description="what the cluster is called")
+    mtbf: Mtbf = Field(default_factory=lambda: Mtbf(), description="mean times between failures")
+    mttr: Mttr = Field(default_factory=lambda: Mttr(), description="mean times to repair")
+    failure: FittedFamily | None = Field(None, description="distribution of the times to failure of one node")
+    repair: FittedFamily | None = Field(None, description="distribution of the times to repair")
+    bad_nodes: BadNodes = Field(default_factory=lambda: BadNodes(), description="nodes that fail more often")
+    fleet: Fleet = Field(default_factory=lambda: Fleet(), description="how much was under observation")
+    period: PeriodUsed | None = Field(None, description="the part of the log that was used")
+    censoring: Censoring = Field(default_factory=lambda: Censoring(), description="what was cut off")
+    checks: list[Check] = Field(default_factory=list, description="assumptions, and what the log says about them")
+    absent: dict[str, str] = Field(default_factory=dict, description="what could not be estimated, and why")
+    provenance: Provenance | None = Field(None, description="where all this comes from")
+
+    def __init__(self, /, **values: Any) -> None:
+        """Check what is given.
+
+        Raises
+        ------
+        ParameterError
+            For what cannot be, with its dotted name; an `ArgumentError`.
+        """
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise ParameterError(error, Parameters) from None
+
+    def quantities(self) -> Iterator[tuple[str, Quantity]]:
+        """Durations, shares and ratios that are there, each with its dotted name."""
+        for part in ("mtbf", "mttr", "bad_nodes"):
+            model = getattr(self, part)
+            for name in type(model).model_fields:
+                quantity = getattr(model, name)
+                if isinstance(quantity, Quantity):
+                    yield f"{part}.{name}", quantity
+
+    def families(self) -> Iterator[tuple[str, FittedFamily]]:
+        """``failure`` and ``repair``, as far as they are there."""
+        for name in ("failure", "repair"):
+            family = getattr(self, name)
+            if family is not None:
+                yield name, family
+
+    def values(self) -> dict[str, float]:
+        """Estimates by the names that draws have; quantities with a limit only are left out.
+
+        Examples
+        --------
+        >>> Parameters(mtbf={"tray": "20000h", "rack": "10000h"}).values()
+        {'mtbf.node': 20000.0, 'mtbf.rack': 10000.0}
+        """
+        values = {name: quantity.value for name, quantity in self.quantities() if quantity.value is not None}
+        overall = self.mttr.overall
+        if overall is not None:
+            values.setdefault("mttr.mean", overall)
+        for name, family in self.families():
+            values |= {f"{name}.{key}": value for key, value in family.parameters.items()}
+        return values
+
+    def require(self, *names: str) -> tuple[float, ...]:
+        """Estimates by dotted name.
+
+        Raises
+        ------
+        ArgumentError
+            For one that is not there; it says why, as far as the file does.
+
+        Examples
+        --------
+        >>> Parameters(mtbf="20000h").require("mtbf.node")
+        (20000.0,)
+        >>> Parameters(mtbf="20000h").require("mtbf.node", "mttr.mean")
+        Traceback (most recent call last):
+        relfit.base.errors.ArgumentError: these parameters have no mttr.mean; give it in the file
+        """
+        values = self.values()
+        for name in names:
+            if name not in values:
+                limit = dict(self.quantities()).get(name)
+                why = self.absent.get(name)
+                if limit is not None:
+                    why = f"only a limit is known: {_text(limit)}"
+                raise ArgumentError(
+                    f"these parameters have no {name}" + (f" ({why})" if why else ""), remedy="give it in the file"
+                )
+        return tuple(values[name] for name in names)
+
+    @property
+    def unknown_uncertainty(self) -> tuple[str, ...]:
+        """Names of what has a value and no uncertainty, which draws therefore keep fixed."""
+        names = [name for name, quantity in self.quantities() if not quantity.uncertain]
+        return (*names, *(name for name, family in self.families() if family.covariance is None))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Findings that speak against what planners assume."""
+        return tuple(check.finding for check in self.checks if check.concern)
+
+    @property
+    def headline(self) -> str:
+        """The main figures in one line."""
+        shown = [f"{name} {_text(quantity)}" for name, quantity in self.quantities() if name.startswith("mt")]
+        return ", ".join(shown) or "no parameters are known"
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per quantity: ``name``, ``value``, ``low``, ``high``, ``level``, ``events``, ``unit``, ``note``."""
+        rows: list[tuple[Any, ...]] = []
+        for name, quantity in self.quantities():
+            unit = "h" if isinstance(quantity, Duration) else ""
+            note = quantity.method or ("" if quantity.uncertain else "uncertainty unknown")
+            rows.append(
+                (name, quantity.value, quantity.low, quantity.high, quantity.level, quantity.events, unit, note)
+            )
+        for name, family in self.families():
+            for key, value in family.parameters.items():
+                ends = (family.low or {}).get(key), (family.high or {}).get(key)
+                note = f"{family.family}" + ("" if family.covariance is not None else ", uncertainty unknown")
+                rows.append((f"{name}.{key}", value, *ends, family.level, family.events, "", note))
+        columns = ["name", "value", "low", "high", "level", "events", "unit", "note"]
+        frame = pd.DataFrame(rows, columns=columns)
+        return frame.astype(dict.fromkeys(columns[1:5], float) | {"events": "Int64"})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; what is not there is left out."""
+        table: dict[str, Any] = plain(self, json=True)
+        return table
+
+    def __repr__(self) -> str:
+        return f"Parameters: {self.headline}"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        table = self.to_frame().to_html(escape=True, index=False, float_format="{:.4g}".format, na_rep="")
+        missing = "".join(f"<li>{escape(k)}: {escape(v)}</li>" for k, v in self.absent.items())
+        said = "".join(f"<li>{escape(text)}</li>" for text in self.warnings)
+        return f"<p>{escape(repr(self))}</p>{table}<ul>{said}{missing}</ul>"
+
+
+# -------------------------------------------------------------------- helpers
+
+
+def plain(value: Any, *, json: bool) -> Any:
+    """A model as tables, lists and values; what is not there is left out, what is empty too.
+
+    Examples
+    --------
+    >>> plain(Parameters(mtbf="1 day"), json=True)
+    {'version': 2, 'mtbf': {'node': {'value': 24.0, 'unit': 'hours'}}}
+    """
+    if isinstance(value, Model):
+        table = {name: plain(getattr(value, name), json=json) for name in type(value).model_fields}
+        return {name: v for name, v in table.items() if v is not None and (v or not isinstance(v, (dict, list)))}
+    if isinstance(value, dict):
+        return {key: plain(inner, json=json) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner, json=json) for inner in value]
+    return value.isoformat() if isinstance(value, dt.datetime) and json else value
+
+
+def value_of(quantity: Quantity | None) -> float | None:
+    """Its value; None where there is none."""
+    return None if quantity is None else quantity.value
+
+
+def _text(quantity: Quantity) -> str:
+    unit = " h" if isinstance(quantity, Duration) else ""
+    if quantity.value is None:
+        return f"above {quantity.low:.6g}{unit}" if quantity.low is not None else f"below {quantity.high:.6g}{unit}"
+    if quantity.low is not None and quantity.high is not None:
+        return f"{quantity.value:.6g}{unit} ({quantity.low:.6g} to {quantity.high:.6g})"
+    return f"{quantity.value:.6g}{unit}" + ("" if quantity.uncertain else " (uncertainty unknown)")
+
+
+def _check_covariance(rows: list[list[float]], size: int, key: str) -> None:
+    if len(rows) != size or any(len(row) != size for row in rows):
+        raise rejection(f"the {key} is not {size} by {size}", at=key)
+    matrix = np.asarray(rows)
+    scale = np.sqrt(np.abs(np.diag(matrix)))
+    scale = np.where(scale > 0.0, scale, 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        relative = matrix / scale / scale[:, None]
+    if np.any(np.diag(matrix) < 0.0) or not np.allclose(relative, relative.T, atol=1e-6):
+        raise rejection(f"the {key} is not symmetric with variances of zero or more", at=key)
+    if np.linalg.eigvalsh(0.5 * (relative + relative.T)).min() < -1e-6:
+        raise rejection(f"the {key} is not that of any distribution", at=key, remedy="leave it out")

@@ -1,0 +1,228 @@
+"""Predictors weighed by what they said of the past, and mixed: one rule for counts and for shares.
+
+Each predictor has a level and says how far what comes may be from it: the scatter of what is seen, in one of several
+sizes, how well it knows its level, and how far that may wander meanwhile. It is scored by the logarithm of the density
+that it had given to what came: in the next ten days, and over the horizon. Weights follow the scores, and a small share
+of them goes back to all predictors alike, so that one that was wrong for years can be right again (Herbster and Warmuth
+1998: the loss is that of the best sequence of predictors, and a term that grows with the number of its changes only).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.fleet.prediction.discounted_levels import DiscountedLevels
+
+__all__ = ["Prediction", "fixed_share", "log_negative_binomial", "mix"]
+
+_SCATTER = (1.0, 1.5, 2.5, 5.0, 10.0, 20.0, 60.0, 200.0, 600.0)  # variance of counts relative to Poisson
+_SCATTER_OF_SHARES = (0.1, 0.3, 1.0, 3.0, 10.0)  # variance of a day's share, relative to one trial a day
+_WANDER = (1.0, 3.0)  # variance by which levels wander, relative to what their half-lives suit
+_SCORED = 10  # steps between two predictions that are scored
+_BEGIN = 20  # steps before the first
+_BACK = 0.03  # share of the weights that goes back to all predictors in a horizon
+_LEAST = 1e-4  # weights below are left out
+_MOST = 1e12  # of a count that is drawn
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """The distribution of what comes over a horizon, arrays of shape (components,).
+
+    Attributes
+    ----------
+    weight : ndarray
+    mean : ndarray
+        Of the count over the horizon, or of the share.
+    variance : ndarray
+        Of what will be seen.
+    of_level : ndarray
+        The part of it that belongs to the level: how well it is known and how far it may wander.
+    shares : bool
+        Whether it is a share between 0 and 1 (normal components, cut off) rather than a count (negative binomial).
+    predictor : ndarray of int
+        Row of the levels that each component rests on.
+    """
+
+    weight: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+    of_level: FloatArray
+    shares: bool
+    predictor: IntArray
+
+    @property
+    def expected(self) -> float:
+        """The mean of what comes."""
+        return float(self.weight @ self.mean)
+
+    @property
+    def variance_of_level(self) -> float:
+        """Of what is expected: how well the level is known, and how far it may move over the horizon."""
+        return float(self.weight @ (self.of_level + self.mean**2)) - self.expected**2
+
+    def cdf(self, x: FloatArray) -> FloatArray:
+        """Probability of at most `x`, of the shape of `x`."""
+        at = np.asarray(x, np.float64)[..., None]
+        if self.shares:
+            inside = special.ndtr((at - self.mean) / np.sqrt(self.variance))
+            return np.asarray(np.where(at >= 1.0, 1.0, np.where(at < 0.0, 0.0, inside)) @ self.weight)
+        size, p = _negative_binomial(self.mean, self.variance)
+        each = special.betainc(size, np.floor(np.maximum(at, 0.0)) + 1.0, p)
+        return np.asarray(np.where(at < 0.0, 0.0, each) @ self.weight)
+
+    def quantile(self, p: float) -> float:
+        """The least value that is not exceeded with probability `p`."""
+        if self.shares:
+            low, high = 0.0, 1.0
+            for _ in range(60):
+                middle = 0.5 * (low + high)
+                low, high = (low, middle) if self.cdf(np.array(middle)) >= p else (middle, high)
+            return high
+        size, chance = _negative_binomial(self.mean, self.variance)
+
+        def below(x: float) -> bool:
+            return x < 0.0 or float(special.betainc(size, x + 1.0, chance) @ self.weight) < p
+
+        deviation = np.sqrt(max(float(self.weight @ (self.variance + self.mean**2)) - self.expected**2, 0.0))
+        width = float(np.ceil(0.2 * deviation)) + 1.0
+        low = max(float(np.floor(self.expected + special.ndtri(p) * deviation)), -1.0)
+        while not below(low):
+            low, width = max(low - width, -1.0), 2.0 * width
+        high, width = low + width, 2.0 * width
+        while below(high):
+            low, high, width = high, high + width, 2.0 * width
+        while high - low > 1.0:
+            middle = float(np.floor(0.5 * (low + high)))
+            low, high = (middle, high) if below(middle) else (low, middle)
+        return high
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Random levels (the mean of what comes, were it known) and what comes with them, both of shape (size,)."""
+        row = rng.choice(self.weight.size, size, p=self.weight)
+        mean, variance, of_level = self.mean[row], self.variance[row], self.of_level[row]
+        if self.shares:
+            level = mean + np.sqrt(of_level) * rng.standard_normal(size)
+            seen = level + np.sqrt(variance - of_level) * rng.standard_normal(size)
+            return np.clip(level, 0.0, 1.0), np.clip(seen, 0.0, 1.0)
+        level = _gamma(mean, of_level, rng)
+        # what is beyond the level scatters in proportion to it
+        beyond = np.maximum(variance - of_level - mean, 0.0) * level / np.maximum(mean, 1e-12)
+        return level, rng.poisson(_gamma(level, beyond, rng)).astype(np.float64)
+
+
+def mix(
+    levels: DiscountedLevels,
+    value: FloatArray,
+    exposure: FloatArray,
+    horizon: float,
+    ahead: float,
+    *,
+    shares: bool = False,
+) -> Prediction:
+    """What comes over a horizon, as predictors say that are weighed by their past.
+
+    Parameters
+    ----------
+    levels : DiscountedLevels
+        By predictor.
+    value, exposure : ndarray, shape (steps,)
+        What was seen in each step, and of how many units.
+    horizon : float
+        Steps.
+    ahead : float
+        Units over the horizon.
+    shares : bool
+        Whether values are numbers out of `exposure`, and what comes is their share.
+
+    Examples
+    --------
+    >>> from relfit.fleet.prediction import levels_of
+    >>> rng = np.random.default_rng(1)
+    >>> units, steady = np.ones(800), rng.poisson(2.0, 800).astype(float)
+    >>> comes = mix(levels_of(steady, units), steady, units, 30, 1.0)
+    >>> 54 < comes.expected < 66, comes.quantile(0.05) >= 42, comes.quantile(0.95) <= 80
+    (True, True, True)
+    """
+    scatter = np.array(_SCATTER_OF_SHARES if shares else _SCATTER)
+    predictor, phi, kappa = (
+        axis.ravel() for axis in np.meshgrid(np.arange(levels.level.shape[0]), scatter, _WANDER, indexing="ij")
+    )
+
+    def moments(at: IntArray, steps: float, units: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean, variance and the level's part of it, shape (components, origins), at origins over some steps."""
+        level = np.maximum(levels.level[predictor][:, at], 1e-12)
+        of_step = np.minimum(level, 1.0 - 1e-9) * (1.0 - np.minimum(level, 1.0 - 1e-9)) if shares else level * units
+        each = phi[:, None] * of_step  # variance of one step
+        uncertain = levels.uncertain[predictor][:, at] + (kappa * levels.wander[predictor])[:, None] * steps / 3.0
+        if shares:
+            return level, np.maximum(each * (uncertain + 1.0 / steps), 1e-12), each * uncertain
+        return level * units * steps, each * steps * (1.0 + steps * uncertain), each * steps**2 * uncertain
+
+    cumulated = np.cumsum(np.append(0.0, value)), np.cumsum(np.append(0.0, exposure))
+    ends, gains = [], []
+    for steps, share in ((_SCORED, 1.0), (max(round(horizon), 1), _SCORED / max(horizon, _SCORED))):
+        at = np.arange(min(_BEGIN, value.size), value.size - steps + 1, min(_SCORED, steps))
+        seen, units = (sums[at + steps] - sums[at] for sums in cumulated)
+        at, seen, units = (each[units > 0.0] for each in (at, seen, units))
+        mean, variance, _ = moments(at, float(steps), units / steps)
+        density = _log_normal(seen / units, mean, variance) if shares else log_negative_binomial(seen, mean, variance)
+        ends.append(at + steps)
+        gains.append(density * share)
+    order = np.argsort(np.concatenate(ends), kind="stable")
+    back = _BACK * min(_SCORED / max(horizon, 1.0), 1.0)
+    prior = 1.0 / np.sqrt(phi)  # little scatter is the rule
+    weight = fixed_share(np.concatenate(gains, axis=1)[:, order], back, prior / prior.sum())
+    now = np.array([value.size])
+    mean, variance, of_level = (each[:, 0] for each in moments(now, horizon, np.array([ahead])))
+    used = weight > _LEAST
+    weight = weight[used] / weight[used].sum()
+    return Prediction(weight, mean[used], variance[used], of_level[used], shares, predictor[used])
+
+
+def fixed_share(scores: FloatArray, back: float, prior: FloatArray | None = None) -> FloatArray:
+    """Weights after some scores in turn, shape (components, scores), of which a share goes back to the first ones.
+
+    The first weights are `prior`; all alike when left out.
+
+    Examples
+    --------
+    >>> fixed_share(np.log([[0.5, 0.5], [0.25, 0.25]]), 0.0).round(2).tolist()
+    [0.8, 0.2]
+    """
+    first = np.full(scores.shape[0], 1.0 / scores.shape[0]) if prior is None else prior
+    weight = first
+    for gain in np.exp(scores - scores.max(axis=0, initial=-np.inf)).T if scores.size else ():
+        weight = weight * gain
+        weight = (1.0 - back) * weight / weight.sum() + back * first
+    return weight
+
+
+def log_negative_binomial(seen: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """Logarithm of the probability of a count with this mean and variance, at least that of Poisson."""
+    size, p = _negative_binomial(mean, variance)
+    return np.asarray(
+        special.gammaln(seen + size) - special.gammaln(size) - special.gammaln(seen + 1.0)
+        + size * np.log(p) + seen * np.log1p(-p)
+    )  # fmt: skip
+
+
+def _log_normal(seen: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+    return np.asarray(-0.5 * np.log(variance) - 0.5 * (seen - mean) ** 2 / variance)
+
+
+def _negative_binomial(mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    mean = np.maximum(mean, 1e-12)
+    size = mean**2 / np.maximum(variance - mean, 1e-6 * mean)
+    return size, size / (size + mean)
+
+
+def _gamma(mean: FloatArray, variance: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Random values of this mean and variance; the mean where the variance is next to nothing."""
+    varies = (variance > 1e-9 * mean**2) & (mean > 0.0)
+    shape = np.maximum(np.divide(mean**2, variance, out=np.ones(mean.shape), where=varies), 1e-6)
+    return np.where(varies, np.minimum(rng.gamma(shape) / shape * mean, _MOST), mean)

@@ -1,0 +1,100 @@
+"""How much more, or less, than their share parts of a whole fail now: racks, causes.
+
+Each part has the rate of the whole times a multiple. Before anything is seen of it that is gamma distributed around
+one; what a part did counts less the longer ago it was. How alike parts are, and how soon they change, is weighed by how
+well the next step of all parts was predicted (as in `relfit.fleet.prediction.mixing`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from relfit.base.arrays import FloatArray
+from relfit.fleet.prediction.discounted_levels import discounted
+from relfit.fleet.prediction.mixing import fixed_share
+
+__all__ = ["RelativeRates", "relative_rates"]
+
+_HALF_LIVES = (20.0, 60.0, 180.0, 540.0, np.inf)  # days
+_ALIKE = (0.5, 2.0, 8.0, 32.0, 128.0)  # one over the variance of the parts' multiples
+_BACK = 0.01  # share of the weights that goes back to all in a step
+_MOST = 20_000  # parts whose past is scored
+_FIRST = 2  # steps before the first that is scored
+
+
+@dataclass(frozen=True, eq=False)
+class RelativeRates:
+    """Multiples of the mean rate, arrays of shape (parts,).
+
+    Attributes
+    ----------
+    rate : ndarray
+        Expected.
+    shape : ndarray
+        Of the gamma distribution of each: one over its squared coefficient of variation.
+    scatter : float
+        Variance of the counts of parts in a step, given the whole's and their multiples, relative to Poisson.
+    half_life : float
+        Days after which what a part did counts half, of the predictor with the most weight.
+    """
+
+    rate: FloatArray
+    shape: FloatArray
+    scatter: float
+    half_life: float
+
+    def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Random multiples, shape (size, parts)."""
+        return np.asarray(rng.gamma(self.shape, size=(size, self.rate.size)) * (self.rate / self.shape))
+
+
+def relative_rates(counts: FloatArray, exposure: FloatArray, days: float) -> RelativeRates:
+    """Multiples of the parts of a whole now.
+
+    Parameters
+    ----------
+    counts, exposure : ndarray, shape (parts, steps)
+        What was counted of each part in each step, and how much of it there was.
+    days : float
+        In a step.
+
+    Examples
+    --------
+    Ten nodes, one of which fails ten times as often as the others since 200 days:
+
+    >>> rng = np.random.default_rng(1)
+    >>> rates = np.ones((10, 70)); rates[3, 50:] = 10.0
+    >>> now = relative_rates(rng.poisson(rates).astype(float), np.ones((10, 70)), 10.0)
+    >>> int(now.rate.argmax()), bool(4.0 < now.rate[3] < 6.0), bool(now.rate[0] < 1.0)
+    (3, True, True)
+    """
+    total = exposure.sum(axis=0)
+    rate = np.divide(counts.sum(axis=0), total, out=np.zeros(total.size), where=total > 0.0)
+    expected = exposure * rate
+    scored = slice(None) if counts.shape[0] <= _MOST else slice(None, None, -(-counts.shape[0] // _MOST))
+    seen, due = counts[scored, _FIRST:], expected[scored, _FIRST:]
+    some = np.nonzero(seen)
+    scores, means, sizes, errors = [], [], [], []
+    for half_life in _HALF_LIVES:
+        did, should = (discounted(each, half_life / days) for each in (counts, expected))
+        before, ought = did[scored, _FIRST:-1], should[scored, _FIRST:-1]
+        for alike in _ALIKE:
+            size = before + alike
+            p = size / (size + due * size / (ought + alike))
+            density = (size * np.log(p)).sum(axis=0)
+            counted = special.gammaln(seen[some] + size[some]) - special.gammaln(size[some])
+            counted += seen[some] * np.log1p(-np.minimum(p[some], 1.0 - 1e-15))
+            scores.append(density + np.bincount(some[1], counted, density.size))
+            sizes.append(did[:, -1] + alike)
+            means.append(sizes[-1] / (should[:, -1] + alike))
+            mean = due * size / (ought + alike)
+            errors.append(((seen - mean) ** 2).sum() / max((mean + mean**2 / size).sum(), 1e-300))
+    weight = fixed_share(np.array(scores), _BACK)
+    mean = weight @ np.array(means)
+    square = weight @ (np.array(means) ** 2 * (1.0 + 1.0 / np.array(sizes)))
+    best = int(weight.argmax())
+    shape = mean**2 / np.maximum(square - mean**2, 1e-12)
+    return RelativeRates(mean, shape, max(float(errors[best]), 1.0), _HALF_LIVES[best // len(_ALIKE)])

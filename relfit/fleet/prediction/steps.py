@@ -1,0 +1,88 @@
+"""Equal steps of time that end with the observation, and what falls into each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.units import NANOSECONDS_PER_HOUR
+
+__all__ = ["TimeSteps"]
+
+_DAY = 24.0
+_MOST = 20_000  # steps: half a century of days
+
+
+@dataclass(frozen=True, eq=False)
+class TimeSteps:
+    """Steps of `width` hours, the last of which ends with the observation.
+
+    Attributes
+    ----------
+    edges : ndarray of int, shape (steps + 1,)
+        Nanoseconds since 1970.
+    width : float
+        Hours.
+    """
+
+    edges: IntArray
+    width: float
+
+    @classmethod
+    def of(cls, start: pd.Timestamp, end: pd.Timestamp, width: float = _DAY) -> TimeSteps:
+        """As many whole steps as there are between two instants; one step that is shorter where there is none."""
+        first, last = start.as_unit("ns").value, end.as_unit("ns").value
+        hours = max((last - first) / NANOSECONDS_PER_HOUR, 1e-6)
+        width = min(width, hours)
+        number = min(max(int(hours / width * (1.0 + 1e-12)), 1), _MOST)
+        edges = last - (np.arange(number, -1, -1) * (width * NANOSECONDS_PER_HOUR)).astype(np.int64)
+        return cls(edges, width)
+
+    @property
+    def size(self) -> int:
+        """Number of steps."""
+        return self.edges.size - 1
+
+    @property
+    def days(self) -> float:
+        """Days in a step."""
+        return self.width / _DAY
+
+    def counts(
+        self, at: IntArray, group: IntArray | None = None, size: int = 1, weight: FloatArray | None = None
+    ) -> FloatArray:
+        """Instants (nanoseconds) in each step, shape (groups, steps); those outside of all steps, or of group -1, not.
+
+        Each counts one, or its weight.
+
+        Examples
+        --------
+        >>> steps = TimeSteps.of(pd.Timestamp("2024-01-01"), pd.Timestamp("2024-01-04"))
+        >>> steps.counts(np.array([pd.Timestamp("2024-01-02 03:00").value])).tolist()
+        [[0.0, 1.0, 0.0]]
+        """
+        step = np.searchsorted(self.edges, at, side="right") - 1
+        step[at == self.edges[-1]] = self.size - 1
+        code = np.zeros(at.size, np.int64) if group is None else group
+        inside = (step >= 0) & (step < self.size) & (code >= 0)
+        weight = None if weight is None else weight[inside]
+        flat = np.bincount(code[inside] * self.size + step[inside], weight, size * self.size)
+        return flat.reshape(size, self.size).astype(np.float64)
+
+    def watched(self, entered: IntArray, left: IntArray, group: IntArray | None = None, size: int = 1) -> FloatArray:
+        """Units watched in each step, on average, shape (groups, steps), from when each was watched (nanoseconds)."""
+        code = np.zeros(entered.size, np.int64) if group is None else group
+        left = np.maximum(left, entered)
+        until = np.zeros((size, self.edges.size))
+        for sign, instants in ((1.0, entered), (-1.0, left)):
+            # hours after an instant, cumulated: those of the step it falls in, and all of the later ones
+            at = np.clip(np.searchsorted(self.edges, instants, side="right"), 0, self.edges.size)
+            number, sums = np.zeros((size, self.edges.size + 1)), np.zeros((size, self.edges.size + 1))
+            np.add.at(number, (code, at), 1.0)
+            np.add.at(sums, (code, at), (instants - self.edges[0]) / NANOSECONDS_PER_HOUR)
+            number, sums = np.cumsum(number, axis=1)[:, :-1], np.cumsum(sums, axis=1)[:, :-1]
+            until += sign * (number * (self.edges - self.edges[0]) / NANOSECONDS_PER_HOUR - sums)
+        return np.maximum(np.diff(until, axis=1) / self.width, 0.0)

@@ -1,0 +1,250 @@
+"""How much more often than its share each node fails now: multiples that stay for a while, then are drawn anew.
+
+A node keeps its multiple of the mean rate until it changes (a part begins to fail, a repair helps): then the new one is
+drawn from those of all nodes, a gamma distribution around that of the usual ones and, for a few, anything from twice
+the mean up. What is known of each node's multiple is carried from step to step (Adams and MacKay 2007, on a grid of
+multiples). How alike nodes are, and how long a multiple lasts, is weighed by how well the past of all was predicted; so
+is whether the nodes next to a node, in the order of their names, say something of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import special
+from scipy.ndimage import gaussian_filter1d, uniform_filter1d
+
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.numeric.compiled import njit
+from relfit.fleet.prediction.discounted_levels import discounted
+
+__all__ = ["Multiples", "multiples_now"]
+
+_LASTS = (120.0, 960.0)  # days that a multiple stays, on average
+_ALIKE = (0.5, 2.0, 8.0, 32.0, 128.0)  # one over the variance of the multiples of most nodes
+_FEW, _OFTEN = 0.1, 2.0  # share of multiples drawn that are large, and from where on
+_GRID, _LEAST, _LARGEST = 40, 1.0 / 16.0, (64.0, 8.0, 1e4)  # multiples looked at: to the first, or so many a node
+_SCORED, _BLOCK = 1000, 25  # nodes whose past is scored, at most; nodes at a time
+_ABOUT, _RARE = 60.0, 1e-3  # days before and after; chance of so many failures, below which a node is not usual
+_FIRST = 2  # steps before the first that is scored
+_SMALL = 0.01  # weights below are left out
+_NEXT, _HALF_LIFE = 8.0, 120.0  # places that count as next to a node; days
+_PRIOR = 4.0  # failures at the mean rate that are added where a rate is of few
+
+
+@dataclass(frozen=True, eq=False)
+class Multiples:
+    """What is known of multiples of a mean rate.
+
+    Attributes
+    ----------
+    value : ndarray, shape (values,)
+        Multiples, evenly spaced by their logarithms.
+    weight : ndarray, shape (parts, values)
+        Probability of each.
+    """
+
+    value: FloatArray
+    weight: FloatArray
+
+    @classmethod
+    def same(cls, parts: int) -> Multiples:
+        """One, for sure, of each part."""
+        return cls(np.array([1.0, _OFTEN]), np.tile([1.0, 0.0], (parts, 1)))
+
+    @cached_property
+    def rate(self) -> FloatArray:
+        """Expected, shape (parts,)."""
+        return np.asarray(self.weight @ self.value)
+
+    @cached_property
+    def shape(self) -> FloatArray:
+        """One over the squared coefficient of variation, shape (parts,)."""
+        variance = self.weight @ self.value**2 - self.rate**2
+        return np.asarray(self.rate**2 / np.maximum(variance, 1e-9 * self.rate**2))
+
+    @property
+    def _ends(self) -> FloatArray:
+        """Logarithms of the ends of the cells around the values."""
+        logs = np.log(self.value)
+        half = 0.5 * (logs[1] - logs[0])
+        return np.append(logs - half, logs[-1] + half)
+
+    @cached_property
+    def _below(self) -> FloatArray:
+        """Probability below each end, shape (parts, values + 1)."""
+        return np.concatenate([np.zeros((self.weight.shape[0], 1)), np.cumsum(self.weight, axis=1)], axis=1)
+
+    def quantile(self, p: float) -> FloatArray:
+        """Multiples that are not exceeded with probability `p`, shape (parts,)."""
+        below, ends = self._below, self._ends
+        cell = np.clip((below <= p).sum(axis=1) - 1, 0, self.value.size - 1)
+        row = np.arange(cell.size)
+        part = (p - below[row, cell]) / np.maximum(self.weight[row, cell], 1e-300)
+        return np.asarray(np.exp(ends[cell] + np.clip(part, 0.0, 1.0) * (ends[1] - ends[0])))
+
+    def above(self, x: FloatArray) -> FloatArray:
+        """Probability of more than `x`, one for each part, shape (parts,)."""
+        ends = self._ends
+        at = np.clip((np.log(x) - ends[0]) / (ends[1] - ends[0]), 0.0, self.value.size * (1.0 - 1e-12))
+        cell, row = at.astype(np.int64), np.arange(at.size)
+        return np.asarray(1.0 - self._below[row, cell] - (at - cell) * self.weight[row, cell])
+
+    def take(self, rows: IntArray) -> Multiples:
+        """Those of some parts; one, for sure, for -1."""
+        weight = self.weight[rows]
+        weight[rows < 0] = np.eye(self.value.size)[np.abs(np.log(self.value)).argmin()]
+        return Multiples(self.value, weight)
+
+
+def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, of: int | None = None) -> Multiples:
+    """Multiples of the mean rate of all nodes, now.
+
+    Parameters
+    ----------
+    counts, exposure : ndarray, shape (nodes, steps)
+        Failures of each node in each step, and how much of it was watched; nodes in their order.
+    days : float
+        In a step.
+    of : int, optional
+        Nodes by whose number the largest multiple that is looked at is chosen; these when left out.
+
+    Examples
+    --------
+    Two hundred nodes, one of which fails twelve times as often as the others since 100 days:
+
+    >>> rng = np.random.default_rng(1)
+    >>> rates = np.full((200, 70), 0.2); rates[3, 60:] = 2.4
+    >>> now = multiples_now(rng.poisson(rates).astype(float), np.ones((200, 70)), 10.0)
+    >>> int(now.rate.argmax()), bool(9.0 < now.rate[3] < 15.0), bool(now.above(np.full(200, 2.0))[3] > 0.99)
+    (3, True, True)
+    """
+    expected = _expected(counts, exposure, days)
+    counts = np.where(expected > 0.0, counts, 0.0)
+    largest = min(max(_LARGEST[0], _LARGEST[1] * (of or counts.shape[0])), _LARGEST[2])
+    value = np.geomspace(_LEAST, largest, _GRID)
+    near = _near(counts, expected, days)
+    change = np.repeat(-np.expm1(-days / np.array(_LASTS)), len(_ALIKE))
+    prior = np.tile([_prior(value, alike) for alike in _ALIKE], (len(_LASTS), 1))
+    scored = slice(None, None, max(-(-counts.shape[0] // _SCORED), 1))
+    scores, offers = [], (np.ones_like(near), near)
+    for beside in offers:
+        seen, factor = counts[scored], beside[scored, :-1]
+        of_change = (seen * np.log(factor))[:, _FIRST:].sum()  # what a multiple is of another expected number
+        of_blocks = [score for _, score in _blocks(seen, expected[scored] * factor, value, change, prior)]
+        scores.append(np.sum(of_blocks, axis=0) + of_change)
+    gain = np.array(scores) - np.max(scores)
+    weight: FloatArray = np.exp(gain * counts.shape[0] / counts[scored].shape[0])
+    weight[weight < _SMALL] = 0.0
+    weight /= weight.sum()
+    weights = np.zeros((counts.shape[0], _GRID))
+    for beside, of_offer in zip(offers, list(weight), strict=True):
+        share = np.asarray(of_offer, np.float64)
+        used = np.flatnonzero(share > 0.0)
+        if not used.size:
+            continue
+        blocks = _blocks(counts, expected * beside[:, :-1], value, change[used], prior[used])
+        now = np.concatenate([np.tensordot(share[used], states, axes=1) for states, _ in blocks])
+        weights += _moved(now, np.log(beside[:, -1]) / np.log(value[1] / value[0]))
+    return Multiples(value, weights)
+
+
+def _expected(counts: FloatArray, exposure: FloatArray, days: float) -> FloatArray:
+    """Failures of a usual node in each step: those of all, but for nodes that had far too many about that time.
+
+    Where a step has few, its rate is shrunk to that of the time about it, and that to the rate of all steps.
+    """
+    about = max(2 * round(_ABOUT / days) + 1, 3)
+
+    def around(values: FloatArray) -> FloatArray:
+        return np.asarray(uniform_filter1d(values, about, axis=-1, mode="constant") * about)
+
+    every = exposure * (counts.sum() / max(exposure.sum(), 1e-300))
+    for _ in range(2):
+        did, should = around(counts), around(every)
+        usual = (did < 1.0) | (special.gammainc(np.maximum(did, 1.0), should) > _RARE)
+        number, watched = (counts * usual).sum(axis=0), (exposure * usual).sum(axis=0)
+        rate = np.full(number.size, number.sum() / max(watched.sum(), 1e-300))
+        if not rate[0] > 0.0:
+            return every
+        for sums, of in ((around(number), around(watched)), (number, watched)):
+            rate = (sums + _PRIOR) / (of + _PRIOR / rate)
+        every = exposure * rate
+    return every
+
+
+def _near(counts: FloatArray, expected: FloatArray, days: float) -> FloatArray:
+    """Multiples of the nodes next to each lately, before each step and now, shape (nodes, steps + 1)."""
+    there = gaussian_filter1d(np.eye(1, 101, 50)[0], _NEXT, mode="constant")[50]  # of the node itself
+    sums = (discounted(values, _HALF_LIFE / days) for values in (counts, expected))
+    did, should = (gaussian_filter1d(each, _NEXT, axis=0, mode="constant") / there - each for each in sums)
+    return np.asarray((np.maximum(did, 0.0) + _PRIOR) / (np.maximum(should, 0.0) + _PRIOR))
+
+
+def _prior(value: FloatArray, alike: float) -> FloatArray:
+    """Probability of each multiple where one is drawn."""
+    between = np.sqrt(value[1:] * value[:-1])
+    most = np.diff(np.concatenate([[0.0], special.gammainc(alike, alike * between), [1.0]]))
+    few = np.where(value >= _OFTEN, value**-0.5, 0.0)
+    return np.asarray((1.0 - _FEW) * most + _FEW * few / few.sum())
+
+
+def _blocks(
+    counts: FloatArray, expected: FloatArray, value: FloatArray, change: FloatArray, prior: FloatArray
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """`_forward` of some nodes after others."""
+    for i in range(0, counts.shape[0], _BLOCK):
+        yield _forward(counts[i : i + _BLOCK], expected[i : i + _BLOCK], value, change, prior)
+
+
+def _forward(
+    counts: FloatArray, expected: FloatArray, value: FloatArray, change: FloatArray, prior: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """What is known of the nodes after the last step, (predictors, nodes, values); logarithms of what was seen."""
+    density = counts[:, :, None] * np.log(value) - expected[:, :, None] * value
+    most = density.max(axis=2)
+    density -= most[:, :, None]
+    np.exp(density, out=density)
+    weight, score = np.repeat(prior[:, None, :], counts.shape[0], axis=1), np.full(change.size, most[:, _FIRST:].sum())
+    _steps(density, 1.0 - change, change[:, None] * prior, weight, score)
+    return weight, score
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _steps(
+    density: np.ndarray, stays: np.ndarray, drawn: np.ndarray, weight: np.ndarray, score: np.ndarray
+) -> None:  # fmt: skip
+    """Carry what is known of each node from step to step, in place."""
+    for node in range(density.shape[0]):
+        for i in range(stays.size):
+            state, back, stay, total = weight[i, node], drawn[i], 1.0, 1.0
+            for step in range(density.shape[1]):
+                seen, total = density[node, step], 0.0
+                if step:
+                    for j in range(state.size):
+                        state[j] = (state[j] * stay + back[j]) * seen[j]
+                        total += state[j]
+                else:
+                    for j in range(state.size):
+                        state[j] *= seen[j]
+                        total += state[j]
+                total = max(total, 1e-300)
+                stay = stays[i] / total
+                if step >= _FIRST:
+                    score[i] += np.log(total)
+            for j in range(state.size):
+                state[j] /= total
+
+
+def _moved(weight: FloatArray, by: FloatArray) -> FloatArray:
+    """Probabilities moved by a number of values, one for each row; what would leave stays at the ends."""
+    rows, values = weight.shape
+    low = np.floor(by).astype(np.int64)
+    out = np.zeros(weight.shape)
+    for shift, share in ((low, 1.0 - (by - low)), (low + 1, by - low)):
+        to = np.clip(np.arange(values) + shift[:, None], 0, values - 1)
+        np.add.at(out, (np.arange(rows)[:, None], to), weight * share[:, None])
+    return out

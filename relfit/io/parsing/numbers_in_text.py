@@ -1,0 +1,43 @@
+"""Numbers from text, by Arrow: no spelling of a number can crash or hang it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from relfit.base.arrays import FloatArray
+
+__all__ = ["as_numbers"]
+
+_LONGEST = 400  # digits before, or behind, the point
+_NUMBER = r"^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?$"
+_LONG_NUMBER = _NUMBER.replace(r"\d+", rf"\d{{1,{_LONGEST}}}").replace(r"\d*", rf"\d{{0,{_LONGEST}}}")
+
+
+def as_numbers(values: Any) -> FloatArray:
+    """Each text as a number, NaN where it is none (``inf``, ``nan`` and exponents of four digits are none).
+
+    Parameters
+    ----------
+    values : pyarrow array of text, or sequence of str or None
+
+    Examples
+    --------
+    >>> as_numbers(["1.5", "", "3e2500000000", "0x10", None, " 7"]).tolist()
+    [1.5, nan, nan, nan, nan, nan]
+    """
+    text = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values, pa.large_string())
+    if isinstance(text, pa.ChunkedArray):
+        text = text.combine_chunks()
+    if pa.types.is_dictionary(text.type):
+        each = as_numbers(text.dictionary)
+        return np.append(each, np.nan)[pc.fill_null(text.indices, len(each)).to_numpy(zero_copy_only=False)]
+    # a pattern that counts to so many is prepared anew for each column, which takes longer than to match most columns
+    short = (pc.max(pc.binary_length(text)).as_py() or 0) <= _LONGEST
+    good = pc.fill_null(pc.match_substring_regex(text, pattern=_NUMBER if short else _LONG_NUMBER), False)
+    plain = pc.if_else(good, text, pa.scalar(None, text.type))
+    numbers: FloatArray = pc.cast(plain, pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
+    return np.where(np.isfinite(numbers), numbers, np.nan)

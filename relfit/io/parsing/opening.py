@@ -1,0 +1,427 @@
+"""Files as bytes: what compresses them is found by magic bytes; read whole up to a limit, or block by block."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import hashlib
+import io
+import lzma
+import re
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from relfit.base.errors import ArgumentError, ReadError, Remedy
+
+__all__ = ["MAX_SIZE", "Content", "encoding_of", "members", "open_content", "refuse_archive", "size_in_bytes"]
+
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+MAX_SIZE = 8 << 30
+"""Bytes that a file may have once it is decompressed, where it is read whole."""
+_MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
+_ZIP = b"PK\x03\x04"
+_HEAD = 65_536
+_BLOCK = 1 << 20
+_SUSPICIOUS = 1000  # times its size on disk: more than any log of text expands to
+_ALWAYS = 256 << 20  # bytes that any file may expand to
+_DAMAGES = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, pa.ArrowException)
+
+
+class Content:
+    """What a file holds once it is decompressed, read when it is wanted.
+
+    Parameters
+    ----------
+    path : Path
+        The file; with `member`, the zip archive that holds it.
+    data : bytes, optional
+        The content, where it is known already.
+    member : str, optional
+        Name within a zip archive.
+    max_size : int, optional
+        Bytes that `data` may have; `MAX_SIZE`, and a thousand times the size on disk, when left out.
+
+    Attributes
+    ----------
+    frame : DataFrame or None
+        A table in memory, which has no bytes.
+    """
+
+    def __init__(
+        self, path: Path, data: bytes | None = None, *, member: str | None = None, max_size: int | None = None
+    ) -> None:
+        self.path = path if member is None else path / member
+        self.place, self.member, self.max_size = path, member, max_size
+        self._data, self._digest = data, ""
+        self.frame: Any = None
+        self.compression: str | None = None
+        self.head = b"" if data is None else data[:_HEAD]
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the file on disk, in hexadecimal; empty for content that is no file's, or not read yet."""
+        return self._digest
+
+    @property
+    def data(self) -> bytes:
+        """All of it.
+
+        Raises
+        ------
+        ReadError
+            When it is more than the limit, or the file is cut short or damaged.
+        """
+        if self._data is None:
+            limit = MAX_SIZE if self.max_size is None else self.max_size
+            buffer = io.BytesIO()  # what it holds is handed over without a copy
+            for block in self.blocks():
+                buffer.write(block)
+                if buffer.tell() > limit:
+                    raise self._too_large(buffer.tell())
+            self._data = buffer.getvalue()
+        return self._data
+
+    def seekable(self) -> Any:
+        """The content as a file of Arrow: where it lies as it is on disk, from there, and not from memory.
+
+        Raises
+        ------
+        ReadError
+            As for `data`.
+        """
+        if self._data is not None or self.compression is not None or self.member is not None:
+            return pa.BufferReader(self.data)
+        try:
+            file = pa.OSFile(str(self.place))
+            if not self._digest:
+                digest = hashlib.sha256()
+                while block := file.read(_BLOCK):
+                    digest.update(block)
+                self._digest = digest.hexdigest()
+                file.seek(0)
+        except OSError as error:
+            raise ReadError(f"this file cannot be read ({error})", path=self.path, remedy="try again") from None
+        return file
+
+    def forget(self) -> None:
+        """Let go of what was read."""
+        self._data = None if self._digest else self._data
+
+    def blocks(self) -> Iterator[bytes]:
+        """The content, a block after the other, in bounded memory.
+
+        Raises
+        ------
+        ReadError
+            As for `data`; the limit holds only for what expands a thousandfold.
+        """
+        if self._data is not None:
+            yield from (self._data[i : i + _BLOCK] for i in range(0, len(self._data), _BLOCK))
+            return
+        digest, stored, expanded = hashlib.sha256(), 0, 0
+        try:
+            with _opened(self.place) as raw:
+
+                def chunks() -> Iterator[bytes]:
+                    nonlocal stored
+                    while chunk := raw.read(_BLOCK):
+                        digest.update(chunk)
+                        stored += len(chunk)
+                        yield chunk
+
+                for block in self._expanded(raw, chunks()):
+                    expanded += len(block)
+                    if self.max_size is None and expanded > max(_ALWAYS, _SUSPICIOUS * max(stored, 1)):
+                        raise self._too_large(expanded)
+                    yield block
+                if self.member is None:
+                    for _ in chunks():  # what follows the last stream belongs to the file too
+                        pass
+                    self._digest = digest.hexdigest()
+        except _DAMAGES as error:
+            if self.compression is None:
+                raise ReadError(f"this file cannot be read ({error})", path=self.path, remedy="try again") from None
+            raise ReadError(
+                f"the {self.compression} archive is cut short or damaged",
+                path=self.path,
+                remedy="fetch or compress the file again",
+            ) from None
+
+    def _expanded(self, raw: Any, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        if self.member is not None:
+            self.compression = "zip"
+            with zipfile.ZipFile(raw) as archive, archive.open(self.member) as file:
+                while block := file.read(_BLOCK):
+                    yield block
+            raw.seek(0)
+            self._digest = hashlib.file_digest(raw, "sha256").hexdigest()
+            return
+        first = next(chunks, b"")
+        self.compression = next((name for magic, name in _MAGIC.items() if first.startswith(magic)), None)
+        if self.compression is None:
+            yield first
+            yield from chunks
+        elif self.compression == "zst":
+            yield from _zstd(first, chunks)
+        else:
+            yield from _streams(_DECOMPRESSORS[self.compression], first, chunks)
+
+    def _too_large(self, size: int) -> ReadError:
+        how = f"expands to more than {size / 1e9:.3g} GB" if self.compression else f"has more than {size / 1e9:.3g} GB"
+        return ReadError(
+            f"the content {how}",
+            path=self.path,
+            remedy=Remedy("raise the limit with max_size", "raise the limit with --max-size 32GB"),
+        )
+
+    def first_line(self, limit: int = _HEAD) -> str:
+        """The first line that is not blank, nor Excel's ``sep=``, within `limit` bytes; to find out the format."""
+        return next((line for line in self.first_lines(limit) if line.strip() and not _SEPARATOR.fullmatch(line)), "")
+
+    @cached_property
+    def separator(self) -> str | None:
+        """What stands between fields by a first line such as ``sep=;``, which spreadsheets write and read."""
+        line = next((line for line in self.first_lines() if line.strip()), "")
+        match = _SEPARATOR.fullmatch(line)
+        return None if match is None else match.group(1)
+
+    def first_lines(self, limit: int = _HEAD) -> list[str]:
+        """The lines of the beginning; the last may be cut short."""
+        head = self.head[:limit]
+        encoding = encoding_of(head)
+        if encoding is None:
+            return re.split("\r\n|\r|\n", head.decode("utf-8", errors="replace"))
+        width = 4 if "32" in encoding else 2 if "16" in encoding else 1
+        text = head[: len(head) - len(head) % width].decode(encoding, errors="replace").lstrip("\ufeff")
+        return re.split("\r\n|\r|\n", text)
+
+
+_SEPARATOR = re.compile('"?sep=([^"\\w])"? *', re.IGNORECASE)
+
+
+def encoding_of(head: bytes) -> str | None:
+    """The encoding that the first bytes tell: by a byte-order mark, or by the zeros that UTF-16 has in plain letters.
+
+    Examples
+    --------
+    >>> encoding_of("node,start,end".encode("utf-16-le")), encoding_of(b"node,start,end")
+    ('utf-16-le', None)
+    """
+    marked = next((encoding for mark, encoding in _BYTE_ORDER_MARKS if head.startswith(mark)), None)
+    if marked is not None:
+        return marked
+    even, odd = head[0::2], head[1::2]
+    if len(odd) > 8 and odd.count(0) > 0.9 * len(odd) and even.count(0) < 0.1 * len(even):
+        return "utf-16-le"
+    if len(odd) > 8 and even.count(0) > 0.9 * len(even) and odd.count(0) < 0.1 * len(odd):
+        return "utf-16-be"
+    return None
+
+
+def open_content(path: str | Path) -> Content:
+    """Open a file, plain or compressed with gz, bz2, xz, zst or zip (of one file); the name does not matter.
+
+    Raises
+    ------
+    ReadError
+        When the file is missing, empty, not readable, no file, cut short or damaged, or a zip archive of many files.
+
+    Examples
+    --------
+    >>> import gzip, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "log")
+    ...     _ = path.write_bytes(gzip.compress(b"node,start"))
+    ...     content = open_content(path)
+    ...     content.data, content.compression
+    (b'node,start', 'gz')
+    """
+    contents = members(path)
+    refuse_archive(contents)
+    return contents[0]
+
+
+def refuse_archive(contents: Sequence[Content]) -> None:
+    """An error where these are several files of one zip archive."""
+    if len(contents) > 1 and contents[0].member is not None and len({content.place for content in contents}) == 1:
+        names = ", ".join(str(content.member) for content in contents[:4])
+        raise ReadError(
+            f"the zip archive holds {len(contents)} files ({names}{', ...' if len(contents) > 4 else ''})",
+            path=contents[0].place,
+            remedy="unpack it and read the file that is wanted",
+        )
+
+
+def members(path: str | Path, *, max_size: int | None = None) -> list[Content]:
+    """The contents of a file: one, or as many as a zip archive has files; errors as for `open_content`."""
+    place = Path(path)
+    with _opened(place) as raw:
+        regular = stat.S_ISREG(place.stat().st_mode)
+        magic = raw.read(len(_ZIP)) if regular else b""
+        if magic == _ZIP:
+            try:
+                with zipfile.ZipFile(raw) as archive:
+                    names = [item.filename for item in archive.infolist() if not item.is_dir()]
+                    hidden = [name for name in names if Path(name).name.startswith((".", "__MACOSX"))]
+            except _DAMAGES:
+                raise ReadError(
+                    "the zip archive is cut short or damaged", path=place, remedy="fetch or compress the file again"
+                ) from None
+            shown = [name for name in names if name not in hidden and not name.startswith("__MACOSX")]
+            if not shown:
+                raise ReadError("the zip archive is empty", path=place, remedy="check how it was written")
+            contents = [Content(place, member=name, max_size=max_size) for name in shown]
+        else:
+            contents = [Content(place, max_size=max_size)]
+    for content in contents:
+        if not regular:
+            content.head = content.data[:_HEAD]  # what flows by is read once
+        else:
+            head = bytearray()
+            for block in content.blocks():
+                head += block
+                if len(head) >= _HEAD:
+                    break
+            content.head = bytes(head[:_HEAD])
+        if not content.head:
+            what = "empty once decompressed" if content.compression else "empty"
+            raise ReadError(f"the file is {what}", path=content.path, remedy="check how it was written or fetched")
+    return contents
+
+
+def size_in_bytes(text: str | float) -> int:
+    """Bytes from a number or a text such as ``"8GB"``.
+
+    Raises
+    ------
+    ArgumentError
+        For a text that names no number of bytes.
+
+    Examples
+    --------
+    >>> size_in_bytes("1.5 GB"), size_in_bytes(1000)
+    (1500000000, 1000)
+    """
+    match = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s*([kKMGT]?)(i?)[bB]?\s*", str(text))
+    if match is None or float(match[1]) <= 0:
+        raise ArgumentError(f"{text!r} is no size", remedy="write it as 8GB")
+    power = " KMGT".index(match[2].upper() or " ")
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** power)
+
+
+@contextmanager
+def _opened(place: Path) -> Iterator[Any]:
+    remedy: str | None = "check the path"
+    try:
+        mode = place.stat().st_mode
+        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
+            raise ReadError("this is a device, not a file", path=place, remedy="name a file")
+        file = place.open("rb")
+    except FileNotFoundError:
+        what, remedy = "there is no such file", _nearby(place)
+    except IsADirectoryError:
+        what, remedy = "this is a directory, not a file", "name a file in it"
+    except PermissionError:
+        what, remedy = "this file may not be read", "check its permissions"
+    except (OSError, ValueError) as error:
+        what = f"this file cannot be read ({getattr(error, 'strerror', None) or error})"
+    else:
+        with file:
+            yield file
+        return
+    raise ReadError(what, path=place, remedy=remedy)
+
+
+def _nearby(place: Path) -> str:
+    """A remedy that names a file of the same name with another ending, if there is one."""
+    try:
+        stem = place.name.split(".")[0]
+        near = sorted(p.name for p in place.parent.iterdir() if stem and p.name.split(".")[0] == stem)
+    except (OSError, ValueError):
+        near = []
+    return f"there is {near[0]} beside it" if near else "check the path"
+
+
+_DECOMPRESSORS: dict[str, tuple[bytes, Callable[[], Any]]] = {
+    "gz": (b"\x1f\x8b", lambda: zlib.decompressobj(wbits=31)),
+    "bz2": (b"BZh", bz2.BZ2Decompressor),
+    "xz": (b"\xfd7zXZ\x00", lzma.LZMADecompressor),
+}
+
+
+def _streams(kind: tuple[bytes, Callable[[], Any]], first: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Every stream of a file, one behind the other; zeros between and behind them are padding."""
+    magic, make = kind
+    rest, more = first, True
+    while True:
+        decompressor = make()
+        while not decompressor.eof:
+            if not rest:
+                rest = next(chunks, b"")
+                more = bool(rest)
+                if not more:
+                    raise EOFError
+            yield from _bounded(decompressor, rest)
+            rest = decompressor.unused_data
+        while True:
+            rest = rest.lstrip(b"\x00")
+            if len(rest) >= len(magic):
+                break
+            chunk = next(chunks, b"")
+            if not chunk:
+                break
+            rest += chunk
+        if not rest:
+            return
+        if not rest.startswith(magic):
+            raise EOFError  # something else follows: lost if passed over
+
+
+def _bounded(decompressor: Any, chunk: bytes) -> Iterator[bytes]:
+    """What a chunk expands to, a block at a time."""
+    if isinstance(decompressor, (bz2.BZ2Decompressor, lzma.LZMADecompressor)):
+        block = decompressor.decompress(chunk, _BLOCK)
+        while block:
+            yield block
+            block = b"" if decompressor.eof or decompressor.needs_input else decompressor.decompress(b"", _BLOCK)
+        return
+    while chunk and not decompressor.eof:
+        yield decompressor.decompress(chunk, _BLOCK)
+        chunk = decompressor.unconsumed_tail
+
+
+class _Chunks(io.RawIOBase):
+    """Chunks as a file, for a library that wants one."""
+
+    def __init__(self, first: bytes, chunks: Iterator[bytes]) -> None:
+        self._rest, self._chunks = first, chunks
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._rest = self._rest or next(self._chunks, b"")
+        size = min(len(buffer), len(self._rest))
+        buffer[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
+        return size
+
+
+def _zstd(first: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    with pa.CompressedInputStream(pa.PythonFile(_Chunks(first, chunks), mode="r"), "zstd") as stream:
+        while block := stream.read(_BLOCK):
+            yield block

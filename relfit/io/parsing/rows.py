@@ -1,0 +1,255 @@
+"""Tables of named columns with the line of every row, and the record of the rows that are rejected and why.
+
+Columns are Arrow arrays: text as the file has it, or typed where the source is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from relfit.base.arrays import BoolArray, IntArray
+from relfit.base.errors import ReadError
+from relfit.log.tables import REJECTED_COLUMNS
+
+__all__ = ["Rejections", "TextTable", "as_text_array", "category", "cell_text", "in_categories"]
+
+_SHOWN = 200
+
+
+def cell_text(value: pa.Scalar) -> str:
+    """A cell to show: a date that is none in Python by the number that stands for it, nothing for a missing one.
+
+    Examples
+    --------
+    >>> cell_text(pa.scalar(2**62, pa.timestamp("us"))), cell_text(pa.scalar(1.5)), cell_text(pa.scalar(None))
+    ('4611686018427387904', '1.5', '')
+    """
+    try:
+        cell = value.as_py()
+    except (OverflowError, ValueError):
+        cell = value.value
+    return "" if cell is None else str(cell)
+
+
+@dataclass
+class Rejections:
+    """Which rows of one file are rejected, in which column, and why; the first reason of a row stands.
+
+    Parameters
+    ----------
+    path : Path
+    lines : ndarray of int, shape (rows,)
+        Line of each row in the file, from 1.
+    text_of : callable, or sequence of str
+        What the row of an index says, to show it.
+    """
+
+    path: Path
+    lines: npt.NDArray[np.int64]
+    text_of: Callable[[int], str] | Sequence[str]
+    extra: list[tuple[int, str, str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._kept = np.ones(self.lines.size, dtype=bool)
+        self._found: list[tuple[IntArray, str, list[str]]] = []
+        self._closed: pd.DataFrame | None = None
+
+    def reject(self, rows: npt.ArrayLike, reason: str | Callable[[int], str], column: str = "") -> None:
+        """Reject the rows where `rows` is true, unless they are already; `reason` is a text or makes one of a row."""
+        hit = np.flatnonzero(np.asarray(rows, dtype=bool) & self._kept)
+        if hit.size:
+            self._kept[hit] = False
+            reasons = [reason] * hit.size if isinstance(reason, str) else [reason(row) for row in hit.tolist()]
+            self._found.append((hit, column, reasons))
+
+    def reject_line(self, line: int, reason: str, text: str) -> None:
+        """Reject a line that never became a row."""
+        self.extra.append((line, "", reason, text))
+
+    @property
+    def kept(self) -> BoolArray:
+        """Rows that stand."""
+        return self._kept.copy()
+
+    def __len__(self) -> int:
+        """Number of rows and lines rejected."""
+        return int((~self._kept).sum()) + len(self.extra)
+
+    def part(self, keep: BoolArray) -> Rejections:
+        """What is rejected of a part of the rows, and the lines that never became one."""
+        places = np.flatnonzero(keep)
+        part = Rejections(self.path, self.lines[keep], lambda row: self._text(int(places[row])), self.extra)
+        number = np.full(self.lines.size, -1)
+        number[places] = np.arange(places.size)
+        for rows, column, reasons in self._found:
+            hit = number[rows] >= 0
+            part._kept[number[rows][hit]] = False
+            part._found.append((number[rows][hit], column, [reasons[i] for i in np.flatnonzero(hit)]))
+        return part
+
+    def _text(self, row: int) -> str:
+        return self.text_of(row) if callable(self.text_of) else self.text_of[row]
+
+    def close(self) -> None:
+        """Keep the rejected rows as they are, and let go of what their texts come from."""
+        self._closed = self.frame()
+        self.text_of = ()
+
+    def frame(self) -> pd.DataFrame:
+        """The rejected rows, in the order of the file."""
+        if self._closed is not None:
+            return self._closed
+        rejected = [
+            (int(self.lines[row]), column, reason, self._text(row))
+            for rows, column, reasons in self._found
+            for row, reason in zip(rows.tolist(), reasons, strict=True)
+        ]
+        rejected = sorted([*rejected, *self.extra], key=lambda item: item[0])
+        table = pd.DataFrame(
+            {
+                "file": pd.Series([str(self.path)] * len(rejected), dtype=object),
+                "line": pd.Series([item[0] for item in rejected], dtype="int64"),
+                "column": pd.Series([item[1] for item in rejected], dtype=object),
+                "reason": pd.Series([item[2] for item in rejected], dtype=object),
+                "text": pd.Series([item[3][:_SHOWN] for item in rejected], dtype=object),
+            }
+        )
+        return table[list(REJECTED_COLUMNS)]
+
+    def settle(self, strict: bool) -> BoolArray:
+        """The rows that stand.
+
+        Raises
+        ------
+        ReadError
+            When none does or, for strict reading, when any row was rejected.
+        """
+        if strict:
+            self.raise_first()
+        if not self._kept.any():
+            reasons = self.frame()["reason"]
+            raise ReadError(
+                "every row was rejected", path=self.path, remedy=str(reasons.iloc[0]) if len(reasons) else None
+            )
+        return self.kept
+
+    def raise_first(self) -> None:
+        """Turn the first rejected row into an error: strict reading.
+
+        Raises
+        ------
+        ReadError
+            When any row was rejected.
+        """
+        if not len(self):
+            return
+        first = self.frame().iloc[0]
+        raise ReadError(
+            str(first["reason"]),
+            path=self.path,
+            line=int(first["line"]),
+            column=str(first["column"]) or None,
+            remedy="correct the row, or read without strict to have it set apart",
+        )
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Columns by name, one entry per row, null where empty; rejections know the line of each."""
+
+    header: tuple[str, ...]
+    columns: dict[str, pa.ChunkedArray]
+    rejections: Rejections
+    rows_read: int
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> npt.NDArray[np.object_]:
+        """The values of a column as text, empty where there is none."""
+        text = pc.fill_null(as_text_array(self.columns[name]), "")
+        return np.asarray(text.to_numpy(zero_copy_only=False), dtype=object)
+
+    def require(self, names: Sequence[str], what: str) -> None:
+        """Check that columns are there.
+
+        Raises
+        ------
+        ReadError
+            When one is not: then this is not `what`.
+        """
+        missing = [name for name in names if name not in self.columns]
+        if missing:
+            path = self.rejections.path
+            raise ReadError(
+                f"no column {missing[0]!r}", path=path, line=1, remedy=f"this is not {what}; leave out format"
+            )
+
+    def reject_duplicates(self, among: npt.ArrayLike | None = None) -> None:
+        """Reject rows that repeat an earlier one in every field; only rows `among` may, where that is known."""
+        rows = np.arange(self.rejections.lines.size) if among is None else np.flatnonzero(among)
+        if rows.size < 2:
+            return
+        taken = pa.array(rows)
+        frame = pd.DataFrame({i: category(values.take(taken)).cat.codes for i, values in enumerate(self._all())})
+        repeated = np.zeros(self.rejections.lines.size, dtype=bool)
+        repeated[rows] = frame.duplicated().to_numpy()
+        self.rejections.reject(repeated, "duplicate of an earlier row")
+
+    def _all(self) -> list[pa.ChunkedArray]:
+        return list(self.columns.values())
+
+    def forget(self) -> None:
+        """Let go of the values, once all that is wanted of them is taken."""
+        self.rejections.close()
+        self.columns.clear()
+
+
+def as_text_array(values: pa.ChunkedArray) -> pa.Array:
+    """A column as one array of text."""
+    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        array = pc.take(array.dictionary, array.indices)
+        kind = array.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return array
+    if pa.types.is_floating(kind):  # whole numbers, as pandas keeps them beside missing ones
+        values = array.to_numpy(zero_copy_only=False)
+        finite = values[np.isfinite(values)]
+        if finite.size and (np.abs(finite) < 2**53).all() and (finite == np.floor(finite)).all():
+            array = pc.cast(pc.if_else(pc.is_finite(array), array, pa.scalar(None, kind)), pa.int64())
+    return pc.cast(array, pa.large_string())
+
+
+def category(values: pa.ChunkedArray) -> pd.Series:
+    """A column as a categorical of text with sorted categories; blanks around are dropped, empty text is missing."""
+    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if not pa.types.is_dictionary(array.type):
+        array = pc.dictionary_encode(as_text_array(array))
+    codes = pc.fill_null(array.indices, -1).to_numpy(zero_copy_only=False)
+    texts = pc.utf8_trim_whitespace(as_text_array(array.dictionary)).to_pylist()
+    kinds = sorted({text for text in texts if text})
+    place = {text: number for number, text in enumerate(kinds)}
+    places = np.array([*(place.get(text, -1) for text in texts), -1], dtype=np.int64)
+    return in_categories(places, codes, pd.Index(kinds, dtype=object))
+
+
+def in_categories(places: IntArray, codes: npt.NDArray[Any], kinds: pd.Index) -> pd.Series:
+    """A categorical of `kinds` whose codes are ``places[codes]``, in no more bytes than they need.
+
+    Examples
+    --------
+    >>> in_categories(np.array([1, 0, -1]), np.array([0, 1, -1, 1]), pd.Index(["a", "b"])).tolist()
+    ['b', 'a', nan, 'a']
+    """
+    dtype: Any = pd.CategoricalDtype(kinds)
+    small = places.astype(np.min_scalar_type(-max(len(kinds), 1)))
+    return pd.Series(pd.Categorical.from_codes(small[codes], dtype=dtype, validate=False))

@@ -1,0 +1,256 @@
+"""Rows of a table of any kind: delimited text, JSON, Parquet or a DataFrame; what is typed stays typed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+from relfit.base.errors import ReadError, Remedy
+from relfit.io.parsing.delimited import read_delimited
+from relfit.io.parsing.opening import MAX_SIZE, Content
+from relfit.io.parsing.rows import Rejections, TextTable, cell_text
+from relfit.io.parsing.text_content import Text, as_text
+
+__all__ = ["rows_of", "rows_of_frame"]
+
+_BYTES_A_ROW = 100
+_STAMP = re.compile(r"\[(?:\w{3} \w{3} |\d{1,4}[-/. ])")  # of lines of text, which begin as arrays of JSON do
+_NO_TABLE = Remedy(
+    "give a table with names of columns in its first line; of lines of text say what is what: "
+    r"pattern=r'(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)'",
+    "give a table with names of columns in its first line; of lines of text say what is what: "
+    r"--column pattern='(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)'",
+)
+
+
+def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
+    """The rows of a table; the note of a table says what was done to get them.
+
+    Parameters
+    ----------
+    content : Content
+    single : sequence of str
+        Names that a table of one column may have.
+
+    Raises
+    ------
+    ReadError
+        When this is no table, it is damaged, or larger than the limit.
+    """
+    if content.frame is not None:
+        return rows_of_frame(content.frame, content.path)
+    if content.head.startswith(b"PAR1"):
+        return _parquet(content)
+    text = as_text(content)
+    _check_rows(text.data.count(b"\n"), len(text.data), content)
+    line = content.first_line()
+    if line.lstrip().startswith("{"):
+        return _json_lines(text)
+    if line.lstrip().startswith("[") and _STAMP.match(line.lstrip()) is None:
+        return _json_array(text)
+    delimiter = content.separator or max("\t;,|", key=line.count)
+    if line.count(delimiter) == 0:
+        if line.strip().strip('"').lower() not in single:
+            raise ReadError(
+                "the first line is no header of a table",
+                path=content.path,
+                line=1,
+                remedy=_NO_TABLE,
+            )
+        delimiter = ","
+    table = read_delimited(text, delimiter)
+    return TextTable(table.header, table.columns, table.rejections, table.rows_read, text.notes)
+
+
+def _check_rows(rows: int, size: int, content: Content) -> None:
+    """Refuse a table that would not fit into memory."""
+    limit = MAX_SIZE if content.max_size is None else content.max_size
+    if max(size, rows * _BYTES_A_ROW) > limit:
+        raise ReadError(
+            f"the table has {rows:,} rows, too many for the limit of {limit / 1e9:.3g} GB",
+            path=content.path,
+            remedy=Remedy("raise it with max_size", "raise it with --max-size 32GB"),
+        )
+
+
+def rows_of_frame(frame: pd.DataFrame, path: Path) -> TextTable:
+    """The rows of a DataFrame; an index with a name is a column."""
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
+    _one_name_each([str(name) for name in frame.columns], path)
+    columns = {str(name): _arrow(frame[name]) for name in frame.columns}
+    return _numbered(columns, path, np.arange(1, len(frame) + 1), ())
+
+
+def _arrow(series: pd.Series) -> pa.ChunkedArray:
+    try:
+        array = pa.Array.from_pandas(series)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        array = pa.array([None if value is None else _printable(str(value)) for value in series], pa.large_string())
+    return _plain(pa.chunked_array([array]) if isinstance(array, pa.Array) else array)
+
+
+def _numbered(
+    columns: dict[str, pa.ChunkedArray], path: Path, lines: npt.NDArray[np.int64], notes: tuple[str, ...], read: int = 0
+) -> TextTable:
+    if not lines.size:
+        raise ReadError("there is a header but no row", path=path, line=1, remedy="check how the file was written")
+
+    def text_of(row: int) -> str:
+        return ",".join(cell_text(value[row])[:200] for value in columns.values())
+
+    return TextTable(tuple(columns), columns, Rejections(path, lines, text_of), read or lines.size, notes)
+
+
+def _one_name_each(names: list[str], path: Path) -> None:
+    twice = pd.Series(names, dtype=object)
+    twice = twice[twice.duplicated()]
+    if len(twice):
+        raise ReadError(f"two columns are called {twice.iloc[0]!r}", path=path, line=1, remedy="give each its own name")
+
+
+# --------------------------------------------------------------------- Parquet
+
+
+def _parquet(content: Content) -> TextTable:
+    try:
+        about = parquet.read_metadata(content.seekable())
+        size = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+        _check_rows(about.num_rows, size, content)
+        schema = about.schema.to_arrow_schema()
+        _one_name_each(schema.names, content.path)
+        texts = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
+        file = parquet.ParquetFile(
+            content.seekable(), read_dictionary=texts, page_checksum_verification=True, pre_buffer=False
+        )
+        table = file.read(use_threads=False)
+        table.validate(full=True)
+        columns = {name: _plain(table[name]) for name in table.column_names}
+        for name, column in columns.items():
+            _check_zone(name, column.type, content)
+    except ReadError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, UnicodeError, MemoryError):
+        raise ReadError("the Parquet file is damaged", path=content.path, remedy="write it again") from None
+    return _numbered(columns, content.path, np.arange(1, table.num_rows + 1), ("line numbers count rows",))
+
+
+def _check_zone(name: str, kind: pa.DataType, content: Content) -> None:
+    """Reject times in a zone that nobody knows."""
+    if not pa.types.is_timestamp(kind) or kind.tz is None:
+        return
+    try:
+        pa.lib.string_to_tzinfo(kind.tz)
+    except Exception as error:  # whatever the library of zones says
+        what = f"column {name!r} is in the time zone {kind.tz!r}, which is not known"
+        raise ReadError(what, path=content.path, remedy="write it in UTC") from error
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of text, numbers, flags, times or durations; whatever else it holds as text."""
+    kind = column.type
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_string(inner) or pa.types.is_large_string(inner):
+        return column.unify_dictionaries() if pa.types.is_dictionary(kind) else column
+    if pa.types.is_dictionary(kind):
+        return _plain(pa.chunked_array([pc.take(c.dictionary, c.indices) for c in column.chunks], inner))
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_timestamp, pa.types.is_date,
+             pa.types.is_duration, pa.types.is_decimal)  # fmt: skip
+    if any(is_kind(kind) for is_kind in kinds):
+        return column
+    values = [None if v is None else _printable(v.decode("latin-1") if isinstance(v, bytes) else str(v))
+              for v in column.to_pylist()]  # fmt: skip
+    return pa.chunked_array([pa.array(values, pa.large_string())])
+
+
+# ------------------------------------------------------------------------ JSON
+
+
+def _json_lines(text: Text) -> TextTable:
+    objects: list[dict[str, Any]] = []
+    lines: list[int] = []
+    odd: list[tuple[int, str]] = []
+    filled = [(i, line) for i, line in enumerate(text.data.decode().split("\n"), 1) if line.strip()]
+    for number, line in filled:
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            value = None
+        if isinstance(value, dict):
+            objects.append(value)
+            lines.append(number)
+        else:
+            odd.append((number, line))
+    if not objects and len(filled) > 1:  # one object over many lines
+        return _json_array(text)
+    if not objects:
+        raise ReadError("no line is a JSON object", path=text.path, line=1, remedy="write one object a line")
+    table = _numbered(_columns(objects), text.path, np.array(lines, dtype=np.int64), text.notes, len(filled))
+    for number, line in odd:
+        table.rejections.reject_line(number, "not a JSON object", line)
+    return table
+
+
+def _json_array(text: Text) -> TextTable:
+    try:
+        values = json.loads(text.data)
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        raise ReadError("this is not JSON", path=text.path, line=line, remedy="check how it was written") from None
+    if isinstance(values, dict):  # one list in a wrapping object
+        lists = [value for value in values.values() if isinstance(value, list)]
+        values = lists[0] if len(lists) == 1 else [values]
+    objects = [(i, value) for i, value in enumerate(values, 1) if isinstance(value, dict)]
+    if not objects:
+        raise ReadError("there is no list of JSON objects", path=text.path, remedy="write [{...}, {...}]")
+    places = np.array([i for i, _ in objects], dtype=np.int64)
+    notes = (*text.notes, "line numbers count the elements of the JSON array")
+    table = _numbered(_columns([value for _, value in objects]), text.path, places, notes, len(values))
+    for i, value in enumerate(values, 1):
+        if not isinstance(value, dict):
+            table.rejections.reject_line(i, "not a JSON object", str(value)[:200])
+    return table
+
+
+def _columns(objects: list[dict[str, Any]]) -> dict[str, pa.ChunkedArray]:
+    names = dict.fromkeys(name for each in objects for name in each)
+    columns = {}
+    for name in names:
+        values = [each.get(name) for each in objects]
+        columns[_printable(name)] = pa.chunked_array([_of_values(values)])
+    return columns
+
+
+def _of_values(values: list[Any]) -> pa.Array:
+    kinds = {type(value) for value in values} - {type(None)}
+    if kinds <= {int, float} or kinds == {bool}:
+        try:
+            return pa.array(values, pa.bool_() if bool in kinds else pa.float64() if float in kinds else pa.int64())
+        except (pa.ArrowException, OverflowError):
+            pass
+    return pa.array([None if value is None else _in_text(value) for value in values], pa.large_string())
+
+
+def _in_text(value: Any) -> str | None:
+    if isinstance(value, str):
+        return _printable(value.strip()) or None
+    if isinstance(value, bool):
+        return str(value).lower()
+    try:
+        return _printable(json.dumps(value, ensure_ascii=False)) if isinstance(value, (dict, list)) else str(value)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _printable(value: str) -> str:
+    return value.encode("utf-8", "replace").decode()  # half of a surrogate pair is no character

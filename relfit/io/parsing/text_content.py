@@ -1,0 +1,101 @@
+"""Text from bytes: the encoding is found by byte-order mark and by trying, line ends become plain."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from relfit.base.errors import ReadError
+from relfit.io.parsing.opening import Content, encoding_of
+
+__all__ = ["Text", "as_text", "valid"]
+
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_SAMPLE = 65_536
+_FOREIGN = (
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it and read the file that is in it"),
+    (b"PK\x03\x04", "a zip archive in an archive", "unpack it and read the file that is in it"),
+    (b"SQLite format 3\x00", "an SQLite database", "write the table to CSV or Parquet"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook", "save the sheet as CSV"),
+    (b"%PDF", "a PDF document", "read the table it was made from"),
+)
+
+
+@dataclass(frozen=True)
+class Text:
+    """A file's text as UTF-8 bytes without byte-order mark and with plain line ends, and what was done to get it."""
+
+    path: Path
+    data: bytes
+    notes: tuple[str, ...] = ()
+
+
+def as_text(content: Content) -> Text:
+    r"""The text of a file.
+
+    UTF-8 is tried first; bytes that are not UTF-8 are taken as Latin-1, one by one, so that a file of mixed
+    encodings is read too, and a note says how many there were. A byte-order mark (UTF-8, UTF-16, UTF-32) decides
+    where there is one.
+
+    Raises
+    ------
+    ReadError
+        When the bytes are not text.
+
+    Examples
+    --------
+    >>> text = as_text(Content(Path("log.csv"), b"node\r\nz\xfcrich"))
+    >>> text.data.decode(), text.notes
+    ('node\nz\xfcrich', ('1 byte is not UTF-8 and was taken as Latin-1, the first on line 2',))
+    """
+    for magic, what, remedy in _FOREIGN:
+        if content.head.startswith(magic):
+            raise ReadError(f"this is {what}, not a failure log", path=content.path, remedy=remedy)
+    data, notes = content.data, []
+    encoding = encoding_of(data[:_SAMPLE])
+    if encoding == "utf-8":
+        data = data[3:]
+    elif encoding is not None:
+        try:
+            data = data.decode(encoding).lstrip("\ufeff").encode()
+        except UnicodeError:
+            raise ReadError(
+                f"the file is marked as {encoding.upper()} but is not", path=content.path, remedy="save it as UTF-8"
+            ) from None
+        notes.append(f"the text was {encoding.upper()}")
+    sample = data[:_SAMPLE]
+    if len(_CONTROL.findall(sample)) > max(2, len(sample) // 50):
+        raise ReadError(
+            "this is not text but binary data",
+            path=content.path,
+            remedy="give a CSV, TSV, JSON or Parquet file, plain or as gz, bz2, xz, zst or zip",
+        )
+    if not data.isascii():
+        data, note = valid(data)
+        notes.extend(note)
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if content.separator is not None:  # its line stays, so that lines keep their numbers
+        data = re.sub(rb"\A(\s*)[^\n]+", rb"\1", data, count=1)
+        notes.append(f"fields stand between {content.separator!r}, as the first line says")
+    if data.isspace():
+        raise ReadError("the file holds nothing but blanks", path=content.path, remedy="check how it was written")
+    return Text(content.path, data, tuple(notes))
+
+
+def valid(data: bytes) -> tuple[bytes, list[str]]:
+    """Valid UTF-8, with every byte that was not replaced by the Latin-1 character of that number, and a note of it."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        first = error.start
+    else:
+        return data, []
+    text = data.decode(errors="surrogateescape")
+    count = len(re.findall("[\udc80-\udcff]", text))
+    repaired = re.sub("[\udc80-\udcff]", lambda match: chr(ord(match.group()) - 0xDC00), text)
+    line = data.count(b"\n", 0, first) + 1
+    were = "byte is" if count == 1 else "bytes are"
+    was = "was" if count == 1 else "were"
+    return repaired.encode(), [f"{count} {were} not UTF-8 and {was} taken as Latin-1, the first on line {line}"]

@@ -1,0 +1,384 @@
+"""Columns as instants, durations and flags, each with a mark for what could not be read."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.base.units import HOURS_PER_UNIT, unit_in_hours
+from relfit.io.parsing.numbers_in_text import as_numbers
+from relfit.io.parsing.rows import as_text_array
+from relfit.io.parsing.stamps import Stamps, parse_stamps
+
+__all__ = ["UTC", "check_zone", "clock_times", "durations", "flags", "instants", "localised", "since_1970", "spans",
+           "unsaid"]  # fmt: skip
+
+UTC: Any = "datetime64[ns, UTC]"
+_TRUE = ("true", "t", "yes", "y", "1", "1.0")
+_FALSE = ("false", "f", "no", "n", "0", "0.0")
+_UNITS = {"unix": 1.0, "unix_ms": 1e-3, "unix_us": 1e-6, "unix_ns": 1e-9}
+_SIZES = (1e11, 1e14, 1e17)  # numbers from here on are milliseconds, microseconds, nanoseconds
+_FACTORS = (1.0, 1e-3, 1e-6, 1e-9)
+_EARLIEST, _LATEST = pd.Timestamp("1800-01-01"), pd.Timestamp("2250-01-01")  # well within what nanoseconds reach
+_LARGEST = 8.8e9  # seconds from 1970 to the latest
+_NOT_A_TIME = np.iinfo(np.int64).min
+_SMALLEST_EPOCH = 1e8  # seconds: smaller numbers are years, days, or times since a start
+_UNSAID = ["", "-", "?", "unknown", "undetermined", "n/a", "na", "nan", "nat", "none", "null", "open", "ongoing"]
+_NUMERIC = r"^[+-]?\d+(\.\d*)?([eE][+-]?\d{1,2})?$"
+_COMPACT = r"^(?:19|20|21)\d{2}(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?)?$"
+_UNIT_WORDS = {
+    **HOURS_PER_UNIT,
+    **{word: HOURS_PER_UNIT[name] for name, words in {
+        "seconds": ("s", "sec", "secs", "second"), "minutes": ("m", "min", "mins", "minute"),
+        "hours": ("h", "hr", "hrs", "hour"), "days": ("d", "day"), "weeks": ("w", "week"),
+    }.items() for word in words},
+    "ms": 1e-3 / 3600.0, "us": 1e-6 / 3600.0, "ns": 1e-9 / 3600.0,
+}  # fmt: skip
+_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*,?")
+_CLOCK = re.compile(r"(-?)(?:(\d+)(?:-| days?,? ))?(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")
+
+
+def unsaid(values: Any) -> npt.NDArray[np.bool_]:
+    """Which texts say that a time is not there: nothing, or a word for it.
+
+    Examples
+    --------
+    >>> unsaid(np.array(["", "Unknown", "n/a", "2024-01-01"], dtype=object)).tolist()
+    [True, True, True, False]
+    """
+    text = values if isinstance(values, pa.Array) else pa.array(values, pa.large_string())
+    words = pa.array(_UNSAID, text.type)
+    said = pc.fill_null(pc.invert(pc.is_in(pc.utf8_lower(text), value_set=words)), False)
+    return np.asarray(~said.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def instants(
+    column: Any,
+    zone: str,
+    time_format: str | None = None,
+    *,
+    day_first: bool | None = None,
+    origin: pd.Timestamp | None = None,
+    unit: str = "hours",
+) -> tuple[pd.Series, BoolArray]:
+    """Instants in UTC, and which values are there but are none.
+
+    Parameters
+    ----------
+    column : pyarrow array, or sequence of str
+        Text, numbers, or times that are times already.
+    zone : str
+        Of times that carry none. In the hour that comes twice a year the first is meant, and a time in the hour that
+        is left out moves to its end.
+    time_format : str, optional
+        ``"unix"``, ``"unix_ms"``, ``"unix_us"``, ``"unix_ns"``, or codes such as ``"%d.%m.%Y %H:%M"``. When left out,
+        large numbers are Unix times, whose size tells seconds from milliseconds, microseconds and nanoseconds, and text
+        is what `relfit.io.parsing.stamps` knows.
+    day_first : bool, optional
+        Whether 02/03/2024 is the second of March.
+    origin : Timestamp, optional
+        Numbers are times since then, in `unit`.
+
+    Times outside the years 1800 to 2250 are none.
+
+    Raises
+    ------
+    ArgumentError
+        When `time_format` is none that pandas knows.
+
+    Examples
+    --------
+    >>> times, bad = instants(["1700000000", "x"], "UTC", "unix")
+    >>> times[0].isoformat(), bad.tolist()
+    ('2023-11-14T22:13:20+00:00', [False, True])
+    """
+    array = column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, pa.large_string())
+    kind = array.type
+    plain = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if isinstance(array, pa.ChunkedArray) and not plain:  # text stays in its parts: a copy of it is large
+        array = array.combine_chunks()
+    there = pc.is_valid(array).to_numpy(zero_copy_only=False)
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return _typed(array, there, zone)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        numbers = pc.cast(array, pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(float)
+        exact = array if pa.types.is_integer(kind) else None
+        return _since(numbers, there, origin, unit) if origin is not None else _epochs(numbers, time_format, exact)
+    text = array if plain or pa.types.is_dictionary(kind) else as_text_array(array)
+    empty = pc.equal(text if plain else as_text_array(array), "")
+    there &= ~pc.fill_null(empty, False).to_numpy(zero_copy_only=False)
+    if origin is not None:
+        return _since(as_numbers(text), there, origin, unit)
+    if time_format in _UNITS or (time_format is None and _mostly_epochs(text)):
+        numbers = as_numbers(text)
+        times, _ = _epochs(numbers, time_format, _whole(text))
+        return times, there & times.isna().to_numpy()
+    if time_format is not None:
+        times = _by_format(as_text_array(text), zone, time_format)
+        return times, there & times.isna().to_numpy()
+    stamps = parse_stamps(text, bool(day_first))
+    return _in_utc(stamps, zone), there & ~stamps.good
+
+
+_NANOSECONDS = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+
+def _typed(array: pa.Array, there: BoolArray, zone: str) -> tuple[pd.Series, BoolArray]:
+    kind = array.type
+    aware = pa.types.is_timestamp(kind) and kind.tz is not None
+    integers = pc.cast(pc.cast(array, pa.int32()) if pa.types.is_date32(kind) else array, pa.int64())
+    values = pc.fill_null(integers, 0).to_numpy(zero_copy_only=False)
+    step = _NANOSECONDS["D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit]
+    low, high = (int(edge.value) // step for edge in (_EARLIEST.as_unit("ns"), _LATEST.as_unit("ns")))
+    good = there & (values >= low) & (values < high)
+    stamps = Stamps(len(array))
+    stamps.good, stamps.absolute = good, good & aware
+    stamps.clock = np.where(good, values, 0) * step
+    return _in_utc(stamps, zone), there & ~good
+
+
+def _in_utc(stamps: Stamps, zone: str) -> pd.Series:
+    """Clocks as instants; those without a zone are of `zone`."""
+    if zone != "UTC":
+        local = stamps.good & ~stamps.absolute
+        clocks = pd.Series(stamps.clock[local].view("datetime64[ns]"))
+        stamps.clock[local] = localised(clocks, zone).astype("int64").to_numpy()
+    return since_1970(stamps.clock, stamps.good)
+
+
+def _mostly_epochs(text: Any) -> bool:
+    """Whether texts look like Unix times rather than years or days written without separators."""
+    texts = text.dictionary if pa.types.is_dictionary(text.type) else text
+    filled = pc.sum(pc.not_equal(texts, "")).as_py() or 0
+    numeric = pc.match_substring_regex(texts, pattern=_NUMERIC)
+    if 2 * (pc.sum(numeric).as_py() or 0) <= filled:
+        return False
+    if pc.all(pc.match_substring_regex(texts.filter(numeric), pattern=_COMPACT)).as_py():
+        return False
+    return _middle(as_numbers(texts)) > _SMALLEST_EPOCH
+
+
+def _whole(text: Any) -> Any:
+    """Texts that are whole numbers as such, where all are: floats do not hold nanoseconds since 1970."""
+    texts = as_text_array(text)
+    plain = pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
+    if not pc.all(pc.match_substring_regex(plain, pattern=r"^-?\d{1,18}$")).as_py():
+        return None
+    return pc.cast(plain, pa.int64())
+
+
+def _epochs(numbers: FloatArray, time_format: str | None, exact: Any = None) -> tuple[pd.Series, BoolArray]:
+    """Unix times. One unit holds for a column; what only another could explain is none."""
+    there = np.isfinite(numbers)
+    sizes = np.searchsorted(_SIZES, np.abs(np.where(there, numbers, 0.0)), side="right")
+    typical = int(np.searchsorted(_SIZES, _middle(numbers), side="right"))
+    if time_format in _UNITS:
+        typical = list(_UNITS).index(time_format)
+        there_unit = there
+    else:
+        there_unit = there & (sizes == typical) & (_middle(numbers) > _SMALLEST_EPOCH)
+    seconds = numbers * _FACTORS[typical]
+    usable = there_unit & (np.abs(np.where(there, seconds, np.inf)) < _LARGEST)
+    if exact is not None:
+        integers = pc.fill_null(pc.cast(exact, pa.int64(), safe=False), 0).to_numpy(zero_copy_only=False)
+        nanoseconds: IntArray = np.where(usable, integers, 0) * (10 ** (9 - 3 * typical))
+    else:
+        floor = np.floor(np.where(usable, seconds, 0.0))
+        nanoseconds = floor.astype(np.int64) * 1_000_000_000
+        nanoseconds += np.round((np.where(usable, seconds, 0.0) - floor) * 1e6).astype(np.int64) * 1000
+    return since_1970(nanoseconds, usable), there & ~usable
+
+
+def _middle(numbers: FloatArray) -> float:
+    """The median of the sizes of the numbers that are there; 0 where none is."""
+    sizes = np.abs(numbers[np.isfinite(numbers)])
+    return float(np.median(sizes)) if sizes.size else 0.0
+
+
+def _since(numbers: FloatArray, there: BoolArray, origin: pd.Timestamp, unit: str) -> tuple[pd.Series, BoolArray]:
+    begin = origin.as_unit("ns").value
+    nanoseconds = np.where(np.isfinite(numbers), numbers, 0.0) * unit_in_hours(unit) * 3.6e12
+    usable = np.isfinite(numbers) & (np.abs(nanoseconds + float(begin)) < _LARGEST * 1e9)
+    # to the microsecond, or the sum of floats would show
+    rounded = np.round(np.where(usable, nanoseconds, 0.0) / 1000.0).astype(np.int64) * 1000
+    return since_1970(rounded + begin, usable), there & ~usable
+
+
+def _by_format(text: Any, zone: str, time_format: str) -> pd.Series:
+    texts = pd.Series(pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text).to_pandas(), dtype=object)
+    try:
+        aware = "%z" in time_format or "%Z" in time_format
+        times = pd.to_datetime(texts, format=time_format, errors="coerce", utc=aware)
+    except ValueError as error:
+        raise ArgumentError(
+            f"time_format {time_format!r}: {error}", remedy="use codes such as %d.%m.%Y %H:%M"
+        ) from None
+    if isinstance(times.dtype, pd.DatetimeTZDtype):
+        return localised(times.dt.tz_convert("UTC").dt.tz_localize(None), "UTC")
+    return localised(times, zone)
+
+
+def _plausible(naive: pd.Series) -> pd.Series:
+    local = isinstance(naive.dtype, np.dtype) and naive.dtype.kind == "M"
+    series = naive if local else pd.Series(pd.NaT, index=naive.index, dtype="datetime64[ns]")
+    return series.where((series >= _EARLIEST) & (series < _LATEST)).astype("datetime64[ns]")
+
+
+def localised(naive: pd.Series, zone: str, summer: bool | npt.NDArray[np.bool_] = True) -> pd.Series:
+    """Times on the clocks of a zone as instants; `summer` says which of the two is meant when an hour comes twice."""
+    series = _plausible(naive)
+    if zone == "UTC":
+        return series.dt.tz_localize("UTC").astype(UTC)
+    first = np.broadcast_to(np.asarray(summer, dtype=bool), len(series))
+    return series.dt.tz_localize(zone, ambiguous=first, nonexistent="shift_forward").dt.tz_convert("UTC").astype(UTC)
+
+
+def since_1970(nanoseconds: IntArray, there: BoolArray | None = None) -> pd.Series:
+    """Nanoseconds since 1970 as instants in UTC; NaT where they are not `there`."""
+    if there is not None:
+        nanoseconds = np.where(there, nanoseconds, _NOT_A_TIME)
+    return pd.Series(pd.DatetimeIndex(nanoseconds, dtype=UTC, copy=False), copy=False)
+
+
+def clock_times(values: npt.NDArray[np.object_], time_format: str) -> pd.Series:
+    """Times on a clock without a zone; NaT where a text is none."""
+    return pd.to_datetime(pd.Series(values, dtype=object), format=time_format, errors="coerce")
+
+
+def spans(
+    start: pd.Series, end: pd.Series, zone: str, seconds: npt.NDArray[np.float64]
+) -> tuple[pd.Series, pd.Series, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Local starts and ends in UTC; the length of each span tells which reading of a double hour is meant.
+
+    Parameters
+    ----------
+    start, end : Series of naive datetime64
+        On the clock of `zone`; NaT where missing.
+    zone : str
+    seconds : ndarray
+        How long each span is said to be; NaN where nothing says it, and the first reading is taken.
+
+    Returns
+    -------
+    start, end : Series
+        In UTC.
+    shifted : ndarray of bool
+        Where a time fell into the hour that is left out and was moved to its end.
+    disagree : ndarray of bool
+        Where the length does not match under any reading.
+    """
+    readings = [[localised(times, zone, summer) for summer in (True, False)] for times in (start, end)]
+    shifted = np.zeros(len(start), dtype=bool)
+    for times, (first, _) in zip((start, end), readings, strict=True):
+        shifted |= (first.dt.tz_convert(zone).dt.tz_localize(None) != times).to_numpy() & first.notna().to_numpy()
+    best = np.full(len(start), np.inf)
+    chosen_start, chosen_end = readings[0][0].copy(), readings[1][0].copy()
+    for i, j in ((0, 0), (0, 1), (1, 1), (1, 0)):
+        length = (readings[1][j] - readings[0][i]).dt.total_seconds().to_numpy(dtype=float)
+        gap = np.abs(length - seconds) + np.where(length < 0, 1e12, 0.0)
+        better = gap < best
+        best = np.where(better, gap, best)
+        chosen_start, chosen_end = (
+            chosen_start.where(~better, readings[0][i]),
+            chosen_end.where(~better, readings[1][j]),
+        )
+    return chosen_start, chosen_end, shifted, np.isfinite(best) & (best > 0)
+
+
+def check_zone(name: str | None, default: str = "UTC") -> str:
+    """The zone of this name, or the default.
+
+    Raises
+    ------
+    ArgumentError
+        When there is no such zone.
+    """
+    zone = name or default
+    try:
+        pd.Timestamp("2000-01-01").tz_localize(zone)
+    except (KeyError, ValueError, TypeError, OSError):
+        raise ArgumentError(f"unknown time zone {zone!r}", remedy="write it as Europe/Berlin or UTC") from None
+    return zone
+
+
+def durations(column: Any, unit_hours: float, decimal: str = ".") -> FloatArray:
+    """Hours; numbers are in the unit, text such as ``"3h"`` or ``"1-02:30:00"`` carries its own. NaN where it is none.
+
+    Parameters
+    ----------
+    column : pyarrow array, or sequence of str
+    unit_hours : float
+        Hours in one unit.
+    decimal : {".", ","}
+        What stands before the fraction of a number.
+
+    Examples
+    --------
+    >>> durations(["90", "2h 30min", "1 day 01:00:00", "soon", "1,5"], 1 / 60).tolist()
+    [1.5, 2.5, 25.0, nan, nan]
+    """
+    array = column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, pa.large_string())
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    kind = array.type
+    if pa.types.is_duration(kind):
+        counts = pc.cast(array, pa.int64()).to_numpy(zero_copy_only=False).astype(float)
+        return counts * ({"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[kind.unit] / 3600.0)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return pc.cast(array, pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(float) * unit_hours
+    text = as_text_array(array)
+    if decimal == ",":
+        text = pc.replace_substring_regex(text, pattern=r"^([+-]?\d+),(\d+)", replacement=r"\1.\2")
+    numbers = as_numbers(text)
+    rest = np.flatnonzero(
+        np.isnan(numbers) & pc.fill_null(pc.not_equal(text, ""), False).to_numpy(zero_copy_only=False)
+    )
+    hours = numbers * unit_hours
+    if rest.size:
+        coded = pc.dictionary_encode(text.take(pa.array(rest)))
+        each = np.array([_in_words(word) for word in coded.dictionary.to_pylist()])
+        hours[rest] = each[coded.indices.to_numpy(zero_copy_only=False)]
+    return hours
+
+
+def _in_words(text: str) -> float:
+    """Hours of a duration such as ``3h``, ``1 day 2 hours`` or ``1-02:30:00``; NaN for anything else."""
+    clock = _CLOCK.fullmatch(text)
+    if clock is not None and len(text) < 40:
+        sign, days, hour, minute, second = clock.groups()
+        hours = 24.0 * float(days or 0) + float(hour) + float(minute) / 60.0 + float(second) / 3600.0
+        return -hours if sign else hours
+    total, at, negative = 0.0, 0, text.startswith("-")
+    body = text[1:] if negative else text
+    while at < len(body) < 80:
+        part = _PART.match(body, at)
+        if part is None or part[2].lower() not in _UNIT_WORDS:
+            return float("nan")
+        total += float(part[1]) * _UNIT_WORDS[part[2].lower()]
+        at = part.end()
+    return float("nan") if not at else -total if negative else total
+
+
+def flags(column: Any) -> tuple[BoolArray, BoolArray]:
+    """Truth of each word, and whether it is one.
+
+    Examples
+    --------
+    >>> flags(["yes", "0", "maybe"])[1].tolist()
+    [True, True, False]
+    """
+    array = column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, pa.large_string())
+    coded = pc.dictionary_encode(pc.fill_null(pc.utf8_lower(as_text_array(array)), ""))
+    coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+    words = coded.dictionary.to_pylist()
+    true = np.array([word in _TRUE for word in words], dtype=bool)
+    is_flag = np.array([word in _TRUE or word in _FALSE for word in words], dtype=bool)
+    codes = coded.indices.to_numpy(zero_copy_only=False)
+    return true[codes], is_flag[codes]

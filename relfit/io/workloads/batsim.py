@@ -1,0 +1,108 @@
+"""BatSim's JSON workloads, whose jobs have profiles that say how long they run: reader and writer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from relfit.base.errors import ReadError
+from relfit.io.parsing.opening import Content
+from relfit.io.parsing.rows import Rejections
+from relfit.io.parsing.text_content import as_text
+from relfit.io.workloads.job_rows import JobRows, Machine, numbers
+from relfit.io.workloads.workload import Workload
+
+__all__ = ["NAME", "batsim_text", "read", "recognises"]
+
+NAME = "batsim"
+
+
+def recognises(content: Content) -> bool:
+    """Whether this is a JSON object."""
+    return content.first_line().lstrip().startswith("{")
+
+
+def read(content: Content, machine: Machine, *, strict: bool = False, timezone: str | None = None) -> Workload:
+    """Read a workload of BatSim: jobs of profiles of type ``delay``.
+
+    Jobs of other profiles are rejected: how long they run is the platform's answer. ``res`` counts nodes, and
+    ``nb_res`` is the machine. ``line`` of a rejected job is its position in the list, from 1. Walltimes of -1 are none.
+
+    Raises
+    ------
+    ReadError
+        When this is not JSON, or has no list of jobs and no profiles.
+    """
+    text = as_text(content)
+    try:
+        whole = json.loads(text.data)
+    except json.JSONDecodeError as error:
+        raise ReadError(
+            f"this is not JSON ({error.msg})", path=content.path, line=error.lineno, remedy="the file may be cut short"
+        ) from None
+    except (RecursionError, ValueError):
+        raise ReadError("this JSON is nested too deep, or has a number too long", path=content.path) from None
+    jobs, profiles = whole.get("jobs"), whole.get("profiles")
+    if not isinstance(jobs, list) or not isinstance(profiles, dict) or not jobs:
+        raise ReadError("no list of jobs and profiles", path=content.path, remedy="this is no workload of BatSim")
+    rejections = Rejections(content.path, np.arange(1, len(jobs) + 1), [json.dumps(job) for job in jobs])
+    good = [job if isinstance(job, dict) else {} for job in jobs]
+    rejections.reject([not isinstance(job, dict) for job in jobs], "not a job")
+    kinds = [_profile(profiles, job) for job in good]
+    reasons = np.array([reason for _, reason in kinds], dtype=object)
+    rejections.reject(reasons != "", lambda row: str(reasons[row]), "profile")
+    if machine.n_nodes is None and isinstance(whole.get("nb_res"), int) and whole["nb_res"] > 0:
+        machine = Machine(machine.n_nodes or machine.nodes(np.array(float(whole["nb_res"]))).astype(int).item())
+    limit = _column(good, "walltime", -1)
+    names = [job.get("id", "") for job in good]
+    rows = JobRows(
+        rejections,
+        np.array(names if all(type(name) is int for name in names) else [str(name) for name in names]),
+        _column(good, "subtime"),
+        machine.nodes(_column(good, "res")),
+        np.array([delay for delay, _ in kinds], dtype=np.float64),
+        np.where(limit == -1, np.inf, limit),
+        notes=list(text.notes),
+    )
+    return rows.workload(content, NAME, machine, len(jobs), strict=strict, ordered=False)
+
+
+def _column(jobs: list[dict[str, Any]], name: str, missing: float = np.nan) -> Any:
+    values = [job.get(name, missing) for job in jobs]
+    return numbers(
+        np.array([value if isinstance(value, (int, float, str)) else np.nan for value in values], dtype=object)
+    )
+
+
+def _profile(profiles: Mapping[str, Any], job: Mapping[str, Any]) -> tuple[float, str]:
+    """How long a job of its profile runs, in seconds, or why that is not known."""
+    name = job.get("profile")
+    profile = profiles.get(str(name))
+    if not isinstance(profile, dict):
+        return np.nan, f"no profile {name!r}"
+    if profile.get("type") != "delay" or not isinstance(profile.get("delay"), (int, float)):
+        return np.nan, f"profile {name!r} is of type {profile.get('type')!r}: its run time is not known"
+    return float(profile["delay"]), ""
+
+
+def batsim_text(workload: Workload) -> str:
+    """A workload in this format: one profile of type ``delay`` per run time.
+
+    BatSim wants submissions from 0 on: time runs from the first of them where one is below zero.
+    """
+    first = min(0.0, float(workload.submit[0])) if len(workload) else 0.0
+    run = workload.run_time.tolist()
+    jobs = [
+        {"id": str(name), "subtime": submit, "walltime": limit if np.isfinite(limit) else -1, "res": nodes,
+         "profile": f"delay{delay!r}"}
+        for name, submit, limit, nodes, delay in zip(
+            workload.job_id.tolist(), (workload.submit - first).tolist(), workload.requested.tolist(),
+            workload.nodes.tolist(), run, strict=True,
+        )
+    ]  # fmt: skip
+    profiles = {f"delay{delay!r}": {"type": "delay", "delay": delay} for delay in dict.fromkeys(run)}
+    size = workload.n_nodes or int(workload.nodes.max(initial=1))
+    return json.dumps({"nb_res": size, "jobs": jobs, "profiles": profiles}, indent=1) + "\n"

@@ -1,0 +1,46 @@
+"""What every generator of jobs has: `sample`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relfit.base.arguments import whole
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.io.workloads.workload import Workload
+from relfit.log.tables import Source
+
+__all__ = ["Generator", "numbered"]
+
+
+class Generator:
+    """A source of jobs, each drawn on its own."""
+
+    def sample(self, n_jobs: int, rng: Any = 0) -> Workload:
+        """So many jobs; the generator's class says what time 0 is.
+
+        Parameters
+        ----------
+        n_jobs : int
+        rng : int or numpy.random.Generator
+
+        Returns
+        -------
+        Workload
+        """
+        return self._drawn(int(whole("n_jobs", n_jobs)), np.random.default_rng(rng))
+
+    def _drawn(self, size: int, random: np.random.Generator) -> Workload:
+        raise NotImplementedError
+
+
+def numbered(
+    submit: FloatArray, nodes: IntArray, run: FloatArray, requested: FloatArray | None, n_nodes: int | None, note: str,
+    **others: Any,
+) -> Workload:  # fmt: skip
+    """Jobs that were drawn, numbered from 1; no walltimes where `requested` is None."""
+    size = nodes.size
+    source = Source(format="generated", rows_read=size, rows_kept=size, notes=(note,))
+    limits = np.full(size, np.inf) if requested is None else requested
+    return Workload(np.arange(1, size + 1), submit, nodes, run, limits, n_nodes, source=source, **others)

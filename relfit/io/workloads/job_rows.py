@@ -1,0 +1,173 @@
+"""Where every reader's columns become a `Workload`: one place for what is rejected, sorted and counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ReadError
+from relfit.base.text import count
+from relfit.io.parsing.numbers_in_text import as_numbers
+from relfit.io.parsing.opening import Content
+from relfit.io.parsing.rows import Rejections
+from relfit.io.workloads.workload import Workload
+from relfit.log.tables import Source
+
+__all__ = ["JobRows", "Machine", "numbers", "seconds"]
+
+_CLOCK = r"^(?:(?P<d>\d+)-)?(?P<a>\d+)(?::(?P<b>\d+))?(?::(?P<c>\d+(?:\.\d+)?))?$"
+_NO_LIMIT = ("unlimited", "infinite")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the user says of the machine: its nodes, and the processors of each, where a file counts processors."""
+
+    n_nodes: int | None = None
+    processors_per_node: int | None = None
+
+    def nodes(self, processors: FloatArray) -> FloatArray:
+        """Whole nodes that so many processors take."""
+        return np.ceil(processors / (self.processors_per_node or 1))
+
+
+@dataclass
+class JobRows:
+    """Jobs as a file has them, one per row; NaN where a number is missing, and infinite ``requested`` without limit.
+
+    With ``dates``, times of submission are seconds since 1970, and the first becomes time 0.
+    """
+
+    rejections: Rejections
+    job_id: npt.NDArray[Any]
+    submit: FloatArray
+    nodes: FloatArray
+    run_time: FloatArray
+    requested: FloatArray
+    user: npt.NDArray[Any] | None = None
+    priority: FloatArray | None = None
+    notes: list[str] = field(default_factory=list)
+    deselected: int = 0
+    origin: pd.Timestamp | None = None
+    dates: bool = False
+    timezone: str = "UTC"
+    node_class: npt.NDArray[Any] | None = None
+
+    def workload(
+        self, content: Content, format: str, machine: Machine, rows_read: int, *, strict: bool, ordered: bool
+    ) -> Workload:
+        """The jobs that stand, by time of submission.
+
+        Parameters
+        ----------
+        strict : bool
+            A rejected row is an error.
+        ordered : bool
+            The format has jobs in the order of submission: one that is not is an error when `strict`.
+
+        Raises
+        ------
+        ReadError
+            When no job stands, or for what strict reading forbids.
+        """
+        rows = self.rejections
+        self._reject(machine.n_nodes)
+        keep = rows.settle(strict)
+        first = float(self.submit[keep].min()) if self.dates else 0.0
+        origin = pd.Timestamp(round(first * 1e9), tz="UTC") if self.dates else self.origin
+        late = np.flatnonzero(np.diff(self.submit[keep]) < 0)
+        if late.size:
+            one = np.flatnonzero(keep)[late[0] + 1]
+            if strict and ordered:
+                raise ReadError(
+                    f"job {self.job_id[one]} was submitted before the job ahead of it",
+                    path=content.path,
+                    line=int(rows.lines[one]),
+                    remedy="sort the jobs, or read without strict to have them sorted",
+                )
+            line = int(rows.lines[one])
+            self.notes.append(
+                f"{count(late.size, 'job')} submitted before the job ahead of it, the first on line {line}; sorted"
+            )
+        index = np.flatnonzero(keep)[np.argsort(self.submit[keep], kind="stable")]
+        source = Source(
+            (str(content.path),), format, rows_read, index.size, (content.sha256,), self.timezone, tuple(self.notes),
+            rows_deselected=self.deselected,
+        )  # fmt: skip
+        return Workload(
+            self.job_id[index],
+            self.submit[index] - first,
+            self.nodes[index].astype(np.int64),
+            self.run_time[index],
+            self.requested[index],
+            machine.n_nodes,
+            None if self.user is None else self.user[index],
+            None if self.priority is None else self.priority[index],
+            origin,
+            rows.frame(),
+            source,
+            None if self.node_class is None else self.node_class[index],
+        )
+
+    def _reject(self, n_nodes: int | None) -> None:
+        reject = self.rejections.reject
+        reject(~np.isfinite(self.submit), "no time of submission", "submit")
+        reject(~np.isfinite(self.run_time), "run time not known", "run_time")
+        reject(self.run_time < 0, "run time below zero", "run_time")
+        reject(np.isnan(self.requested) | (self.requested < 0), "walltime below zero or not a number", "requested")
+        reject(~np.isfinite(self.nodes), "number of nodes not known", "nodes")
+        reject(self.nodes < 1, "fewer than 1 node", "nodes")
+        reject((self.nodes != np.round(self.nodes)) | (self.nodes > 2.0**53), "not a whole number of nodes", "nodes")
+        if n_nodes is not None:
+            reject(
+                self.nodes > n_nodes,
+                lambda row: f"asks for {self.nodes[row]:,.0f} nodes of a machine of {n_nodes:,}",
+                "nodes",
+            )
+        if self.priority is not None:
+            reject(np.isnan(self.priority), "priority is not a number", "priority")
+        stands = self.rejections.kept
+        again = np.zeros(stands.size, dtype=bool)
+        again[stands] = pd.Index(self.job_id[stands]).duplicated()
+        reject(again, "the same job as an earlier row", "job_id")
+
+
+def numbers(values: npt.NDArray[Any]) -> FloatArray:
+    """Numbers; NaN where a text is none.
+
+    Examples
+    --------
+    >>> numbers(np.array(["3", "", "x", "1e3"], dtype=object)).tolist()
+    [3.0, nan, nan, 1000.0]
+    """
+    texts = [str(value) for value in values.tolist()]
+    return np.where([text in ("inf", "Infinity") for text in texts], np.inf, as_numbers(texts))
+
+
+def seconds(values: npt.NDArray[Any], plain: float = 1.0) -> FloatArray:
+    """Seconds of ``D-HH:MM:SS``, ``HH:MM:SS``, ``MM:SS``, ``D-HH:MM``, ``D-HH`` or a number of `plain` seconds each.
+
+    No limit is infinite; NaN where a text is none of these.
+
+    Examples
+    --------
+    >>> seconds(np.array(["1-02:03:04", "02:03:04", "03:04", "2-12", "90", "UNLIMITED", "soon"], dtype=object)).tolist()
+    [93784.0, 7384.0, 184.0, 216000.0, 90.0, inf, nan]
+    """
+    codes, texts = pd.factorize(pd.Series(values, dtype=object).astype(str).str.strip())
+    text = pd.Series(texts, dtype=object)
+    result = numbers(text.to_numpy()) * plain
+    part = text.str.extract(_CLOCK)
+    a, b, c, d = (pd.to_numeric(part[name], errors="coerce").to_numpy(dtype=np.float64) for name in "abcd")
+    clock = ~np.isnan(a) & (~np.isnan(b) | ~np.isnan(d))
+    whole_hours = ~np.isnan(d) | ~np.isnan(c)  # then the first number is hours; otherwise minutes
+    b, c, d = (np.nan_to_num(value) for value in (b, c, d))
+    spelled = np.where(whole_hours, 86_400.0 * d + 3600.0 * a + 60.0 * b + c, 60.0 * a + b)
+    result = np.where(clock, spelled, result)
+    result[text.str.lower().isin(_NO_LIMIT).to_numpy(dtype=bool)] = np.inf
+    return np.asarray(result[codes], dtype=np.float64)

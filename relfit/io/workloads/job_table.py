@@ -1,0 +1,167 @@
+"""Any table of jobs: BatSim's lists of finished jobs, our own, and tables whose columns are named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError, ReadError
+from relfit.base.units import nanoseconds
+from relfit.base.writing import unguarded
+from relfit.io.parsing.opening import Content
+from relfit.io.parsing.rows import TextTable
+from relfit.io.parsing.table_rows import rows_of
+from relfit.io.parsing.times import check_zone, instants
+from relfit.io.workloads.job_rows import JobRows, Machine, numbers, seconds
+from relfit.io.workloads.workload import Workload
+
+__all__ = ["COLUMNS", "NAME", "read", "recognises"]
+
+NAME = "table"
+_SPELLINGS = {
+    "job_id": ("job_id", "jobid", "id", "job"),
+    "submit": ("submit", "submission_time", "submit_time", "subtime", "submitted", "queued", "arrival"),
+    "nodes": ("nodes", "requested_number_of_resources", "n_nodes", "nnodes", "num_nodes", "req_nodes", "size", "res"),
+    "processors": ("processors", "procs", "n_processors", "ncpus", "cores", "n_cores"),
+    "run_time": ("run_time", "runtime", "execution_time", "elapsed", "duration", "delay"),
+    "requested": ("requested", "walltime", "requested_time", "time_limit", "timelimit", "wallclock_limit"),
+    "start": ("start", "starting_time", "start_time", "started"),
+    "end": ("end", "finish_time", "end_time", "finished"),
+    "user": ("user", "user_id", "user_name", "uid"),
+    "priority": ("priority",),
+    "node_class": ("node_class",),
+    "workload": ("workload_name",),
+    "state": ("final_state",),
+}
+_OURS, _TEXTS = ("job_id", "submit", "nodes", "run_time"), ("job_id", "user", "node_class")
+COLUMNS = tuple(name for name in _SPELLINGS if name not in ("workload", "state"))
+"""What columns can be named."""
+
+
+def recognises(content: Content) -> bool:
+    """Whether there is text to look at; anything may be a table."""
+    return True
+
+
+def read(
+    content: Content, machine: Machine, columns: Mapping[str, str] | None = None, *, strict: bool = False,
+    timezone: str | None = None,
+) -> Workload:  # fmt: skip
+    """Read a table of jobs, text between commas, tabs, semicolons or bars, or Parquet.
+
+    Times of submission, start and end are seconds, or dates on the clock of `timezone` (UTC when left out), counted
+    from the first submission; run times and walltimes are seconds, or ``D-HH:MM:SS``. Without a column for the run
+    time it is the end less the start. A walltime of -1, or none, is no limit.
+
+    Raises
+    ------
+    ReadError
+        When there is no column for the submission, the nodes or the run time.
+    ArgumentError
+        For a column that is named and not there.
+    """
+    table = rows_of(content)
+    named = _named(table, columns or {})
+    zone, rejections = check_zone(timezone), table.rejections
+    ours = (
+        tuple(table.header)[: len(_OURS)] == _OURS
+    )  # by `relfit.io.workloads.write_workload`, whose texts are guarded
+
+    def column(what: str) -> npt.NDArray[np.object_] | None:
+        if what not in named:
+            return None
+        values = table[named[what]]
+        return np.array([unguarded(value) for value in values], dtype=object) if ours and what in _TEXTS else values
+
+    submit_text, start_text, end_text = column("submit"), column("start"), column("end")
+    if submit_text is None:
+        raise _missing(content, "submit")
+    submit, dates = _times(submit_text, zone)
+    if (run_text := column("run_time")) is not None:
+        run = seconds(run_text)
+    elif start_text is not None and end_text is not None:
+        run = _times(end_text, zone)[0] - _times(start_text, zone)[0]
+    else:
+        raise _missing(content, "run_time")
+    if (state := column("state")) is not None:
+        rejections.reject(state == "REJECTED", "the scheduler rejected it", "final_state")
+    limit_text = column("requested")
+    limit = np.full(submit.size, np.inf) if limit_text is None else seconds(limit_text)
+    none = np.zeros(submit.size, dtype=bool) if limit_text is None else limit_text == ""
+    priority = column("priority")
+    rows = JobRows(
+        rejections,
+        _job_ids(column("job_id"), column("workload"), submit.size),
+        submit,
+        _nodes(content, column("nodes"), column("processors"), machine),
+        run,
+        np.where((limit == -1) | none, np.inf, limit),
+        user=column("user"),
+        priority=None if priority is None else numbers(priority),
+        notes=[*table.notes, "columns: " + ", ".join(f"{what} from {name!r}" for what, name in named.items())],
+        dates=dates,
+        timezone=zone,
+        node_class=column("node_class"),
+    )
+    return rows.workload(content, NAME, machine, table.rows_read, strict=strict, ordered=False)
+
+
+def _named(table: TextTable, columns: Mapping[str, str]) -> dict[str, str]:
+    """The column of the table by what it says: as the user names it, else by its usual names."""
+    small = {name.lower(): name for name in reversed(table.header)}
+    named = {what: next((small[s] for s in names if s in small), "") for what, names in _SPELLINGS.items()}
+    for what, name in columns.items():
+        if name not in table.columns:
+            raise ArgumentError(f"no column {name!r}", remedy=f"the table has {', '.join(table.header)}")
+        named[what] = name
+    if "processors" in columns and "nodes" not in columns:
+        named["nodes"] = ""
+    return {what: name for what, name in named.items() if name}
+
+
+def _missing(content: Content, what: str) -> ReadError:
+    usual = ", ".join(_SPELLINGS[what][:3])
+    return ReadError(
+        f"no column for {what} (such as {usual})", path=content.path, line=1, remedy=f"name it with {what}=..."
+    )
+
+
+def _times(values: npt.NDArray[np.object_], zone: str) -> tuple[FloatArray, bool]:
+    """Seconds, and whether the column has dates, which are seconds since 1970 then."""
+    plain = numbers(values)
+    if np.isfinite(plain).sum() * 2 >= (values != "").sum():
+        return plain, False
+    stamps, missing = instants(values, zone)
+    return np.where(missing | stamps.isna(), np.nan, nanoseconds(stamps) / 1e9), True
+
+
+def _nodes(
+    content: Content,
+    nodes: npt.NDArray[np.object_] | None,
+    processors: npt.NDArray[np.object_] | None,
+    machine: Machine,
+) -> FloatArray:
+    if nodes is not None:
+        return numbers(nodes)
+    if processors is None:
+        raise _missing(content, "nodes")
+    if machine.processors_per_node is None:
+        remedy = "give processors_per_node, 1 if a node is one processor"
+        raise ReadError("the table counts processors, and how many a node has is not known", path=content.path,
+                        remedy=remedy)  # fmt: skip
+    return machine.nodes(numbers(processors))
+
+
+def _job_ids(
+    names: npt.NDArray[np.object_] | None, workload: npt.NDArray[np.object_] | None, size: int
+) -> npt.NDArray[np.object_] | npt.NDArray[np.int64]:
+    if names is None:
+        return np.arange(1, size + 1)
+    if workload is not None and pd.unique(pd.Series(workload)).size > 1:
+        return np.array([f"{of}!{name}" for of, name in zip(workload.tolist(), names.tolist(), strict=True)], object)
+    plain = all(name.isascii() and name.isdigit() and len(name) < 19 for name in names.tolist())
+    return names.astype(np.int64) if plain and size else names

@@ -1,0 +1,159 @@
+"""The same jobs at another load or on another machine: submissions closer together, copies, wider jobs, walltimes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relfit.base.arguments import positive, whole
+from relfit.base.errors import ArgumentError
+from relfit.base.text import number
+from relfit.base.units import hours
+from relfit.io.workloads.workload import Workload
+
+__all__ = ["compress", "copies", "scale_load", "scale_size", "with_walltimes"]
+
+
+def compress(workload: Workload, factor: float) -> Workload:
+    """Submissions in 1 / `factor` of the time: the load becomes `factor` times as high, the jobs stay as they are.
+
+    Parameters
+    ----------
+    workload : Workload
+    factor : float
+        Above zero; below 1 it stretches.
+
+    Examples
+    --------
+    >>> jobs = Workload([1, 2, 3], [10.0, 20.0, 50.0], [1, 1, 1], [8.0, 8.0, 8.0], n_nodes=2)
+    >>> compress(jobs, 2.0).submit.tolist(), jobs.load(), compress(jobs, 2.0).load()
+    ([10.0, 15.0, 30.0], 0.3, 0.6)
+    """
+    factor = float(positive("factor", factor))
+    if not len(workload):
+        return workload
+    first = workload.submit[0]
+    submit = first + (workload.submit - first) / factor
+    return workload.with_columns({"submit": submit}, note=f"submissions compressed by {number(factor)}")
+
+
+def scale_load(workload: Workload, load: float, n_nodes: int | None = None) -> Workload:
+    """Submissions closer together, or further apart, so that the offered load is `load`.
+
+    Parameters
+    ----------
+    workload : Workload
+    load : float
+        As of `Workload.load`.
+    n_nodes : int, optional
+        Nodes of the machine; the workload's own when left out.
+
+    Raises
+    ------
+    ArgumentError
+        When all jobs are submitted at once.
+    DataError
+        When nobody says how large the machine is.
+
+    Examples
+    --------
+    >>> jobs = Workload([1, 2, 3], [0.0, 20.0, 50.0], [1, 1, 1], [8.0, 8.0, 8.0], n_nodes=2)
+    >>> scale_load(jobs, 0.96).submit.tolist()
+    [0.0, 5.0, 12.5]
+    """
+    wanted, now = float(positive("load", load)), workload.load(n_nodes)
+    if not np.isfinite(now) or now == 0.0:
+        raise ArgumentError("all jobs come at once, or none does any work: there is no load to scale")
+    scaled = compress(workload, wanted / now)
+    return scaled if n_nodes is None else scaled.with_columns({}, n_nodes=n_nodes)
+
+
+def copies(workload: Workload, times: int, shift: Any = 0.0) -> Workload:
+    """Every job `times` times: the load of as many such groups of users.
+
+    Parameters
+    ----------
+    workload : Workload
+    times : int
+    shift : float, str or timedelta
+        By how much each further copy is submitted later than the one before; hours, or a string such as ``"90s"``.
+
+    Returns
+    -------
+    Workload
+        Numbers of jobs go on behind the largest, text gets ``.2``, ``.3``, ...
+
+    Examples
+    --------
+    >>> jobs = Workload([1, 2], [0.0, 60.0], [1, 4], [8.0, 8.0], n_nodes=8)
+    >>> copies(jobs, 2, "90s").to_frame()[["job_id", "submit"]].to_numpy().tolist()
+    [[1.0, 0.0], [2.0, 60.0], [3.0, 90.0], [4.0, 150.0]]
+    """
+    number_of = int(whole("times", times))
+    later, n = 3600.0 * hours(shift), len(workload)
+    if not np.isfinite(later) or later < 0.0:
+        raise ArgumentError(f"shift is {shift!r}", remedy="give a duration of zero or more")
+    copy = np.repeat(np.arange(number_of), n)
+    names = np.tile(workload.job_id, number_of)
+    if names.dtype.kind == "i":
+        names = names + copy * (int(workload.job_id.max(initial=0)) + 1 - int(workload.job_id.min(initial=1)))
+    else:
+        names = np.array([f"{name}.{k + 1}" if k else name for name, k in zip(names, copy, strict=True)], dtype=object)
+    submit = np.tile(workload.submit, number_of) + later * copy
+    order = np.argsort(submit, kind="stable")
+    columns = {
+        name: np.tile(values, number_of)[order]
+        for name in ("nodes", "run_time", "requested", "user", "priority", "node_class")
+        if (values := getattr(workload, name)) is not None
+    }
+    note = f"every job {number_of} times"
+    return workload.with_columns({"job_id": names[order], "submit": submit[order], **columns}, note=note)
+
+
+def scale_size(workload: Workload, factor: float) -> Workload:
+    """Jobs and machine `factor` times as wide; whole nodes, at least 1, the load about the same.
+
+    Examples
+    --------
+    >>> jobs = Workload([1, 2, 3], [0.0, 60.0, 70.0], [1, 5, 16], [8.0, 8.0, 8.0], n_nodes=16)
+    >>> half = scale_size(jobs, 0.5)
+    >>> half.nodes.tolist(), half.n_nodes
+    ([1, 2, 8], 8)
+    """
+    factor = float(positive("factor", factor))
+    nodes = np.maximum(np.rint(workload.nodes * factor), 1.0).astype(np.int64)
+    machine = None if workload.n_nodes is None else max(round(workload.n_nodes * factor), 1)
+    if machine is not None:
+        fits = workload.nodes <= (workload.n_nodes or 0)
+        nodes = np.where(fits, np.minimum(nodes, machine), nodes)
+    return workload.with_columns({"nodes": nodes}, n_nodes=machine, note=f"sizes scaled by {number(factor)}")
+
+
+def with_walltimes(workload: Workload, share: float | tuple[float, float], rng: Any = 0) -> Workload:
+    """Walltimes as a share of the run time, in place of those that the workload has.
+
+    Parameters
+    ----------
+    workload : Workload
+    share : float or (float, float)
+        1.2 asks for a fifth more than the job runs; below 1 the job is killed before it ends; infinite for no
+        walltime. Two numbers are the limits between which each job's share is drawn, uniformly.
+    rng : int or numpy.random.Generator
+
+    Examples
+    --------
+    >>> jobs = Workload([1, 2], [0.0, 60.0], [1, 4], [100.0, 50.0])
+    >>> with_walltimes(jobs, 1.5).requested.tolist()
+    [150.0, 75.0]
+    """
+    limits = np.atleast_1d(np.asarray(share, dtype=np.float64))
+    if limits.shape not in ((1,), (2,)) or not (limits > 0.0).all() or limits[0] > limits[-1]:
+        raise ArgumentError(f"share is {share!r}", remedy="give one number above zero, or two in rising order")
+    factor = np.full(len(workload), limits[0])
+    if limits.size == 2:
+        factor = np.random.default_rng(rng).uniform(limits[0], limits[1], len(workload))
+    with np.errstate(invalid="ignore"):  # no time at all, without limit
+        requested = np.where(np.isinf(factor), np.inf, workload.run_time * factor)
+    shown = " to ".join(number(float(limit)) for limit in limits)
+    return workload.with_columns({"requested": requested}, note=f"walltimes are {shown} times the run time")

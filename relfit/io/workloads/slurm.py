@@ -1,0 +1,229 @@
+"""Accounting of Slurm: ``sacct --parsable2`` (or ``--parsable``, or commas), and the tables that Los Alamos released.
+
+Both are records of the same system under other column names. A record is one run of a job; records of its steps are
+left out and counted, and so are runs that ended in a requeue: a simulation makes its own failures.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from relfit.base.arrays import BoolArray, FloatArray
+from relfit.base.errors import ReadError
+from relfit.base.text import count
+from relfit.base.units import nanoseconds
+from relfit.io.parsing.delimited import read_delimited
+from relfit.io.parsing.opening import Content
+from relfit.io.parsing.rows import Rejections, TextTable
+from relfit.io.parsing.text_content import Text, as_text
+from relfit.io.parsing.times import check_zone, instants
+from relfit.io.workloads.job_rows import JobRows, Machine, numbers, seconds
+from relfit.io.workloads.workload import Workload
+
+__all__ = ["NAME", "read", "recognises"]
+
+NAME = "slurm"
+_REQUEUED = ("REQUEUED", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED")
+_WAITING = ("PENDING", "REQUEUE_HOLD", "CONFIGURING")
+_RUNNING = ("RUNNING", "SUSPENDED", "COMPLETING", "RESIZING")
+_CUT_SHORT = {
+    "NODE_FAIL": "ended by a node's failure: their run time is how far they came",
+    "PREEMPTED": "preempted: their run time is how far they came",
+    "TIMEOUT": "stopped at their walltime: they would have run for longer",
+}
+_HEAD = 65_536
+_COLUMNS = {
+    "job_id": ("jobid", "jobidraw"),
+    "submit": ("submit", "submit_time", "eligible"),
+    "start": ("start", "start_time"),
+    "end": ("end", "end_time"),
+    "elapsed": ("elapsedraw", "elapsed"),
+    "minutes": ("timelimitraw",),
+    "limit": ("timelimit", "wallclock_limit"),
+    "nodes": ("nnodes", "allocnodes", "req_nodes", "reqnodes"),
+    "processors": ("ncpus", "alloccpus", "num_procs_exe", "reqcpus"),
+    "state": ("state", "end_state"),
+    "user": ("user", "user_name", "uid"),
+    "priority": ("priority",),
+}
+"""Columns by what they say: the names in ``sacct``, and those in the tables of Los Alamos, in small letters."""
+
+
+def recognises(content: Content) -> bool:
+    """Whether the first line names a job, its submission, and a state or a time elapsed as Slurm does.
+
+    Los Alamos also released a list of dictionaries as Python prints them.
+    """
+    line = content.first_line().lstrip()
+    if line.startswith("["):
+        return b"'jobid'" in content.data[:_HEAD]
+    names = {name.strip().lower() for name in line.replace("|", ",").split(",")}
+    has = {what: any(name in names for name in spellings) for what, spellings in _COLUMNS.items()}
+    return has["job_id"] and has["submit"] and (has["state"] or has["elapsed"]) and not {"submission_time"} & names
+
+
+def read(content: Content, machine: Machine, *, strict: bool = False, timezone: str | None = None) -> Workload:
+    """Read the records of Slurm's accounting.
+
+    The last record of a job stands, with the first time of submission (``--duplicates`` shows all). Times without a
+    zone are those of `timezone`, UTC when left out; the first submission is time 0.
+
+    Raises
+    ------
+    ReadError
+        When there is no column for a time of submission, a run time or a number of nodes.
+    """
+    text = as_text(content)
+    listed = content.first_line().lstrip().startswith("[")
+    table = _printed_list(text) if listed else read_delimited(text, "|" if "|" in content.first_line() else ",")
+    columns = {name.lower(): table[name] for name in table.header}  # --parsable ends lines with a bar
+    zone = check_zone(timezone)
+    names = _first(columns, "job_id")
+    if names is None or _first(columns, "submit") is None:
+        raise ReadError("no column JobID or Submit", path=content.path, line=1, remedy="name the columns of a table")
+    state = _states(columns, names.size)
+    stamp = _instants(columns, "submit", zone)
+    run = _run_times(table, columns, zone)
+    rejections = table.rejections
+    step = np.array(["." in name for name in names.tolist()], dtype=bool)
+    requeued, submitted = _requeued(names, state, stamp, step)
+    rejections.reject(names == "", "no job", "job_id")
+    rejections.reject(np.isin(state, _WAITING), "had not started", "state")
+    rejections.reject(np.isin(state, _RUNNING), "was still running: its run time is not known", "state")
+    rejections.reject((state == "CANCELLED") & ~(run > 0), "cancelled before it ran", "state")
+    notes = [*text.notes, *_notes(state, rejections.kept & ~step & ~requeued, step, requeued)]
+    keep = ~(step | requeued)
+    if not keep.any():
+        raise ReadError(
+            "there are steps and no jobs", path=content.path, remedy="leave out --name and --steps of sacct"
+        )
+    nodes = _nodes(table, columns, machine)
+    rows = JobRows(
+        rejections.part(keep),
+        _job_ids(names[keep]),
+        submitted[keep],
+        nodes[keep],
+        run[keep],
+        _limits(columns, names.size)[keep],
+        user=None if (user := _first(columns, "user")) is None else user[keep],
+        priority=None if (priority := _first(columns, "priority")) is None else numbers(priority)[keep],
+        notes=notes,
+        deselected=int((~keep).sum()),
+        dates=True,
+        timezone=zone,
+    )
+    return rows.workload(content, NAME, machine, table.rows_read, strict=strict, ordered=False)
+
+
+def _first(columns: dict[str, npt.NDArray[np.object_]], what: str) -> npt.NDArray[np.object_] | None:
+    return next((columns[name] for name in _COLUMNS[what] if name in columns), None)
+
+
+def _printed_list(text: Text) -> TextTable:
+    """A list of dictionaries of text as Python prints it; the line of a row is where its dictionary begins."""
+    try:
+        rows = json.loads(text.data.replace(b"'", b'"'))
+    except (ValueError, RecursionError):
+        raise ReadError(
+            "this is no list of dictionaries of plain text", path=text.path, remedy="the file may be cut short"
+        ) from None
+    good = [row for row in rows if isinstance(row, dict)]
+    if not good or len(good) < len(rows):
+        raise ReadError("this is no list of jobs", path=text.path, remedy="write the jobs as a table")
+    data = np.frombuffer(text.data, dtype=np.uint8)
+    newline, begin = np.flatnonzero(data == ord("\n")), np.flatnonzero(data == ord("{"))
+    lines = (np.searchsorted(newline, begin) + 1).astype(np.int64)[: len(good)]
+    names = tuple(dict.fromkeys(str(name) for row in good for name in row))
+    columns = {name: pa.chunked_array([[str(row.get(name, "")).strip() for row in good]]) for name in names}
+    texts = [str(row) for row in good]
+    return TextTable(names, columns, Rejections(text.path, lines, texts), len(good))
+
+
+def _states(columns: dict[str, npt.NDArray[np.object_]], size: int) -> npt.NDArray[np.object_]:
+    """The first word of each state: ``CANCELLED by 1001`` and ``CANCELLED+`` are CANCELLED."""
+    state = _first(columns, "state")
+    if state is None:
+        return np.full(size, "", dtype=object)
+    codes, texts = pd.factorize(pd.Series(state, dtype=object))
+    words = [str(text).upper().rstrip("+").partition(" ")[0] for text in texts]
+    return np.array(words, dtype=object)[codes]
+
+
+def _instants(columns: dict[str, npt.NDArray[np.object_]], what: str, zone: str) -> FloatArray:
+    """Seconds since 1970; NaN where there is no time."""
+    values = _first(columns, what)
+    assert values is not None
+    stamps, missing = instants(values, zone)
+    return np.where(missing | stamps.isna(), np.nan, nanoseconds(stamps) / 1e9)
+
+
+def _run_times(table: TextTable, columns: dict[str, npt.NDArray[np.object_]], zone: str) -> FloatArray:
+    elapsed = _first(columns, "elapsed")
+    if elapsed is not None:
+        return seconds(elapsed)
+    if _first(columns, "start") is None or _first(columns, "end") is None:
+        path = table.rejections.path
+        raise ReadError("no column Elapsed, nor Start and End", path=path, line=1, remedy="ask sacct for Elapsed")
+    return _instants(columns, "end", zone) - _instants(columns, "start", zone)
+
+
+def _limits(columns: dict[str, npt.NDArray[np.object_]], size: int) -> FloatArray:
+    """Walltimes; a job without one, or with that of its partition, has none."""
+    minutes, limit = _first(columns, "minutes"), _first(columns, "limit")
+    if minutes is None and limit is None:
+        return np.full(size, np.inf)
+    # a plain number is minutes to Slurm, and seconds in the tables of Los Alamos
+    plain = 60.0 if "timelimit" in columns else 1.0
+    result = seconds(minutes, 60.0) if minutes is not None else seconds(np.asarray(limit), plain)
+    return np.where(np.isnan(result), np.inf, result)
+
+
+def _nodes(table: TextTable, columns: dict[str, npt.NDArray[np.object_]], machine: Machine) -> FloatArray:
+    nodes, processors = _first(columns, "nodes"), _first(columns, "processors")
+    if nodes is not None:
+        return numbers(nodes)
+    path = table.rejections.path
+    if processors is None:
+        raise ReadError("no column NNodes", path=path, line=1, remedy="ask sacct for NNodes, or for NCPUS")
+    if machine.processors_per_node is None:
+        remedy = "give processors_per_node, or ask sacct for NNodes"
+        raise ReadError("the file counts processors, and how many a node has is not known", path=path, remedy=remedy)
+    return machine.nodes(numbers(processors))
+
+
+def _requeued(
+    names: npt.NDArray[np.object_], state: npt.NDArray[np.object_], stamp: FloatArray, step: BoolArray
+) -> tuple[BoolArray, FloatArray]:
+    """Runs after which the job was queued again, and when the job of each record was first submitted."""
+    rows = pd.DataFrame({"name": names, "stamp": stamp, "row": np.arange(names.size)})[~step]
+    rows = rows.sort_values(["stamp", "row"], kind="stable")
+    last = ~rows["name"].duplicated(keep="last").to_numpy()
+    requeued = np.zeros(names.size, dtype=bool)
+    requeued[rows["row"]] = ~last & np.isin(state[rows["row"]], _REQUEUED)
+    counted = rows[last | requeued[rows["row"]]]
+    first = counted.groupby("name", sort=False)["stamp"].min()
+    submitted = stamp.copy()
+    ends = rows[last]
+    submitted[ends["row"]] = first.reindex(ends["name"]).to_numpy()
+    return requeued, submitted
+
+
+def _job_ids(names: npt.NDArray[np.object_]) -> npt.NDArray[np.object_] | npt.NDArray[np.int64]:
+    """Whole numbers where all are; jobs of arrays (``12_3``) are text."""
+    plain = all(name.isascii() and name.isdigit() and len(name) < 19 for name in names.tolist())
+    return names.astype(np.int64) if plain and names.size else names
+
+
+def _notes(state: npt.NDArray[np.object_], jobs: BoolArray, step: BoolArray, requeued: BoolArray) -> Sequence[str]:
+    counts = [
+        (int(step.sum()), "record", "of job steps left out"),
+        (int(requeued.sum()), "run", "that ended in a requeue left out: the last run of a job stands"),
+    ]
+    counts += [(int(((state == name) & jobs).sum()), "job", what) for name, what in _CUT_SHORT.items()]
+    return [f"{count(number, of)} {what}" for number, of, what in counts if number]

@@ -1,0 +1,375 @@
+"""`FailureLog`: the validated events of a fleet, who was under observation when, and the rows that were rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.base.arrays import BoolArray
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.ordering import natural_key
+from relfit.base.text import count
+from relfit.log.durations import Rules, times_by_cause, times_to_failure, times_to_repair
+from relfit.log.lifedata import LifeData
+from relfit.log.outages import of_whole_system
+from relfit.log.tables import Source, Tables, Window, first_of_pairs, pair_codes, pairs
+
+__all__ = ["FailureLog", "Source", "Window"]
+
+
+@dataclass(frozen=True, eq=False)
+class FailureLog(Tables):
+    """The events of a fleet: tables that can be selected from, and the times to failure and repair they hold.
+
+    `Tables` lists the columns of ``events``, ``population``, ``rejected`` and ``lifetimes``.
+    """
+
+    # ----------------------------------------------------------------- reading
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """Names of the systems, sorted (numbers by value)."""
+        names = {str(name) for frame in self.tables.values() for name in frame["system"].dropna().unique()}
+        return tuple(sorted(names, key=natural_key))
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes in the population."""
+        return len(self.population)
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    # --------------------------------------------------------------- selecting
+
+    def where(self, conditions: Mapping[str, Any] | None = None, /, **columns: Any) -> FailureLog:
+        """The part of the log with these values.
+
+        A condition on a column of the population selects nodes with all they did, and what happened to their whole
+        system, and narrows the window to the time when they were there; one on a column that only events have
+        (``cause``) selects events and leaves the rest. A lifetime that ended by another cause is censored.
+
+        Parameters
+        ----------
+        conditions, **columns : value or collection of values
+            Compared as text, so ``system=20`` and ``system="20"`` are one. ``None`` selects missing values. A column
+            that is not there, or a value that selects nothing, is an `ArgumentError`.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> log = rf.datasets.load("white")
+        >>> log.where(system="white", cause="hardware").systems
+        ('white',)
+        """
+        log = self
+        for column, wanted in {**(conditions or {}), **columns}.items():
+            log = log._where_one(column, wanted)
+        return log
+
+    def _where_one(self, column: str, wanted: Any) -> FailureLog:
+        single = wanted is None or isinstance(wanted, (str, bytes)) or not isinstance(wanted, Iterable)
+        values = [wanted] if single else list(wanted)
+        text = {str(v) for v in values if v is not None}
+        missing = any(v is None for v in values)
+
+        def hit(series: pd.Series) -> BoolArray:
+            kinds = series.astype("category").cat
+            named = np.append([str(category) in text for category in kinds.categories], missing).astype(np.bool_)
+            return named[kinds.codes.to_numpy()]
+
+        tables = self.tables
+        places = [name for name, frame in tables.items() if column in frame.columns]
+        if column == "line" or not places:
+            names = dict.fromkeys(str(c) for frame in tables.values() for c in frame.columns if c != "line")
+            raise ArgumentError(f"no column {column!r} in this log", remedy=f"it has {', '.join(names)}")
+        chosen = {name: hit(tables[name][column]) for name in places}
+        if column == "cause" and "lifetimes" in chosen:  # a life that ended otherwise did not end so: it is censored
+            lives = tables["lifetimes"]
+            ended = lives["observed"].to_numpy(dtype=bool) & chosen.pop("lifetimes")
+            if ended.any() or chosen.get("events", ended).any():
+                log = replace(self, lifetimes=lives.assign(observed=ended))
+                return log._cut(
+                    chosen.get("events"), self.population, None, f"cause={','.join(sorted(text)) or 'missing'}"
+                )
+        if not any(mask.any() for mask in chosen.values()):
+            present = pd.concat([tables[n][column].astype(str) for n in places]).unique()[:8]
+            raise ArgumentError(
+                f"nothing in this log has {column}={wanted!r}", remedy=f"there is {', '.join(map(str, present))}"
+            )
+        population = self.population
+        if "lifetimes" in chosen and "population" not in chosen and not len(self.events):
+            chosen["population"] = pairs(population).isin(pairs(tables["lifetimes"][chosen["lifetimes"]]))
+        if "population" in chosen:
+            population = population[chosen["population"]]
+            for name, frame in tables.items():
+                if name not in chosen:
+                    chosen[name] = np.asarray(pairs(frame).isin(pairs(population)))
+            # outages of a whole system are what happened to the selected nodes too
+            of_system = self.events["system"].astype(object).isin(population["system"].astype(object).unique())
+            chosen["events"] = chosen["events"] | (of_whole_system(self.events) & of_system.to_numpy())
+        part = self._cut(
+            chosen.get("events"), population, chosen.get("lifetimes"), f"{column}={','.join(sorted(text)) or 'missing'}"
+        )
+        return replace(part, window=part._span()) if "population" in chosen and len(population) else part
+
+    def _span(self) -> Window:
+        """The window, narrowed to the time when any node of the population was there."""
+        window, people = self.window, self.population
+        first, last = people["entered"].min(), people["left"].max()
+        starts, ends = people["entered"] == first, people["left"] == last
+        return Window(
+            max(first, window.start),
+            min(last, window.end),
+            bool(people.loc[starts, "entered_known"].all()) if first > window.start else window.start_known,
+            bool(people.loc[ends, "left_known"].all()) if last < window.end else window.end_known,
+        )
+
+    def between(self, since: Any = None, until: Any = None) -> FailureLog:
+        """The log as observed from `since` to `until`.
+
+        Failures that began outside are left out, nodes that were not there too, and the window is narrowed. A period
+        holds its first instant and not its last, unless that is the log's own, so that adjoining periods add up. An
+        outage that was going on at `since` is kept and marked ``start_cut``; one still going on at `until` is
+        shortened and marked ``end_cut``. Nodes that were there before `since` are not new then: their first life is
+        under way at an unknown age (`ttf`). Sources that give durations without dates cannot be cut.
+
+        Parameters
+        ----------
+        since, until : str, datetime or pandas.Timestamp, optional
+            Without a time zone they are local to the log's own.
+
+        Raises
+        ------
+        ArgumentError
+            When nothing is left, or the log has lives without dates.
+        """
+        if since is None and until is None:
+            return self
+        if self.lifetimes is not None:
+            raise ArgumentError(
+                "this log holds whole lives and cannot be cut in time", remedy="leave out since and until"
+            )
+        first, last = self.period(since, until)
+        events, whole_end = self.events, last == self.window.end
+        start, end = events["start"], events["end"].fillna(events["start"])
+        keep = (start < last) | (start == last if whole_end else False)
+        keep &= (start >= first) | (end > first)
+        population = self.population
+        # a node that failed at the instant at which it left is one of the period that begins then
+        there = (population["entered"] < last) & (population["left"] > first)
+        at_once = (population["left"] == first) & pairs(population).isin(pairs(events[start == first]))
+        population = population[there | at_once].copy()
+        earlier, later = population["entered"] < first, population["left"] > last
+        population.loc[earlier, ["entered", "entered_known"]] = first, False
+        population.loc[later, ["left", "left_known"]] = last, True
+        part = self._cut(keep.to_numpy(), population, None, f"from {first.isoformat()} to {last.isoformat()}")
+        cut = part.events.copy()
+        before, after = cut["start"] < first, cut["end"] > last
+        cut.loc[before, ["start", "start_cut"]] = first, True
+        cut.loc[after, ["end", "end_cut"]] = last, True
+        window = Window(
+            first,
+            last,
+            self.window.start_known or first > self.window.start,
+            self.window.end_known or not whole_end,
+        )
+        return replace(part, events=cut, window=window)
+
+    def _cut(self, events: Any, population: pd.DataFrame, lifetimes: Any, what: str) -> FailureLog:
+        kept_events = self.events if events is None else self.events[events].reset_index(drop=True)
+        kept_lives = self.lifetimes
+        if kept_lives is not None and lifetimes is not None:
+            kept_lives = kept_lives[lifetimes].reset_index(drop=True)
+        source = replace(
+            self.source,
+            selection=(*self.source.selection, what),
+            rows_deselected=self.source.rows_deselected + len(self.events) - len(kept_events),
+        )
+        return replace(
+            self, events=kept_events, population=population.reset_index(drop=True), lifetimes=kept_lives, source=source
+        )
+
+    # ------------------------------------------------------------------- lives
+
+    def ttf(
+        self,
+        per: str = "node",
+        *,
+        censor: bool = True,
+        origin: str = "failure",
+        first: str = "known",
+        overlaps: str = "merge",
+        zeros: str = "apart",
+        since: Any = None,
+        until: Any = None,
+        competing: str | None = None,
+    ) -> LifeData:
+        """Times to failure, with censoring, for every node, every system or every value of a column.
+
+        Parameters
+        ----------
+        per : str
+            ``"node"``, ``"system"``, any column of events or population, or ``"all"`` for the times of all nodes as one
+            sample. Anything else pools the failure instants of its nodes, sorts and differences them (reliability-aware
+            allocation, Figure 4.1); lifetimes that the source gives whole are pooled as a sample.
+        censor : bool
+            Count the time after the last failure as right-censored at the end of observation. ``False`` leaves it out,
+            as the papers do, which biases the mean low.
+        origin : {"failure", "repair"}
+            Whether a time to failure runs from failure to failure, or from the end of an outage to the next failure.
+        first : {"known", "always", "never"}
+            The time before a group's first failure. ``"known"``: a life from age 0 where the group was installed then;
+            otherwise one under way at an unknown age (``LifeData.stationary``; for pooled groups too, whose failures
+            are a process under way). ``"always"``: from age 0. ``"never"``: left out. A node that never failed is one
+            such censored time.
+        overlaps : {"merge", "ends", "keep"}
+            A record that begins while the same node is already down is part of that outage, or a failure of its own.
+            Where most records have no end, ``"merge"`` also joins those of one burst, ``"ends"`` does not.
+        zeros : {"apart", "keep"}
+            Times of length zero are counted apart in ``counts``, or kept.
+        since, until : str, datetime or pandas.Timestamp, optional
+            Times as they were seen in this part of the observation. One under way at `since` enters at the age it
+            had then (left truncation), or as one of unknown age; one that lasted beyond `until` is censored there. So a
+            period uses what is known from before it, where `between` starts afresh.
+        competing : str, optional
+            Column of events, such as ``cause``: a group for every group and cause, in which only failures of that
+            cause end a time and the others censor it (competing risks).
+
+        Returns
+        -------
+        LifeData
+            Hours; ``counts`` has one column for each kind of row left out.
+
+        Raises
+        ------
+        ArgumentError
+            For an unknown option or column.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> rf.datasets.load("white").ttf(per="system").n_groups
+        1
+        """
+        rules = Rules(censor, origin, first, overlaps, zeros, since, until)
+        if competing is not None:
+            return times_by_cause(self, competing, per, rules)
+        if self._pools(per):
+            return times_to_failure(self, "node", rules).lives.pooled()
+        return times_to_failure(self, per, rules).lives
+
+    def ttr(
+        self,
+        per: str = "node",
+        *,
+        censor: bool = True,
+        overlaps: str = "merge",
+        zeros: str = "apart",
+        since: Any = None,
+        until: Any = None,
+    ) -> LifeData:
+        """Times to repair: how long outages lasted, for every node, every system or every value of a column.
+
+        Parameters
+        ----------
+        per : str
+            ``"node"``, ``"system"``, any column of events or population, or ``"all"`` for one sample.
+        censor : bool
+            Count outages that were cut off by the end of observation as right-censored, or leave them out.
+        overlaps, zeros, since, until
+            As for `ttf`, as are the result, in hours, and the errors.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> rf.datasets.load("white").ttr(per="cause").n_groups
+        5
+        """
+        rules = Rules(censor, overlaps=overlaps, zeros=zeros, since=since, until=until)
+        if self._pools(per):
+            return times_to_repair(self, "node", rules).lives.pooled()
+        return times_to_repair(self, per, rules).lives
+
+    def _pools(self, per: str) -> bool:
+        return per == "all" and "all" not in self.attributes
+
+    # ----------------------------------------------------------------- showing
+
+    def info(self) -> dict[str, Any]:
+        """What was read, kept and rejected, and what the log holds; ready for JSON."""
+        rejected = self.rejections()["rows"]
+        events, population = self.events, self.population
+        return {
+            "paths": list(self.source.paths),
+            "format": self.source.format,
+            "sha256": list(self.source.sha256),
+            "rows_read": self.source.rows_read,
+            "rows_kept": self.source.rows_kept,
+            "rows_rejected": len(self.rejected),
+            "rejected_by_reason": {str(k): int(v) for k, v in rejected.items()},
+            "events": len(events),
+            "events_without_node": int(events["node"].isna().sum()),
+            "lifetimes": None if self.lifetimes is None else len(self.lifetimes),
+            "systems": list(self.systems),
+            "nodes": len(population),
+            "nodes_declared": int(population["declared"].sum()),
+            "nodes_without_failure": int((~pairs(population).isin(pairs(self._failed()))).sum()),
+            "window": {
+                "start": _iso(self.window.start),
+                "end": _iso(self.window.end),
+                "start_known": self.window.start_known,
+                "end_known": self.window.end_known,
+                "hours": self.window.hours,
+            },
+            "timezone": self.source.timezone,
+            "causes": {str(k): int(v) for k, v in events["cause"].value_counts().items() if v},
+            "attributes": list(self.attributes),
+            "selection": list(self.source.selection),
+            "events_deselected": self.source.rows_deselected,
+            "notes": list(self.source.notes),
+            "funnel": dict(self.source.funnel),
+            "rules": list(self.source.rules),
+        }
+
+    def rejections(self) -> pd.DataFrame:
+        """Rejected rows by kind of reason, most frequent first: how many ``rows``, and the ``first_line``.
+
+        What a reason quotes from its row gives way to ``...``, so that rows rejected alike are one kind.
+        """
+        kinds = self.rejected["reason"].astype(str).str.replace(r"'[^']*'|\"(?!,\")[^\"]*\"|\d+", "...", regex=True)
+        lines = self.rejected["line"].groupby(kinds.rename("reason"), sort=False)
+        table = pd.DataFrame({"rows": lines.size(), "first_line": lines.first()})
+        return table.sort_values("rows", ascending=False, kind="stable")
+
+    def _failed(self) -> pd.DataFrame:
+        """One record of each node that failed."""
+        lives = self.lifetimes
+        records = self.events if lives is None else lives[lives["observed"].to_numpy(bool)]
+        return records.iloc[first_of_pairs(pair_codes(records))]
+
+    to_dict = info
+
+    def to_frame(self) -> pd.DataFrame:
+        """The events."""
+        return self.events
+
+    def __repr__(self) -> str:
+        of = f"{count(len(self.events), 'event')} of {count(len(self.population), 'node')}"
+        return (
+            f"FailureLog ({self.source.format}): {of} in {count(len(self.systems), 'system')}, "
+            f"{self.window.start:%Y-%m-%d} to {self.window.end:%Y-%m-%d} UTC; {count(self.source.rows_read, 'row')} "
+            f"read, {self.source.rows_kept:,} kept, {len(self.rejected):,} rejected"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>{self.events.head(5).to_html(escape=True, index=False)}"
+
+
+def _iso(stamp: pd.Timestamp) -> str | None:
+    return None if pd.isna(stamp) else stamp.isoformat()

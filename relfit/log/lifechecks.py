@@ -1,0 +1,144 @@
+"""What durations, truncation and weights can be: the checks that every `LifeData` passes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relfit.base.arrays import BoolArray, FloatArray
+from relfit.base.errors import ArgumentError, DataError
+
+__all__ = ["FURTHER", "as_durations", "checked", "known_names", "parts_of", "reject_columns"]
+
+
+FURTHER = ("upper", "entry", "exit", "weights", "limit", "stationary")
+_FLAGS = "say what ended with rf.LifeData.from_array(durations, observed), or give a table"
+_REMEDY = "leave such rows out or correct them before fitting"
+
+
+def checked(lives: Any) -> dict[str, Any]:
+    """The arrays of a `LifeData` without what says nothing: None for entries of zero, for weights of one, ...
+
+    Raises
+    ------
+    DataError
+        As `LifeData` describes.
+    """
+    lengths, entry, leave, limit = lives.durations, lives.entry, lives.exit, lives.limit
+
+    def reject(bad: BoolArray, what: str, values: tuple[FloatArray, ...], why: str, remedy: str = _REMEDY) -> None:
+        if not bad.any():
+            return
+        row = int(np.flatnonzero(bad)[0])
+        group = int(np.searchsorted(lives.offsets, row, side="right")) - 1
+        named = what.format(*(float(value[row]) for value in values))
+        where = f"group {lives.groups[group]!r}, row {row - int(lives.offsets[group])}"
+        raise DataError(f"{named} in {where}, {why} ({int(bad.sum())} such in all)", remedy=remedy)
+
+    reject(
+        ~(lengths >= 0.0) | np.isinf(lengths),
+        "duration {}",
+        (lengths,),
+        "is not a finite number of hours that is zero or more",
+    )
+    ends = np.where(lives.observed, lengths, np.inf if lives.upper is None else lives.upper)
+    reject(~(ends >= lengths), "interval from {} to {}", (lengths, ends), "has its ends exchanged or one missing")
+    observed = lives.observed | (ends == lengths)
+    found: dict[str, Any] = {"observed": observed}
+    found["upper"] = ends if np.any(~observed & (ends < np.inf)) else None
+    if entry is not None:
+        reject(
+            ~(entry >= 0.0) | (entry > lengths),
+            "left truncation at {}",
+            (entry,),
+            "is negative, missing or after the end of its life",
+            "an entry is the age at which the life came under observation, not after its end",
+        )
+        found["entry"] = entry if np.any(entry > 0.0) else None
+    if leave is not None:
+        reject(
+            ~(leave >= ends) | ~(leave > 0.0),
+            "right truncation at {}",
+            (leave,),
+            "is before the end of its life, or its life has no end",
+            "a life that is here only because it ended by then has a failure time or an interval up to then",
+        )
+        found["exit"] = leave if np.any(leave < np.inf) else None
+    if lives.stationary is not None:
+        late = (0.0 if entry is None else entry) > 0.0
+        cut = np.isfinite(np.inf if leave is None else leave) | (~observed & (ends < np.inf))
+        reject(
+            lives.stationary & (late | cut),
+            "stationary life of {}",
+            (lengths,),
+            "is truncated or ended in an interval as well",
+            "a life under way at an unknown age is observed or right-censored; its duration runs from when it was seen",
+        )
+        found["stationary"] = lives.stationary if lives.stationary.any() else None
+    if limit is not None:
+        reject(~(limit >= lengths), "limit of observation {}", (limit,), "is missing or before the end of its life")
+        found["limit"] = np.where(~observed & np.isinf(ends), lengths, limit)
+    if lives.weights is not None:
+        weights: FloatArray = np.asarray(lives.weights, dtype=np.float64)
+        reject(
+            ~(weights >= 0.0) | (weights != np.floor(weights)) | (weights > 2**53),
+            "weight {:g}",
+            (weights,),
+            "is not a whole number that is zero or more",
+        )
+        found["weights"] = weights.astype(np.int64) if np.any(weights != 1.0) else None
+    return found
+
+
+def known_names(further: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`further` as it is, if it names nothing that a `LifeData` does not have."""
+    unknown = [name for name in further if name not in FURTHER]
+    if unknown:
+        raise ArgumentError(f"no argument {unknown[0]!r}", remedy=f"use one of {', '.join(FURTHER)}")
+    return further
+
+
+def parts_of(name: str, values: Any, labels: list[Any], by_label: bool) -> list[FloatArray]:
+    """One flat array per group."""
+    if isinstance(values, Mapping) != by_label:
+        raise ArgumentError(f"durations {'by label' if by_label else 'in sequence'} need {name} given alike")
+    if by_label:
+        missing = [label for label in labels if label not in values]
+        if missing:
+            raise ArgumentError(f"{name} has no entry for group {missing[0]!r}")
+        values = [values[label] for label in labels]
+    if len(values) != len(labels):
+        raise DataError(f"{name} has {len(values)} groups, the durations have {len(labels)}")
+    return [
+        (as_durations(part) if name == "durations" else np.asarray(part, dtype=np.float64)).ravel() for part in values
+    ]
+
+
+def as_durations(values: npt.ArrayLike) -> FloatArray:
+    """Durations as numbers; flags, which would be lives of zero and one hour, are none.
+
+    Raises
+    ------
+    DataError
+        For flags.
+    """
+    array = np.asarray(values)
+    if array.dtype == bool and array.size:
+        raise DataError("durations are True or False", remedy=_FLAGS)
+    return array.astype(np.float64)
+
+
+def reject_columns(names: Collection[Any]) -> None:
+    """Reject a mapping whose names are those of columns, where each stands for a group.
+
+    Raises
+    ------
+    ArgumentError
+        Where durations and something else about them stand side by side.
+    """
+    beside = [name for name in ("observed", "censored", *FURTHER) if name in names]
+    if beside and not {"duration", "durations"}.isdisjoint(names):
+        raise ArgumentError(f"{beside[0]!r} would be a group of durations, as every name is", remedy=_FLAGS)

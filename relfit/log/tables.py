@@ -1,0 +1,387 @@
+"""The tables that every question to a failure log starts from, and the rules that they keep."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from pandas.api.types import union_categoricals
+
+from relfit.base.arrays import IntArray
+from relfit.base.errors import ArgumentError, DataError
+from relfit.base.numeric.ordering import natural_order, renumbered
+from relfit.base.sealed import seal_tables
+from relfit.base.units import instant
+
+__all__ = [
+    "EVENT_COLUMNS",
+    "LIFETIME_COLUMNS",
+    "POPULATION_COLUMNS",
+    "REJECTED_COLUMNS",
+    "Source",
+    "Tables",
+    "Window",
+    "first_of_pairs",
+    "group_codes",
+    "made_once",
+    "pair_codes",
+    "pairs",
+    "places_of_pairs",
+    "question_of",
+    "unseen",
+]
+
+EVENT_COLUMNS = ("system", "node", "start", "end", "cause", "detail", "scope", "start_cut", "end_cut", "line")
+POPULATION_COLUMNS = ("system", "node", "entered", "left", "entered_known", "left_known", "declared")
+LIFETIME_COLUMNS = ("system", "node", "duration", "observed", "line")
+REJECTED_COLUMNS = ("file", "line", "column", "reason", "text")
+P = ParamSpec("P")
+T = TypeVar("T")
+_MOST_UNSEEN = 0.05  # of the nodes: more, and rates of one node are not known
+_NOT_AN_ATTRIBUTE = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
+
+
+@dataclass(frozen=True)
+class Window:
+    """The time during which failures would have been recorded, in UTC.
+
+    ``start_known`` and ``end_known`` say whether that end was declared (by the log or the user) or is only the first
+    or last instant seen in the log.
+    """
+
+    start: pd.Timestamp
+    end: pd.Timestamp
+    start_known: bool = False
+    end_known: bool = False
+
+    @property
+    def hours(self) -> float:
+        """Length in hours."""
+        return float((self.end - self.start) / pd.Timedelta(hours=1))
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a log came from and what became of its rows: ``rows_read = rows_kept + rows rejected``.
+
+    ``funnel`` counts the steps from what a raw log holds to its failures, ``rules`` says what was taken for one.
+    """
+
+    paths: tuple[str, ...] = ()
+    format: str = "memory"
+    rows_read: int = 0
+    rows_kept: int = 0
+    sha256: tuple[str, ...] = ()
+    timezone: str = "UTC"
+    notes: tuple[str, ...] = ()
+    selection: tuple[str, ...] = ()
+    rows_deselected: int = 0
+    funnel: tuple[tuple[str, int], ...] = ()
+    rules: tuple[str, ...] = ()
+
+
+@seal_tables
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """The events of a fleet, the nodes that were watched, and when.
+
+    Nothing in it changes: a table is handed out as a copy, and what takes a part of a log makes a new one.
+
+    Parameters
+    ----------
+    events : pandas.DataFrame
+        One row per outage or failure. Columns ``system``, ``node`` (text; missing where the record names no node),
+        ``start``, ``end`` (UTC; ``end`` is NaT where unknown), ``cause``, ``detail``, ``scope`` (``"node"``,
+        ``"group"``, ``"system"``), ``start_cut`` and ``end_cut`` (the outage was already, or still, going on when
+        observation began or ended), ``line`` (in the source), then any attributes.
+    population : pandas.DataFrame
+        One row per node: ``system``, ``node``, ``entered``, ``left`` (UTC), ``entered_known``, ``left_known``,
+        ``declared`` (the source lists the node; otherwise it is known from its events only), then attributes. A node is
+        watched from ``entered`` to ``left``; ``entered_known`` says that it was installed then, new.
+    window : Window
+        The time of observation.
+    rejected : pandas.DataFrame
+        Rows that could not be used: ``file``, ``line``, ``column``, ``reason``, ``text``.
+    source : Source
+        Files, format, counts, notes.
+    lifetimes : pandas.DataFrame, optional
+        For sources that give durations rather than events: ``system``, ``node``, ``duration`` (hours), ``observed``,
+        ``line``, then attributes. Where present, times to failure come from here.
+
+    Raises
+    ------
+    DataError
+        When a required column is missing.
+    """
+
+    events: pd.DataFrame
+    population: pd.DataFrame
+    window: Window
+    rejected: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(REJECTED_COLUMNS)))
+    source: Source = field(default_factory=Source)
+    lifetimes: pd.DataFrame | None = None
+
+    def __post_init__(self) -> None:
+        required = {
+            "events": EVENT_COLUMNS,
+            "population": POPULATION_COLUMNS,
+            "rejected": REJECTED_COLUMNS,
+            "lifetimes": LIFETIME_COLUMNS,
+        }
+        for name, columns in required.items():
+            frame = getattr(self, name)
+            missing = [] if frame is None else [c for c in columns if c not in frame.columns]
+            if missing:
+                raise DataError(f"{name} of a {type(self).__name__} has no column {missing[0]!r}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_answers"}
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The tables of what was observed, by name: events, population, and lifetimes where there are any."""
+        frames = {"events": self.events, "population": self.population, "lifetimes": self.lifetimes}
+        return {name: frame for name, frame in frames.items() if frame is not None}
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Columns beyond the standard ones, in events, population and lifetimes."""
+        names = dict.fromkeys(str(column) for frame in self.tables.values() for column in frame.columns)
+        return tuple(name for name in names if name not in _NOT_AN_ATTRIBUTE)
+
+    @property
+    def unseen_nodes(self) -> int:
+        """Least number of nodes that the log does not know, where the source lists none; 0 below 5 % of all.
+
+        Chao's lower estimate of nodes without a record (1984, Scandinavian Journal of Statistics 11, 265-270) from the
+        numbers of nodes with one record and with two, less those without one that are known.
+        """
+        if self.lifetimes is not None or self.population["declared"].any() or not len(self.population):
+            return 0
+        return unseen(*self.nodes_with_one_or_two, self.nodes_with_records, len(self.population))
+
+    @property
+    def nodes_with_one_or_two(self) -> tuple[int, int]:
+        """Numbers of nodes with one record, and with two."""
+        records = np.bincount(pair_codes(self.events[self.events["node"].notna()]))
+        return int((records == 1).sum()), int((records == 2).sum())
+
+    @property
+    def nodes_with_records(self) -> int:
+        """Number of nodes that a record names."""
+        named = self.events[self.events["node"].notna()]
+        return int(pair_codes(named).max(initial=-1)) + 1
+
+    @property
+    def at_one_instant(self) -> bool:
+        """Whether all is known of one instant only, as from one snapshot of the states of nodes."""
+        return self.lifetimes is None and len(self.events) > 0 and bool(self.window.start == self.window.end)
+
+    @property
+    def question(self) -> str | None:
+        """What must be asked before anything is said of one node, or of any rate, if anything."""
+        if self.at_one_instant:
+            return (
+                f"all is known of one instant only, {self.window.start:%Y-%m-%d %H:%M}, and a snapshot has no failure "
+                "rate: over what time was observed? Give window_start=... and window_end=..., or snapshots of several "
+                "times"
+            )
+        return question_of(self.unseen_nodes, self.nodes_with_records)
+
+    def ask(self) -> None:
+        """Raise a DataError that asks the question, if there is one."""
+        if self.question is not None:
+            what, _, remedy = self.question.partition("? ")
+            raise DataError(f"{what}?", remedy=remedy)
+
+    def period(self, since: Any = None, until: Any = None) -> tuple[pd.Timestamp, pd.Timestamp]:
+        """The part of the window from `since` to `until`, in UTC.
+
+        Parameters
+        ----------
+        since, until : str, datetime or pandas.Timestamp, optional
+            Without a time zone they are local to the log's own. The ends of the window when left out.
+
+        Raises
+        ------
+        ArgumentError
+            When nothing was observed in that time.
+        """
+        zone = self.source.timezone
+        first = self.window.start if since is None else max(instant(since, zone), self.window.start)
+        last = self.window.end if until is None else min(instant(until, zone), self.window.end)
+        if not first < last:
+            raise ArgumentError(
+                f"nothing was observed from {since} to {until}",
+                remedy=f"the log covers {self.window.start:%Y-%m-%d} to {self.window.end:%Y-%m-%d}",
+            )
+        return first, last
+
+
+def made_once(function: Callable[P, T]) -> Callable[P, T]:
+    """A function of a log and options that answers once: the log, which never changes, keeps the answer.
+
+    An answer is not kept where it is drawn from a generator, which goes on, or an option cannot be looked up.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> log = rf.datasets.load("white")
+    >>> rf.incidents(log) is rf.incidents(log, level=0.95), rf.incidents(log) is rf.incidents(log, level=0.9)
+    (True, False)
+    """
+    names = signature(function)
+
+    @wraps(function)
+    def answer(*arguments: P.args, **options: P.kwargs) -> T:
+        bound = names.bind(*arguments, **options)
+        bound.apply_defaults()
+        log, *values = (value for name, value in bound.arguments.items() if name != "progress")
+        key = (function, *(tuple(value) if isinstance(value, list) else value for value in values))
+        if not isinstance(log, Tables) or not all(map(_can_be_looked_up, key)):
+            return function(*arguments, **options)
+        answers: dict[Any, T] = vars(log).setdefault("_answers", {})
+        if key not in answers:
+            answers[key] = function(*arguments, **options)
+        return answers[key]
+
+    return answer
+
+
+def _can_be_looked_up(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return not isinstance(value, np.random.Generator)
+
+
+def unseen(once: int, twice: int, named: int, listed: int) -> int:
+    """Least number of nodes that are not listed, from those with one record and with two; 0 below 5 % of all.
+
+    Parameters
+    ----------
+    once, twice, named : int
+        Nodes with one record, with two, with any.
+    listed : int
+        These and those that are known without a record.
+
+    Examples
+    --------
+    >>> unseen(40, 10, 60, 60), unseen(3, 10, 60, 60), unseen(40, 10, 60, 150)
+    (71, 0, 0)
+    """
+    least = once * (once - 1) / (2.0 * (twice + 1.0)) - (listed - named)
+    return math.ceil(least) if least > _MOST_UNSEEN * (least + listed) else 0
+
+
+def question_of(unseen_nodes: int, seen: int) -> str | None:
+    """What must be asked before anything is said of one node, if anything."""
+    if not unseen_nodes:
+        return None
+    return (
+        f"only nodes that failed are known ({seen:,}), and at least {unseen_nodes:,} more are likely, so nothing is "
+        "said of one node: how many are there? Give --column n_nodes=NUMBER or --population FILE (n_nodes or "
+        "population in Python)"
+    )
+
+
+def pair_codes(frame: pd.DataFrame) -> IntArray:
+    """A number for each row, the same for rows of one system and node.
+
+    Examples
+    --------
+    >>> pair_codes(pd.DataFrame({"system": ["a", "a", "b"], "node": ["1", "1", "1"]})).tolist()
+    [0, 0, 1]
+    """
+    (system, _), (node, kinds) = (_coded(frame[name]) for name in ("system", "node"))
+    both = system.astype(np.int64)
+    both += 1
+    both *= kinds + 1
+    both += node
+    return np.asarray(pd.factorize(both, size_hint=kinds)[0], dtype=np.int64)
+
+
+def _coded(names: pd.Series) -> tuple[npt.NDArray[Any], int]:
+    """A number for each name, -1 where it is missing, and how many numbers there may be."""
+    if isinstance(names.dtype, pd.CategoricalDtype):
+        return names.cat.codes.to_numpy(), len(names.cat.categories)
+    codes, kinds = pd.factorize(names, use_na_sentinel=True)
+    return codes, len(kinds)
+
+
+def first_of_pairs(codes: IntArray) -> IntArray:
+    """The row in which each number of `pair_codes` comes first.
+
+    Examples
+    --------
+    >>> first_of_pairs(np.array([0, 0, 1, 0, 2])).tolist()
+    [0, 2, 4]
+    """
+    new = np.ones(codes.size, dtype=bool)
+    new[1:] = codes[1:] > np.maximum.accumulate(codes)[:-1]
+    return np.flatnonzero(new)
+
+
+def places_of_pairs(frame: pd.DataFrame, listed: pd.Index) -> IntArray:
+    """Position of the system and node of each row among those `listed`, -1 where it is not there.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"system": ["a", "a", "b"], "node": ["2", "1", "1"]})
+    >>> places_of_pairs(rows, pairs(rows.iloc[:2])).tolist()
+    [0, 1, -1]
+    """
+    codes = pair_codes(frame)
+    return np.asarray(listed.get_indexer(pairs(frame.iloc[first_of_pairs(codes)])), dtype=np.int64)[codes]
+
+
+def group_codes(frames: list[pd.DataFrame], keys: list[str]) -> tuple[list[IntArray], pd.Index]:
+    """Number of the group of every row of each table, -1 where a key is missing, and the labels in natural order.
+
+    Examples
+    --------
+    >>> first, second = pd.DataFrame({"node": ["10", "9"]}), pd.DataFrame({"node": [None, "9"]})
+    >>> codes, groups = group_codes([first, second], ["node"])
+    >>> [code.tolist() for code in codes], groups.tolist()
+    ([[1, 0], [-1, 0]], ['9', '10'])
+    """
+    ranked = [_ranks([frame[key] for frame in frames]) for key in keys]
+    code = np.zeros(sum(map(len, frames)), dtype=np.int64)
+    for ranks, values in ranked:
+        code = code * max(len(values), 1) + ranks
+    there = np.logical_and.reduce([ranks >= 0 for ranks, _ in ranked])
+    sizes = [max(len(values), 1) for _, values in ranked]
+    if np.prod(sizes, dtype=np.float64) <= 4.0 * code.size:  # a table of all combinations is about as long as the rows
+        code[there], present = renumbered(code[there])
+    else:
+        code[there], present = pd.factorize(code[there], sort=True)
+    code[~there] = -1
+    places = np.unravel_index(present, sizes) if len(present) else [present] * len(keys)
+    labels = [values[place] for (_, values), place in zip(ranked, places, strict=True)]
+    groups: pd.Index = (
+        pd.Index(labels[0], name=keys[0]) if len(keys) == 1 else pd.MultiIndex.from_arrays(labels, names=keys)
+    )
+    return np.split(code, np.cumsum([len(frame) for frame in frames])[:-1]), groups
+
+
+def _ranks(columns: list[pd.Series]) -> tuple[IntArray, npt.NDArray[Any]]:
+    """Rank of each value of columns set end to end, -1 where missing, and the values in natural order."""
+    parts: list[Any] = [column.astype("category").cat for column in columns]
+    both = union_categoricals([part.rename_categories(part.categories.astype(object)) for part in parts])
+    values = np.asarray(both.categories, dtype=object)
+    order = natural_order(values)
+    rank = np.append(np.argsort(order), -1)
+    return rank[both.codes].astype(np.int64), values[order]
+
+
+def pairs(frame: pd.DataFrame) -> pd.MultiIndex:
+    """System and node of every row."""
+    return pd.MultiIndex.from_arrays([frame["system"].astype(object), frame["node"].astype(object)])

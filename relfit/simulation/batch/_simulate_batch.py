@@ -1,0 +1,195 @@
+"""`simulate_batch`: a workload, a machine, a scheduler and failures, to a `BatchRun`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from relfit.base.errors import ArgumentError, ReadError
+from relfit.io.workloads import Workload
+from relfit.simulation.batch.batch_driver import Progress, Simulation
+from relfit.simulation.batch.batch_results import BatchRun
+from relfit.simulation.batch.batch_settings import (
+    Allocation,
+    BatchCluster,
+    CheckpointShares,
+    NodeClass,
+    Part,
+    Reservation,
+    Saving,
+    Scheduler,
+)
+from relfit.simulation.batch.failure_source import Failures, PartOfFailures
+from relfit.simulation.batch.initial_state import first_state
+from relfit.simulation.batch.run_results import go_on
+from relfit.simulation.batch.simulation_files import read_simulation
+from relfit.system.jobs import Checkpoint
+
+__all__ = ["resume_batch", "simulate_batch"]
+
+
+def simulate_batch(
+    workload: Workload,
+    cluster: int | BatchCluster | Sequence[NodeClass] | None = None,
+    scheduler: str | Scheduler = "easy",
+    *,
+    failures: Failures | Sequence[Failures] = (),
+    allocation: str | Allocation = "first_fit",
+    checkpoint: Checkpoint | CheckpointShares | None = None,
+    reservations: Sequence[Reservation] = (),
+    until: Any = None,
+    keep: str = "jobs",
+    saving: Saving | None = None,
+    progress: Progress | None = None,
+    rng: int | np.random.Generator | None = 0,
+) -> BatchRun:
+    """Simulate a batch system.
+
+    At one instant jobs end, nodes come back, failures strike, jobs join the queue; then the scheduler decides.
+
+    Parameters
+    ----------
+    workload : Workload
+        Jobs wider than the machine are refused, and counted.
+    cluster : int, BatchCluster or sequence of NodeClass, optional
+        The machine, or how many nodes it has; those of the workload when left out. With classes of nodes each has a
+        queue of its own, and a job runs on nodes of its `node_class` alone. The clock of a class runs from its first
+        job to the end of its last; the nodes of the first class come first in the result.
+    scheduler : str or Scheduler
+        ``"easy"``, ``"fcfs"``, ``"conservative"``, or with options.
+    failures : Failures or sequence of them
+        `SystemFailures`, `NodeFailures`, `GroupFailures`, `ReplayedFailures`, `CalibratedFailures`. A failure of a node
+        that is down is ignored. Those of a machine with classes strike all of them at one instant; numbers of nodes
+        count over the classes in their order.
+    allocation : str or Allocation
+        Which idle nodes a job gets: the name of a policy, or with options.
+    checkpoint : Checkpoint or CheckpointShares, optional
+        A job saves after every so much work and goes on from there after a failure. Without ``every``, at ``sqrt(2 save
+        M) - save`` with M the MTBF of the nodes of the job (needs ``BatchCluster(mtbf=...)``, or failures that know
+        it).
+    reservations : sequence of Reservation
+        Planned maintenance: no job is started that would be on the nodes then, by its walltime.
+    until : duration, optional
+        Where the simulation ends, on the clock of the workload.
+    keep : {"jobs", "attempts", "nodes"}
+        What is kept: jobs alone, all attempts and outages too, or also which nodes each attempt had.
+    saving : Saving, optional
+        When and where the simulation saves itself; `resume_batch` goes on. Classes are simulated one after another:
+        intervals of simulated time are those of the class under way.
+    progress : callable, optional
+        Called now and then with a text that says how far the run is, and the share of the jobs that have ended.
+    rng : int or numpy.random.Generator
+        Failures of the machine, and those of each class, have streams of their own.
+
+    Returns
+    -------
+    BatchRun
+        Jobs in the order of the workload.
+
+    Raises
+    ------
+    ArgumentError
+        For names that are not known and settings that do not go together.
+    DataError
+        When jobs wait for more nodes than are ever up at once, or failures let a job hardly ever end.
+
+    Notes
+    -----
+    The first call of an installation compiles the simulator, which takes some ten seconds and is said on stderr.
+    Allocation by a policy and starts that are planned ahead are compiled when they are first used.
+
+    References
+    ----------
+    Mu'alem and Feitelson (2001); "Exploring the Trade-off Between Repair Time and Reliability in Large Scale Cluster
+    Computers", Algorithms 1, 2 and 3.
+
+    Examples
+    --------
+    >>> from relfit.simulation.batch import NodeClass, Scheduler
+    >>> from relfit.io.workloads import Workload
+    >>> jobs = Workload([1, 2, 3, 4], [0, 1, 2, 3], [3, 4, 1, 1], [10, 10, 8, 20], [10, 10, 8, 20], 4)
+    >>> run = simulate_batch(jobs)
+    >>> run.jobs["starting_time"].tolist(), run.jobs["backfilled"].tolist()
+    ([0.0, 10.0, 2.0, 20.0], [False, False, True, False])
+    >>> simulate_batch(jobs, 8, Scheduler(name="fcfs", requeue="tail")).jobs["starting_time"].tolist()
+    [0.0, 1.0, 2.0, 10.0]
+    >>> jobs = Workload([1, 2, 3], [0, 0, 5], [2, 2, 2], [60, 30, 10], node_class=["cpu", "gpu", "gpu"])
+    >>> run = simulate_batch(jobs, [NodeClass(name="cpu", nodes=2), NodeClass(name="gpu", nodes=2)], "fcfs")
+    >>> run.jobs["starting_time"].tolist(), run.by_class("node_class")["mean_wait"].round(1).tolist()
+    ([0.0, 0.0, 30.0], [0.0, 12.5, 8.3])
+    """
+    own = Part(
+        cluster=BatchCluster(), scheduler=_named(Scheduler, "name", scheduler), failures=_listed(failures), keep=keep,
+        allocation=_named(Allocation, "policy", allocation), checkpoint=checkpoint, reservations=tuple(reservations),
+        until=until,
+    )  # fmt: skip
+    if isinstance(cluster, Sequence):
+        return go_on(_in_classes(workload, cluster, own, np.random.default_rng(rng)), saving, progress)
+    machine = cluster if isinstance(cluster, BatchCluster) else BatchCluster(nodes=cluster)
+    return go_on(Simulation([first_state(workload, own._replace(cluster=machine), rng)]), saving, progress)
+
+
+def resume_batch(path: Any, saving: Saving | None = None, progress: Progress | None = None) -> BatchRun:
+    """Go on with a simulation that wrote itself to a file; the result is that of a run without a stop.
+
+    Parameters
+    ----------
+    path : str or Path
+    saving : Saving, optional
+        When and where it saves itself again.
+    progress : callable, optional
+        As of `simulate_batch`.
+
+    Raises
+    ------
+    ReadError
+        For a file of another version of the format, one that is damaged, or one of another simulation than `saving`
+        says.
+    """
+    simulation = read_simulation(path)
+    if saving is not None and saving.of is not None and simulation.of is not None:
+        names = dict.fromkeys([*saving.of, *simulation.of])
+        if differ := [name for name in names if saving.of.get(name) != simulation.of.get(name)]:
+            what = f"is of another simulation: {', '.join(differ)} differ{'s' if len(differ) == 1 else ''}"
+            raise ReadError(what, path=path, remedy="save to another file, or remove this one to begin anew")
+    return go_on(simulation, saving, progress)
+
+
+def _named(kind: Any, field: str, value: Any) -> Any:
+    return kind(**{field: value}) if isinstance(value, str) else value
+
+
+def _listed(failures: Failures | Sequence[Failures]) -> tuple[Failures, ...]:
+    return tuple(failures) if isinstance(failures, Sequence) else (failures,)
+
+
+def _in_classes(
+    workload: Workload, classes: Sequence[NodeClass], machine: Part, rng: np.random.Generator
+) -> Simulation:
+    """A simulation of each class of nodes before its first event."""
+    sizes = {part.name: part.nodes for part in classes}
+    if workload.node_class is None:
+        raise ArgumentError("the jobs have no node_class", remedy="give the workload a node_class for every job")
+    if len(sizes) < len(classes):
+        raise ArgumentError("two classes have one name", remedy="give each class once, with its nodes")
+    if strange := [name for name in workload.node_class.tolist() if name not in sizes]:
+        what = f"a job is of class {strange[0]!r}, which has no nodes"
+        raise ArgumentError(what, remedy=f"use {', '.join(sizes)}")
+    begun = float(workload.submit[0]) if len(workload) else 0.0
+    seeds = rng.integers(2**63, size=len(machine.failures)).tolist()
+    parts, rows, first = [], [], 0
+    for part, stream in zip(classes, rng.spawn(len(classes)), strict=True):
+        rows.append(np.flatnonzero(workload.node_class == part.name))
+        shared = [
+            PartOfFailures(machine=source, n_machine=sum(sizes.values()), first=first, seed=seed, since=begun)
+            for source, seed in zip(machine.failures, seeds, strict=True)
+        ]
+        names = ("scheduler", "allocation", "checkpoint", "reservations")
+        own = {name: getattr(part, name) for name in names if getattr(part, name) is not None}
+        cluster = BatchCluster(**{name: getattr(part, name) for name in BatchCluster.model_fields})
+        setup = machine._replace(cluster=cluster, failures=(*shared, *_listed(part.failures)), **own)
+        parts.append(first_state(workload.where(rows[-1]), setup, stream))
+        first += part.nodes
+    return Simulation(parts, sizes, rows)

@@ -1,0 +1,267 @@
+"""The configuration file of a batch simulation: the settings of `relfit.simulate_batch`, and where its jobs are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import AfterValidator, Field, model_validator
+
+from relfit.base.errors import ArgumentError, ReadError
+from relfit.base.units import hours
+from relfit.fitting.families import Weibull
+from relfit.fleet.calibration.files import read_parameters
+from relfit.fleet.calibration.parameter_values import rejection
+from relfit.fleet.calibration.validation_errors import ParameterError
+from relfit.io import read
+from relfit.io.datasets import lists_jobs, read_workload
+from relfit.io.parsing.settings import read_settings
+from relfit.io.workloads import Workload, compress, copies, scale_load
+from relfit.simulation.batch.batch_settings import (
+    Allocation,
+    BatchCluster,
+    CheckpointShares,
+    NodeClass,
+    Reservation,
+    Saving,
+    Scheduler,
+    Settings,
+    Time,
+    check_duration,
+)
+from relfit.simulation.batch.calibrated_failures import CalibratedFailures
+from relfit.simulation.batch.failure_source import (
+    Failures,
+    GroupFailures,
+    NodeFailures,
+    ReplayedFailures,
+    SystemFailures,
+    read_failures,
+)
+from relfit.simulation.batch.seconds import in_seconds
+from relfit.system.jobs import Checkpoint
+
+__all__ = ["BatchConfig", "read_batch_config"]
+
+
+def _share(value: Any) -> float | None:
+    """What text such as ``"3%"`` says; None for other values."""
+    if not (isinstance(value, str) and value.strip().endswith("%")):
+        return None
+    try:
+        percent = float(value.strip()[:-1])
+    except ValueError:
+        percent = -1.0
+    if not percent > 0.0:
+        raise rejection(f"{value!r} is no share", remedy='write "3%"')
+    return percent / 100.0
+
+
+def _share_or_time(value: Any) -> Any:
+    return check_duration(value) if _share(value) is None else value
+
+
+TimeOrShare = Annotated[Any, AfterValidator(_share_or_time)]
+"""A duration, or a share of the run time of each job: ``"3%"``."""
+
+
+class WorkloadTable(Settings):
+    """``[workload]``: the list of jobs, and what is done to it."""
+
+    file: Path | None = None
+    """A file, or the name of a list of jobs that was fetched."""
+    format: str | None = None
+    processors_per_node: int | None = Field(None, ge=1)
+    timezone: str | None = None
+    columns: dict[str, str] = Field(default_factory=dict)
+    jobs: int | None = Field(None, ge=1)
+    """The first so many jobs alone."""
+    walltime: TimeOrShare | None = None
+    """Walltime of every job in place of the one that its user asked for."""
+    load: float | None = Field(None, gt=0)
+    compress: float | None = Field(None, gt=0)
+    copies: int | None = Field(None, ge=1)
+
+
+class FailureTable(Settings):
+    """``[[failures]]``: one source of failures."""
+
+    kind: Literal["system", "nodes", "groups", "replay", "log", "calibrated"]
+    mtbf: Time | None = None
+    shape: float = Field(1.0, gt=0)
+    repair: Time = 0.0
+    fixed: bool = False
+    nodes_per_group: int | None = Field(None, ge=1)
+    file: Path | None = None
+
+    def source(self) -> Failures:
+        """The source of failures."""
+        if self.kind in ("replay", "log", "calibrated"):
+            if self.file is None:
+                raise ArgumentError(f"failures of kind {self.kind} need a file", remedy='write file = "..."')
+            if self.kind == "calibrated":
+                return CalibratedFailures(parameters=read_parameters(self.file), nodes_per_rack=self.nodes_per_group)
+            return read_failures(self.file) if self.kind == "replay" else ReplayedFailures.from_log(read(self.file))
+        if self.mtbf is None:
+            raise ArgumentError(f"failures of kind {self.kind} need an mtbf", remedy='write mtbf = "2000h"')
+        if self.kind == "system":
+            return SystemFailures(mtbf=self.mtbf, repair=self.repair, fixed=self.fixed)
+        life: Any = self.mtbf
+        if self.shape != 1.0:
+            shape = np.asarray(self.shape)
+            unit = Weibull(shape, np.asarray(1.0)).mean()
+            life = Weibull(shape, hours(self.mtbf) / unit)
+        if self.kind == "nodes":
+            return NodeFailures(life=life, repair=self.repair, fixed=self.fixed)
+        return GroupFailures(life=life, groups=self.nodes_per_group, repair=self.repair, fixed=self.fixed)
+
+
+class CheckpointConfig(Settings):
+    """``[checkpoint]``: of the jobs; every = "optimal" is the best interval of each job, as when it is left out."""
+
+    every: Annotated[Any, AfterValidator(lambda value: value if value == "optimal" else check_duration(value))] = None
+    save: TimeOrShare
+    restore: TimeOrShare = 0.0
+
+    @model_validator(mode="after")
+    def _both(self) -> Self:
+        if self.restore != 0.0 and (_share(self.save) is None) != (_share(self.restore) is None):
+            raise rejection("is no share where the other is", at="restore", remedy='write save = "3%", restore = "2%"')
+        return self
+
+    def checkpoint(self) -> Checkpoint | CheckpointShares:
+        """The checkpoints, as `relfit.simulate_batch` takes them."""
+        every, share = None if self.every == "optimal" else self.every, _share(self.save)
+        if share is None:
+            return Checkpoint(every, self.save, self.restore)
+        return CheckpointShares(save=share, restore=_share(self.restore) or 0.0, every=every)
+
+
+class ClassTable(NodeClass):
+    """``[[classes]]``: nodes of one kind, with a queue of their own; what is left out is as for the machine."""
+
+    failures: list[FailureTable] = Field(default_factory=list)
+    checkpoint: CheckpointConfig | None = None  # type: ignore[assignment]
+
+    def node_class(self) -> NodeClass:
+        """The class, as `relfit.simulate_batch` takes it."""
+        own = {name: getattr(self, name) for name in self.model_fields_set}
+        failures = [table.source() for table in self.failures]
+        checkpoint = self.checkpoint and self.checkpoint.checkpoint()
+        return NodeClass(**{**own, "failures": failures, "checkpoint": checkpoint})
+
+
+class SimulationTable(Settings):
+    """``[simulation]``: how long, how random, and what is kept."""
+
+    seed: int = Field(0, ge=0)
+    until: Time | None = None
+    keep: Literal["jobs", "attempts", "nodes"] = "jobs"
+
+
+class BatchConfig(Settings):
+    """A configuration, checked; `read_batch_config` reads one."""
+
+    workload: WorkloadTable = WorkloadTable()
+    cluster: BatchCluster = BatchCluster()
+    scheduler: Scheduler = Scheduler()
+    classes: list[ClassTable] = Field(default_factory=list)
+    failures: list[FailureTable] = Field(default_factory=list)
+    allocation: Allocation = Allocation()
+    checkpoint: CheckpointConfig | None = None
+    reservations: list[Reservation] = Field(default_factory=list)
+    simulation: SimulationTable = SimulationTable()
+    saving: Saving | None = None
+
+    def read_jobs(self, file: Path | None = None) -> Workload:
+        """The workload of `file`, or of the configuration, scaled as asked for.
+
+        Raises
+        ------
+        ArgumentError
+            When neither names a file.
+        """
+        table = self.workload
+        place = table.file if file is None else file
+        if place is None:
+            raise ArgumentError("there is no list of jobs", remedy='write file = "jobs.swf" under [workload]')
+        jobs = read_workload(
+            place, table.format, processors_per_node=table.processors_per_node, timezone=table.timezone,
+            **table.columns,
+        )  # fmt: skip
+        nodes = sum(part.nodes for part in self.classes) or self.cluster.nodes
+        if nodes is not None:
+            jobs = jobs.with_columns({}, n_nodes=nodes)
+        if table.jobs is not None:
+            jobs = jobs.where(np.arange(min(table.jobs, len(jobs))))
+        if table.walltime is not None:
+            share = _share(table.walltime)
+            limit = float(in_seconds("walltime", table.walltime)) if share is None else share * jobs.run_time
+            jobs = jobs.with_columns({"requested": np.broadcast_to(limit, len(jobs))})
+        if table.copies is not None:
+            jobs = copies(jobs, table.copies)
+        if table.compress is not None:
+            jobs = compress(jobs, table.compress)
+        if table.load is not None:
+            jobs = scale_load(jobs, table.load)
+        return jobs
+
+    def settings(self) -> dict[str, Any]:
+        """The arguments of `relfit.simulate_batch`, without the workload.
+
+        Raises
+        ------
+        ArgumentError
+            When nodes are given for the cluster and for classes.
+        """
+        if self.classes and self.cluster.nodes is not None:
+            what = "nodes of the cluster stand beside classes"
+            raise ArgumentError(what, remedy="write each class once under [[classes]], with its nodes")
+        return {
+            "cluster": [part.node_class() for part in self.classes] or self.cluster,
+            "scheduler": self.scheduler,
+            "allocation": self.allocation,
+            "failures": [table.source() for table in self.failures],
+            "checkpoint": self.checkpoint and self.checkpoint.checkpoint(),
+            "reservations": self.reservations,
+            "until": self.simulation.until,
+            "keep": self.simulation.keep,
+            "rng": self.simulation.seed,
+            "saving": self.saving,
+        }
+
+
+def read_batch_config(path: str | Path) -> BatchConfig:
+    """A configuration from a TOML file; paths in it are relative to its folder.
+
+    Raises
+    ------
+    ReadError
+        When it cannot be read, or a key in it is unknown or has a value that it cannot have.
+    """
+    place = Path(path)
+    document = read_settings(place, "toml", "settings of a batch system", "name a .toml file")
+    try:
+        config = BatchConfig(**document)
+    except ParameterError as error:
+        raise ReadError(error.what, path=path, remedy=error.remedy) from None
+    base = place.parent
+
+    def beside(table: Any, name: str = "file") -> Any:
+        file = getattr(table, name, None)
+        if file is None or (lists_jobs(str(file)) and not (base / file).exists()):
+            return table
+        return table.model_copy(update={name: base / file})
+
+    return config.model_copy(
+        update={
+            "workload": beside(config.workload),
+            "failures": [beside(table) for table in config.failures],
+            "classes": [
+                table.model_copy(update={"failures": [beside(each) for each in table.failures]})
+                for table in config.classes
+            ],
+            "saving": beside(config.saving, "path"),
+        }
+    )

@@ -1,0 +1,264 @@
+"""Drives the compiled engine: hands it failures and larger tables, estimates reliability, stops, saves, goes on."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relfit.base.arrays import IntArray
+from relfit.base.errors import DataError
+from relfit.simulation.batch.batch_settings import Part, Saving
+from relfit.simulation.batch.engine_state import (
+    DECIDE,
+    FINISHED,
+    LARGER_LOG,
+    LARGER_QUEUE,
+    MORE_FAILURES,
+    PAUSED,
+    SPENT,
+    Engine,
+    grown_log,
+    grown_queue,
+)
+from relfit.simulation.batch.event_loop import advance, prepare
+from relfit.simulation.batch.failure_processes import FailureStream
+from relfit.simulation.batch.reliability import EstimatedReliability
+
+__all__ = ["REMEDY", "Drive", "Progress", "Simulation", "drive"]
+
+Progress = Callable[[str, float], None]
+"""Takes a text that says how far a run is, and the share that is done."""
+REMEDY = "let jobs save (checkpoint), take such jobs out, or end the simulation somewhere (until)"
+_BUDGET = 20_000
+"""Instants between two looks at the clock."""
+_SAVING_SHARE = 0.015
+"""Of real time that writing files at intervals of it may take: then the next one comes later than asked for."""
+_MOST_IDLE = 2_000_000
+"""Failures in a row without a start, after which nothing is going to start any more."""
+_MOST_KILLS = 10_000_000
+"""Jobs killed in a row with none that ends or saves, after which none is going to."""
+_PATIENCE = 0.2
+"""Seconds between two words of progress."""
+
+
+@dataclass
+class Drive:
+    """A simulation under way."""
+
+    engine: Engine
+    stream: FailureStream
+    part: Part
+    reliability: EstimatedReliability | None = None
+    start: float = 0.0
+    next_estimate: float = np.inf
+    next_save: float = np.inf
+    seconds: float = 0.0
+    """Real time so far."""
+    starts_seen: int = 0
+    idle_failures: int = 0
+    achieved: tuple[int, float] = (0, np.nan)
+    """Jobs left to end, and work saved, when that was last looked at."""
+    kills_before: int = 0
+    """Jobs killed by then."""
+    job_id: Any = None
+    requested: Any = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What is simulated, for its result."""
+        part = self.part
+        return {
+            **part.scheduler.model_dump(exclude={"name"}), "scheduler": part.scheduler.name,
+            "reservations": len(part.reservations), "allocation": part.allocation.policy, "keep": part.keep,
+            "failures": [type(getattr(source, "machine", source)).__name__ for source in part.failures],
+            "checkpoints": part.checkpoint is not None,
+        }  # fmt: skip
+
+
+@dataclass
+class Simulation:
+    """What goes to one file: the machine under way, or each of its classes of nodes, one after another."""
+
+    parts: list[Drive]
+    classes: dict[str, int] | None = None
+    """Nodes of each class."""
+    rows: list[IntArray] = field(default_factory=list)
+    """Which jobs of the workload each class has."""
+    saved: list[Path] = field(default_factory=list)
+    of: Mapping[str, Any] | None = None
+    """What is simulated, as `Saving` says it."""
+
+
+def drive(
+    simulation: Simulation, saving: Saving | None = None, write: Any = None, progress: Progress | None = None
+) -> bool:
+    """Run to the end, or until it is stopped; whether it came to the end.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        Changed in place.
+    saving : Saving, optional
+    write : callable, optional
+        ``write(simulation, path)``, which writes a file to go on from.
+    progress : callable, optional
+
+    Raises
+    ------
+    DataError
+        When jobs wait for more nodes than are ever up at once, or are killed over and over again, with no end.
+    """
+    prepare()
+    every = np.inf if saving is None else saving.seconds("every")
+    clock = time.perf_counter()
+    times = _Times(clock + every, np.inf if saving is None else clock + saving.seconds("time_limit"))
+    with _stopping(saving is not None) as times.stopped:
+        return all(_drive_part(simulation, run, saving, write, times, progress) for run in simulation.parts)
+
+
+@dataclass
+class _Times:
+    """When the next file is written at intervals of real time, and when the run stops."""
+
+    next_file: float
+    limit: float
+    next_word: float = 0.0
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+
+def _drive_part(
+    simulation: Simulation, run: Drive, saving: Saving | None, write: Any, times: _Times, progress: Progress | None
+) -> bool:
+    begun = time.perf_counter()
+    while True:
+        pause = min(run.next_estimate, run.next_save)
+        code = _go(run, pause)
+        if code == FINISHED:
+            run.seconds += time.perf_counter() - begun
+            return True
+        if code == MORE_FAILURES:
+            _more_failures(run)
+        elif code == LARGER_QUEUE:
+            run.engine = grown_queue(run.engine)
+        elif code == LARGER_LOG:
+            run.engine = grown_log(run.engine)
+        elif code == PAUSED:
+            _estimate(run, pause)
+            if pause >= run.next_save:
+                run.next_save += saving.seconds("every_simulated") if saving is not None else np.inf
+                _numbered(simulation, saving, write)
+        now = time.perf_counter()
+        if progress is not None and now >= times.next_word:
+            times.next_word = now + _PATIENCE
+            _tell(simulation, progress)
+        if saving is not None and now >= times.next_file:
+            run.seconds, begun = run.seconds + now - begun, now
+            _numbered(simulation, saving, write)
+            written = time.perf_counter()
+            times.next_file = written + max(saving.seconds("every"), (written - now) / _SAVING_SHARE)
+        if saving is not None and (times.stopped.is_set() or now >= times.limit):
+            run.seconds += now - begun
+            write(simulation, saving.path)
+            return False
+
+
+def _go(run: Drive, pause: float) -> int:
+    """As `advance`, with the decisions outside of the loop."""
+    engine, part = run.engine, run.part
+    for _ in range(_BUDGET):
+        code = advance(engine, pause, _BUDGET)
+        if code != DECIDE:
+            return code
+        part.scheduler.decide(engine, float(engine.state["now"][0]), part.allocation, part.planned)
+        engine.state["n_passes"] += 1
+        engine.state["changed"] = engine.state["drop_plans"] = 0
+    return SPENT
+
+
+def _more_failures(run: Drive) -> None:
+    rows = run.stream.take()
+    state = run.engine.state[0]
+    run.engine = run.engine._replace(failures=rows.view(np.recarray))
+    state.next_failure, state.drawn_until = 0, run.stream.until
+    run.idle_failures = 0 if state.n_starts != run.starts_seen or state.n_running else run.idle_failures + len(rows)
+    run.starts_seen = int(state.n_starts)
+    if run.idle_failures > _MOST_IDLE:
+        waiting = int(state.n_waiting)
+        raise DataError(
+            f"{waiting} jobs wait for more nodes than are ever up at once",
+            remedy="give reject_after_repairs, or until",
+        )
+    _check_advance(run)
+
+
+def _check_advance(run: Drive) -> None:
+    """Whether jobs end or save at all."""
+    state = run.engine.state[0]
+    left, kills = int(state.n_left), int(state.n_kills)
+    if left == run.achieved[0] and kills - run.kills_before <= _MOST_KILLS:
+        return
+    saved = float(run.engine.jobs["saved"].sum())
+    if (left, saved) == run.achieved and state.until == np.inf:
+        running = int(state.n_running) + int(state.n_waiting)
+        what = f"failures killed jobs {_MOST_KILLS:,} times in a row, and none of {running:,} ended or saved meanwhile"
+        raise DataError(what, remedy=REMEDY)
+    run.achieved, run.kills_before = (left, saved), kills
+
+
+def _tell(simulation: Simulation, progress: Progress) -> None:
+    """Say how far the run is."""
+    jobs = sum(len(run.engine.jobs) for run in simulation.parts)
+    left = sum(int(run.engine.state["n_left"][0]) for run in simulation.parts)
+    kills = sum(int(run.engine.state["n_kills"][0]) for run in simulation.parts)
+    text = f"simulating: {jobs - left:,} of {jobs:,} jobs ended, {kills:,} killed by failures"
+    progress(text, (jobs - left) / jobs if jobs else 1.0)
+
+
+def _estimate(run: Drive, now: float) -> None:
+    if run.reliability is None or now < run.next_estimate:
+        return
+    run.next_estimate += run.reliability.period
+    engine = run.engine
+    shape, scale = run.reliability.parameters(
+        len(engine.nodes), engine.log[: int(engine.state["n_log"][0])], run.start, now
+    )
+    engine.nodes["weibull_shape"], engine.nodes["scale"] = shape, scale
+
+
+def _numbered(simulation: Simulation, saving: Saving | None, write: Any) -> None:
+    """Another numbered file; the oldest goes."""
+    if saving is None:
+        return
+    path = saving.path
+    number = int(simulation.saved[-1].stem.rpartition("-")[2]) + 1 if simulation.saved else 1
+    place = path.with_name(f"{path.stem}-{number}{path.suffix}")
+    simulation.saved.append(place)
+    gone = simulation.saved[: -saving.keep]
+    simulation.saved = simulation.saved[-saving.keep :]
+    write(simulation, place)
+    for old in gone:
+        old.unlink(missing_ok=True)
+
+
+@contextmanager
+def _stopping(wanted: bool) -> Iterator[threading.Event]:
+    """An event that SIGTERM, SIGINT or SIGUSR1 sets, in the main thread."""
+    event = threading.Event()
+    names = [name for name in ("SIGTERM", "SIGINT", "SIGUSR1") if hasattr(signal, name)]
+    before = {}
+    if wanted and threading.current_thread() is threading.main_thread():
+        for name in names:
+            before[name] = signal.signal(getattr(signal, name), lambda *_: event.set())
+    try:
+        yield event
+    finally:
+        for name, handler in before.items():
+            signal.signal(getattr(signal, name), handler)

@@ -1,0 +1,339 @@
+"""What a simulated batch system did: its jobs, its nodes, and the measures of both."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from relfit.base.errors import ArgumentError, DataError
+from relfit.base.results import Result, json_ready
+from relfit.base.text import count, duration, percent
+from relfit.io.workloads import length_classes, width_classes
+from relfit.simulation.batch.engine_state import (
+    DONE,
+    LOG_DOWN,
+    LOG_END,
+    LOG_SPAN,
+    LOG_START,
+    OVER_WALLTIME,
+    REJECTED,
+    TOO_WIDE,
+)
+from relfit.simulation.batch.failure_processes import Table
+
+__all__ = ["JOB_COLUMNS", "BatchRun"]
+
+JOB_COLUMNS = ("job_id", "submission_time", "starting_time", "finish_time", "success", "nodes")
+"""The columns of the file that ``--jobs-out`` writes."""
+STATUS = ("not submitted", "waiting", "running", "done", "killed at its walltime", "too wide", "rejected")
+OUTCOMES = ("done", "killed by a failure", "killed at its walltime")
+BOUND = 10.0
+"""Seconds below which a run time counts as so much in a slowdown (Feitelson 2001)."""
+
+
+class BatchRun(Result):
+    """A simulated batch system; times in seconds on the clock of the workload.
+
+    Attributes
+    ----------
+    jobs : pandas.DataFrame
+        One row per job: ``job_id``, ``submission_time``, ``starting_time`` (of the last attempt), ``finish_time``,
+        ``success``, ``nodes``; ``status``, ``first_start``, ``kills``, ``backfilled``, ``waited`` (in the queue,
+        over all attempts), ``run_time`` (its work), ``requested``, ``waste`` (run and lost to failures), ``overhead``
+        (saves and restores). Times that never came are NaN.
+    n_nodes : int
+    settings : dict
+        What was simulated: scheduler, allocation, requeue, ...
+    counts : dict of int
+        ``failures``, ``ignored_failures``, ``repairs``, ``kills``, ``events``, ``passes``, ``not_adjacent``.
+    complete : bool
+        Whether the simulation came to its end.
+    now : float
+        Up to when it came.
+    elapsed_seconds : float
+        Real time.
+    log : ndarray
+        Starts, ends, nodes and outages as they happened, as far as `keep` said.
+    notes : tuple of str
+    """
+
+    jobs: pd.DataFrame
+    n_nodes: int
+    settings: dict[str, Any]
+    counts: dict[str, int]
+    complete: bool
+    now: float
+    elapsed_seconds: float
+    log: Table
+    notes: tuple[str, ...] = ()
+
+    _not_in_json: ClassVar[tuple[str, ...]] = ("jobs", "log")
+
+    # ------------------------------------------------------------------ measures
+
+    @cached_property
+    def _ran(self) -> pd.DataFrame:
+        """Jobs that came to an end on nodes: done, or killed at their walltime."""
+        return self.jobs[self.jobs["finish_time"].notna()]
+
+    @cached_property
+    def summary(self) -> dict[str, float]:
+        """The run in numbers.
+
+        ``makespan`` runs from the first submission to the last end; waits are over the jobs that ended;
+        ``utilisation`` is the share of node time that jobs held, ``goodput`` that of work that was done and kept,
+        ``wasted`` that of work lost to failures; slowdowns are bounded at 10 seconds.
+        """
+        jobs, ran = self.jobs, self._ran
+        status = jobs["status"]
+        begun = float(jobs["submission_time"].min()) if len(jobs) else 0.0
+        makespan = float(ran["finish_time"].max()) - begun if len(ran) else 0.0
+        capacity = self.n_nodes * makespan if makespan > 0.0 else np.nan
+        held = self.held_node_seconds
+        done = ran[ran["success"]]
+        useful = float((done["run_time"] * done["nodes"]).sum())
+        waste = float((jobs["waste"] * jobs["nodes"]).sum())
+        return {
+            "jobs": len(jobs),
+            "done": int((status == STATUS[DONE]).sum()),
+            "killed_at_walltime": int((status == STATUS[OVER_WALLTIME]).sum()),
+            "too_wide": int((status == STATUS[TOO_WIDE]).sum()),
+            "rejected": int((status == STATUS[REJECTED]).sum()),
+            "unfinished": int(status.isin(STATUS[:DONE]).sum()),
+            "makespan": makespan,
+            "mean_wait": float(ran["waited"].mean()),
+            "median_wait": float(ran["waited"].median()),
+            "mean_turnaround": float((ran["finish_time"] - ran["submission_time"]).mean()),
+            "mean_slowdown": float(self.slowdown.mean()),
+            "utilisation": held / capacity,
+            "goodput": useful / capacity,
+            "wasted": waste / capacity,
+            "waste_node_hours": waste / 3600.0,
+            "backfilled": float(ran["backfilled"].mean()),
+            "elapsed_seconds": self.elapsed_seconds,
+        }
+
+    @property
+    def slowdown(self) -> pd.Series:
+        """Turnaround over run time of each job that ended, both at least 10 seconds."""
+        ran = self._ran
+        turnaround = ran["finish_time"] - ran["submission_time"]
+        return (turnaround / np.maximum(ran["run_time"], BOUND)).clip(lower=1.0)
+
+    @property
+    def held_node_seconds(self) -> float:
+        """Node seconds that jobs held nodes, in all attempts that ended."""
+        jobs = self.jobs
+        last = (jobs["finish_time"] - jobs["starting_time"]).where(jobs["finish_time"].notna(), 0.0)
+        return float(((last + jobs["killed_run_time"]) * jobs["nodes"]).sum())
+
+    def by_class(self, by: str = "length") -> pd.DataFrame:
+        """Measures per class of jobs, the papers' by their names.
+
+        Parameters
+        ----------
+        by : {"length", "width", "node_class"}
+            Classes A-F by run time, by powers of two of the nodes, or (of `simulate_classes`) by class of nodes.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per class, and ``all``: ``jobs``, ``backfilled`` (share), ``mean_wait``, ``mean_slowdown``,
+            ``goodput_node_hours``, ``total_waste`` (seconds), ``%MWT`` (mean waste in percent of the run time), ``ACT``
+            and ``AWT`` (mean completion and waste time, seconds), ``MCT`` and ``MWT`` (sums of these over the sum of
+            run time per node).
+
+        Raises
+        ------
+        ArgumentError
+            For another kind of class, and classes of nodes that the run does not have.
+
+        References
+        ----------
+        Reliability-aware allocation, sections 5.2.3 and 6.4.5. A completion time runs from the first start to the end.
+        """
+        ran = self._ran.assign(slowdown=self.slowdown)
+        if by == "length":
+            classes = length_classes(ran["run_time"].to_numpy())
+        elif by == "width":
+            classes = width_classes(ran["nodes"].to_numpy())
+        elif by == "node_class" and by in ran:
+            classes = pd.Categorical(ran[by], list(self.settings["classes"]))
+        else:
+            raise ArgumentError(f"by {by!r} is not known", remedy="use length or width")
+        groups = [(str(name), ran[np.asarray(classes == name)]) for name in classes.categories]
+        rows = [{by: name, **_measures(group)} for name, group in [*groups, ("all", ran)]]
+        return pd.DataFrame(rows).set_index(by)
+
+    def relative_difference(self, other: BatchRun, measure: str = "MCT") -> float:
+        """RPD: by how many percent a measure of `other` is above this run's.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> jobs = rf.workloads.Workload([1, 2], [0, 0], [4, 4], [100, 100], [100, 100], 8)
+        >>> twice = jobs.with_columns({"run_time": jobs.run_time * 2, "requested": jobs.requested * 2})
+        >>> rf.simulate_batch(jobs).relative_difference(rf.simulate_batch(twice), "ACT")
+        100.0
+        """
+        own, others = (float(run.by_class()[measure].to_dict()["all"]) for run in (self, other))
+        return 100.0 * (others - own) / own if own else np.inf
+
+    # ------------------------------------------------------------------- the log
+
+    @cached_property
+    def attempts(self) -> pd.DataFrame:
+        """One row per attempt to run a job: ``job`` (row of `jobs`), ``start``, ``end``, ``outcome``, ``backfilled``,
+        ``node`` (that failed; -1 for none), ``spans`` (tuples of first node and number of nodes, if kept).
+
+        Raises
+        ------
+        DataError
+            When the run kept no log.
+        """
+        self._need_log()
+        log = self.log
+        starts = np.flatnonzero(log["kind"] == LOG_START)
+        begun = log[starts]
+        ends = log[log["kind"] == LOG_END]
+        order = np.argsort(begun["job"], kind="stable")  # the k-th start and the k-th end of a job belong together
+        closing = np.argsort(ends["job"], kind="stable")
+        number = pd.Series(begun["job"][order]).groupby(begun["job"][order]).cumcount().to_numpy()
+        number_end = pd.Series(ends["job"][closing]).groupby(ends["job"][closing]).cumcount().to_numpy()
+        left = pd.DataFrame({"job": begun["job"][order], "number": number, "row": order})
+        right = pd.DataFrame(
+            {
+                "job": ends["job"][closing],
+                "number": number_end,
+                "end": ends["time"][closing],
+                "outcome": np.asarray(OUTCOMES, dtype=object)[ends["value"][closing]],
+                "node": ends["node"][closing],
+            }
+        )
+        joined = left.merge(right, on=["job", "number"], how="left").sort_values("row", kind="stable")
+        table = pd.DataFrame(
+            {
+                "job": begun["job"],
+                "start": begun["time"],
+                "end": joined["end"].to_numpy(),
+                "outcome": joined["outcome"].fillna("running").to_numpy(),
+                "backfilled": begun["value"].astype(bool),
+                "node": joined["node"].fillna(-1).to_numpy(dtype=np.int64),
+            }
+        )
+        spans = np.flatnonzero(log["kind"] == LOG_SPAN)
+        if self.settings["keep"] == "nodes":
+            owner = np.searchsorted(starts, spans, side="right") - 1
+            lists: list[list[tuple[int, int]]] = [[] for _ in range(len(starts))]
+            pairs = zip(log["node"][spans].tolist(), log["value"][spans].tolist(), strict=True)
+            for which, pair in zip(owner.tolist(), pairs, strict=True):
+                lists[which].append(pair)
+            table["spans"] = pd.Series([tuple(spanned) for spanned in lists], index=table.index, dtype=object)
+        return table
+
+    @cached_property
+    def outages(self) -> pd.DataFrame:
+        """One row per failure that was not ignored: ``time``, ``node``, ``back`` (when the node was up again)."""
+        self._need_log()
+        down = self.log[self.log["kind"] == LOG_DOWN]
+        return pd.DataFrame({"time": down["time"], "node": down["node"], "back": down["until"]})
+
+    @cached_property
+    def states(self) -> pd.DataFrame:
+        """Queue and nodes over time: ``time``, ``waiting`` (jobs), ``running`` (jobs), ``busy``, ``down`` (nodes); each
+        row holds from its time to the next.
+        """
+        attempts, jobs = self.attempts, self.jobs
+        nodes = jobs["nodes"].to_numpy()[attempts["job"].to_numpy()]
+        entered = jobs.loc[~jobs["status"].isin([STATUS[0], STATUS[TOO_WIDE]]), "submission_time"].to_numpy()
+        killed = (attempts["outcome"] == OUTCOMES[1]).to_numpy()
+        ended = attempts["end"].notna().to_numpy()
+        start, end = attempts["start"].to_numpy(), attempts["end"].to_numpy()
+        back = self.outages["back"].to_numpy()
+        one, nothing = np.ones, np.zeros
+        parts = [
+            (entered, one(entered.size), nothing(entered.size), nothing(entered.size), nothing(entered.size)),
+            (start, -one(start.size), one(start.size), nodes, nothing(start.size)),
+            (end[ended], killed[ended] * 1.0, -one(ended.sum()), -nodes[ended], nothing(ended.sum())),
+            (self.outages["time"].to_numpy(), *(nothing(len(back)),) * 3, one(len(back))),
+            (back, *(nothing(len(back)),) * 3, -one(len(back))),
+        ]
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        table = pd.DataFrame(dict(zip(("time", "waiting", "running", "busy", "down"), columns, strict=True)))
+        table = table[table["time"] <= self.now].groupby("time").sum().cumsum().astype(np.int64).reset_index()
+        return table
+
+    def _need_log(self) -> None:
+        if self.settings["keep"] == "jobs":
+            raise DataError("the run kept its jobs alone", remedy='simulate with keep="attempts", or "nodes"')
+
+    # ------------------------------------------------------------------- showing
+
+    @property
+    def headline(self) -> str:
+        """How many jobs ran, how long they waited, and how much of the machine they used."""
+        s = self.summary
+        ended = s["done"] + s["killed_at_walltime"]
+        if not ended:
+            return f"None of {count(int(s['jobs']), 'job')} ended on {count(self.n_nodes, 'node')}."
+        text = f"{count(int(ended), 'job')} of {int(s['jobs']):,} ended on {count(self.n_nodes, 'node')} in "
+        text += f"{duration(s['makespan'] / 3600.0)}: mean wait {duration(s['mean_wait'] / 3600.0)}, "
+        text += f"utilisation {percent(s['utilisation'], 1)}"
+        if self.counts["kills"]:
+            text += f"; {count(self.counts['kills'], 'job')} killed by failures, {percent(s['wasted'], 2)} wasted"
+        return text + "."
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """The headline, and what did not go as a user would expect."""
+        s = self.summary
+        lines = [self.headline]
+        for name, what in (
+            ("too_wide", "wider than the machine: refused"),
+            ("rejected", "rejected: no set of working nodes could hold them"),
+            ("killed_at_walltime", "killed at their walltime"),
+            ("unfinished", "not finished when the simulation ended"),
+        ):
+            if s[name]:
+                lines.append(f"{count(int(s[name]), 'job')} {what}.")
+        if not self.complete:
+            lines.append(f"Stopped at {self.now:g} s, before the end.")
+        return (*lines, *self.notes)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per job."""
+        return self.jobs
+
+    def to_dict(self) -> dict[str, Any]:
+        """Findings, `summary`, `counts`, `settings`, and the measures by classes of length and width."""
+        own = {"summary": self.summary, "counts": self.counts, "settings": self.settings, "n_nodes": self.n_nodes}
+        kinds = [by for by in ("length", "width", "node_class") if by != "node_class" or by in self.jobs]
+        classes = {} if self._ran.empty else {f"by_{by}": self.by_class(by) for by in kinds}
+        return json_ready({"findings": self.findings, "complete": self.complete, "now": self.now, **own, **classes})
+
+
+def _measures(jobs: pd.DataFrame) -> dict[str, float]:
+    n = len(jobs)
+    if not n:
+        return {"jobs": 0}
+    done = jobs[jobs["success"]]
+    completion = (jobs["finish_time"] - jobs["first_start"]).sum()
+    waste, unit = jobs["waste"].sum(), (jobs["run_time"] / jobs["nodes"]).sum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = jobs["waste"] / jobs["run_time"].where(jobs["run_time"] > 0.0)
+    return {
+        "jobs": n,
+        "backfilled": float(jobs["backfilled"].mean()),
+        "mean_wait": float(jobs["waited"].mean()),
+        "mean_slowdown": float(jobs["slowdown"].mean()),
+        "goodput_node_hours": float((done["run_time"] * done["nodes"]).sum() / 3600.0),
+        "total_waste": float(waste),
+        "%MWT": float(100.0 * shares.mean()),
+        "ACT": float(completion / n),
+        "AWT": float(waste / n),
+        "MCT": float(completion / unit) if unit else np.nan,
+        "MWT": float(waste / unit) if unit else np.nan,
+    }

@@ -1,0 +1,379 @@
+"""What a batch system is: the settings of `relfit.simulate_batch`, which its configuration files are checked with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
+
+import numpy as np
+from pydantic import AfterValidator, AliasChoices, ConfigDict, Field, ValidationError
+
+from relfit.base.arguments import durations
+from relfit.base.arrays import IntArray
+from relfit.base.errors import ArgumentError
+from relfit.fleet.calibration.parameter_values import Model, rejection
+from relfit.fleet.calibration.validation_errors import ParameterError
+from relfit.simulation.batch.engine_state import IDLE, NO, YES, Engine
+from relfit.simulation.batch.failure_source import Failures
+from relfit.simulation.batch.job_events import duration, start_on
+from relfit.simulation.batch.node_choice import choose, schedule_chosen
+from relfit.simulation.batch.planned_starts import plan_pass
+from relfit.simulation.batch.queue_order import next_job
+from relfit.simulation.batch.reliability import EstimatedReliability
+from relfit.simulation.batch.seconds import in_seconds
+from relfit.simulation.batch.waiting_queue import waiting_jobs
+from relfit.simulation.engine.records import compiled
+from relfit.system.jobs import Amdahl, Checkpoint, Gustafson
+
+__all__ = [
+    "Allocation",
+    "BatchCluster",
+    "CheckpointShares",
+    "NodeClass",
+    "Part",
+    "Reservation",
+    "Saving",
+    "Scheduler",
+    "Settings",
+    "check_duration",
+]
+
+
+class Settings(Model):
+    """Settings by their names; what cannot be is an `ArgumentError`."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    def __init__(self, /, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise ParameterError(error, type(self)) from None
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # tables inside of tables are checked as usual
+
+
+def check_duration(value: Any) -> Any:
+    """The value, where it is a duration."""
+    try:
+        durations("time", value)
+    except ArgumentError as error:
+        raise rejection(error.what, remedy=error.remedy) from None
+    return value
+
+
+Time = Annotated[Any, AfterValidator(check_duration)]
+"""A duration: hours, or text such as ``"90min"``."""
+
+
+class BatchCluster(Settings):
+    """The machine.
+
+    Parameters
+    ----------
+    nodes : int, optional
+        Those of the workload when left out.
+    nodes_per_rack : int, optional
+        Nodes that follow each other make a rack.
+    racks : array_like, optional
+        Or the rack of each node.
+    mtbf : duration, optional
+        Mean time between failures of all nodes together, for checkpoints; that of the failures when left out.
+    """
+
+    nodes: int | None = Field(None, ge=1)
+    nodes_per_rack: int | None = Field(None, ge=1)
+    racks: Any = None
+    mtbf: Time | None = None
+
+
+@compiled
+def _next_job(e: Engine, now: float) -> int:
+    return next_job(e, now)
+
+
+@compiled
+def _start_on(e: Engine, job: int, now: float, nodes: IntArray) -> None:
+    start_on(e, job, now, nodes)
+
+
+@compiled
+def _duration_of(e: Engine, job: int) -> float:
+    return duration(e, job)
+
+
+class Scheduler(Settings):
+    """Which waiting jobs run when. For a policy of your own write a class on this one, with `next_job`.
+
+    Parameters
+    ----------
+    name : {"easy", "fcfs", "conservative"}
+        EASY backfilling keeps nodes for the first job that waits, conservative backfilling for every job; or strictly
+        in order.
+    fixed_nodes : bool
+        What is kept for a job are particular nodes, chosen when it is planned, as in the original EASY (Algorithm 1)
+        and in BatSim's conservative backfilling; else only their number.
+    requeue : {"submit", "head", "tail"}
+        Place of a killed job: by its first submission, at the head, or by the time it was killed.
+    offer_freed_first : bool
+        The nodes of a killed job are offered to the queue before it is in there again, as BatSim does.
+    reject_after_repairs : int, optional
+        A job that needs more nodes than are up is passed over; it is rejected after so many repairs.
+    walltimes : {"requested", "true"}
+        What the scheduler knows, and kills at: the requested walltime, or how long the job really takes.
+    """
+
+    name: Literal["easy", "fcfs", "conservative"] = "easy"
+    fixed_nodes: bool = False
+    requeue: Literal["submit", "head", "tail"] = "submit"
+    offer_freed_first: bool = True
+    reject_after_repairs: int | None = Field(None, ge=1)
+    walltimes: Literal["requested", "true"] = "requested"
+
+    next_job: ClassVar[Any] = staticmethod(_next_job)
+    """``next_job(engine, now)``: number of the waiting job that starts now on nodes that are idle; -1 if none."""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this is a class on `Scheduler` that decides by itself."""
+        return type(self).next_job is not Scheduler.next_job
+
+    def decide(self, engine: Engine, now: float, allocation: Allocation, planned: bool) -> None:
+        """Start all jobs that start now."""
+        if planned:
+            plan_pass(engine, now, self.name != "fcfs", self.name == "conservative")
+            return
+        if not self.is_own and not allocation.is_own:
+            schedule_chosen(engine, now)
+            return
+        while (job := int(self.next_job(engine, now))) >= 0:
+            idle = np.flatnonzero(engine.owner == IDLE)
+            if self.is_own:
+                engine.jobs["backfilled"][job] = NO if job == waiting_jobs(engine)[0] else YES
+            nodes = np.asarray(allocation.choose(engine, job, idle, now, _duration_of(engine, job)), dtype=np.int64)
+            if not nodes.size:
+                return
+            _start_on(engine, job, now, nodes)
+
+
+class Allocation(Settings):
+    """Which idle nodes a job gets. For a policy of your own write a class on this one, with `choose`.
+
+    Parameters
+    ----------
+    policy : {"first_fit", "round_robin", "ras", "ljras", "ra", "all", "ra_opt", "rack"}
+        `ras`: the adjacent nodes most likely to survive the job; `ljras`: those for jobs above a day, the least
+        reliable for others; `ra`: the most reliable, adjacent or not; `rack`: one rack if it can. `all` and `ra_opt`
+        set the size of jobs too, need a speedup and FCFS; the workload's run times are then those on one node.
+    reliability : Distribution or EstimatedReliability, optional
+        What the policies think of the nodes; their true exponential or Weibull lives when left out.
+    estimate : {"weibull", "exponential"}, optional
+        The same as ``EstimatedReliability(family=estimate, every=every)``.
+    every : duration
+    speedup : Amdahl or Gustafson, optional
+        Run times become those on the nodes that a job gets.
+    amdahl, gustafson : float, optional
+        The same as ``Amdahl(amdahl)`` and ``Gustafson(gustafson)``.
+    """
+
+    policy: Literal["first_fit", "round_robin", "ras", "ljras", "ra", "all", "ra_opt", "rack"] = "first_fit"
+    reliability: Any = None
+    estimate: Literal["weibull", "exponential"] | None = None
+    every: Time = "1000min"
+    speedup: Any = None
+    amdahl: float | None = Field(None, ge=0, le=1)
+    gustafson: float | None = Field(None, ge=0, le=1)
+
+    choose: ClassVar[Any] = staticmethod(choose)
+    """``choose(engine, job, idle, now, length)``: some of the idle nodes; see `node_choice.choose`."""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this is a class on `Allocation` that chooses by itself."""
+        return type(self).choose is not Allocation.choose
+
+    @property
+    def code(self) -> int:
+        """Of the policy in compiled code."""
+        return get_args(type(self).model_fields["policy"].annotation).index(self.policy)
+
+    @property
+    def moldable(self) -> bool:
+        """Whether the policy sets the size of jobs."""
+        return self.policy in ("all", "ra_opt")
+
+    @property
+    def law(self) -> Amdahl | Gustafson | None:
+        """The speedup."""
+        if self.amdahl is not None:
+            return Amdahl(self.amdahl)
+        return Gustafson(self.gustafson) if self.gustafson is not None else self.speedup
+
+    @property
+    def judgement(self) -> Any:
+        """The reliability of nodes as the policy takes it."""
+        return EstimatedReliability(family=self.estimate, every=self.every) if self.estimate else self.reliability
+
+
+class CheckpointShares(Settings):
+    """Checkpoints that cost shares of each job's run time, in whole seconds rounded up, as BatSim has them.
+
+    Parameters
+    ----------
+    save, restore : float
+        As 0.03.
+    every : duration, optional
+        Work between two saves; the best for each job when left out, as in `relfit.simulate_batch`.
+    """
+
+    save: float = Field(gt=0, lt=1)
+    restore: float = Field(0.0, ge=0, lt=1)
+    every: Time | None = None
+
+
+class Reservation(Settings):
+    """Nodes that no job may hold for a while.
+
+    Parameters
+    ----------
+    start, end : duration
+        On the clock of the workload; numbers are hours.
+    nodes : str or sequence of int, optional
+        As ``"0-99 200"``; all nodes when left out.
+    announced : duration, optional
+        From when on the scheduler knows of it; always when left out.
+
+    Examples
+    --------
+    >>> Reservation("24h", "32h", "0-2 5").numbers(8).tolist()
+    [0, 1, 2, 5]
+    """
+
+    start: Time
+    end: Time
+    nodes: Any = None
+    announced: Time | None = None
+
+    def __init__(self, /, start: Any, end: Any, nodes: Any = None, announced: Any = None) -> None:
+        super().__init__(start=start, end=end, nodes=nodes, announced=announced)
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    def numbers(self, n_nodes: int) -> IntArray:
+        """The nodes, in order.
+
+        Raises
+        ------
+        ArgumentError
+            For text that names no nodes, nodes that are not there, and one that is named twice.
+        """
+        if self.nodes is None:
+            return np.arange(n_nodes)
+        numbers = np.array(_numbers(self.nodes), dtype=np.int64)
+        if not numbers.size or numbers.min() < 0 or numbers.max() >= n_nodes:
+            raise ArgumentError(f"a reservation of nodes {self.nodes}", remedy=f"there are nodes 0 to {n_nodes - 1}")
+        values, times = np.unique(numbers, return_counts=True)
+        if times.max() > 1:
+            raise ArgumentError(f"a reservation names node {values[times > 1][0]} twice", remedy="name it once")
+        return values
+
+
+def _numbers(nodes: str | Iterable[int]) -> list[int]:
+    """Numbers of nodes, or of those in text such as ``"0-99 200"``."""
+    if not isinstance(nodes, str):
+        return [int(node) for node in nodes]
+    numbers: list[int] = []
+    for item in nodes.replace(",", " ").split():
+        first, _, last = item.partition("-")
+        if not (first.isdigit() and (last.isdigit() or not last)):
+            raise ArgumentError(f"{item!r} in a reservation names no nodes", remedy="write 0-99 or 7")
+        numbers += range(int(first), int(last or first) + 1)
+    return numbers
+
+
+class NodeClass(BatchCluster):
+    """Nodes of one kind, with a queue of their own; jobs of this `node_class` run on them alone.
+
+    Parameters
+    ----------
+    name : str
+    nodes : int
+    nodes_per_rack, racks, mtbf
+        As of `BatchCluster`.
+    failures : Failures or sequence of them
+        On top of the machine's; numbers of nodes count within the class.
+    scheduler, allocation, checkpoint, reservations
+        As of `relfit.simulate_batch`; those of the machine when left out.
+    """
+
+    name: str
+    nodes: int = Field(ge=1)
+    failures: Any = ()
+    scheduler: Scheduler | None = None
+    allocation: Allocation | None = None
+    checkpoint: Checkpoint | CheckpointShares | None = None
+    reservations: tuple[Reservation, ...] | None = None
+
+
+class Part(NamedTuple):
+    """The settings of a machine, or of a class of its nodes, as `relfit.simulate_batch` has them."""
+
+    cluster: BatchCluster
+    scheduler: Scheduler
+    failures: tuple[Failures, ...]
+    allocation: Allocation
+    checkpoint: Checkpoint | CheckpointShares | None
+    reservations: tuple[Reservation, ...]
+    until: Any
+    keep: str
+
+    @property
+    def planned(self) -> bool:
+        """Whether starts are planned ahead."""
+        own = self.scheduler
+        fixed = own.name == "easy" and own.fixed_nodes
+        return not own.is_own and (own.name == "conservative" or fixed or len(self.reservations) > 0)
+
+
+class Saving(Settings):
+    """When a simulation writes itself to a file, so that it can go on later, elsewhere.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where it is written when it is stopped, and at intervals: then with a number before the ending. ``file`` in a
+        configuration.
+    every : duration, optional
+        Real time between two files; longer where writing them would take more than 2 % of it.
+    every_simulated : duration, optional
+        Simulated time between two files.
+    keep : int
+        How many numbered files stay.
+    time_limit : duration, optional
+        Real time after which it stops.
+    of : mapping, optional
+        What is simulated, as names and values that JSON has. It stays in the file; `resume_batch` with another `of` is
+        an error.
+    """
+
+    path: Path = Field(validation_alias=AliasChoices("path", "file"))
+    every: Time | None = None
+    every_simulated: Time | None = None
+    keep: int = Field(2, ge=1)
+    time_limit: Time | None = None
+    of: Mapping[str, Any] | None = None
+
+    def seconds(self, name: str) -> float:
+        """One of the durations; infinite where it is not given."""
+        value = getattr(self, name)
+        return np.inf if value is None else in_seconds(name, value)
+
+    @property
+    def newest(self) -> Path | None:
+        """The file that was written last, at a stop or at an interval; None where there is none."""
+        path = self.path
+        numbered = re.compile(rf"{re.escape(path.stem)}-\d+{re.escape(path.suffix)}")
+        files = [file for file in path.parent.glob("*") if file.name == path.name or numbered.fullmatch(file.name)]
+        return max(files, key=lambda file: file.stat().st_mtime_ns, default=None)

@@ -1,0 +1,126 @@
+"""Failures of a batch cluster as calibrated parameters have them: nodes, racks, groups of nodes, the whole system."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.fitting.families import Exponential, Weibull
+from relfit.fitting.families.distribution import Distribution
+from relfit.fleet.calibration import FailuresByScope, Parameters, ScopeFailures
+from relfit.simulation.batch.failure_processes import Table
+from relfit.simulation.batch.failure_source import Failures, GroupFailures, NodeFailures
+from relfit.simulation.batch.seconds import HOUR
+
+__all__ = ["CalibratedFailures"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibratedFailures(Failures):
+    """Failures of every scope that a log told, each with its own repairs.
+
+    Nodes fail by ``failure``, else by ``mtbf.node``, at rates that differ where ``failure.spread`` or ``bad_nodes``
+    says so (drawn anew for each run), and are of all ages when the simulation starts. Racks fail by ``mtbf.rack``,
+    groups of nodes by ``mtbf.group`` and the system by ``mtbf.system``, as Poisson processes; the first two strike the
+    share ``fleet.rack_share`` of a rack, or ``fleet.group_share`` of all nodes, which are down for
+    ``mttr.rack_node`` or ``mttr.group_node`` on average.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        As `relfit.calibrate` estimates them.
+    nodes_per_rack : int, optional
+        Nodes that follow each other make a rack; as many as in the fleet when left out.
+
+    Raises
+    ------
+    ArgumentError
+        When no time between failures of a node is known; when a simulation begins.
+
+    Examples
+    --------
+    >>> from relfit.simulation.batch.failure_processes import FailureStream
+    >>> known = Parameters(mtbf={"node": "1000h", "system": "500h"}, mttr={"mean": "2h"})
+    >>> rows = FailureStream([CalibratedFailures(parameters=known)], 100, 1).take()
+    >>> rows.dtype.names
+    ('time', 'repair', 'node')
+    """
+
+    parameters: Parameters
+    nodes_per_rack: int | None = None
+
+    @cached_property
+    def _by_scope(self) -> FailuresByScope:
+        return FailuresByScope.of_parameters(self.parameters)
+
+    @property
+    def node_mtbf(self) -> float:
+        """Mean hours between outages of one node, whatever their scope."""
+        mean = self._by_scope.outage_mtbf
+        if mean is None:
+            raise ArgumentError("no mean time between failures is known", remedy='give mtbf, as in mtbf = "20000h"')
+        return mean
+
+    def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
+        """One over the mean time between outages of a node."""
+        return np.full(n_nodes, 0.0 if steady else 1.0 / (HOUR * self.node_mtbf))
+
+    @property
+    def mean_repair(self) -> float:
+        """Seconds."""
+        repairs = self._by_scope.repairs
+        return HOUR * float((self._by_scope.mttr or 0.0) if repairs is None else repairs.mean())
+
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> _Together:
+        """One process for each scope."""
+        failures, per_rack = self._by_scope, self.nodes_per_rack
+        sources: list[Any] = [NodeFailures(life=self._lives(n_nodes, rng), repair=self._repair(failures.node))]
+        for scope in failures.wider:
+            size = (per_rack or math.ceil(scope.place)) if scope.name == "rack" else None
+            if size or (scope.name != "rack" and scope.is_placed):
+                repair = self._repair(scope)
+                sources.append(GroupFailures(life=f"{scope.mtbf}h", groups=size, share=scope.share, repair=repair))
+        return _Together([one.process(n_nodes, part, start) for one, part in zip(sources, rng.spawn(4), strict=False)])
+
+    def _repair(self, scope: ScopeFailures) -> Any:
+        """Times to repair of one node: each is back when it is repaired."""
+        repairs = self._by_scope.repairs
+        if repairs is not None and (scope.name == "node" or not scope.has_own_mttr):
+            return repairs
+        hours = scope.mttr if scope.mttr_node is None else scope.mttr_node
+        return f"{0.0 if hours is None else hours}h"
+
+    def _lives(self, n_nodes: int, rng: np.random.Generator) -> Distribution:
+        failures, mean = self._by_scope, self._by_scope.node.mtbf
+        rates, life = failures.relative_rates(rng, n_nodes), failures.times
+        if life is not None:
+            if np.ptp(rates) == 0.0:
+                return life
+            if isinstance(life, Weibull):
+                return Weibull(np.full(n_nodes, float(life.shape)), float(life.scale) / rates)
+        return Exponential(rates / (self.node_mtbf if mean is None else mean))
+
+
+class _Together:
+    """Several processes as one."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        self.parts = parts
+        self.rate = float(sum(part.rate for part in parts))
+        self.up_since: FloatArray | None = parts[0].up_since
+
+    def take(self, until: float) -> Table:
+        return np.concatenate([part.take(until) for part in self.parts])
+
+    def state(self) -> dict[str, Any]:
+        return {"parts": [part.state() for part in self.parts]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        for part, own in zip(self.parts, state["parts"], strict=True):
+            part.restore(own)

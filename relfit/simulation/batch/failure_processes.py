@@ -1,0 +1,214 @@
+"""Failures drawn ahead of a simulation, stretch by stretch: they do not depend on the jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.fitting.families.distribution import Distribution
+from relfit.simulation.batch.engine_state import FAILURE
+from relfit.simulation.batch.seconds import HOUR
+
+__all__ = ["FailureStream", "PartProcess", "Process", "Replay", "Table", "failure_table"]
+
+Table = np.ndarray[Any, np.dtype[np.void]]
+
+_PER_STRETCH = 4096.0
+_BLOCK = 1024
+_LONGEST = 100.0 * 8766.0 * HOUR
+
+
+def failure_table(time: FloatArray, node: IntArray, repair: FloatArray) -> Table:
+    """Failures as the engine has them."""
+    rows = np.zeros(time.size, dtype=FAILURE)
+    rows["time"], rows["node"], rows["repair"] = time, node, repair
+    return rows
+
+
+class Replay:
+    """A list that is handed out once."""
+
+    def __init__(self, rows: Table) -> None:
+        self.rows = rows
+        self.rate = 0.0
+        self.up_since: FloatArray | None = None
+
+    def take(self, until: float) -> Table:
+        """Failures up to a time."""
+        n = int(np.searchsorted(self.rows["time"], until, side="right"))
+        taken, self.rows = self.rows[:n], self.rows[n:]
+        return taken
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` needs, ready for JSON."""
+        return {"left": len(self.rows)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where such a process was."""
+        self.rows = self.rows[len(self.rows) - state["left"] :]
+
+
+class PartProcess:
+    """The failures of some nodes of a machine, numbered among these."""
+
+    def __init__(self, machine: Any, first: int, n_nodes: int, since: float) -> None:
+        self.machine, self.first, self.n_nodes = machine, first, n_nodes
+        self.rate: float = machine.rate
+        own = machine.up_since
+        self.up_since: FloatArray | None = None if own is None else since + own[first : first + n_nodes]
+
+    def take(self, until: float) -> Table:
+        """Failures up to a time."""
+        rows = self.machine.take(until)
+        rows = rows[(rows["node"] >= self.first) & (rows["node"] < self.first + self.n_nodes)]
+        rows["node"] -= self.first
+        return rows
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` needs, ready for JSON."""
+        return {"machine": self.machine.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where such a process was."""
+        self.machine.restore(state["machine"])
+
+
+class Process:
+    """Units that fail one after another, each with the time of its next failure."""
+
+    def __init__(
+        self, kind: Any, life: Distribution, ages: npt.ArrayLike | None, members: list[IntArray] | None,
+        n_nodes: int, rng: np.random.Generator, start: float,
+    ) -> None:  # fmt: skip
+        self.kind, self.life, self.members, self.n_nodes, self.rng = kind, life, members, n_nodes, rng
+        units = 1 if members is None else len(members)
+        if life.batch_shape not in ((), (units,)):
+            raise ArgumentError(
+                f"{life.batch_shape} distributions of lives for {units}", remedy="give one, or one each"
+            )
+        age = np.zeros(units)
+        if ages is not None:
+            age = np.broadcast_to(np.asarray(ages, dtype=np.float64), (units,))
+        elif np.all(np.isfinite(life.mean())):
+            age = life.residual_sample(None if life.batch_shape else (units,), rng)
+        hazards = rng.standard_exponential(units)
+        self.next = start + HOUR * np.asarray(life.inverse_conditional_cumulative_hazard(hazards, age))
+        single = members is not None and all(len(m) == 1 for m in members) and units == n_nodes
+        self.up_since: FloatArray | None = -HOUR * age if single else None
+        mean = HOUR * np.broadcast_to(life.mean(), (units,))
+        self.rate = float(np.sum(1.0 / (mean + (0.0 if members is None else kind.mean_repair))))
+
+    def take(self, until: float) -> Table:
+        """Failures up to a time."""
+        if self.members is None:
+            return self._take_any(until)
+        times, nodes, repairs = [], [], []
+        while True:
+            due = np.flatnonzero(self.next <= until)
+            if not due.size:
+                break
+            time, repair = self.next[due], self.kind.repairs(due.size, self.rng)
+            hazards = self.rng.standard_exponential(self.next.size if self.life.batch_shape else due.size)
+            life = HOUR * np.asarray(self.life.inverse_cumulative_hazard(hazards))
+            self.next[due] = time + repair + (life[due] if self.life.batch_shape else life)
+            struck = [self._struck(self.members[i]) for i in due]
+            sizes = [len(nodes) for nodes in struck]
+            times.append(np.repeat(time, sizes))
+            nodes += struck
+            repairs.append(np.repeat(repair, sizes))
+        if not times:
+            return np.zeros(0, dtype=FAILURE)
+        rows = failure_table(np.concatenate(times), np.concatenate(nodes), np.concatenate(repairs))
+        return rows[np.argsort(rows["time"], kind="stable")]
+
+    def _struck(self, members: IntArray) -> IntArray:
+        share = getattr(self.kind, "share", None)
+        if share is None:
+            return members
+        return self.rng.choice(members, min(max(round(share * members.size), 2), members.size), replace=False)
+
+    def _take_any(self, until: float) -> Table:
+        """Failures of a stream without memory, each of any node."""
+        times = [self.next[:0]]
+        while self.next[0] <= until:
+            gaps = HOUR * np.asarray(self.life.sample(_BLOCK, self.rng))
+            ahead = self.next[0] + np.concatenate([[0.0], np.cumsum(gaps)])
+            due = int(np.searchsorted(ahead[:-1], until, side="right"))
+            times.append(ahead[:due])
+            self.next = ahead[due : due + 1]
+        time = np.concatenate(times)
+        return failure_table(
+            time, self.rng.integers(self.n_nodes, size=time.size), self.kind.repairs(time.size, self.rng)
+        )
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` needs, ready for JSON."""
+        return {"next": self.next.tolist(), "rng": self.rng.bit_generator.state}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where such a process was."""
+        self.next = np.array(state["next"])
+        self.rng.bit_generator.state = state["rng"]
+
+
+class FailureStream:
+    """Failures of several sources in the order of time, handed out stretch by stretch.
+
+    Parameters
+    ----------
+    sources : sequence of Failures
+    n_nodes : int
+    rng : int or numpy.random.Generator
+    start : float
+        Second from which on failures are drawn.
+    begun : sequence of dict
+        ``state()["begun"]`` of the stream that this one goes on from: sources may draw what their nodes are like.
+
+    Examples
+    --------
+    >>> from relfit.simulation.batch.failure_source import NodeFailures
+    >>> stream = FailureStream([NodeFailures(life="1000h", repair="10h")], 100, 1)
+    >>> rows = stream.take()
+    >>> bool(3500 < len(rows) < 4700), bool((np.diff(rows["time"]) >= 0).all())
+    (True, True)
+    """
+
+    def __init__(
+        self, sources: Sequence[Any], n_nodes: int, rng: int | np.random.Generator | None, start: float = 0.0,
+        begun: Sequence[dict[str, Any]] = (),
+    ) -> None:  # fmt: skip
+        self.start = start
+        generators = np.random.default_rng(rng).spawn(max(len(sources), 1))
+        for own, state in zip(generators, begun, strict=False):
+            own.bit_generator.state = state
+        self._begun = [own.bit_generator.state for own in generators]
+        self._parts = [source.process(n_nodes, own, start) for source, own in zip(sources, generators, strict=False)]
+        rate = sum(part.rate for part in self._parts)
+        self.stretch = min(_PER_STRETCH / rate, _LONGEST) if rate > 0.0 else np.inf
+        self.until = -np.inf
+
+    @property
+    def up_since(self) -> FloatArray | None:
+        """When each node was last repaired before time 0, in seconds, where the sources know."""
+        return next((self.start + part.up_since for part in self._parts if part.up_since is not None), None)
+
+    def take(self) -> Table:
+        """The failures of the next stretch, up to `until`; of all time where nothing is drawn."""
+        self.until = (self.start if self.until == -np.inf else self.until) + self.stretch
+        rows = np.concatenate([np.zeros(0, dtype=FAILURE), *(part.take(self.until) for part in self._parts)])
+        return rows[np.argsort(rows["time"], kind="stable")]
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` needs, ready for JSON."""
+        return {"until": self.until, "begun": self._begun, "parts": [part.state() for part in self._parts]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where a stream of the same sources was."""
+        self.until = state["until"]
+        for part, own in zip(self._parts, state["parts"], strict=True):
+            part.restore(own)

@@ -1,0 +1,372 @@
+"""Where failures come from: a rate of the system, the lives of its nodes, of groups of them, or a list to replay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.base.arguments import durations
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import ArgumentError, ReadError
+from relfit.base.units import NANOSECONDS_PER_HOUR
+from relfit.fitting.families import Exponential, Weibull
+from relfit.fitting.families.distribution import Distribution
+from relfit.log.failurelog import FailureLog
+from relfit.log.outages import outages_of, system_outages_of
+from relfit.simulation.batch.failure_processes import PartProcess, Process, Replay, failure_table
+from relfit.simulation.batch.seconds import HOUR, in_seconds
+
+__all__ = [
+    "Failures",
+    "GroupFailures",
+    "NodeFailures",
+    "PartOfFailures",
+    "ReplayedFailures",
+    "SystemFailures",
+    "group_numbers",
+    "read_failures",
+    "weibull_parameters",
+]
+
+Lives = tuple[FloatArray, FloatArray]
+"""Weibull shape and scale (seconds) of each node."""
+
+
+def _life(name: str, value: Any) -> Distribution:
+    if isinstance(value, Distribution):
+        return value
+    return Exponential(1.0 / durations(name, value, zero=False))
+
+
+def weibull_parameters(life: Any, n_nodes: int) -> Lives:
+    """Shape and scale (seconds) of each node, of exponential and Weibull lives.
+
+    Raises
+    ------
+    ArgumentError
+        For another distribution.
+    """
+    own = _life("life", life)
+    if isinstance(own, Weibull):
+        shape, scale = own.shape, own.scale
+    elif isinstance(own, Exponential):
+        shape, scale = np.ones(1), own.mean()
+    else:
+        raise ArgumentError(
+            f"reliability by {type(own).__name__} is not known to the simulator",
+            remedy="give an Exponential or a Weibull, or EstimatedReliability()",
+        )
+    return np.broadcast_to(shape, (n_nodes,)), HOUR * np.broadcast_to(scale, (n_nodes,))
+
+
+class Failures:
+    """A source of failures."""
+
+    @property
+    def mean_repair(self) -> float:
+        """Seconds."""
+        raise NotImplementedError
+
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Any:
+        """What hands out the failures of so many nodes: ``take(until)``, ``state()`` and ``restore(state)``."""
+        raise NotImplementedError
+
+    def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
+        """Failures per second of each node as far as they are known; `steady` ones do not depend on any age."""
+        return np.zeros(n_nodes)
+
+    def lives(self, n_nodes: int) -> Lives | None:
+        """How reliable each node is, of sources of failures of single nodes."""
+        return None
+
+
+@dataclass(frozen=True)
+class _Repaired(Failures):
+    """What all drawn failures share.
+
+    Parameters
+    ----------
+    repair : duration or Distribution
+        Mean of exponential times to repair, or their distribution; 0 for nodes that come back at once.
+    fixed : bool
+        Every repair takes just `repair`.
+    """
+
+    repair: Any = 0.0
+    fixed: bool = False
+
+    def repairs(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Seconds of some repairs."""
+        if isinstance(self.repair, Distribution):
+            return HOUR * self.repair.sample(size, rng)
+        mean = in_seconds("repair", self.repair)
+        return np.full(size, mean) if self.fixed else mean * rng.standard_exponential(size)
+
+    @property
+    def mean_repair(self) -> float:
+        """Seconds."""
+        if isinstance(self.repair, Distribution):
+            return HOUR * float(np.mean(self.repair.mean()))
+        return in_seconds("repair", self.repair)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemFailures(_Repaired):
+    """Failures of the system as a Poisson process, each of a node drawn from all, idle ones and those down included.
+
+    A failure of a node that is down is ignored, so the rate that is realised is lower (BatSim's failure model).
+
+    Parameters
+    ----------
+    mtbf : duration
+        Mean time between failures of the system.
+    repair, fixed
+        See above.
+
+    Examples
+    --------
+    >>> SystemFailures(mtbf="268h", repair="13days").mean_repair
+    1123200.0
+    """
+
+    mtbf: Any
+
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Process:
+        """One unit that stands for any node."""
+        gap = Exponential(1.0 / durations("mtbf", self.mtbf, zero=False))
+        return Process(self, gap, np.zeros(1), None, n_nodes, rng, start)
+
+    def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
+        """Of each node its share."""
+        return np.full(n_nodes, 1.0 / (n_nodes * in_seconds("mtbf", self.mtbf)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeFailures(_Repaired):
+    """Each node fails by itself and is as new after its repair.
+
+    Parameters
+    ----------
+    life : duration or Distribution
+        Mean of exponential times to failure, or their distribution: one for all nodes, or a batch with one per node.
+    ages : array_like of hours, optional
+        Time since each node's last repair when the simulation starts; ages of a steady state when left out.
+    repair, fixed
+        See above.
+    """
+
+    life: Any
+    ages: Any = None
+
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Process:
+        """One unit per node."""
+        members = list(np.arange(n_nodes)[:, None])
+        return Process(self, _life("life", self.life), self.ages, members, n_nodes, rng, start)
+
+    def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
+        """One over the mean life."""
+        life = _life("life", self.life)
+        if steady and not isinstance(life, Exponential):
+            return np.zeros(n_nodes)
+        return np.broadcast_to(1.0 / (HOUR * np.asarray(life.mean())), (n_nodes,))
+
+    def lives(self, n_nodes: int) -> Lives:
+        """Shape and scale of each."""
+        return weibull_parameters(self.life, n_nodes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupFailures(_Repaired):
+    """Racks, or other groups of nodes, fail as wholes; one group of all nodes is an outage of the system.
+
+    Parameters
+    ----------
+    life : duration or Distribution
+        Of a group: mean, or distribution, of its times to failure.
+    groups : array_like of int, shape (nodes,), or int, optional
+        Group of each node, or how many nodes that follow each other make a group; all nodes are one when left out.
+    share : float, optional
+        Share of its nodes that each failure of a group strikes, two at least, drawn anew; all of them when left out.
+    repair, fixed
+        See above.
+    """
+
+    life: Any
+    groups: Any = None
+    share: float | None = None
+
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Process:
+        """One unit per group."""
+        groups = group_numbers(self.groups, n_nodes)
+        members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
+        return Process(self, _life("life", self.life), None, members, n_nodes, rng, start)
+
+
+@dataclass(frozen=True, eq=False)
+class ReplayedFailures(Failures):
+    """Failures as they were.
+
+    Parameters
+    ----------
+    time : array_like of float, shape (n,)
+        Seconds on the clock of the workload.
+    node : array_like of int, shape (n,)
+        From 0; -1 for all nodes.
+    repair : array_like of float, shape (n,)
+        Seconds until the node is back.
+    labels : pandas.Index, optional
+        Names of the nodes.
+
+    Raises
+    ------
+    ArgumentError
+        For times that are no numbers, repairs below zero, or arrays that do not go together.
+    """
+
+    time: FloatArray
+    node: IntArray
+    repair: FloatArray
+    labels: pd.Index | None = None
+
+    def __post_init__(self) -> None:
+        time, node, repair = (np.atleast_1d(np.asarray(v)) for v in (self.time, self.node, self.repair))
+        if not time.shape == node.shape == repair.shape or time.ndim != 1:
+            raise ArgumentError("times, nodes and repairs of failures do not go together", remedy="give one of each")
+        bad = np.flatnonzero(~np.isfinite(time) | ~(repair >= 0.0))
+        if bad.size:
+            raise ArgumentError(f"failure {bad[0]} at {time[bad[0]]} is repaired in {repair[bad[0]]} seconds")
+        order = np.argsort(time, kind="stable")
+        object.__setattr__(self, "time", time[order].astype(np.float64))
+        object.__setattr__(self, "node", node[order].astype(np.int64))
+        object.__setattr__(self, "repair", repair[order].astype(np.float64))
+
+    @classmethod
+    def from_log(cls, log: FailureLog) -> ReplayedFailures:
+        """Outages of a log's nodes, and outages of its system, from the start of its window on.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> failures = ReplayedFailures.from_log(rf.datasets.load("white"))
+        >>> len(failures.labels), bool((failures.node == -1).any())
+        (512, True)
+        """
+        begun = log.window.start.value
+        nodes, system = outages_of(log), system_outages_of(log)
+        parts = [
+            (outages.start[own], code[own], outages.end[own] - outages.start[own])
+            for outages, code in ((nodes, nodes.code), (system, np.full(system.code.size, -1)))
+            for own in [outages.failures & (outages.start >= begun)]
+        ]
+        time, node, length = (np.concatenate(part) for part in zip(*parts, strict=True))
+        unit = NANOSECONDS_PER_HOUR / HOUR
+        return cls((time - begun) / unit, node, length / unit, nodes.groups)
+
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Replay:
+        """The list, with failures of all nodes as one failure of each."""
+        bad = np.flatnonzero((self.node < -1) | (self.node >= n_nodes))
+        if bad.size:
+            what = f"failure {bad[0]} is of node {self.node[bad[0]]}"
+            raise ArgumentError(what, remedy=f"there are nodes 0 to {n_nodes - 1}")
+        each = np.where(self.node < 0, n_nodes, 1)
+        node = np.repeat(self.node, each)
+        node[node < 0] = np.tile(np.arange(n_nodes), int((self.node < 0).sum()))
+        return Replay(failure_table(np.repeat(self.time, each), node, np.repeat(self.repair, each)))
+
+    @property
+    def mean_repair(self) -> float:
+        """Seconds."""
+        return float(self.repair.mean()) if self.repair.size else 0.0
+
+
+def read_failures(path: str | Path) -> ReplayedFailures:
+    """A list of failures from a CSV file with the columns ``time``, ``node`` and ``repair_seconds``.
+
+    Raises
+    ------
+    ReadError
+        When a column is missing, or a value cannot be what it should.
+    """
+    remedy = "give time,node,repair_seconds"
+    try:
+        table = pd.read_csv(path, skipinitialspace=True)
+    except (OSError, ValueError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "is no CSV table"
+        raise ReadError(f"cannot be read: {why}", path=path, remedy=remedy) from error
+    columns = []
+    for name in ("time", "node", "repair_seconds"):
+        if name not in table.columns:
+            raise ReadError(f"no column {name}", path=path, line=1, remedy=remedy)
+        values = pd.to_numeric(table[name], errors="coerce")
+        wrong = {"time": values.isna(), "node": values != values.round(), "repair_seconds": ~(values >= 0)}[name]
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ReadError(f"{table[name].iloc[row]!r} is no {name}", path=path, line=row + 2, column=name)
+        columns.append(values.to_numpy())
+    return ReplayedFailures(columns[0], columns[1].astype(np.int64), columns[2])
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartOfFailures(Failures):
+    """Failures of a machine as some of its nodes see them, which follow each other.
+
+    Each part of a machine that draws with the same seed sees the same failures, so one of the machine strikes all parts
+    at one instant.
+
+    Parameters
+    ----------
+    machine : Failures
+    n_machine, first : int
+        Nodes of the machine, and which of them is node 0 of the part.
+    seed : int
+    since : float
+        Second from which on failures are drawn.
+    """
+
+    machine: Failures
+    n_machine: int
+    first: int
+    seed: int
+    since: float
+
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> PartProcess:
+        """The failures of the machine, less those of other nodes."""
+        machine = self.machine.process(self.n_machine, np.random.default_rng(self.seed), self.since)
+        return PartProcess(machine, self.first, n_nodes, self.since - start)
+
+    @property
+    def mean_repair(self) -> float:
+        """Seconds."""
+        return self.machine.mean_repair
+
+    def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
+        """Those of the machine's nodes."""
+        return self.machine.rates(self.n_machine, steady=steady)[self.first : self.first + n_nodes]
+
+    def lives(self, n_nodes: int) -> Lives | None:
+        """Those of the machine's nodes."""
+        lives = self.machine.lives(self.n_machine)
+        own = slice(self.first, self.first + n_nodes)
+        return None if lives is None else (lives[0][own], lives[1][own])
+
+
+def group_numbers(groups: Any, n_nodes: int) -> IntArray:
+    """Group of each node, from 0.
+
+    Examples
+    --------
+    >>> group_numbers(3, 7).tolist(), group_numbers(["b", "a", "b"], 3).tolist()
+    ([0, 0, 0, 1, 1, 1, 2], [1, 0, 1])
+    """
+    if groups is None:
+        return np.zeros(n_nodes, dtype=np.int64)
+    if np.ndim(groups) == 0:
+        return np.arange(n_nodes) // int(groups)
+    codes = np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.int64)
+    if codes.size != n_nodes:
+        raise ArgumentError(f"{codes.size} groups for {n_nodes} nodes", remedy="give the group of every node")
+    return codes

@@ -1,0 +1,180 @@
+"""A simulation before its first event: settings checked against each other, and as the engine has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError, DataError
+from relfit.base.text import count
+from relfit.io.workloads import Workload
+from relfit.simulation.batch import engine_state as es
+from relfit.simulation.batch.batch_driver import REMEDY, Drive
+from relfit.simulation.batch.batch_settings import CheckpointShares, Part
+from relfit.simulation.batch.failure_processes import FailureStream
+from relfit.simulation.batch.failure_source import group_numbers, weibull_parameters
+from relfit.simulation.batch.queue_order import EASY, FCFS
+from relfit.simulation.batch.reliability import EstimatedReliability
+from relfit.simulation.batch.reservations import reservation_tables
+from relfit.simulation.batch.seconds import HOUR, in_seconds
+from relfit.simulation.engine.records import Records
+from relfit.system.jobs import Amdahl, Checkpoint
+
+__all__ = ["first_state"]
+
+KEEPS = ("jobs", "attempts", "nodes")
+MOST_ATTEMPTS = 1e6
+"""Expected attempts of one job, or of its work up to its first checkpoint, that a run is begun with."""
+_RELIABLE = ("ras", "ljras", "ra", "ra_opt")
+_REQUEUES = {"submit": es.BY_SUBMIT, "head": es.BY_HEAD, "tail": es.BY_TAIL}
+
+
+def first_state(workload: Workload, part: Part, rng: int | np.random.Generator | None) -> Drive:
+    """A run before its first event."""
+    size = workload.n_nodes if part.cluster.nodes is None else part.cluster.nodes
+    if size is None:
+        raise ArgumentError("how many nodes the machine has is not known", remedy="give cluster, as in cluster=1490")
+    _check(part)
+    jobs = _job_table(workload, size, part)
+    if part.checkpoint is not None:
+        _checkpoints(jobs, part.checkpoint, _system_mtbf(part, size), size)
+    fixed = part.planned and part.scheduler.fixed_nodes
+    engine = es.new_engine(jobs, size, fixed_plans=fixed)
+    rows, masks = reservation_tables(part.reservations, size)
+    engine = engine._replace(reservations=rows, reserved=masks)
+    _set(engine.state, part)
+    if part.until is None and not part.allocation.moldable:
+        _check_ends(jobs, sum((source.rates(size, steady=True) for source in part.failures), np.zeros(size)), workload)
+    racks = part.cluster.racks if part.cluster.racks is not None else part.cluster.nodes_per_rack
+    if racks is not None:
+        engine.nodes["rack"] = group_numbers(racks, size)
+    elif part.allocation.policy == "rack":
+        raise ArgumentError("allocation 'rack' needs racks", remedy="give the nodes per rack, or the rack of each node")
+    begun = float(workload.submit[0]) if len(workload) else 0.0
+    stream = FailureStream(part.failures, size, rng, begun)
+    engine.nodes["up_since"] = begun if stream.up_since is None else stream.up_since
+    run = Drive(engine, stream, start=begun, part=part)
+    if part.allocation.policy in _RELIABLE or part.allocation.is_own:
+        _judge(run, part, size)
+    run.job_id, run.requested = workload.job_id, workload.requested
+    return run
+
+
+def _check(part: Part) -> None:
+    """Settings that do not go together."""
+    if part.keep not in KEEPS:
+        raise ArgumentError(f"keep {part.keep!r} is not known", remedy=f"use {', '.join(KEEPS)}")
+    own = part.allocation
+    if own.moldable and (part.scheduler.name != "fcfs" or own.law is None or part.checkpoint is not None):
+        what = f"allocation {own.policy!r} sets the size of jobs"
+        raise ArgumentError(what, remedy="give a speedup and scheduler='fcfs', and no checkpoint")
+    if part.planned and (own.policy != "first_fit" or own.is_own):
+        what = f"allocation {own.policy!r} does not go with starts that are planned ahead"
+        raise ArgumentError(what, remedy="take first_fit, or EASY without fixed_nodes and reservations")
+    if part.scheduler.is_own and part.reservations:
+        raise ArgumentError("a scheduler of your own does not keep reservations", remedy="leave them out")
+
+
+def _set(states: Records[es.State], part: Part) -> None:
+    """Settings as the engine has them."""
+    state, own, allocation = states[0], part.scheduler, part.allocation
+    state.scheduler = FCFS if own.name == "fcfs" else EASY
+    state.fixed_nodes, state.offer_first = own.fixed_nodes, own.offer_freed_first
+    state.requeue, state.allocation = _REQUEUES[own.requeue], allocation.code
+    state.outside = part.planned or own.is_own or allocation.is_own or allocation.policy != "first_fit"
+    state.reject_after = own.reject_after_repairs or 0
+    state.keep = max(KEEPS.index(part.keep), int(isinstance(allocation.judgement, EstimatedReliability)))
+    state.until = np.inf if part.until is None else in_seconds("until", part.until)
+    state.long_job = 24.0 * HOUR
+    state.repair_mean = float(np.mean([source.mean_repair for source in part.failures])) if part.failures else 0.0
+    state.drawn_until = -np.inf if part.failures else np.inf
+    if allocation.moldable and allocation.law is not None:
+        state.speedup, state.parallel = 1 if isinstance(allocation.law, Amdahl) else 2, allocation.law.parallel_fraction
+
+
+def _job_table(workload: Workload, size: int, part: Part) -> Records[es.BatchJob]:
+    jobs, law, moldable = es.new_jobs(len(workload)), part.allocation.law, part.allocation.moldable
+    jobs["submit"], jobs["nodes"], jobs["work"] = workload.submit, workload.nodes, workload.run_time
+    if law is not None and not moldable:
+        jobs["work"] = jobs["work"] / law.speedup(workload.nodes)
+    jobs["walltime"] = jobs["work"] if part.scheduler.walltimes == "true" else workload.requested
+    if moldable:
+        jobs["nodes"], jobs["walltime"] = 1, np.inf
+    jobs["wall_left"], jobs["time_key"] = jobs["walltime"], jobs["submit"]
+    if workload.priority is not None:
+        jobs["class_key"] = -workload.priority
+    jobs["status"][jobs["nodes"] > size] = es.TOO_WIDE
+    return jobs
+
+
+def _system_mtbf(part: Part, size: int) -> float | None:
+    """Seconds between failures of nodes of the whole machine."""
+    if part.cluster.mtbf is not None:
+        return in_seconds("mtbf", part.cluster.mtbf, zero=False)
+    rate = float(sum(source.rates(size).sum() for source in part.failures))
+    return 1.0 / rate if rate else None
+
+
+def _checkpoints(
+    jobs: Records[es.BatchJob], checkpoint: Checkpoint | CheckpointShares, mtbf: float | None, size: int
+) -> None:
+    for name in ("save", "restore"):
+        cost = getattr(checkpoint, name)
+        of_shares = isinstance(checkpoint, CheckpointShares)
+        jobs[name] = np.ceil(cost * jobs["work"]) if of_shares else in_seconds(name, cost)
+    if checkpoint.every is not None:
+        jobs["every"] = in_seconds("every", checkpoint.every)
+        return
+    if mtbf is None:
+        what = "how often jobs save is not known, nor how often nodes fail"
+        raise ArgumentError(what, remedy="give every in the checkpoint, or BatchCluster(mtbf=...)")
+    save = jobs["save"]
+    jobs["every"] = np.where(jobs["work"] > 0.0, np.sqrt(2.0 * save * size * mtbf / jobs["nodes"]) - save, np.inf)
+    if not np.all(jobs["every"] > 0.0):
+        raise ArgumentError("a save takes longer than the nodes live", remedy="give every in the checkpoint")
+
+
+def _judge(run: Drive, part: Part, size: int) -> None:
+    """How reliable each node is thought to be."""
+    nodes, reliability = run.engine.nodes, part.allocation.judgement
+    if isinstance(reliability, EstimatedReliability):
+        run.reliability = reliability
+        run.next_estimate = run.start + reliability.period
+        lives: Any = reliability.parameters(size, run.engine.log, run.start, run.start)
+    elif reliability is not None:
+        lives = weibull_parameters(getattr(reliability, "life", reliability), size)
+    else:
+        own = [source.lives(size) for source in part.failures]
+        lives = next((each for each in own if each is not None), None)
+    if lives is not None:
+        nodes["weibull_shape"], nodes["scale"] = lives
+    elif not part.allocation.is_own:
+        what = "how reliable the nodes are thought to be is not known"
+        raise ArgumentError(what, remedy="give reliability, as EstimatedReliability()")
+
+
+def _check_ends(jobs: Records[es.BatchJob], rates: FloatArray, workload: Workload) -> None:
+    """Reject jobs that would be begun over and over again.
+
+    ``exp(rate time)`` attempts are expected until a time passes without a failure, with the rate of the nodes that fail
+    least. Counted are failures whose rate depends on no age: further ones add attempts.
+    """
+    tried = np.flatnonzero(jobs["status"] == es.SUBMITTED_LATER)
+    if not tried.size or not rates.any():
+        return
+    own = {name: jobs[name][tried] for name in ("work", "every", "save", "walltime", "nodes")}
+    stretch = np.minimum(np.minimum(own["work"], own["every"] + own["save"]), own["walltime"])
+    exponent = np.cumsum(np.sort(rates))[own["nodes"] - 1] * stretch
+    endless = int(np.count_nonzero(exponent > np.log(MOST_ATTEMPTS)))
+    if not endless:
+        return
+    worst = int(np.argmax(exponent))
+    length, gap = stretch[worst] / HOUR, stretch[worst] / exponent[worst] / HOUR
+    what = (
+        f"{count(endless, 'job')} would hardly ever end: job {workload.job_id[int(tried[worst])]} has "
+        f"{count(int(own['nodes'][worst]), 'node')} for {length:,.3g} h without a checkpoint, a failure every "
+        f"{gap:,.3g} h, and so about 10^{exponent[worst] / np.log(10.0):,.0f} attempts"
+    )
+    raise DataError(what, remedy=REMEDY)

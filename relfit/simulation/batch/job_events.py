@@ -1,0 +1,156 @@
+"""What happens to a job, compiled: it starts, ends, is killed by a failure, and goes back into the queue."""
+
+from __future__ import annotations
+
+import math
+
+from relfit.base.arrays import IntArray
+from relfit.simulation.batch.engine_state import (
+    BY_HEAD,
+    BY_TAIL,
+    DONE,
+    END,
+    KILLED,
+    LOG_END,
+    LOG_START,
+    NONE,
+    OVER_WALLTIME,
+    RUNNING,
+    SUCCEEDED,
+    TIMED_OUT,
+    WAITING,
+    Engine,
+)
+from relfit.simulation.batch.node_pool import give_back, log_nodes, take_listed, take_lowest, write_line
+from relfit.simulation.batch.optimal_size import moldable_time
+from relfit.simulation.batch.running_jobs import add_running, drop_running
+from relfit.simulation.batch.waiting_queue import insert, remove
+from relfit.simulation.engine.event_heap import put
+from relfit.simulation.engine.event_heap import remove as take_out
+from relfit.simulation.engine.records import part
+
+__all__ = ["duration", "finish", "join", "kill", "requeue", "start", "start_on"]
+
+
+@part
+def _saves(e: Engine, job: int) -> float:
+    """Full intervals of work that are still to be saved; none after the last of the work."""
+    every, work = e.jobs[job].every, e.jobs[job].work - e.jobs[job].saved
+    if not every < math.inf or work < every:
+        return 0.0
+    intervals = math.floor(work / every)
+    return intervals - 1.0 if work % every == 0.0 else intervals
+
+
+@part
+def _restore(e: Engine, job: int) -> float:
+    return e.jobs[job].restore if e.jobs[job].saved > 0.0 else 0.0
+
+
+@part
+def duration(e: Engine, job: int) -> float:
+    """Seconds that a job would run from its start to its end."""
+    if e.state[0].speedup > 0:
+        return moldable_time(e, job, e.jobs[job].nodes)
+    return _restore(e, job) + (e.jobs[job].work - e.jobs[job].saved + _saves(e, job) * e.jobs[job].save)
+
+
+@part
+def _run(e: Engine, job: int, now: float) -> None:
+    """The job, which has its nodes, is out of the queue and runs."""
+    own, s = e.jobs[job], e.state[0]
+    remove(e, own.place)
+    length = duration(e, job)
+    own.late = length > own.wall_left
+    own.status = RUNNING
+    own.start = now
+    own.waited += now - own.queued
+    if own.kills == 0:
+        own.first_start = now
+    own.finish = now + min(length, own.wall_left)
+    own.estimate = now + own.wall_left
+    put(e.events, job, own.finish, END)
+    add_running(e, job)
+    s.n_starts += 1
+    s.head = NONE
+    if s.keep > 0:
+        write_line(e, LOG_START, now, 0.0, job, NONE, own.backfilled)
+        if s.keep > 1:
+            log_nodes(e, job, now)
+
+
+@part
+def start(e: Engine, job: int, now: float) -> None:
+    """Start a waiting job on the first idle nodes; there are enough."""
+    take_lowest(e, job, e.jobs[job].nodes)
+    _run(e, job, now)
+
+
+@part
+def start_on(e: Engine, job: int, now: float, nodes: IntArray) -> None:
+    """Start a waiting job on the idle nodes listed."""
+    e.jobs[job].nodes = nodes.size
+    take_listed(e, job, nodes)
+    _run(e, job, now)
+
+
+@part
+def _stop(e: Engine, job: int) -> None:
+    drop_running(e, job)
+    give_back(e, job)
+    e.state[0].head = NONE
+    e.state[0].changed = 1
+
+
+@part
+def finish(e: Engine, job: int, now: float) -> None:
+    """A job, whose event is over, ends: done or at its walltime."""
+    _stop(e, job)
+    own = e.jobs[job]
+    own.status = OVER_WALLTIME if own.late else DONE
+    e.state[0].n_left -= 1
+    if not own.late:
+        own.overhead += _restore(e, job) + _saves(e, job) * own.save
+    if e.state[0].keep > 0:
+        write_line(e, LOG_END, now, 0.0, job, NONE, TIMED_OUT if own.late else SUCCEEDED)
+
+
+@part
+def kill(e: Engine, job: int, now: float, node: int) -> None:
+    """A failure of `node` ends a job; what its last complete checkpoint has is not lost."""
+    take_out(e.events, job)
+    _stop(e, job)
+    own = e.jobs[job]
+    elapsed, restore, step, saves = now - own.start, _restore(e, job), own.every + own.save, 0.0
+    if step < math.inf and elapsed > restore:
+        saves = min(math.floor((elapsed - restore) / step), _saves(e, job))
+    own.lost += elapsed
+    own.killed_run += elapsed
+    if saves > 0.0:
+        own.lost -= saves * step + restore
+        own.overhead += saves * own.save + restore
+        own.saved += saves * own.every
+        own.wall_left -= saves * step - own.restore
+    own.kills += 1
+    e.state[0].n_kills += 1
+    if e.state[0].keep > 0:
+        write_line(e, LOG_END, now, 0.0, job, node, KILLED)
+
+
+@part
+def join(e: Engine, job: int, now: float) -> None:
+    """A job joins the queue."""
+    e.jobs[job].status = WAITING
+    e.jobs[job].queued = now
+    insert(e, job)
+
+
+@part
+def requeue(e: Engine, job: int, now: float) -> None:
+    """Put a killed job back into the queue."""
+    if e.state[0].requeue == BY_HEAD:
+        e.jobs[job].class_key = -math.inf
+        e.jobs[job].time_key = -now
+    elif e.state[0].requeue == BY_TAIL:
+        e.jobs[job].time_key = now
+    join(e, job, now)

@@ -1,0 +1,265 @@
+"""What repair times and failure rates cost the users of a batch system in waiting, and which pairs cost the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import isotonic_regression
+
+from relfit.base.arguments import durations, positive, share, whole
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.batches import in_threads
+from relfit.base.results import Interval, Result
+from relfit.base.text import count, duration, interval
+from relfit.io.workloads import Workload
+from relfit.simulation.batch._simulate_batch import simulate_batch
+from relfit.simulation.batch.batch_settings import BatchCluster
+from relfit.simulation.batch.failure_source import SystemFailures
+
+__all__ = ["RATES", "REPAIRS", "RepairSweep", "sweep_repairs"]
+
+RATES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+"""Failure rates, as multiples."""
+REPAIRS = (
+    *(f"{n}min" for n in (1, 2, 5, 10, 30)), *(f"{n}h" for n in (1, 2, 3, 6, 12, 18)),
+    *(f"{n}D" for n in (1, 1.5, 2, 3, 4, 5, 7, 10, 13, 15, 18, 20)),
+)  # fmt: skip
+"""Mean repair times, from a reboot to a replacement."""
+_DRAWS = 1000
+
+
+class RepairSweep(Result):
+    """Mean waits of the same jobs over failure rates and repair times; the same random failures in every cell.
+
+    Attributes
+    ----------
+    mtbf : float
+        Hours between failures of the machine at rate 1.
+    rates : ndarray, shape (rates,)
+        Failure rates as multiples, rising: at 2 the machine fails twice as often.
+    repairs : ndarray, shape (repairs,)
+        Mean repair times in hours, rising.
+    waits : ndarray, shape (runs, rates, repairs)
+        Mean wait over all jobs of each run, in hours.
+    """
+
+    mtbf: float
+    rates: FloatArray
+    repairs: FloatArray
+    waits: FloatArray
+
+    _not_in_json: ClassVar[tuple[str, ...]] = ("waits",)
+
+    @property
+    def n_runs(self) -> int:
+        """Runs of every cell."""
+        return int(self.waits.shape[0])
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean waits over the runs, one row per rate, one column per repair time; hours."""
+        return np.asarray(self.waits.mean(axis=0))
+
+    @property
+    def relative(self) -> FloatArray:
+        """Mean waits over those of the shortest repair at the same rate."""
+        return self.mean / self.mean[:, :1]
+
+    @property
+    def headline(self) -> str:
+        """The repair time that costs as much as failures twice as often, or the range of waits."""
+        low, high = float(self.mean.min()), float(self.mean.max())
+        text = f"Users wait {duration(low)} to {duration(high)} on average"
+        if self.rates.size > 1:
+            even = self.break_even(self.rates[1], self.rates[0], self.repairs[0])
+            value, least, most = (float(x) for x in (even.estimate, even.low, even.high))
+            if np.isfinite(value) and value > 0.0:
+                shown = interval(duration(value), duration(least), duration(most))
+                ratio = f"{self.rates[1] / self.rates[0]:g} times the failures"
+                text += f"; {ratio}, repaired in {duration(self.repairs[0])}, cost as much as repairs of {shown}"
+        return f"{text} ({count(self.n_runs, 'run')} a cell)."
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per cell, in hours: ``rate``, ``mtbf``, ``repair``, ``wait``, ``standard_error``; ``relative``."""
+        error = np.full_like(self.mean, np.nan)
+        if self.n_runs > 1:
+            error = self.waits.std(axis=0, ddof=1) / np.sqrt(self.n_runs)
+        rate, repair = np.meshgrid(self.rates, self.repairs, indexing="ij")
+        columns = {"rate": rate, "mtbf": self.mtbf / rate, "repair": repair, "wait": self.mean, "standard_error": error}
+        return pd.DataFrame({name: values.ravel() for name, values in {**columns, "relative": self.relative}.items()})
+
+    def break_even(self, worse: float, better: float, repair: Any, level: float = 0.95, rng: Any = 0) -> Interval:
+        """The repair time at rate `better` at which users wait as long as at rate `worse` with `repair`.
+
+        Parameters
+        ----------
+        worse, better : float
+            Failure rates of the sweep.
+        repair : float, str or timedelta
+            A repair time within the sweep; hours, or a string such as ``"1min"``.
+        level : float
+        rng : int or numpy.random.Generator
+            Runs are drawn again for the limits.
+
+        Returns
+        -------
+        Interval
+            Hours; 0 where even the shortest repair costs more, infinite where the longest costs less.
+        """
+        rows = [self._row(worse), self._row(better)]
+        at = float(durations("repair", repair))
+        share("level", level, zero=False, one=False)
+        weights = np.random.default_rng(rng).multinomial(self.n_runs, np.full(self.n_runs, 1.0 / self.n_runs), _DRAWS)
+        runs = self.waits[:, rows].reshape(self.n_runs, -1)
+        curves = np.concatenate([self.mean[None, rows], (weights @ runs / self.n_runs).reshape(_DRAWS, 2, -1)])
+        found = np.array([self._repair_at(good, self._wait_at(bad, at)) for bad, good in curves])
+        low, high = np.quantile(found[1:], [0.5 - level / 2.0, 0.5 + level / 2.0], method="nearest")
+        return Interval(
+            "repair", "runs drawn again", level, np.array(at), np.array(found[0]), np.array(low), np.array(high),
+            np.array("ok" if 0.0 < found[0] < np.inf else "outside of the sweep", dtype=object),
+            pd.Index([f"rate {better:g} for {worse:g}"]),
+        )  # fmt: skip
+
+    def repair_allowed(self, wait: Any) -> pd.DataFrame:
+        """The longest mean repair time with which users wait no longer than `wait`, by failure rate.
+
+        Parameters
+        ----------
+        wait : float, str or timedelta
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``rate``, ``mtbf`` and ``repair`` in hours; 0 where even the shortest is too long, infinite where all do.
+        """
+        limit = float(durations("wait", wait))
+        repair = [self._repair_at(row, limit) for row in self.mean]
+        return pd.DataFrame({"rate": self.rates, "mtbf": self.mtbf / self.rates, "repair": repair})
+
+    def mtbf_needed(self, wait: Any) -> pd.DataFrame:
+        """The least time between failures of the machine with which users wait no longer than `wait`, by repair time.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``repair`` and ``mtbf`` in hours; 0 where the highest rate will do, infinite where the lowest is too high.
+        """
+        limit = float(durations("wait", wait))
+        logarithm = np.log(self.rates)
+        rows = []
+        for column in self.mean.T:
+            rate = _crossing(logarithm, _rising(column), limit)
+            rows.append(self.mtbf / np.exp(rate) if np.isfinite(rate) else (0.0 if rate > 0 else np.inf))
+        return pd.DataFrame({"repair": self.repairs, "mtbf": rows})
+
+    def _row(self, rate: float) -> int:
+        where = np.flatnonzero(self.rates == rate)
+        if not where.size:
+            known = ", ".join(f"{value:g}" for value in self.rates)
+            raise ArgumentError(f"rate {rate!r} is not in the sweep", remedy=f"there is {known}")
+        return int(where[0])
+
+    def _wait_at(self, row: FloatArray, repair: float) -> float:
+        if not self.repairs[0] <= repair <= self.repairs[-1]:
+            ends = f"{duration(self.repairs[0])} to {duration(self.repairs[-1])}"
+            raise ArgumentError(f"repair of {duration(repair)} is not in the sweep", remedy=f"it has {ends}")
+        return float(np.interp(repair, self.repairs, _rising(row)))
+
+    def _repair_at(self, row: FloatArray, wait: float) -> float:
+        found = _crossing(self.repairs, _rising(row), wait)
+        return 0.0 if found == -np.inf else found
+
+
+def sweep_repairs(
+    workload: Workload,
+    mtbf: Any,
+    cluster: int | BatchCluster | None = None,
+    *,
+    rates: Sequence[float] = RATES,
+    repairs: Sequence[Any] = REPAIRS,
+    n_runs: int = 10,
+    workers: int | None = None,
+    rng: int = 0,
+    **options: Any,
+) -> RepairSweep:
+    """Simulate a workload over failure rates and repair times, and tell how long its users wait.
+
+    Each run has the same random numbers in all cells: the same nodes fail in the same order, sooner at a higher rate,
+    and stay away for as long, or for as many times as long. Differences between cells are more precise than waits.
+
+    Parameters
+    ----------
+    workload : Workload
+    mtbf : float, str or timedelta
+        Time between failures of the whole machine at rate 1.
+    cluster : int or BatchCluster, optional
+        Nodes of the machine; those of the workload when left out.
+    rates : sequence of float
+        Failure rates as multiples, rising.
+    repairs : sequence of float, str or timedelta
+        Mean times to repair of a node, exponential; rising.
+    n_runs : int
+        Simulations of every cell.
+    workers : int, optional
+        Threads; as many as there are processors when left out. The result does not depend on it.
+    rng : int
+    **options
+        Of `simulate_batch`, such as ``scheduler`` (with ``reject_after_repairs`` where wide jobs hardly ever find
+        enough nodes up at once).
+
+    Returns
+    -------
+    RepairSweep
+
+    References
+    ----------
+    Exploring the trade-off between repair time and reliability in large scale cluster computers, Figures 7 and 8.
+
+    Examples
+    --------
+    >>> from relfit.io.workloads import TwoStage
+    >>> jobs = TwoStage(64, load=0.9, widest=16).sample(500, rng=1)
+    >>> sweep = sweep_repairs(jobs, "100h", rates=[1, 8], repairs=["1min", "2D"], n_runs=2)
+    >>> sweep.mean.shape, bool(sweep.mean[1, 1] > sweep.mean[0, 0])
+    ((2, 2), True)
+    """
+    rate, repair = positive("rates", list(rates)), durations("repairs", list(repairs))
+    base, runs = float(durations("mtbf", mtbf, zero=False)), int(whole("n_runs", n_runs))
+    for name, values in (("rates", rate), ("repairs", repair)):
+        if values.ndim != 1 or not values.size or (np.diff(values) <= 0.0).any():
+            raise ArgumentError(f"{name} are not in rising order", remedy="give each once, the smallest first")
+    seeds = np.random.SeedSequence(rng).generate_state(runs)
+    cells = list(product(range(runs), range(rate.size), range(repair.size)))
+
+    waits = np.empty((runs, rate.size, repair.size))
+
+    def wait(cell: tuple[int, int, int]) -> None:
+        run, i, j = cell
+        failures = SystemFailures(mtbf=base / rate[i], repair=repair[j])
+        result = simulate_batch(workload, cluster, failures=failures, rng=int(seeds[run]), **options)
+        waits[cell] = float(result.jobs["waited"].mean()) / 3600.0
+
+    in_threads(wait, cells, workers or os.cpu_count() or 1)
+    return RepairSweep(base, rate, repair, waits)
+
+
+def _rising(values: FloatArray) -> FloatArray:
+    """The rising values nearest to these: waits rise with repairs and failures, and runs scatter."""
+    return np.asarray(isotonic_regression(values).x, dtype=np.float64)
+
+
+def _crossing(x: FloatArray, rising: FloatArray, level: float) -> float:
+    """The largest x with a value of at most `level`, straight lines between; -inf or inf where all lie to one side."""
+    if level < rising[0]:
+        return -np.inf
+    if level >= rising[-1]:
+        return np.inf
+    k = int(np.searchsorted(rising, level, side="right"))
+    part = (level - rising[k - 1]) / (rising[k] - rising[k - 1])
+    return float(x[k - 1] + part * (x[k] - x[k - 1]))

@@ -1,0 +1,117 @@
+"""Many runs of one batch simulation with failures of their own, on several threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.base.arguments import share, whole
+from relfit.base.results import Result, json_ready
+from relfit.base.text import count, duration, interval, percent
+from relfit.io.workloads import Workload
+from relfit.simulation.batch._simulate_batch import simulate_batch
+from relfit.simulation.batch.batch_driver import Progress
+from relfit.simulation.batch.batch_settings import BatchCluster, NodeClass, Scheduler
+from relfit.simulation.engine.replications import replicate, summary
+
+__all__ = ["BatchRuns", "simulate_batches"]
+
+_THREADS = 2
+
+
+class BatchRuns(Result):
+    """Runs that differ in their failures alone.
+
+    Attributes
+    ----------
+    runs : pandas.DataFrame
+        One row per run: `BatchRun.summary`, and the counts of failures, repairs and kills.
+    level : float
+        Of the intervals of the means.
+    """
+
+    runs: pd.DataFrame
+    level: float
+
+    @cached_property
+    def means(self) -> pd.DataFrame:
+        """Per measure: ``mean``, ``low`` and ``high`` (Student's interval), ``sd``."""
+        return summary(self.runs, self.level)[["mean", "low", "high", "sd"]].rename_axis("measure")
+
+    @property
+    def headline(self) -> str:
+        """The mean wait over the runs, and what failures cost."""
+        means: Any = self.means.to_dict("index")
+        wait = means["mean_wait"]
+        texts = [duration(value / 3600.0) for value in (wait["mean"], wait["low"], wait["high"])]
+        return (
+            f"{count(len(self.runs), 'run')}: mean wait {interval(*texts)}, "
+            f"{percent(float(means['wasted']['mean']), 2)} of the node time lost to failures."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per measure."""
+        return self.means.reset_index()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Findings, the means, and the runs."""
+        named = {"runs": self.runs, "level": self.level, "means": self.to_frame()}
+        return json_ready({"findings": self.findings, **named})
+
+
+def simulate_batches(
+    workload: Workload,
+    cluster: int | BatchCluster | Sequence[NodeClass] | None = None,
+    scheduler: str | Scheduler = "easy",
+    *,
+    n_runs: int = 100,
+    level: float = 0.95,
+    rng: int | np.random.Generator | None = 0,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> BatchRuns:
+    """Simulate a batch system many times, each with failures drawn anew.
+
+    Parameters
+    ----------
+    workload : Workload
+    cluster, scheduler
+        As of `simulate_batch`.
+    n_runs : int
+    level : float
+    rng : int or numpy.random.Generator
+        Each run has a stream of its own: the result does not depend on the number of threads.
+    workers : int, optional
+        Threads; 2 when left out.
+    progress : callable, optional
+        Called after each run with a text that says how many there were, and their share of all.
+    **settings
+        As of `simulate_batch`: failures, allocation, ...
+
+    Examples
+    --------
+    >>> from relfit.simulation.batch import SystemFailures
+    >>> jobs = Workload([1, 2], [0, 0], [4, 4], [3600, 3600], [3600, 3600], 8)
+    >>> runs = simulate_batches(jobs, n_runs=20, failures=SystemFailures(mtbf="30min", repair="5min"), rng=1)
+    >>> bool((runs.runs["kills"] > 0).any()), len(runs.runs)
+    (True, 20)
+    """
+    n = int(whole("n_runs", n_runs))
+    share("level", level, zero=False, one=False)
+    generators = np.random.default_rng(rng).spawn(n)
+
+    def one(i: int) -> dict[str, float]:
+        run = simulate_batch(workload, cluster, scheduler, rng=generators[i], **settings)
+        return {**run.summary, **{name: run.counts[name] for name in ("failures", "repairs", "kills")}}
+
+    def tell(done: int) -> None:
+        if progress is not None:
+            progress(f"simulating: {done:,} of {n:,} runs", done / n)
+
+    rows = replicate(one, range(n), workers or _THREADS, tell)
+    return BatchRuns(pd.DataFrame(rows), float(level))

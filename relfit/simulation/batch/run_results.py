@@ -1,0 +1,103 @@
+"""From a simulation before its first event, or read from its file, to a `BatchRun`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from relfit.base.arrays import IntArray
+from relfit.base.writing import check_writable
+from relfit.simulation.batch import engine_state as es
+from relfit.simulation.batch.batch_driver import Drive, Progress, Simulation, drive
+from relfit.simulation.batch.batch_results import STATUS, BatchRun
+from relfit.simulation.batch.batch_settings import Saving
+from relfit.simulation.batch.failure_processes import Table
+from relfit.simulation.batch.simulation_files import described, write_simulation
+
+__all__ = ["go_on"]
+
+
+def go_on(simulation: Simulation, saving: Saving | None, progress: Progress | None = None) -> BatchRun:
+    """Simulate to the end, or until it is stopped."""
+    if saving is not None:
+        check_writable(saving.path)
+        simulation.of = simulation.of if saving.of is None else saving.of
+        described(simulation)  # what cannot be written is an error now, not at the end of the time that it may take
+        for run in simulation.parts:
+            run.next_save = max(float(run.engine.state["now"][0]), run.start) + saving.seconds("every_simulated")
+    complete = drive(simulation, saving, write_simulation, progress)
+    runs = [_result(run, complete) for run in simulation.parts]
+    return runs[0] if simulation.classes is None else _joined(runs, simulation.rows, simulation.classes)
+
+
+def _result(run: Drive, complete: bool) -> BatchRun:
+    jobs, state = run.engine.jobs, run.engine.state[0]
+    status = np.ascontiguousarray(jobs["status"])
+    ended = (status == es.DONE) | (status == es.OVER_WALLTIME)
+    started = ended | (status == es.RUNNING)
+    columns = {
+        "job_id": run.job_id,
+        "submission_time": jobs["submit"],
+        "starting_time": np.where(started, jobs["start"], np.nan),
+        "finish_time": np.where(ended, jobs["finish"], np.nan),
+        "success": status == es.DONE,
+        "nodes": jobs["nodes"],
+        "status": np.asarray(STATUS, dtype=object)[status],
+        "first_start": jobs["first_start"],
+        "kills": jobs["kills"],
+        "backfilled": jobs["backfilled"] != 0,
+        "waited": np.where(started, jobs["waited"], np.nan),
+        "run_time": jobs["work"],
+        "requested": run.requested,
+        "waste": jobs["lost"],
+        "overhead": jobs["overhead"],
+        "killed_run_time": jobs["killed_run"],
+    }
+    # one array a column: pandas would copy them all once more into one of each type
+    table = pd.DataFrame({name: np.array(column) for name, column in columns.items()}, copy=False)
+    counts = {
+        "failures": state.n_failures, "ignored_failures": state.n_ignored, "repairs": state.n_repairs,
+        "kills": state.n_kills, "starts": state.n_starts, "events": state.n_events, "passes": state.n_passes,
+        "not_adjacent": state.n_apart,
+    }  # fmt: skip
+    counts = {name: int(value) for name, value in counts.items()}
+    notes = []
+    endless = int(np.isinf(jobs["walltime"]).sum())
+    if endless and run.settings["scheduler"] != "fcfs":
+        notes.append(f"{endless:,} jobs have no walltime: the scheduler takes them to run indefinitely.")
+    if counts["not_adjacent"]:
+        notes.append(f"{counts['not_adjacent']:,} starts found no adjacent idle nodes and took others.")
+    log = np.asarray(run.engine.log[: int(state.n_log)]).view(np.ndarray)
+    return BatchRun(
+        table, len(run.engine.nodes), run.settings, counts, complete, max(float(state.now), run.start),
+        run.seconds, log, tuple(notes),
+    )  # fmt: skip
+
+
+def _joined(runs: list[BatchRun], rows: list[IntArray], sizes: dict[str, int]) -> BatchRun:
+    """One run of all nodes; its log in order of time, a start and its nodes together."""
+    named = list(zip(sizes, runs, strict=True))
+    jobs = pd.concat([run.jobs.assign(node_class=name) for name, run in named], ignore_index=True)
+    first = np.cumsum([0, *sizes.values()])
+    log = np.concatenate([_renumbered(*part) for part in zip(runs, rows, first, strict=False)])
+    per_class = {key: {name: run.settings[key] for name, run in named} for key in runs[0].settings if key != "keep"}
+    return BatchRun(
+        jobs.iloc[np.argsort(np.concatenate(rows))].reset_index(drop=True),
+        int(first[-1]),
+        {"classes": sizes, "keep": runs[0].settings["keep"], **per_class},
+        {key: sum(run.counts[key] for run in runs) for key in runs[0].counts},
+        all(run.complete for run in runs),
+        max(run.now for run in runs),
+        sum(run.elapsed_seconds for run in runs),
+        log[np.argsort(log["time"], kind="stable")],
+        tuple(f"{name}: {note}" for name, run in named for note in run.notes),
+    )
+
+
+def _renumbered(run: BatchRun, rows: IntArray, first: int) -> Table:
+    """The log of a class with the numbers that its jobs and nodes have in the whole."""
+    log = run.log.copy()
+    has_job, has_node = log["job"] >= 0, log["node"] >= 0
+    log["job"][has_job] = rows[log["job"][has_job]]
+    log["node"][has_node] += first
+    return log

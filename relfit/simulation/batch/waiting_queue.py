@@ -1,0 +1,150 @@
+"""The queue of waiting jobs, compiled: places in order of their keys, and a tree of the least nodes and walltimes.
+
+A place that falls empty keeps its key, so places stay in order. The tree says at once whether any job from some place
+on can start, and where the next one stands.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from relfit.base.arrays import IntArray
+from relfit.simulation.batch.engine_state import NOTHING, Engine
+from relfit.simulation.engine.records import part
+
+__all__ = ["insert", "next_narrow", "next_to_start", "remove", "waiting_jobs"]
+
+
+@part
+def _set_leaf(e: Engine, place: int, nodes: int, walltime: float) -> None:
+    tree = e.tree
+    at = place + len(e.queue)
+    tree[at].nodes = nodes
+    tree[at].walltime = walltime
+    at >>= 1
+    while at > 0:
+        least = min(tree[2 * at].nodes, tree[2 * at + 1].nodes)
+        shortest = min(tree[2 * at].walltime, tree[2 * at + 1].walltime)
+        if tree[at].nodes == least and tree[at].walltime == shortest:
+            break
+        tree[at].nodes = least
+        tree[at].walltime = shortest
+        at >>= 1
+
+
+@part
+def _put(e: Engine, place: int, job: int, class_key: float, time_key: float) -> None:
+    row = e.queue[place]
+    row.job, row.class_key, row.time_key = job, class_key, time_key
+    e.jobs[job].place = place
+    _set_leaf(e, place, e.jobs[job].nodes, e.jobs[job].wall_left)
+
+
+@part
+def remove(e: Engine, place: int) -> None:
+    """Take the job at a place out of the queue."""
+    row, s = e.queue[place], e.state[0]
+    e.jobs[row.job].place = -1
+    row.job = -1 - row.job  # its number stays, as the last part of the key
+    _set_leaf(e, place, NOTHING, math.inf)
+    s.n_waiting -= 1
+    if s.n_waiting == 0:
+        s.queue_end = 0
+
+
+@part
+def _after(e: Engine, place: int, job: int) -> bool:
+    """Whether the key at a place is above that of a job."""
+    row, own = e.queue[place], e.jobs[job]
+    if row.class_key != own.class_key:
+        return row.class_key > own.class_key
+    if row.time_key != own.time_key:
+        return row.time_key > own.time_key
+    return (row.job if row.job >= 0 else -1 - row.job) > job
+
+
+@part
+def _compact(e: Engine) -> None:
+    """Move the jobs to the front; the caller has seen to it that a place is free then."""
+    end, old = 0, e.state[0].queue_end
+    for place in range(old):
+        row = e.queue[place]
+        if row.job >= 0:
+            job, class_key, time_key = row.job, row.class_key, row.time_key
+            _put(e, end, job, class_key, time_key)
+            end += 1
+    for place in range(end, old):
+        e.queue[place].job = -1
+        _set_leaf(e, place, NOTHING, math.inf)
+    e.state[0].queue_end = end
+
+
+@part
+def _place_of(e: Engine, job: int) -> int:
+    """The first place whose key is above that of a job."""
+    low, high = 0, e.state[0].queue_end
+    if high > 0 and not _after(e, high - 1, job):
+        low = high
+    while low < high:
+        middle = (low + high) >> 1
+        if _after(e, middle, job):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@part
+def insert(e: Engine, job: int) -> None:
+    """Put a job at its place by its keys."""
+    s = e.state[0]
+    if s.queue_end == len(e.queue):
+        _compact(e)
+    place = _place_of(e, job)
+    if place > 0 and e.queue[place - 1].job < 0:
+        place -= 1
+    else:
+        gap = place
+        while gap < s.queue_end and e.queue[gap].job >= 0:
+            gap += 1
+        for i in range(gap, place, -1):
+            before = e.queue[i - 1]
+            _put(e, i, before.job, before.class_key, before.time_key)
+        s.queue_end = max(s.queue_end, gap + 1)
+    _put(e, place, job, e.jobs[job].class_key, e.jobs[job].time_key)
+    s.n_waiting += 1
+
+
+@part
+def next_to_start(e: Engine, place: int, free: int, extra: int, now: float, shadow: float) -> int:
+    """The next place, from `place` on, whose job fits `free` nodes and ends by `shadow` or fits `extra`; -1 if none."""
+    size, least = len(e.queue), min(free, extra)
+    if place >= size:
+        return -1
+    at = place + size
+    while True:
+        nodes = e.tree[at].nodes
+        if nodes <= least or (nodes <= free and now + e.tree[at].walltime <= shadow):
+            if at >= size:
+                return at - size
+            at = 2 * at
+            continue
+        while at & 1:
+            at >>= 1
+        if at == 0:
+            return -1
+        at += 1
+
+
+@part
+def next_narrow(e: Engine, place: int, most: int) -> int:
+    """The next place, from `place` on, whose job needs at most `most` nodes; -1 if there is none."""
+    return next_to_start(e, place, most, most, 0.0, 0.0) if most > 0 else -1
+
+
+def waiting_jobs(e: Engine) -> IntArray:
+    """Numbers of the waiting jobs, in the order of the queue."""
+    jobs = np.asarray(e.queue["job"][: int(e.state["queue_end"][0])])
+    return jobs[jobs >= 0]

@@ -1,0 +1,1 @@
+"""A system with spares, simulated event by event: `relfit.simulation.simulate_sparing`."""

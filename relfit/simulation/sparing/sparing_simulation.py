@@ -1,0 +1,443 @@
+"""Monte-Carlo of a cluster with spares: the closed form of the sparing planner checked, and its assumptions dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import special
+
+from relfit.base.arguments import durations, positive, share, whole
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.batches import over_groups
+from relfit.base.results import Result, json_ready
+from relfit.base.text import percent
+from relfit.fitting.families.distribution import Distribution
+from relfit.fitting.families.exponential import Exponential
+from relfit.fleet.calibration import FailuresByScope, Parameters
+from relfit.planning.sparing import (
+    Cluster,
+    DeviceFailures,
+    Recovery,
+    SparingEvaluation,
+    Strategies,
+    device_failures,
+    evaluate_sparing,
+)
+from relfit.planning.sparing.evaluation import SHARES
+from relfit.simulation.engine.time_tables import remaining_table, time_table
+from relfit.simulation.sparing.sparing_events import simulate
+from relfit.simulation.sparing.sparing_state import ACCOUNTS, Setup
+
+__all__ = ["DeviceTimes", "SparingAssumptions", "SparingSimulation", "simulate_sparing"]
+
+Repairs = Distribution | Sequence[tuple[float, Distribution]]
+
+_HOURS_PER_YEAR = 8760.0
+_WARM_REPAIRS = 12.0
+_WEIGHT = 1_000_000  # of a replication, for the threads
+_MOST_EVENTS = 1e9
+_NO_LIMIT = 1e15  # hours of a period that never ends
+_KINDS = ("repair", "rack_repair")
+
+
+@dataclass(frozen=True)
+class _Rescaled(Distribution):
+    """A distribution with all times multiplied so that its mean is `to_mean`."""
+
+    name: str
+    of: Distribution
+    to_mean: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 < float(self.of.mean()) < np.inf:
+            what = f"{self.name}: {type(self.of).__name__} has no finite mean"
+            raise ArgumentError(what, remedy="simulate exponential times")
+
+    @property
+    def factor(self) -> float:
+        return self.to_mean / float(self.of.mean())
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return self.of.batch_shape
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"family": "rescaled", "of": self.of.to_dict(), "factor": self.factor}
+
+    def log_sf(self, time: npt.ArrayLike) -> FloatArray:
+        return self.of.log_sf(np.asarray(time, dtype=np.float64) / self.factor)
+
+    def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
+        return self.of.log_pdf(np.asarray(time, dtype=np.float64) / self.factor) - np.log(self.factor)
+
+    def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
+        return self.factor * self.of.inverse_cumulative_hazard(hazard)
+
+    def mean(self) -> FloatArray:
+        return np.asarray(self.to_mean)
+
+
+@dataclass(frozen=True)
+class DeviceTimes:
+    """Distributions of the times to failure and to repair of devices.
+
+    Attributes
+    ----------
+    tray : Distribution
+        Time to failure of a tray.
+    repair : Distribution, or sequence of (share, Distribution)
+        Time to repair a tray; several kinds with the share of each, as quick automatic and slow manual repairs.
+    rack : Distribution, optional
+        Time to failure of a rack as a whole.
+    rack_repair : as `repair`, optional
+        As for trays when left out.
+
+    Examples
+    --------
+    >>> from relfit.fitting.families import Weibull
+    >>> times = DeviceTimes(Weibull(0.8, 18_000.0), [(0.7, Exponential(1.0)), (0.3, Exponential(1 / 77))])
+    >>> round(float(times.means().mttr), 1)
+    23.8
+    """
+
+    tray: Distribution
+    repair: Repairs
+    rack: Distribution | None = None
+    rack_repair: Repairs | None = None
+
+    def __post_init__(self) -> None:
+        times = [("tray", self.tray), *([("rack", self.rack)] if self.rack is not None else [])]
+        for name, family in [*times, *((w, f) for w in _KINDS for _, f in self.kinds(w))]:
+            if not isinstance(family, Distribution):
+                raise ArgumentError(f"{name} is {family!r}", remedy="give a distribution of rf.families")
+            if family.batch_shape:
+                raise ArgumentError(f"{name} is a batch of distributions", remedy="give one")
+
+    @classmethod
+    def exponential(cls, failures: DeviceFailures) -> DeviceTimes:
+        """Exponential times, as the closed form has them; of one case."""
+        if failures.shape:
+            raise ArgumentError("failures has many cases", remedy="simulate one of them: failures.take(i)")
+        rack = None if np.isinf(failures.mtbf_rack) else Exponential(1.0 / failures.mtbf_rack)
+        for name in ("mtbf_tray", "mttr"):
+            if not 0.0 < getattr(failures, name) < np.inf:
+                raise ArgumentError(f"{name} must be above zero and finite to be simulated")
+        return cls(Exponential(1.0 / failures.mtbf_tray), Exponential(1.0 / failures.mttr), rack)
+
+    @classmethod
+    def of_parameters(cls, parameters: Parameters) -> DeviceTimes:
+        """The families that were calibrated, rescaled to the calibrated means; exponential where there is none.
+
+        Trays follow the family of ``failure`` with the mean ``mtbf.node`` (it was fitted to all outages of a node,
+        those of its rack among them); repairs are quick and slow exponential ones where both are known, else follow
+        the family of ``repair``; racks fail exponentially.
+
+        Raises
+        ------
+        ArgumentError
+            When ``mtbf.node`` or ``mttr.mean`` is missing.
+
+        Examples
+        --------
+        >>> family = {"family": "weibull", "parameters": {"shape": 0.7, "scale": 1000.0}}
+        >>> times = DeviceTimes.of_parameters(Parameters(mtbf="2000h", mttr="24h", failure=family))
+        >>> round(float(times.tray.mean()), 6)
+        2000.0
+        """
+        means = device_failures(parameters)
+        plain = cls.exponential(means)
+        tray, repair = plain.tray, plain.repair
+        failures = FailuresByScope.of_parameters(parameters)
+        if failures.times is not None:
+            tray = _Rescaled("failure", failures.times, float(means.mtbf_tray))
+        if failures.kinds is not None and all(failures.kinds[:2]):
+            quick, slow, part = failures.kinds
+            factor = float(means.mttr) / (part * quick + (1.0 - part) * slow)
+            kinds = ((part, quick), (1.0 - part, slow))
+            repair = [(each, Exponential(np.asarray(1.0 / (factor * mean)))) for each, mean in kinds]
+        elif failures.repairs is not None:
+            repair = _Rescaled("repair", failures.repairs, float(means.mttr))
+        return cls(tray, repair, plain.rack)
+
+    def kinds(self, which: str) -> list[tuple[float, Distribution]]:
+        """Kinds of repair with their shares; `which` is ``"repair"`` or ``"rack_repair"``."""
+        repairs = self.rack_repair if which == "rack_repair" and self.rack_repair is not None else self.repair
+        if isinstance(repairs, Distribution):
+            return [(1.0, repairs)]
+        kinds = [(float(share(which, part)), family) for part, family in repairs]
+        if not kinds or abs(sum(part for part, _ in kinds) - 1.0) > 1e-9:
+            raise ArgumentError(f"{which}: the shares of the kinds of repair do not add to 1")
+        return kinds
+
+    def means(self) -> DeviceFailures:
+        """The means alone, as the closed form takes them (the MTTR is that of the trays)."""
+        rack = np.inf if self.rack is None else float(self.rack.mean())
+        repair = sum(part * float(family.mean()) for part, family in self.kinds("repair"))
+        return DeviceFailures(float(self.tray.mean()), rack, repair)
+
+    @property
+    def all_exponential(self) -> bool:
+        """Whether every time is exponential, and repairs of one kind."""
+        kinds = [self.kinds(which) for which in _KINDS]
+        families = [self.tray, *([self.rack] if self.rack else []), *(f for kind in kinds for _, f in kind)]
+        return all(isinstance(f, Exponential) for f in families) and len(kinds[0]) == 1 and self.rack_repair is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparingAssumptions:
+    """SparingAssumptions of the closed form that a simulation keeps or drops.
+
+    Attributes
+    ----------
+    whole_block_repairs : bool
+        True (the closed form): one repair restores all trays of a block. False: every tray is repaired by itself.
+    separate_racks : bool, optional
+        True: every block fails by itself at the rate of a rack. False: racks take all their blocks down together. Needs
+        to be True when `whole_block_repairs` is, and then is when left out; else as the cluster says.
+    undisturbed_recovery : bool, optional
+        True: failures during detection and restart cost nothing. False: they start it again. As the recovery says when
+        left out, which is what the closed form takes too.
+
+    Raises
+    ------
+    ArgumentError
+        For repairs of whole blocks with shared racks.
+    """
+
+    whole_block_repairs: bool = True
+    separate_racks: bool | None = None
+    undisturbed_recovery: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.whole_block_repairs and self.separate_racks is False:
+            raise ArgumentError(
+                "whole_block_repairs go with separate_racks", remedy="set whole_block_repairs=False to share racks"
+            )
+
+    def of(self, cluster: Cluster, recovery: Recovery) -> tuple[bool, bool, bool]:
+        """All three, those left out by the cluster and the recovery."""
+        racks, undisturbed = self.separate_racks, self.undisturbed_recovery
+        own = self.whole_block_repairs or not cluster.shared_racks if racks is None else racks
+        return self.whole_block_repairs, own, not recovery.disturbed if undisturbed is None else bool(undisturbed)
+
+
+class SparingSimulation(Result):
+    """What the simulated clusters did, beside the closed form.
+
+    Attributes
+    ----------
+    replications : pandas.DataFrame
+        One row per replication: shares of GPU hours (as `SparingEvaluation.shares`), ``hits`` (failures per hour that
+        hit blocks of the job), ``stops`` (full stops per hour), ``blockings`` (per hour), ``events`` (simulated).
+    closed_form : SparingEvaluation
+        For the same means, under the paper's assumptions.
+    down : ndarray, shape (blocks + 1,)
+        Share of time in which so many blocks of a zone were down.
+    years : float
+        Simulated years of one replication, without the warm-up.
+    level : float
+        Level of the intervals.
+    assumptions : dict from str to bool
+        Which of the closed form's assumptions were kept.
+    """
+
+    replications: pd.DataFrame
+    closed_form: SparingEvaluation
+    down: FloatArray
+    years: float
+    level: float
+    assumptions: dict[str, bool]
+
+    @cached_property
+    def shares(self) -> pd.DataFrame:
+        """Shares of GPU hours: ``simulated`` with ``low`` and ``high``, ``closed_form``, its relative ``error``."""
+        values = self.replications[list(SHARES)].to_numpy(dtype=np.float64)
+        n, mean = values.shape[0], values.mean(axis=0)
+        half = special.stdtrit(n - 1, 0.5 + 0.5 * self.level) * values.std(axis=0, ddof=1) / np.sqrt(n)
+        closed = np.array([float(self.closed_form.shares[name][0]) for name in SHARES])
+        error = np.divide(closed - mean, mean, out=np.full(mean.shape, np.nan), where=mean > 0.0)
+        return pd.DataFrame(
+            {"simulated": mean, "low": mean - half, "high": mean + half, "closed_form": closed, "error": error},
+            index=pd.Index(SHARES, name="share"),
+        )
+
+    @property
+    def cett(self) -> float:
+        """Mean over the replications."""
+        return float(self.shares["simulated"]["useful"])
+
+    @property
+    def cett_interval(self) -> tuple[float, float]:
+        """Student's interval from the replications."""
+        return float(self.shares["low"]["useful"]), float(self.shares["high"]["useful"])
+
+    @property
+    def error(self) -> float:
+        """How far the closed form's CETT is above the simulated one, relative."""
+        return float(self.shares["error"]["useful"])
+
+    @property
+    def headline(self) -> str:
+        """The simulated CETT and how far off the closed form is."""
+        low, high = self.cett_interval
+        dropped = [name.replace("_", " ") for name, holds in self.assumptions.items() if not holds]
+        about = "under its assumptions" if not dropped else f"without {', '.join(dropped)}"
+        return (
+            f"CETT is {percent(self.cett, 2)} ({100 * low:.2f}-{100 * high:.2f}) over {len(self.replications)} "
+            f"times {self.years:g} years; the closed form says {percent(float(self.closed_form.cett[0]), 2)}, "
+            f"{percent(self.error, 2, '+')} off {about}."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per share of GPU hours."""
+        return self.shares.reset_index()
+
+    def to_dict(self) -> dict[str, Any]:
+        """CETT and the shares beside the closed form."""
+        named = {name: getattr(self, name) for name in ("cett", "cett_interval", "level", "error", "years")}
+        more = {"replications": len(self.replications), "assumptions": self.assumptions, "shares": self.to_frame()}
+        return json_ready({"findings": self.findings, **named, **more})
+
+
+def simulate_sparing(
+    cluster: Cluster,
+    strategy: Strategies,
+    devices: DeviceFailures | DeviceTimes,
+    recovery: Recovery | None = None,
+    assumptions: SparingAssumptions | None = None,
+    *,
+    years: float = 10.0,
+    n_resamples: int = 8,
+    warm_up: Any = None,
+    level: float = 0.95,
+    rng: int | np.random.Generator | None = 0,
+    workers: int | None = None,
+) -> SparingSimulation:
+    """Simulate a cluster under one strategy, event by event.
+
+    Every tray, rack and block has its own times; the job takes up working blocks, swaps failed ones for spares of their
+    zone, goes back to its last checkpoint, and waits when a zone runs out.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    strategy : Strategies
+        One; without spare blocks the best number by the closed form is taken.
+    devices : DeviceFailures or DeviceTimes
+        Means of exponential times, or distributions of any family.
+    recovery : Recovery, optional
+        A `checkpoint_every` of None is the best by the closed form.
+    assumptions : SparingAssumptions, optional
+        Those of the closed form when left out.
+    years : float
+        Simulated time of one replication, of 8760 hours each.
+    n_resamples : int
+        Replications, at least two.
+    warm_up : duration, optional
+        Time that is not counted; twelve mean repairs when left out. Devices begin at random ages (in equilibrium).
+    level : float
+    rng : int or numpy.random.Generator
+        Replications have streams of their own: the result does not depend on the number of workers.
+    workers : int, optional
+        Threads.
+
+    Raises
+    ------
+    ArgumentError
+        For more than one strategy, or settings that cannot be.
+
+    Notes
+    -----
+    Trays without power (their rack is down; their block, when it is repaired as a whole) do not age. Idle spares fail
+    like working devices. Spare trays take over at once; which of the running trays of a block are at work is random.
+
+    Examples
+    --------
+    >>> cluster = Cluster(zones=2, racks=16, trays=8, gpus=8)
+    >>> recovery = Recovery(save="1min", detection="1min", restart="5min")
+    >>> run = simulate_sparing(cluster, Strategies(8, 1, 2), DeviceFailures(3000, 9000, 24), recovery, years=2, rng=1)
+    >>> abs(run.error) < 0.02
+    True
+    """
+    recovery = recovery or Recovery()
+    times = devices if isinstance(devices, DeviceTimes) else DeviceTimes.exponential(devices)
+    if len(strategy) != 1:
+        raise ArgumentError(f"{len(strategy)} strategies were given", remedy="simulate one: strategies.take([0])")
+    whole_block, own_racks, undisturbed = (assumptions or SparingAssumptions()).of(cluster, recovery)
+    n, end = int(whole("n_resamples", n_resamples, 2)), float(positive("years", years)) * _HOURS_PER_YEAR
+    share("level", level, zero=False, one=False)
+    closed = evaluate_sparing(cluster, strategy, times.means(), recovery)
+    longest = max(float(family.mean()) for which in _KINDS for _, family in times.kinds(which))
+    warm = _WARM_REPAIRS * longest if warm_up is None else float(durations("warm_up", warm_up))
+    f, blocks = closed.failures, int(closed.blocks[0])
+    expected = 2.0 * (warm + end) * float(
+        cluster.total_trays / (f.mtbf_tray + f.mttr) + cluster.zones * blocks / f.mtbf_rack
+    )  # fmt: skip
+    if expected > _MOST_EVENTS:
+        raise ArgumentError(f"a replication would hold about {expected:.1g} events", remedy="simulate fewer years")
+    settings = _settings(cluster, closed, times, recovery, whole_block, own_racks, undisturbed)
+    generators = np.random.default_rng(rng).spawn(n)
+    rows, down = np.zeros((n, len(ACCOUNTS))), np.zeros((n, blocks + 1))
+
+    def work(first: int, last: int) -> None:
+        for i in range(first, last):
+            rows[i] = simulate(generators[i], settings, warm, warm + end, down[i])
+
+    over_groups(_WEIGHT * np.arange(n + 1), work, workers)
+    assumed = {
+        "exponential_times": times.all_exponential,
+        "whole_block_repairs": whole_block,
+        "separate_racks": own_racks,
+        "undisturbed_recovery": undisturbed is not recovery.disturbed,
+    }
+    return SparingSimulation(_table(rows, closed), closed, down.mean(axis=0), float(years), float(level), assumed)
+
+
+def _table(rows: FloatArray, closed: SparingEvaluation) -> pd.DataFrame:
+    """The accounts of the events as shares of all GPU hours."""
+    outside = {name: float(closed.shares[name][0]) for name in ("spare_trays", "spare_blocks", "stranded")}
+    job, accounts = 1.0 - sum(outside.values()), dict(zip(ACCOUNTS, rows.T, strict=True))
+    shares = {name: np.full(len(rows), outside[name]) if name in outside else job * accounts[name] for name in SHARES}
+    counts = {name: accounts[name] for name in ("hits", "stops", "blockings")}
+    return pd.DataFrame({**shares, **counts, "events": accounts["events"].astype(np.int64)})
+
+
+def _settings(
+    cluster: Cluster,
+    closed: SparingEvaluation,
+    times: DeviceTimes,
+    recovery: Recovery,
+    whole_block: bool,
+    own_racks: bool,
+    undisturbed: bool,
+) -> Setup:
+    """What is simulated."""
+    tables = [time_table("tray", times.tray)]
+    tables.append(remaining_table(tables[0]))
+    if times.rack is not None:
+        tables.append(time_table("rack", times.rack))
+        tables.append(remaining_table(tables[2]))
+    kinds: dict[str, Any] = {}
+    for which in _KINDS:
+        families = times.kinds(which)
+        kinds[f"{which}_kinds"] = np.arange(len(tables), len(tables) + len(families))
+        kinds[f"{which}_shares"] = np.cumsum([part for part, _ in families])
+        tables += [time_table(which, family) for _, family in families]
+    rack, strategy = 2 if times.rack is not None else -1, closed.strategies
+    return Setup(
+        zones=cluster.zones, blocks=int(closed.blocks[0]), size=int(strategy.block_trays[0]), rack_trays=cluster.trays,
+        spare_trays=int(strategy.spare_trays[0]), spare_blocks=int(closed.spare_blocks[0]), tables=np.array(tables),
+        tray_time=0, rack_time=rack, tray_first=1, rack_first=rack + 1, whole_block=whole_block, own_racks=own_racks,
+        repeat=not undisturbed, period=min(float(closed.checkpoint_every[0]), _NO_LIMIT), save=recovery.save,
+        detection=recovery.detection, restart=recovery.restart, limit=recovery.loss_limit, unit=recovery.unit,
+        exchange=recovery.exchange,
+        repair_kinds=kinds[f"{_KINDS[0]}_kinds"], repair_shares=kinds[f"{_KINDS[0]}_shares"],
+        rack_kinds=kinds[f"{_KINDS[1]}_kinds"], rack_shares=kinds[f"{_KINDS[1]}_shares"],
+    )  # fmt: skip

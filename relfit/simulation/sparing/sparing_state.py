@@ -1,0 +1,129 @@
+"""The state of a simulated cluster with spares: what is simulated, its devices, its job and its accounts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.simulation.engine.event_heap import EventHeap
+from relfit.simulation.engine.records import Records, compiled
+
+__all__ = ["ACCOUNTS", "Accounts", "JobState", "Plant", "Setup", "per_rack_of", "racks_of"]
+
+
+class Accounts:
+    """Where the running time of the job goes, and counts."""
+
+    useful: float
+    reduced: float
+    saves: float
+    rework: float
+    detection: float
+    restart: float
+    blocked: float
+    hits: float
+    stops: float
+    blockings: float
+    events: float
+
+
+ACCOUNTS = tuple(Accounts.__annotations__)
+
+
+class JobState:
+    """The job that runs on the cluster."""
+
+    now: float
+    warmed: int
+    mode: int
+    ready: float
+    """When a recovery is over."""
+    begun: float
+    elapsed: float
+    """Since the last checkpoint."""
+    pending: float
+    """Work that is not saved."""
+    missing: int
+    """Blocks for want of spares."""
+    away: int
+    """Units being brought back."""
+    head: int
+    """The first of these in `Plant.ring`."""
+    hit: int
+    """Whether this event struck a unit at work."""
+
+
+class Setup(NamedTuple):
+    """What is simulated."""
+
+    zones: int
+    blocks: int
+    size: int
+    rack_trays: int
+    spare_trays: int
+    spare_blocks: int
+    tables: FloatArray
+    tray_time: int
+    rack_time: int
+    """Below 0: racks do not fail."""
+    tray_first: int
+    rack_first: int
+    repair_kinds: IntArray
+    repair_shares: FloatArray
+    rack_kinds: IntArray
+    rack_shares: FloatArray
+    whole_block: bool
+    """One repair restores all trays of a block (the paper's chain); else every tray is repaired by itself."""
+    own_racks: bool
+    """Every block has a rack of its own (blocks fail independently); else racks take all their blocks."""
+    repeat: bool
+    """A failure during recovery starts it again."""
+    period: float
+    save: float
+    detection: float
+    restart: float
+    limit: int
+    unit: int
+    exchange: float
+
+
+class Plant(NamedTuple):
+    """Trays, racks and blocks, and the job on them."""
+
+    events: EventHeap
+    failed: npt.NDArray[np.bool_]
+    """Trays."""
+    n_failed: IntArray
+    """Trays of each block."""
+    up: npt.NDArray[np.bool_]
+    rack_up: npt.NDArray[np.bool_]
+    outage: FloatArray
+    """Hours without power of what a tray hangs on: its block, or its rack."""
+    reckoned: FloatArray
+    """How many of these each tray has reckoned with."""
+    used: npt.NDArray[np.bool_]
+    idle: IntArray
+    n_idle: IntArray
+    where: IntArray
+    short: IntArray
+    n_down: IntArray
+    since: FloatArray
+    ring: FloatArray
+    job: Records[JobState]
+    account: Records[Accounts]
+    down_hours: FloatArray
+
+
+@compiled
+def per_rack_of(s: Setup) -> int:
+    """Blocks of a rack."""
+    return 1 if s.own_racks else s.rack_trays // s.size
+
+
+@compiled
+def racks_of(s: Setup) -> int:
+    """Racks that can fail."""
+    return s.zones * s.blocks // per_rack_of(s) if s.rack_time >= 0 else 0

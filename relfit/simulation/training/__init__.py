@@ -1,0 +1,18 @@
+"""Training clusters: a job on thousands of servers that fail, are repaired, replaced and retired, event by event."""
+
+from __future__ import annotations
+
+from relfit.base.lazy import front
+
+__getattr__, __dir__, __all__ = front(
+    __name__,
+    {
+        "designs": "TrainingDesigns cheapest_design smallest_pool",
+        "parameters": "Retirement TrainingJob TrainingParameters training_parameters",
+        "policies": "HostSelection RetirementRule Server Servers",
+        "traces": "failure_log states_over_time transitions",
+        "training_events": "ENGINE_VERSION",
+        "training_files": "read_training",
+        "training_simulation": "TrainingSimulation simulate_training",
+    },
+)

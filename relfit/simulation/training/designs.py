@@ -1,0 +1,194 @@
+"""Answers for a designer: the smallest working pool that suffices, and the cheapest design that is good enough."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.base.errors import ArgumentError
+from relfit.base.results import Result
+from relfit.base.text import percent
+from relfit.simulation.training.parameters import TrainingParameters, training_parameters
+from relfit.simulation.training.training_simulation import TrainingSimulation, simulate_training
+
+__all__ = ["TrainingDesigns", "cheapest_design", "smallest_pool"]
+
+_MOST_DESIGNS = 100_000
+
+
+class TrainingDesigns(Result):
+    """Designs that were simulated, and the one that is the answer.
+
+    Attributes
+    ----------
+    designs : pandas.DataFrame
+        One row per simulated design: the keys that differ, ``cost`` where there is one, the mean ``hours`` and ``etr``
+        with the limits ``etr_low`` and ``etr_high``, and whether it ``suffices``.
+    parameters : TrainingParameters or None
+        Of the answer; None where no design suffices.
+    question : str
+    keys : tuple of str
+        That differ between the designs.
+    """
+
+    designs: pd.DataFrame
+    parameters: TrainingParameters | None
+    question: str
+    keys: tuple[str, ...]
+
+    @property
+    def headline(self) -> str:
+        """The answer."""
+        if self.parameters is None:
+            return f"{self.question}: none of {len(self.designs)} designs"
+        values = ", ".join(f"{key.replace('_', ' ')} {getattr(self.parameters, key):g}" for key in self.keys)
+        row = self.designs[self.designs["suffices"]].iloc[0]  # of the smallest, or the cheapest, that does
+        return f"{self.question}: {values} ({row['hours']:,.0f} h, effective training ratio {percent(row['etr'])})"
+
+    def to_frame(self) -> pd.DataFrame:
+        """As `designs`."""
+        return self.designs
+
+
+def _row(run: TrainingSimulation) -> dict[str, float]:
+    etr = run.outputs.loc["etr"]
+    hours = float(run.whole["total_training_time"].mean()) / 60.0
+    mean, low, high = (float(value) for value in etr[["mean", "low", "high"]].to_numpy(dtype=np.float64))
+    return {"hours": hours, "etr": mean, "etr_low": low, "etr_high": high}
+
+
+def smallest_pool(
+    params: TrainingParameters | Mapping[str, Any] | None = None,
+    *,
+    tolerance: float = 0.005,
+    most: int | None = None,
+    n_replications: int = 30,
+    rng: int = 0,
+    workers: int | None = None,
+) -> TrainingDesigns:
+    """The smallest working pool with which training takes at most a little longer than with the largest.
+
+    All sizes share their random numbers, so that small differences show; the size is found by bisection.
+
+    Parameters
+    ----------
+    params : TrainingParameters or mapping, optional
+    tolerance : float
+        Share of the time that it may take longer.
+    most : int, optional
+        The largest working pool looked at; a quarter more than the job and its standbys when left out.
+    n_replications, rng, workers
+        As in `simulate_training`.
+
+    Examples
+    --------
+    >>> small = {"job_size": 60, "warm_standbys": 2, "job_length": "20 days", "spare_pool_size": 30}
+    >>> answer = smallest_pool(small, n_replications=8, most=90)
+    >>> 62 <= answer.parameters.working_pool_size <= 90
+    True
+    """
+    base = params if isinstance(params, TrainingParameters) else training_parameters(params)
+    if not 0.0 < tolerance < 1.0:
+        raise ArgumentError(f"tolerance is {tolerance:g}", remedy="give a share, as 0.005")
+    needed = sum(job.job_size + job.warm_standbys for job in base.all_jobs)
+    largest = int(1.25 * needed) + 1 if most is None else most
+    if largest < needed:
+        raise ArgumentError(f"most is {largest}; the job needs {needed}", remedy=f"give {needed} or more")
+    rows: dict[int, dict[str, Any]] = {}
+
+    def hours(size: int) -> float:
+        run = simulate_training(
+            base.but(working_pool_size=size), n_replications=n_replications, rng=rng, workers=workers
+        )
+        rows[size] = {"working_pool_size": size, **_row(run)}
+        return float(rows[size]["hours"]) if not run.whole["depleted"].any() else np.inf
+
+    limit = hours(largest) * (1.0 + tolerance)
+    low, high = needed - 1, largest
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if hours(middle) <= limit else (middle, high)
+    table = pd.DataFrame([rows[size] for size in sorted(rows)])
+    table["suffices"] = table["hours"] <= limit
+    question = f"smallest working pool within {percent(tolerance)} of the time with {largest:,} servers"
+    return TrainingDesigns(table, base.but(working_pool_size=high), question, ("working_pool_size",))
+
+
+def cheapest_design(
+    params: TrainingParameters | Mapping[str, Any] | None,
+    choices: Mapping[str, Sequence[Any]],
+    cost: Mapping[str, float] | Callable[[TrainingParameters], float],
+    *,
+    etr: float,
+    n_replications: int = 30,
+    rng: int = 0,
+    workers: int | None = None,
+) -> TrainingDesigns:
+    """The cheapest design whose effective training ratio is surely high enough.
+
+    Designs are simulated from the cheapest on, until the lower limit of a mean is `etr` or more.
+
+    Parameters
+    ----------
+    params : TrainingParameters or mapping, optional
+        What is not chosen.
+    choices : mapping from str to sequence
+        Values by key of `TrainingParameters`; every combination that can be is a design.
+    cost : mapping from str to float, or callable
+        Price of one unit of each key, or a function of the parameters.
+    etr : float
+        Effective training ratio that is wanted.
+    n_replications, rng, workers
+        As in `simulate_training`.
+
+    Raises
+    ------
+    ArgumentError
+        When no combination can be, or there are too many.
+
+    Examples
+    --------
+    >>> small = {"job_size": 60, "job_length": "20 days", "warm_standbys": 2}
+    >>> choices = {"working_pool_size": [62, 66, 70], "spare_pool_size": [0, 10]}
+    >>> prices = {"working_pool_size": 1.0, "spare_pool_size": 0.3}
+    >>> cheapest_design(small, choices, prices, etr=0.9, n_replications=8).parameters.spare_pool_size
+    10
+    """
+    base = params if isinstance(params, TrainingParameters) else training_parameters(params)
+    if not 0.0 < etr < 1.0:
+        raise ArgumentError(f"etr is {etr:g}", remedy="give a share, as 0.6")
+    if np.prod([len(values) for values in choices.values()], dtype=float) > _MOST_DESIGNS:
+        raise ArgumentError(f"there are more than {_MOST_DESIGNS:,} designs", remedy="give fewer values")
+
+    def price(case: TrainingParameters) -> float:
+        if callable(cost):
+            return float(cost(case))
+        return float(sum(each * getattr(case, key) for key, each in cost.items()))
+
+    designs: list[tuple[float, dict[str, Any], TrainingParameters]] = []
+    problem: ArgumentError | None = None
+    for values in itertools.product(*choices.values()):
+        keys = dict(zip(choices, values, strict=True))
+        try:
+            case = base.but(**keys)
+        except ArgumentError as error:
+            problem = error
+            continue
+        designs.append((price(case), keys, case))
+    if not designs:
+        raise problem or ArgumentError("there is no design", remedy="give choices")
+    rows, best = [], None
+    for spent, keys, case in sorted(designs, key=lambda design: design[0]):
+        run = simulate_training(case, n_replications=n_replications, rng=rng, workers=workers)
+        row = _row(run)
+        enough = bool(row["etr_low"] >= etr) and not run.whole["depleted"].any()
+        rows.append({**keys, "cost": spent, **row, "suffices": enough})
+        if enough:
+            best = case
+            break
+    question = f"cheapest design with an effective training ratio of {percent(etr)}"
+    return TrainingDesigns(pd.DataFrame(rows), best, question, tuple(choices))

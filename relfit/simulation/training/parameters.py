@@ -1,0 +1,320 @@
+"""`TrainingParameters`: cluster, job, failures and repairs of a training cluster, as a file says them and as checked.
+
+Times are minutes, rates per minute. The names and defaults are those of the published simulator (AIReSim), so that its
+own files are read as they are; what this one can do beyond it has names of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+
+from relfit.base.errors import ArgumentError
+from relfit.base.units import hours
+from relfit.fleet.calibration import FailuresByScope, FittedFamily, Parameters
+from relfit.fleet.calibration.exports import airesim_values
+from relfit.fleet.calibration.parameter_values import Model, rejection
+from relfit.fleet.calibration.validation_errors import ParameterError
+
+__all__ = ["Retirement", "TrainingJob", "TrainingParameters", "training_parameters"]
+
+DAY = 1440.0
+
+
+def _minutes(value: Any) -> Any:
+    """Text such as "2 days" as minutes; numbers as they are."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        pass
+    try:
+        return 60.0 * hours(value)
+    except ArgumentError as error:
+        raise rejection(error.what, remedy="give minutes as a number, or text such as '2 days'") from None
+
+
+Minutes = Annotated[float, BeforeValidator(_minutes), Field(ge=0.0, allow_inf_nan=False)]
+SomeMinutes = Annotated[float, BeforeValidator(_minutes), Field(gt=0.0, allow_inf_nan=False)]
+Rate = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Servers = Annotated[int, Field(ge=0, le=2_000_000)]
+SomeServers = Annotated[int, Field(ge=1, le=2_000_000)]
+Some = Annotated[int, Field(ge=1)]
+
+
+class Retirement(Model):
+    """When a repaired server is retired: after failures in a window, or at a low score."""
+
+    policy: Literal["never", "threshold", "score"] = Field(
+        "threshold", description="threshold: failures in a window; score: a score that failures lower"
+    )
+    max_failures: SomeServers = Field(5, description="failures in the window at which a server is retired")
+    window_minutes: SomeMinutes = Field(7 * DAY, description="the window")
+    initial_score: float = Field(100.0, description="score of a server that begins")
+    failure_penalty: float = Field(30.0, description="taken off for every failure that a server is blamed for")
+    success_increment: float = Field(10.0, description="added for every full period of a run without a failure")
+    time_period: Minutes = Field(DAY, description="the period; 0: every run counts as one")
+    retirement_threshold: float = Field(0.0, description="score at which, and below which, a server is retired")
+
+
+class TrainingJob(Model):
+    """One of several jobs that share the pools; earlier ones in the list come first."""
+
+    name: str = Field("job", description="what it is called in the results")
+    job_size: SomeServers = Field(description="servers that it needs")
+    job_length: SomeMinutes = Field(description="minutes that it takes without failures")
+    warm_standbys: Servers = Field(0, description="further servers held ready")
+    minimum_size: SomeServers | None = Field(
+        None, description="servers with which it goes on, slower, rather than stall"
+    )
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.minimum_size is not None and self.minimum_size > self.job_size:
+            raise rejection(
+                f"minimum_size ({self.minimum_size}) is above job_size ({self.job_size})", at="minimum_size"
+            )
+        return self
+
+
+class TrainingParameters(Model):
+    """A training cluster and its job; times in minutes, or text with a unit such as ``"2 days"``.
+
+    Examples
+    --------
+    >>> params = TrainingParameters(job_size=64, working_pool_size=80, job_length="30 days")
+    >>> params.job_length, params.recovery_time
+    (43200.0, 20.0)
+    """
+
+    # failures
+    random_failure_rate: Rate = Field(0.01 / DAY, description="failures of a good server per minute of running")
+    systematic_failure_rate_multiplier: Rate = Field(
+        5.0, description="systematic failures of a bad server, on top of its random ones, as a multiple of their rate"
+    )
+    systematic_failure_fraction: Probability = Field(0.15, description="share of bad servers, over both pools")
+    failure_distribution: Literal["exponential", "weibull", "lognormal"] = Field(
+        "exponential", description="times to failure; their mean is 1 / rate whatever the distribution"
+    )
+    weibull_shape: Annotated[float, Field(ge=0.05, le=100.0)] = Field(1.0, description="shape of weibull times")
+    lognormal_sigma: Annotated[float, Field(ge=0.01, le=10.0)] = Field(1.0, description="sigma of lognormal times")
+    failure: FittedFamily | None = Field(
+        None,
+        description="times to failure of a good server by a fitted family, in hours; replaces rate and distribution",
+    )
+    renew_on_restart: bool = Field(
+        False, description="draw the lives of all servers anew at every restart, instead of letting servers age"
+    )
+    ages: Literal["new", "steady"] = Field(
+        "new", description="of the servers at the start: all new, or as in a cluster that has long been running"
+    )
+    bad_server_regeneration: bool = Field(False, description="whether good servers turn bad in the course of time")
+    bad_server_regen_interval: SomeMinutes = Field(30 * DAY, description="how often a tenth of the fraction turns bad")
+
+    # job and pools
+    job_size: SomeServers = Field(4096, description="servers that the job needs")
+    job_length: SomeMinutes = Field(256 * DAY, description="minutes that the job takes without failures")
+    warm_standbys: Servers = Field(16, description="further servers held ready")
+    minimum_size: SomeServers | None = Field(
+        None, description="servers with which the job goes on, slower, rather than stall; all when left out"
+    )
+    jobs: tuple[TrainingJob, ...] = Field(
+        (), description="several jobs instead of the one above, the first comes first"
+    )
+    working_pool_size: SomeServers = Field(4160, description="servers of the working pool")
+    spare_pool_size: Servers = Field(200, description="servers of the spare pool, which run other work")
+
+    # what a failure costs
+    recovery_time: Minutes = Field(20.0, description="to load the checkpoint and restart, at every failure")
+    host_selection_time: Minutes = Field(3.0, description="to choose servers when no warm standby is left")
+    preemption_wait_time: Minutes = Field(20.0, description="to preempt a server of the spare pool, in turn")
+    preemption_cost: Minutes = Field(
+        0.0, description="lost by the other work per preempted server; not on the job's clock"
+    )
+    checkpoint_every: Minutes = Field(0.0, description="work between two checkpoints; 0: nothing is ever lost")
+    checkpoint_save: Minutes = Field(0.0, description="to save a checkpoint")
+
+    # repairs
+    auto_repair_time: Minutes = Field(120.0, description="mean time of an automatic repair")
+    manual_repair_time: Minutes = Field(2 * DAY, description="mean time of a manual repair")
+    auto_repair: FittedFamily | None = Field(None, description="automatic repairs by a fitted family, in hours")
+    manual_repair: FittedFamily | None = Field(None, description="manual repairs by a fitted family, in hours")
+    prob_auto_to_manual: Probability = Field(0.80, description="probability that a manual repair follows")
+    auto_repair_fail_prob: Probability = Field(0.40, description="probability that an automatic repair mends nothing")
+    manual_repair_fail_prob: Probability = Field(0.20, description="probability that a manual repair mends nothing")
+    auto_crews: SomeServers | None = Field(None, description="automatic repairs at a time; any number when left out")
+    manual_crews: SomeServers | None = Field(None, description="manual repairs at a time; any number when left out")
+    manual_hours: tuple[Annotated[float, Field(ge=0, le=24)], Annotated[float, Field(ge=0, le=24)]] = Field(
+        (0.0, 24.0), description="hours of the day between which manual repairs go on"
+    )
+    manual_days: tuple[Annotated[int, Field(ge=0, le=6)], ...] = Field(
+        (0, 1, 2, 3, 4, 5, 6), description="days of the week on which they go on; the job begins on day 0"
+    )
+    diagnosis_probability: Probability = Field(1.0, description="probability that a failure leads to a repair at all")
+    diagnosis_uncertainty: Probability = Field(0.0, description="probability that another server is sent to repair")
+    retirement: Retirement = Field(Retirement(policy="never"), description="when servers are retired for good")
+
+    # choosing servers
+    host_selection: Literal["random", "fewest_failures", "highest_score", "most_reliable", "packed"] = Field(
+        "random", description="which idle servers are taken; packed: as few racks as possible"
+    )
+    rack_size: SomeServers = Field(8, description="servers of a rack")
+    enable_topology: bool = Field(
+        False, description="the published program's switch for racks; they are always known here"
+    )
+
+    # beyond single servers
+    rack_failure_rate: Rate = Field(0.0, description="failures of a whole rack per minute")
+    rack_repair_time: Minutes = Field(240.0, description="mean time until its servers are back")
+    cluster_failure_rate: Rate = Field(0.0, description="failures of everything (power, file system) per minute")
+    cluster_repair_time: Minutes = Field(240.0, description="mean time until they are over")
+    corruption_rate: Rate = Field(0.0, description="silent data corruptions per minute of a running server")
+    corruption_delay: Minutes = Field(DAY, description="mean time of running until one is found")
+
+    # where the paper and its program differ
+    return_borrowed: Literal["at_selection", "never", "at_once"] = Field(
+        "at_selection", description="when servers of the spare pool that are not needed go back"
+    )
+    refill_standbys: Literal["own", "any"] = Field(
+        "own", description="repaired servers that become standbys: the job's own, or any"
+    )
+    missed_diagnosis: Literal["stays", "swapped"] = Field(
+        "stays", description="a failed server that is not diagnosed: stays in the job, or gives way to a standby"
+    )
+    stall_until: Literal["size", "standbys"] = Field(
+        "size", description="servers for which a stalled job waits: its size, or its standbys too"
+    )
+    count_repairs: Literal["until_end", "all"] = Field(
+        "until_end", description="repairs that are counted: until the job ends, or those under way then too"
+    )
+
+    # the simulation
+    seed: Annotated[int, Field(ge=0)] = Field(0, description="of everything that is drawn at random")
+    num_replications: Some = Field(30, description="runs")
+    adaptive_replications: bool = Field(False, description="run until the mean time is as precise as relative_accuracy")
+    confidence_level: Annotated[float, Field(gt=0.0, lt=1.0)] = Field(0.95, description="level of the intervals")
+    relative_accuracy: Annotated[float, Field(gt=0.0)] = Field(0.05, description="half of the interval over the mean")
+    max_replications: Some = Field(1000, description="most runs")
+    max_events: Some = Field(10_000_000, description="most events of a run, against jobs that never end")
+
+    def __init__(self, /, **values: Any) -> None:
+        """Check what is given.
+
+        Raises
+        ------
+        ArgumentError
+            For what cannot be, with its key.
+        """
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise ParameterError(error, TrainingParameters) from None
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        servers = self.working_pool_size + self.spare_pool_size
+        for at, job in self._placed_jobs():
+            if (job.minimum_size or job.job_size) > servers:
+                what = f"the job needs {job.minimum_size or job.job_size} servers, both pools have {servers}"
+                raise rejection(what, at=at, remedy="enlarge working_pool_size or spare_pool_size")
+            if self.stall_until == "standbys" and job.job_size + job.warm_standbys > self.working_pool_size:
+                what = (
+                    f"{self.working_pool_size} is below job_size + warm_standbys ({job.job_size + job.warm_standbys})"
+                )
+                raise rejection(what, at="working_pool_size", remedy="enlarge it: the published program needs them all")
+        if self.manual_hours[0] >= self.manual_hours[1] or not self.manual_days:
+            raise rejection(
+                "manual repairs would never go on", at="manual_hours", remedy="give from and to, as [8, 18]"
+            )
+        if self.max_replications < self.num_replications and self.adaptive_replications:
+            raise rejection(f"{self.max_replications} is below num_replications", at="max_replications")
+        if (self.rack_failure_rate > 0 or self.cluster_failure_rate > 0) and len(self.jobs) > 30:
+            raise rejection(f"{len(self.jobs)} jobs are too many", at="jobs", remedy="give at most 30")
+        return self
+
+    def _placed_jobs(self) -> list[tuple[str, TrainingJob]]:
+        if self.jobs:
+            return [(f"jobs.{i}.job_size", job) for i, job in enumerate(self.jobs)]
+        values = {name: getattr(self, name) for name in ("job_size", "job_length", "warm_standbys")}
+        if self.minimum_size is not None and self.minimum_size > self.job_size:
+            raise rejection(f"{self.minimum_size} is above job_size ({self.job_size})", at="minimum_size")
+        return [("job_size", TrainingJob(minimum_size=self.minimum_size, **values))]
+
+    @property
+    def all_jobs(self) -> tuple[TrainingJob, ...]:
+        """The jobs, the one of the keys above where no list is given."""
+        return tuple(job for _, job in self._placed_jobs())
+
+    def but(self, **changes: Any) -> TrainingParameters:
+        """The same with other values, checked.
+
+        Raises
+        ------
+        ArgumentError
+            For a key that is unknown (with the nearest one) or a value that cannot be.
+
+        Examples
+        --------
+        >>> TrainingParameters(job_size=64).but(recovery_time="10min").recovery_time
+        10.0
+        """
+        values = {name: getattr(self, name) for name in self.model_fields_set}
+        return TrainingParameters(**{**values, **changes})
+
+    def as_program(self) -> TrainingParameters:
+        """The same with the semantics of the published program wherever it differs from its paper."""
+        return self.but(
+            return_borrowed="never", refill_standbys="any", missed_diagnosis="swapped", stall_until="standbys",
+            count_repairs="all", renew_on_restart=True,
+        )  # fmt: skip
+
+
+def training_parameters(
+    values: Mapping[str, Any] | None = None, *, calibrated: Parameters | None = None, **others: Any
+) -> TrainingParameters:
+    """Parameters of a simulation, checked; from a mapping, from calibrated parameters, or both.
+
+    Parameters
+    ----------
+    values : mapping, optional
+        Keys of `TrainingParameters`.
+    calibrated : Parameters, optional
+        As `relfit.calibrate` gives them: the rate and the family of times to failure, bad nodes, quick and slow
+        repairs, failures of racks and of the whole system. Keys that are given go before.
+    **others
+        Further keys.
+
+    Raises
+    ------
+    ArgumentError
+        For a key that is unknown (with the nearest one) or a value that cannot be.
+
+    Examples
+    --------
+    >>> params = training_parameters(calibrated=Parameters(mtbf="2400h", mttr="24h"), job_size=64)
+    >>> round(1 / params.random_failure_rate / 60), params.auto_repair_time
+    (2400, 1440.0)
+    """
+    defaults = {} if calibrated is None else _of_calibrated(calibrated)
+    return TrainingParameters(**{**defaults, **dict(values or {}), **others})
+
+
+def _of_calibrated(parameters: Parameters) -> dict[str, Any]:
+    """What a log tells of a training cluster, by the keys of `TrainingParameters`."""
+    failures, values = FailuresByScope.of_parameters(parameters), dict[str, Any](airesim_values(parameters))
+    del values["failure_distribution"]
+    alike = values["systematic_failure_fraction"] == 0.0
+    if parameters.failure is not None and parameters.failure.family != "exponential" and alike:
+        values["failure"], values["ages"] = parameters.failure, "steady"  # a log is of servers that run
+    if "auto_repair_time" in values and "manual_repair_time" not in values and parameters.repair is not None:
+        values["auto_repair"] = parameters.repair
+    names = {"rack": "rack", "system": "cluster"}
+    for scope, name in ((scope, names[scope.name]) for scope in failures.wider if scope.name in names):
+        values[f"{name}_failure_rate"] = 1.0 / (60.0 * scope.mtbf)
+        if scope.mttr is not None:
+            values[f"{name}_repair_time"] = 60.0 * scope.mttr
+    return values

@@ -1,0 +1,169 @@
+"""Events that most simulations never have, compiled apart: racks, the cluster, corruptions, servers that turn bad."""
+
+from __future__ import annotations
+
+from relfit.simulation.engine.event_heap import put
+from relfit.simulation.engine.random_streams import below, exponential
+from relfit.simulation.engine.records import entry, merged, part
+from relfit.simulation.training import cluster_state as at
+from relfit.simulation.training.cluster_lists import (
+    add_last,
+    events_of,
+    n_active,
+    rack_is_down,
+    standbys_of,
+    take_first,
+)
+from relfit.simulation.training.cluster_state import ClusterState, JobRecord
+from relfit.simulation.training.host_events import enter, recover, stop_run
+from relfit.simulation.training.repair_events import give_back, submit
+from relfit.simulation.training.server_moves import active_server, change_class, leave, set_state, stand_by
+from relfit.simulation.training.training_events import plan_end
+
+__all__ = ["rare_event"]
+
+
+@entry
+def rare_event(state: ClusterState) -> None:
+    """Let the event happen that Python is asked for; at the start plan the first of each kind."""
+    kind, number = state.cluster.asks_kind, state.cluster.asks_number
+    if state.cluster.asks != at.RARE_EVENT:
+        if state.options.regeneration_interval > 0.0:
+            _plan(state, at.REGENERATE, state.options.regeneration_interval)
+        _plan_rack_failure(state)
+        _plan_cluster_failure(state)
+    elif kind == at.RACK_FAILS:
+        _rack_fails(state)
+    elif kind == at.RACK_BACK:
+        _rack_is_back(state, number - len(state.servers))
+    elif kind == at.CLUSTER_FAILS:
+        _cluster_fails(state)
+    elif kind == at.REGENERATE:
+        _regenerate(state)
+    else:
+        _corruption_is_found(state, state.jobs[number])
+
+
+@part
+def _plan(state: ClusterState, kind: int, time: float) -> None:
+    """Plan an event of no server or rack: their kinds have numbers after those of the racks."""
+    put(events_of(state), len(state.servers) + state.options.n_racks + kind, time, kind)
+
+
+@part
+def _plan_rack_failure(state: ClusterState) -> None:
+    if state.options.rack_failure_rate > 0.0:
+        wait = exponential(state.cluster.streams, at.RACKS) / (state.options.rack_failure_rate * state.options.n_racks)
+        _plan(state, at.RACK_FAILS, state.cluster.now + wait)
+
+
+@part
+def _plan_cluster_failure(state: ClusterState) -> None:
+    if state.options.cluster_failure_rate > 0.0:
+        wait = exponential(state.cluster.streams, at.CLUSTER) / state.options.cluster_failure_rate
+        _plan(state, at.CLUSTER_FAILS, max(state.cluster.now, state.cluster.down_until) + wait)
+
+
+@merged
+def _regenerate(state: ClusterState) -> None:
+    """Turn a share of the good servers bad: a tenth of the fraction of bad ones, at least one server."""
+    n, choice = 0, state.lists
+    for i in range(len(state.servers)):
+        if not state.servers[i].bad and state.servers[i].state != at.RETIRED:
+            choice[n] = i
+            n += 1
+    for i in range(min(max(1, int(n * state.options.systematic_failure_fraction * 0.1)), n)):
+        place = i + below(state.cluster.streams, at.REGENERATION, n - i)
+        choice[i], choice[place] = choice[place], choice[i]
+        change_class(state, state.servers[choice[i]], True)
+    _plan(state, at.REGENERATE, state.cluster.now + state.options.regeneration_interval)
+    for j in range(len(state.jobs)):
+        if state.jobs[j].phase == at.RUNNING and not state.options.renew_lives:
+            plan_end(state, state.jobs[j])
+
+
+@merged
+def _corruption_is_found(state: ClusterState, job: JobRecord) -> None:
+    """Go back to the last checkpoint from before the corruption; a server is blamed for it."""
+    job.run_time += stop_run(state, job)
+    job.corruptions_found += 1
+    if job.clean >= 0.0:
+        back = max(job.length - job.remaining - job.clean, 0.0)
+        moved = min(back / job.speed, job.compute)
+        job.remaining += back
+        job.compute -= moved
+        job.lost += moved
+        job.clean = -1.0
+    blamed = active_server(state, job, below(state.cluster.streams, at.CORRUPTIONS, n_active(state, job)))
+    leave(state, job, blamed)
+    submit(state, job, blamed)
+    recover(state, job)
+
+
+@merged
+def _rack_fails(state: ClusterState) -> None:
+    """All servers of a rack are gone until it is repaired; those in repair stay there."""
+    _plan_rack_failure(state)
+    streams = state.cluster.streams
+    rack = below(streams, at.RACKS, state.options.n_racks)
+    if rack_is_down(state, rack):
+        return
+    back = state.cluster.now + exponential(streams, at.RACKS) * state.options.rack_repair_time
+    put(events_of(state), len(state.servers) + rack, back, at.RACK_BACK)
+    for j in range(len(state.jobs)):
+        _rack_leaves_job(state, rack, state.jobs[j])
+    spares = state.queues[at.SPARES]
+    for _ in range(spares.length):  # each once round
+        server = take_first(state, spares)
+        if server.rack == rack:
+            set_state(state, server, at.RACK_DOWN)
+            server.lent = at.OF_SPARES
+        else:
+            add_last(state, spares, server)
+    for i in range(len(state.servers)):
+        if state.servers[i].rack == rack and state.servers[i].state == at.IDLE:
+            set_state(state, state.servers[i], at.RACK_DOWN)
+
+
+@merged
+def _rack_leaves_job(state: ClusterState, rack: int, job: JobRecord) -> None:
+    for i in range(len(state.servers)):
+        server = state.servers[i]
+        if server.rack == rack and server.state == at.ACTIVE and server.job == job.number:
+            if job.phase == at.RUNNING:
+                job.run_time += stop_run(state, job)
+                job.rack_failures += 1
+                recover(state, job)
+            leave(state, job, server)
+            server.home = job.number
+            set_state(state, server, at.RACK_DOWN)
+    standbys = standbys_of(state, job)
+    for _ in range(standbys.length):
+        server = take_first(state, standbys)
+        if server.rack == rack:
+            server.home = job.number
+            set_state(state, server, at.RACK_DOWN)
+        else:
+            stand_by(state, job, server)
+
+
+@merged
+def _rack_is_back(state: ClusterState, rack: int) -> None:
+    """The servers of a rack are available again."""
+    for i in range(len(state.servers)):
+        if state.servers[i].rack == rack and state.servers[i].state == at.RACK_DOWN:
+            give_back(state, state.servers[i])
+
+
+@merged
+def _cluster_fails(state: ClusterState) -> None:
+    """Nothing runs until the power or the file system is back; then every job recovers."""
+    cluster = state.cluster
+    cluster.down_until = cluster.now + exponential(cluster.streams, at.CLUSTER) * state.options.cluster_repair_time
+    _plan_cluster_failure(state)
+    for j in range(len(state.jobs)):
+        job = state.jobs[j]
+        if job.phase == at.RUNNING:
+            job.run_time += stop_run(state, job)
+            job.cluster_failures += 1
+            enter(state, job, at.DOWN, cluster.down_until)

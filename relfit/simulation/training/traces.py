@@ -1,0 +1,103 @@
+"""The event trace: every change of a server's state and of a job's phase, counted as transitions and over time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.base.errors import ArgumentError
+from relfit.base.units import instant
+from relfit.log.failurelog import FailureLog
+from relfit.simulation.simulated_logs import log_of_outages
+from relfit.simulation.training.cluster_state import STATES
+from relfit.simulation.training.training_simulation import TrainingSimulation
+
+__all__ = ["failure_log", "states_over_time", "transitions"]
+
+
+def _trace_of(result: TrainingSimulation) -> pd.DataFrame:
+    if result.trace is None:
+        raise ArgumentError("the simulation kept no trace", remedy="simulate with trace=True")
+    return result.trace
+
+
+def _servers_of(result: TrainingSimulation, replication: int) -> pd.DataFrame:
+    trace = _trace_of(result)
+    trace = trace[(trace["replication"] == replication) & (trace["server"] >= 0)]
+    if trace.empty:
+        raise ArgumentError(f"there is no replication {replication}", remedy="they are counted from 0")
+    return trace
+
+
+def transitions(result: TrainingSimulation) -> pd.DataFrame:
+    """How often servers went from one state to another, and jobs from one phase to another, per run.
+
+    The arrows of the flow chart in the paper's Figure 1, counted: ``of`` (server or job), ``before``, ``after``,
+    ``per_run``.
+
+    Raises
+    ------
+    ArgumentError
+        When the simulation kept no trace.
+    """
+    trace = _trace_of(result)
+    trace = trace[trace["before"] != "new"]
+    of = np.where(trace["server"] < 0, "job", "server")
+    counts = trace.groupby([of, trace["before"], trace["after"]], observed=True).size() / trace["replication"].nunique()
+    table = counts.rename_axis(["of", "before", "after"]).rename("per_run").reset_index()
+    return table.sort_values(["of", "per_run"], ascending=[True, False], ignore_index=True)
+
+
+def states_over_time(result: TrainingSimulation, replication: int = 0) -> pd.DataFrame:
+    """Servers in each state after every change of one replication; the index is the minute.
+
+    Raises
+    ------
+    ArgumentError
+        When the simulation kept no trace, or has no such replication.
+    """
+    trace = _servers_of(result, replication)
+    table = pd.DataFrame(index=trace["minute"])
+    before, after = (np.asarray(trace[name].cat.codes) for name in ("before", "after"))
+    for code, state in enumerate(STATES, start=1):
+        change = np.equal(after, code).astype(np.int64) - np.equal(before, code).astype(np.int64)
+        if np.any(change):
+            table[state] = change.cumsum()
+    return table.groupby(level=0).last()
+
+
+def failure_log(result: TrainingSimulation, replication: int = 0, start: Any = "2026-01-01") -> FailureLog:
+    """The failure log that a site would have of one replication: an outage from each failure until the repair's end.
+
+    Its nodes are the servers of the working pool, under observation from the beginning of the job to its end; a server
+    ages only while it runs the job, so that standbys and waiting make the log's mean time between failures longer.
+
+    Parameters
+    ----------
+    result : TrainingSimulation
+        With its trace.
+    replication : int
+    start : instant
+        When the job began.
+
+    Raises
+    ------
+    ArgumentError
+        When the simulation kept no trace, or has no such replication.
+    """
+    trace = _servers_of(result, replication)
+    servers = result.parameters.working_pool_size
+    out = [name for name in STATES if "repair" in name or "queue" in name or name in ("retired", "rack_down")]
+    before, after = (trace[name].isin(out).to_numpy() for name in ("before", "after"))
+    length = float(trace["minute"].max()) / 60.0
+    inside = (trace["server"] < servers).to_numpy()
+    begins, ends = trace[inside & after & ~before], trace[inside & before & ~after]
+    table = pd.concat([begins.assign(down=1), ends.assign(down=0)]).sort_values(["server", "minute"], kind="stable")
+    who, hours, down = table["server"].to_numpy(), table["minute"].to_numpy() / 60.0, table["down"].to_numpy() == 1
+    same = np.concatenate([who[1:] == who[:-1], [False]])
+    end = np.where(same, np.concatenate([hours[1:], [np.inf]]), np.inf)[down]
+    alone = np.zeros(int(down.sum()), dtype=np.int64)  # the scope of each is a node
+    outages = who[down].astype(np.int64), hours[down], np.where(np.isinf(end), 2.0 * length + 1.0, end), alone
+    return log_of_outages("training", outages, None, servers, length, instant(start))

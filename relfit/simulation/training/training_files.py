@@ -1,0 +1,47 @@
+"""Files of a training cluster: TOML with the keys of `TrainingParameters`, or the published program's YAML and JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from relfit.base.errors import ArgumentError, ReadError
+from relfit.fleet.calibration import read_parameters
+from relfit.io.parsing.settings import read_settings
+from relfit.simulation.training.parameters import TrainingParameters, training_parameters
+
+__all__ = ["read_training"]
+
+_KINDS = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
+
+
+def read_training(path: str | Path, **others: Any) -> TrainingParameters:
+    """Read the parameters of a training cluster, TOML, YAML or JSON by the ending.
+
+    A key ``calibrated`` names a parameter file that `relfit calibrate` wrote, from the folder of this file; what a log
+    told is taken from there, and keys of this file go before.
+
+    Parameters
+    ----------
+    path : str or Path
+    **others
+        Keys that go before those of the file.
+
+    Raises
+    ------
+    ReadError
+        When it cannot be read, or says something that cannot be: one line with the key.
+    """
+    place = Path(path)
+    kind = _KINDS.get(place.suffix.lower())
+    if kind is None:
+        raise ReadError(f"{place} does not end in {', '.join(_KINDS)}", remedy="the ending names the format")
+    values = read_settings(place, kind, "settings of a training cluster", "write lines such as recovery_time = 20")
+    calibrated = values.pop("calibrated", None)
+    if calibrated is not None and not isinstance(calibrated, str):
+        raise ReadError(f"{place}: calibrated is no text", remedy="name a parameter file, as 'params.toml'")
+    params = None if calibrated is None else read_parameters(place.parent / calibrated)
+    try:
+        return training_parameters(values, calibrated=params, **others)
+    except ArgumentError as error:
+        raise ReadError(f"{place}: {error.what}", remedy=error.remedy) from None

@@ -1,0 +1,314 @@
+"""`simulate_training`: many replications of a training cluster, what came out of each, and of all with intervals."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from relfit.base.arguments import whole
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.compiling_notice import compile_notice
+from relfit.base.results import Result, json_ready
+from relfit.base.text import percent
+from relfit.simulation.engine.replications import half_interval, replicate, summary
+from relfit.simulation.training.cluster_state import COUNTS, DEPLETED, PHASES, STATES, TIMES
+from relfit.simulation.training.parameters import TrainingParameters, training_parameters
+from relfit.simulation.training.policies import HostSelection, RetirementRule
+from relfit.simulation.training.replication import TrainingRun, run_replication, setting_of
+from relfit.simulation.training.training_events import advance
+
+__all__ = ["TrainingSimulation", "simulate_training"]
+
+_TIME_NAMES = {
+    "compute": "total_compute_time", "lost": "total_lost_time", "save": "total_save_time",
+    "recovery": "total_recovery_time", "selection": "total_host_selection_time", "waiting": "total_wait_time",
+    "stalled": "total_stall_time", "down": "total_down_time",
+}  # fmt: skip
+_PROGRAM_NAMES = {
+    "total_training_time_hrs": ("total_training_time", 1.0 / 60.0), "effective_training_ratio": ("etr", 1.0),
+    "avg_run_duration": ("avg_run", 1.0), "avg_run_duration_mins": ("avg_run", 1.0),
+    "cluster_depleted": ("depleted", 1.0),
+}  # fmt: skip
+"""Outputs that the published program calls otherwise, or gives in hours: which they are, and the factor."""
+_SHARES = ("etr", "goodput", "depleted")
+_BATCH = 16  # replications that are added at a time until an interval is narrow enough
+
+
+class TrainingSimulation(Result):
+    """What simulated training jobs did.
+
+    Attributes
+    ----------
+    parameters : TrainingParameters
+    replications : pandas.DataFrame
+        One row per replication and job: ``replication``, ``job`` and every output. Times are minutes:
+        ``total_training_time`` is the sum of ``total_compute_time`` (useful work), ``total_lost_time``,
+        ``total_save_time``, ``total_recovery_time``, ``total_host_selection_time``, ``total_wait_time`` (for preempted
+        servers), ``total_stall_time`` and ``total_down_time``. ``etr`` is the effective training ratio, useful over
+        total time, ``goodput`` useful server-minutes over those of both pools, ``avg_run`` the mean minutes of running
+        until a failure, NaN where none was. The others count.
+    level : float
+    seconds : float
+        That it took.
+    trace : pandas.DataFrame or None
+        One row per change of a server or a job: ``replication``, ``minute``, ``server`` (-1: the job's phase), ``job``,
+        ``before`` and ``after``; see `relfit.simulation.training.transitions`.
+    """
+
+    parameters: TrainingParameters
+    replications: pd.DataFrame
+    level: float
+    seconds: float
+    trace: pd.DataFrame | None = None
+
+    _not_in_json: ClassVar[tuple[str, ...]] = ("trace",)
+
+    @cached_property
+    def outputs(self) -> pd.DataFrame:
+        """One row per output: ``mean``, ``sd``, ``low`` and ``high`` of the mean, percentiles.
+
+        Of several jobs, the last time and the sum of the counts.
+        """
+        return _summary(self.whole, self.level)
+
+    @cached_property
+    def whole(self) -> pd.DataFrame:
+        """One row per replication: that of its job, or of all its jobs together."""
+        table = self.replications.drop(columns="job")
+        if len(self.parameters.all_jobs) == 1:
+            return table.drop(columns="replication")
+        groups = table.groupby("replication")
+        joined = groups.sum()
+        joined["total_training_time"] = groups["total_training_time"].max()
+        joined["depleted"] = groups["depleted"].max()
+        for name in ("etr", "goodput", "avg_run"):
+            joined[name] = groups[name].mean()
+        return joined
+
+    def of_job(self, name: str) -> pd.DataFrame:
+        """As `outputs`, of one of several jobs.
+
+        Raises
+        ------
+        ArgumentError
+            When there is no job of that name.
+        """
+        rows = self.replications[self.replications["job"] == name]
+        if rows.empty:
+            raise ArgumentError(f"there is no job {name!r}", remedy=f"there is {', '.join(map(str, self.jobs))}")
+        return _summary(rows.drop(columns=["replication", "job"]), self.level)
+
+    @property
+    def jobs(self) -> tuple[str, ...]:
+        """Names of the jobs, the first comes first."""
+        return tuple(self.replications["job"].unique())
+
+    @property
+    def headline(self) -> str:
+        """Time and effective training ratio."""
+        hours = self.outputs.loc["total_training_time"] / 60.0
+        n, depleted = len(self.whole), int(self.whole["depleted"].sum())
+        runs = f"{n} run{'s' if n > 1 else ''}"
+        time = (
+            f"{hours['mean']:,.0f} h ({hours['low']:,.0f}-{hours['high']:,.0f})" if n > 1 else f"{hours['mean']:,.0f} h"
+        )
+        if depleted == n:
+            return f"training does not finish: after {time} too few servers are left, over {runs}"
+        end = f"; in {depleted} of {n} runs too few servers were left to finish" if depleted else ""
+        ratio = percent(float(self.whole["etr"].mean()))
+        return f"training takes {time}: effective training ratio {ratio}, over {runs}{end}"
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """The headline, where the time goes, what happens on the way."""
+        mean = self.outputs["mean"]
+        shares = {
+            name: mean[key] / max(mean[list(_TIME_NAMES.values())].sum(), 1e-300) for name, key in _TIME_NAMES.items()
+        }
+        spent = ", ".join(f"{name} {percent(part)}" for name, part in shares.items() if part > 0.0)
+        events = (
+            f"{mean['total_failures']:,.0f} failures ({mean['systematic_failures']:,.0f} systematic), "
+            f"{mean['host_selection_count']:,.0f} host selections, {mean['preemption_count']:,.0f} preemptions, "
+            f"{mean['job_stall_count']:,.1f} stalls, {mean['servers_retired']:,.1f} servers retired"
+        )
+        return (self.headline, *self._each_job, f"time: {spent}", f"a run has {events}")
+
+    @property
+    def _each_job(self) -> tuple[str, ...]:
+        """Of several jobs, when each ends."""
+        if len(self.jobs) == 1:
+            return ()
+        hours = self.replications.groupby("job", sort=False)["total_training_time"].mean() / 60.0
+        return ("jobs: " + ", ".join(f"{name} takes {hours[name]:,.0f} h" for name in self.jobs),)
+
+    def to_frame(self) -> pd.DataFrame:
+        """As `outputs`."""
+        return self.outputs
+
+    def to_dict(self) -> dict[str, Any]:
+        """Outputs by name, those of the published program by its names too; number of replications, seconds."""
+        outputs = {str(name): row.to_dict() for name, row in self.outputs.iterrows()}
+        for name, (ours, factor) in _PROGRAM_NAMES.items():
+            outputs[name] = {key: factor * value for key, value in outputs[ours].items()}
+        document: dict[str, Any] = {
+            "findings": self.findings,
+            "outputs": outputs,
+            "replications": len(self.whole),
+            "seconds": self.seconds,
+            "level": self.level,
+        }
+        if len(self.jobs) > 1:
+            document["jobs"] = {
+                name: {str(output): row.to_dict() for output, row in self.of_job(name).iterrows()} for name in self.jobs
+            }
+        return dict(json_ready(document))
+
+
+def simulate_training(
+    params: TrainingParameters | Mapping[str, Any] | None = None,
+    *,
+    n_replications: int | None = None,
+    first: int = 0,
+    rng: int | None = None,
+    level: float | None = None,
+    program_semantics: bool = False,
+    relative_accuracy: float | None = None,
+    host_selection: HostSelection | None = None,
+    retirement: RetirementRule | None = None,
+    trace: bool = False,
+    check: bool = False,
+    workers: int | None = None,
+) -> TrainingSimulation:
+    """Simulate a training job on a cluster whose servers fail, event by event.
+
+    Parameters
+    ----------
+    params : TrainingParameters or mapping, optional
+        The published simulator's defaults where a key is left out; `relfit.simulation.training.read_training` reads a
+        file.
+    n_replications, rng, level : optional
+        Those of `params` when left out. The same `rng` gives the same runs, whatever `workers`; two sets of parameters
+        with one `rng` share their random numbers, so that their difference is more precise than either.
+    first : int
+        Number of the first replication: the numbers before it are left to another call.
+    program_semantics : bool
+        The published program's behaviour wherever it differs from its paper; see `TrainingParameters.as_program`.
+    relative_accuracy : float, optional
+        Add replications until half of the interval of the mean time is this share of it, up to
+        ``params.max_replications``.
+    host_selection, retirement : callable, optional
+        Policies of your own; see `HostSelection` and `RetirementRule`.
+    trace : bool
+        Keep every change of state.
+    check : bool
+        Check after every event that no server and no minute is lost; slow.
+    workers : int, optional
+        Threads; as many as there are processors when left out.
+
+    Returns
+    -------
+    TrainingSimulation
+
+    Raises
+    ------
+    ArgumentError
+        For parameters that cannot be.
+    DataError
+        When a job does not end within ``params.max_events`` events.
+
+    References
+    ----------
+    Pattabiraman, Patel and Lin, AIReSim: sections 2.2 and 3, Table 1.
+
+    Examples
+    --------
+    >>> small = {"job_size": 60, "working_pool_size": 70, "spare_pool_size": 4, "job_length": "20 days"}
+    >>> result = simulate_training(small, n_replications=20, rng=1)
+    >>> bool(0.9 < result.outputs.loc["etr", "mean"] < 1.0)
+    True
+    """
+    start = time.perf_counter()
+    checked = params if isinstance(params, TrainingParameters) else training_parameters(params)
+    if program_semantics:
+        checked = checked.as_program()
+    n = int(whole("n_replications", checked.num_replications if n_replications is None else n_replications, least=1))
+    seed = checked.seed if rng is None else int(whole("rng", rng, least=0))
+    wanted = checked.confidence_level if level is None else level
+    if not 0.0 < wanted < 1.0:
+        raise ArgumentError(f"level is {wanted:g}", remedy="give a number between 0 and 1, as 0.95")
+    accuracy = relative_accuracy
+    if accuracy is None and checked.adaptive_replications and n_replications is None:
+        accuracy = checked.relative_accuracy
+    setting = setting_of(checked, host_selection=host_selection, retirement=retirement, trace=trace, check=check)
+    run, runs = partial(run_replication, setting, seed), list[TrainingRun]()
+    with compile_notice(advance, "some ten seconds"):
+        while len(runs) < n:
+            runs += replicate(run, range(first + len(runs), first + n), workers)
+            if accuracy is not None and not _precise(runs, wanted, accuracy):
+                n = min(n + _BATCH, max(n, checked.max_replications))
+    table = _table(checked, runs)
+    table["replication"] += first
+    return TrainingSimulation(checked, table, wanted, time.perf_counter() - start, _traces(runs) if trace else None)
+
+
+def _precise(runs: list[TrainingRun], level: float, accuracy: float) -> bool:
+    times = np.array([run.jobs["ended"].max() for run in runs])
+    return times.size > 1 and bool(half_interval(times, level) <= accuracy * times.mean())
+
+
+def _summary(rows: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Statistics of every output; none is negative."""
+    return summary(rows, level, least=0.0, shares=_SHARES)
+
+
+def _table(params: TrainingParameters, runs: list[TrainingRun]) -> pd.DataFrame:
+    """One row per replication and job."""
+    jobs, states = params.all_jobs, np.concatenate([run.jobs for run in runs])
+    times: FloatArray = np.concatenate([run.times for run in runs])
+    total = times.sum(axis=1)
+    names = [job.name if len(jobs) == 1 or job.name != "job" else f"job {i + 1}" for i, job in enumerate(jobs)]
+    stops = sum(states[name] for name in ("total_failures", "rack_failures", "cluster_failures", "corruptions_found"))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        etr = np.where(total > 0.0, times[:, TIMES.index("compute")] / total, np.nan)
+        average = np.where(stops > 0, states["run_time"] / stops, np.nan)
+    table: dict[str, Any] = {
+        "replication": np.repeat(np.arange(len(runs)), len(jobs)),
+        "job": names * len(runs),
+        "total_training_time": total,
+        **{name: states[name].astype(np.float64) for name in COUNTS},
+        **{_TIME_NAMES[name]: times[:, i] for i, name in enumerate(TIMES)},
+        "etr": etr,
+        "goodput": etr * states["n_hosts"] / float(params.working_pool_size + params.spare_pool_size),
+        "avg_run": average,
+        "preemption_cost": params.preemption_cost * states["preemption_count"],
+        "depleted": (states["phase"] == DEPLETED).astype(np.float64),
+    }
+    return pd.DataFrame(table)
+
+
+def _traces(runs: list[TrainingRun]) -> pd.DataFrame:
+    """The traces of all runs, with states and phases by their names."""
+    changes = np.concatenate([part for run in runs for part in run.trace])
+    lengths = [sum(map(len, run.trace)) for run in runs]
+    names = pd.Index(["new", *STATES, *PHASES])
+    first = np.where(changes["server"] < 0, len(STATES) + 1, 1)  # code of the first phase, or of the first state
+    before, after = (
+        pd.Categorical.from_codes(np.where(codes < 0, 0, first + codes).astype(np.int8), categories=names)
+        for codes in (changes["before"], changes["after"])
+    )
+    return pd.DataFrame(
+        {
+            "replication": np.repeat(np.arange(len(runs)), lengths),
+            "minute": changes["minute"],
+            "server": changes["server"].astype(np.int32),
+            "job": changes["job"].astype(np.int32),
+            "before": before,
+            "after": after,
+        }
+    )

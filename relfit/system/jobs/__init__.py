@@ -1,0 +1,33 @@
+"""Jobs on a system: speed-up, completion time with restarts and checkpoints, the best number of nodes, policies.
+
+Data runs from a `System` (or a distribution, or a mean time) to the time to its next failure, from there to the
+expected time of a job, and from that to the best number of nodes; planners stand on the same functions.
+"""
+
+from relfit.system.jobs._best_size import BestSize, best_size, ra_opt
+from relfit.system.jobs._expected_time import expected_time
+from relfit.system.jobs._time_to_failure import TimeToFailure, time_to_failure
+from relfit.system.jobs.checkpoint import Checkpoint
+from relfit.system.jobs.completion import CompletionTime, Job, completion_time
+from relfit.system.jobs.speedup import Amdahl, Gustafson, MeasuredSpeedup, Speedup, as_speedup, read_speedup
+from relfit.system.jobs.superposition import between_failures
+
+__all__ = [
+    "Amdahl",
+    "BestSize",
+    "Checkpoint",
+    "CompletionTime",
+    "Gustafson",
+    "Job",
+    "MeasuredSpeedup",
+    "Speedup",
+    "TimeToFailure",
+    "as_speedup",
+    "best_size",
+    "between_failures",
+    "completion_time",
+    "expected_time",
+    "ra_opt",
+    "read_speedup",
+    "time_to_failure",
+]

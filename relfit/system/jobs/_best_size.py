@@ -1,0 +1,361 @@
+"""On how many nodes a job is done first: expected completion time for k = 1..K nodes of an order, and RA-Opt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.base.arguments import durations, share, whole
+from relfit.base.arrays import Durations, FloatArray, IntArray, Seed
+from relfit.base.errors import ArgumentError
+from relfit.base.results import Result
+from relfit.base.text import count, duration, number, percent
+from relfit.system.first_k import node_cumulative_hazards
+from relfit.system.jobs.completion import CompletionTime, Job, completion_time, limits_of_draws
+from relfit.system.jobs.size_curve import Judged
+
+if TYPE_CHECKING:
+    from relfit.system import System
+
+__all__ = ["BestSize", "best_size", "most_reliable_first", "ra_opt"]
+_MOST_DRAWN = 48
+_ROUNDS = 5
+_SAME = 0.02  # change of the horizon's log below which the nodes are not sorted again
+
+
+class BestSize(Result):
+    """Expected completion time of a job by number of nodes, and the best number.
+
+    Attributes
+    ----------
+    system : System
+    job : Job
+    sizes : ndarray of int, shape (m,)
+        Numbers of nodes that were looked at, rising.
+    lengths, log_expected, success, lost : ndarray, shape (m,)
+        Hours without failures; log of the expected completion time in hours; probability that an attempt meets no
+        failure; mean hours that a failed attempt has run (the mean time to failure in the paper's convention).
+    checkpoint_every : ndarray, shape (m,)
+        Hours of work between two saves, as asked or the best for the size; NaN without checkpoints.
+    order : ndarray of int, shape (K,)
+        Positions of nodes; size k means the first k of them, with the spares of the system the next.
+    place : int
+        Where in `sizes` the best is.
+    rule, convention, after_failure : str
+    horizon : float
+        Hours over which the nodes' reliability gave the order; NaN for an order of the caller's.
+    draws : DataFrame or None
+        With a level: ``nodes``, ``low`` and ``high`` limits of the expected time at that size, and ``best``, the
+        share of draws of the parameters in which this size is the best of those listed.
+    level : float or None
+    """
+
+    system: System
+    job: Job
+    sizes: IntArray
+    lengths: FloatArray
+    log_expected: FloatArray
+    success: FloatArray
+    lost: FloatArray
+    checkpoint_every: FloatArray
+    order: IntArray
+    place: int
+    rule: str
+    convention: str
+    after_failure: str
+    horizon: float
+    draws: pd.DataFrame | None = None
+    level: float | None = None
+
+    _not_in_json: ClassVar[tuple[str, ...]] = ("system", "order")
+
+    @property
+    def expected(self) -> FloatArray:
+        """Expected completion time in hours at each of `sizes`; infinite where no float can hold it."""
+        with np.errstate(over="ignore"):
+            return np.exp(self.log_expected)
+
+    @property
+    def best(self) -> int:
+        """The best number of nodes."""
+        return int(self.sizes[self.place])
+
+    @property
+    def best_expected(self) -> float:
+        """Expected completion time there, hours."""
+        return float(self.expected[self.place])
+
+    @property
+    def positions(self) -> IntArray:
+        """Positions of the chosen nodes, the most reliable first, spares included."""
+        return self.order[: self.best + self.system.tolerance]
+
+    @property
+    def nodes(self) -> list[Any]:
+        """Names of the chosen nodes."""
+        return list(self.system.names[self.positions])
+
+    @property
+    def status(self) -> str:
+        """``ok``, ``never`` if no size has a finite expected time, ``all`` if the best is the largest looked at."""
+        if not np.isfinite(self.best_expected):
+            return "never"
+        return "all" if self.place == self.sizes.size - 1 and self.sizes.size > 1 else "ok"
+
+    @property
+    def best_limits(self) -> tuple[int, int] | None:
+        """Sizes between which the best lies with the level asked for, over draws of the parameters."""
+        if self.draws is None or self.level is None:
+            return None
+        shares = np.cumsum(self.draws["best"].to_numpy(dtype=np.float64))
+        ends = [int(np.searchsorted(shares, 0.5 + way * 0.5 * self.level - 1e-12)) for way in (-1, 1)]
+        low, high = self.draws["nodes"].to_numpy()[np.minimum(ends, shares.size - 1)]
+        return int(low), int(high)
+
+    def completion(self, size: int | None = None) -> CompletionTime:
+        """The completion time, with its distribution, on the first `size` nodes of the order; the best if left out.
+
+        Raises
+        ------
+        ArgumentError
+            For a size that is not there.
+        """
+        nodes, spares = self.best if size is None else int(size), self.system.tolerance
+        if not 1 <= nodes <= self.order.size - spares:
+            raise ArgumentError(f"size is {nodes}", remedy=f"give one to {self.order.size - spares} nodes")
+        job, at = self.job, np.flatnonzero(self.sizes == nodes)
+        if job.checkpoint is not None and at.size:
+            job = replace(job, checkpoint=replace(job.checkpoint, every=float(self.checkpoint_every[at[0]])))
+        system, how = self.system.take(self.order[: nodes + spares]), (self.convention, self.after_failure)
+        return completion_time(system, job, size=nodes, convention=how[0], after_failure=how[1])
+
+    @property
+    def _chosen_every(self) -> float:
+        """The best hours of work between two saves, where they were looked for; else NaN."""
+        plan = self.job.checkpoint
+        return np.nan if plan is None or plan.every is not None else float(self.checkpoint_every[self.place])
+
+    @property
+    def headline(self) -> str:
+        """The best number of nodes and the time on them."""
+        if self.status == "never":
+            return "On no number of nodes will the job finish: failures come too often for its length."
+        text = (
+            f"Best on {count(self.best, 'node')}"
+            + (f" with {count(self.system.tolerance, 'spare')}" if self.system.tolerance else "")
+            + (f", saving every {duration(every)} of work" if np.isfinite(every := self._chosen_every) else "")
+            + f": {number(self.best_expected, 4)} h expected, "
+            f"{number(float(self.lengths[self.place]), 4)} h without failures"
+        )
+        if self.status == "all":
+            text += "; that is all of them, and more might be better"
+        if self.best_limits is not None and self.level is not None:
+            low, high = self.best_limits
+            text += f"; {percent(self.level)} of the draws of the parameters have their best from {low} to {high}"
+        return text + "."
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per size: nodes, length, speedup, success, failure, lost, expected (hours), log_expected, best."""
+        table = pd.DataFrame({"nodes": self.sizes, "length": self.lengths, "speedup": self.job.work / self.lengths})
+        table = table.assign(success=self.success, failure=1.0 - self.success, lost=self.lost, expected=self.expected)
+        if self.job.checkpoint is not None:
+            table = table.assign(checkpoint_every=self.checkpoint_every)
+        table = table.assign(log_expected=self.log_expected, best=np.arange(self.sizes.size) == self.place)
+        if self.draws is None:
+            return table
+        return table.merge(self.draws[["nodes", "low", "high"]], on="nodes", how="left")
+
+    def to_dict(self) -> dict[str, Any]:
+        """As of every result, with the best size, its expected hours and the names of its nodes."""
+        best = {"best": self.best, "best_expected": self.best_expected if self.status != "never" else None}
+        return {**super().to_dict(), **best, "status": self.status, "nodes": [str(name) for name in self.nodes]}
+
+
+def best_size(
+    system: System,
+    job: Job | Durations,
+    *,
+    k_min: int = 1,
+    k_max: int | None = None,
+    order: str | npt.ArrayLike = "reliability",
+    horizon: Durations | None = None,
+    rule: str = "least",
+    convention: str = "exact",
+    after_failure: str = "same",
+    level: float | None = None,
+    n_draws: int = 200,
+    rng: Seed = 0,
+) -> BestSize:
+    """Expected completion time of a job on the first k nodes of an order, for k = 1..K, and the best k.
+
+    Limits come from the uncertainty of the fitted parameters; order and chosen nodes stay as they are.
+
+    Parameters
+    ----------
+    system : System
+        The nodes to choose from. With a tolerance s, a job on k nodes has s spares beside them: the first k + s nodes,
+        of which s may fail before it starts again.
+    job : Job or duration
+        Or its time on one node. For a checkpoint without ``every`` each size has its own best.
+    k_min, k_max : int, optional
+        Smallest and largest number of nodes; 1 and all (but the spares) when left out.
+    order : "reliability", "given" or array of int
+        The most reliable first, ties by position; as they stand; or positions of nodes.
+    horizon : float or duration, optional
+        Hours over which reliability gives the order. The length of the job on the best number of nodes when left out,
+        found by repeating.
+    rule : {"least", "first"}
+        ``least``: the smallest expected time over all sizes, the smaller size where two are equal. ``first``: add nodes
+        while the expected time does not grow (RA-Opt, Figure 6.6 of the paper).
+    convention, after_failure
+        As for `completion_time`.
+    level : float, optional
+        Of the confidence intervals; there are none when left out.
+    n_draws : int
+        Draws of the parameters for them.
+    rng : int or Generator, optional
+
+    Returns
+    -------
+    BestSize
+
+    Raises
+    ------
+    ArgumentError
+        For more nodes than there are, an unknown name, or settings of the job that cannot be.
+
+    Notes
+    -----
+    Hazards are interpolated along the log of time: expected times are right to some eight digits, and sizes that differ
+    by less cannot be told apart; `BestSize.completion` computes one from its nodes. With checkpoints and nodes that
+    age, at most some 200 sizes are looked at, closest around the best.
+
+    Examples
+    --------
+    >>> from relfit.system.jobs import Amdahl, Job
+    >>> from relfit.system import System
+    >>> from relfit.fitting.families import Weibull
+    >>> best = best_size(System(Weibull(0.8, [2000.0] * 64)), Job("1000h", Amdahl(0.99), restart="30min"))
+    >>> best.best, round(best.best_expected, 1)
+    (61, 73.1)
+    """
+    judged = Judged(job if isinstance(job, Job) else Job(job), rule, convention, after_failure)
+    sizes = _sizes(system, k_min, k_max)
+    most = int(sizes[-1]) + system.tolerance
+    if not isinstance(order, str) or order == "given":
+        positions = np.arange(system.n_nodes) if isinstance(order, str) else _positions(system, order)
+        if positions.size < most:
+            if k_max is not None or positions.size - system.tolerance < sizes[0]:
+                raise ArgumentError(
+                    f"k_max is {sizes[-1]} but the order has {positions.size} nodes", remedy="give more nodes"
+                )
+            sizes = sizes[: positions.size - system.tolerance - sizes[0] + 1]
+        best = _curve(judged, system, positions[:most], sizes, np.nan)
+    elif order != "reliability":
+        raise ArgumentError(f"order={order!r} is not known", remedy="use 'reliability', 'given' or positions of nodes")
+    elif horizon is not None:
+        over = float(durations("horizon", horizon, zero=False))
+        best = _curve(judged, system, most_reliable_first(system, over)[:most], sizes, over)
+    else:
+        best = _repeated(judged, system, sizes)
+    if level is None:
+        return best
+    return _with_limits(best, judged, float(share("level", level, zero=False, one=False)), n_draws, rng)
+
+
+def ra_opt(system: System, job: Job | Durations, **settings: Any) -> BestSize:
+    """RA-Opt: the most reliable nodes first, added while the expected completion time does not grow (Figure 6.6).
+
+    `best_size` with ``rule="first"``, to which all arguments go. For the algorithm as the paper has it, set
+    ``convention="paper"`` and ``horizon`` to the length of the job on one node.
+
+    Examples
+    --------
+    >>> from relfit.system.jobs import Amdahl, Job
+    >>> from relfit.system import System
+    >>> from relfit.fitting.families import Exponential
+    >>> ra_opt(System(Exponential(1.0 / 35000.0 * 1.4 ** np.arange(20))), Job("1000h", Amdahl(0.895))).best
+    9
+    """
+    return best_size(system, job, rule="first", **settings)
+
+
+def most_reliable_first(system: System, horizon: float) -> IntArray:
+    """Positions of the nodes, the most reliable over the next `horizon` hours first, ties by position."""
+    hazard = node_cumulative_hazards(system.components, system.ages, np.array([horizon]))[:, 0]
+    return np.argsort(hazard, kind="stable")
+
+
+def _sizes(system: System, k_min: int, k_max: int | None) -> IntArray:
+    """Numbers of working nodes to look at."""
+    most = system.n_nodes - system.tolerance
+    ends = int(whole("k_min", k_min)), most if k_max is None else int(whole("k_max", k_max))
+    if ends[1] > most or most < 1:
+        spares = f" beside {system.tolerance} spares" if system.tolerance else ""
+        raise ArgumentError(f"k_max is {ends[1]}, but there are only {most} nodes{spares}", remedy="leave it out")
+    if ends[0] > ends[1]:
+        raise ArgumentError(f"k_min is {ends[0]} of {ends[1]} nodes", remedy="give a smaller number")
+    return np.arange(ends[0], ends[1] + 1)
+
+
+def _positions(system: System, order: npt.ArrayLike) -> IntArray:
+    places = np.asarray(order)
+    if places.ndim != 1 or places.size == 0 or places.dtype.kind not in "iu":
+        raise ArgumentError("order is no list of positions", remedy="give whole numbers from 0, each node once")
+    bad = np.flatnonzero((places < 0) | (places >= system.n_nodes))
+    if bad.size:
+        raise ArgumentError(f"order names node {places[bad[0]]}", remedy=f"there are nodes 0 to {system.n_nodes - 1}")
+    values, counts = np.unique(places, return_counts=True)
+    if (counts > 1).any():
+        raise ArgumentError(f"order names node {values[counts > 1][0]} twice", remedy="give each node once")
+    return places.astype(np.int64)
+
+
+def _repeated(judged: Judged, system: System, sizes: IntArray) -> BestSize:
+    """The order by reliability over the length on the best size, until that no longer changes."""
+    over = float(judged.job.time(sizes[-1:])[0])
+    best: BestSize | None = None
+    last: IntArray | None = None
+    for _ in range(_ROUNDS):
+        order = most_reliable_first(system, over)[: sizes[-1] + system.tolerance]
+        if last is not None and np.array_equal(order, last):
+            break
+        curve = _curve(judged, system, order, sizes, over)
+        if best is None or curve.log_expected[curve.place] < best.log_expected[best.place]:
+            best = curve
+        new = float(curve.lengths[curve.place])
+        if abs(np.log(new / over)) < _SAME:
+            break
+        over, last = new, order
+    assert best is not None
+    return best
+
+
+def _curve(judged: Judged, system: System, order: IntArray, sizes: IntArray, horizon: float) -> BestSize:
+    """Expected completion times on these numbers of the first nodes of one order."""
+    curve = judged.expected(system, order, sizes)
+    some, place = ~np.isnan(curve.log_expected), judged.choose(curve.log_expected)
+    return BestSize(
+        system, judged.job, sizes[some], curve.lengths[some], curve.log_expected[some], np.exp(-curve.hazard)[some],
+        curve.lost[some], curve.every[some], order, int(np.count_nonzero(some[:place])), judged.rule,
+        judged.convention, judged.after_failure, horizon,
+    )  # fmt: skip
+
+
+def _with_limits(best: BestSize, judged: Judged, level: float, n_draws: int, rng: Seed) -> BestSize:
+    places = np.arange(best.sizes.size)
+    if best.sizes.size > _MOST_DRAWN:
+        near = np.clip(best.place + np.arange(-6, 7), 0, places[-1])
+        net = np.geomspace(1, best.sizes.size, _MOST_DRAWN - near.size).round().astype(int) - 1
+        places = np.unique(np.concatenate([net, near]))
+    sizes, lengths, every = best.sizes[places], best.lengths[places], best.checkpoint_every[places]
+    drawn = best.system.drawn(n_draws, rng)
+    logs = np.array([judged.expected(one, best.order, sizes, every).log_expected for one in drawn])
+    low, high = limits_of_draws(best.system, best.log_expected[places], logs, np.log(lengths), level)
+    share_best = np.bincount(np.nanargmin(logs, axis=1), minlength=sizes.size) / logs.shape[0]
+    table = pd.DataFrame({"nodes": sizes, "low": low, "high": high, "best": share_best})
+    return replace(best, draws=table, level=level)

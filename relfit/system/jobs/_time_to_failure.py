@@ -1,0 +1,242 @@
+"""The time to the next failure of what a job runs on: a mean time, nodes of some age, or a system.
+
+Completion times and planners ask it for survival, hazard and areas under the survival curve, and draw from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relfit.base.arguments import durations
+from relfit.base.arrays import Durations, FloatArray
+from relfit.base.errors import ArgumentError, DataError
+from relfit.base.numeric.quadrature import gauss_legendre
+from relfit.fitting.families import Exponential
+from relfit.fitting.families.distribution import Distribution
+
+__all__ = ["TimeToFailure", "has_constant_rates", "time_to_failure"]
+
+_NODES, _WEIGHTS = gauss_legendre(16)
+_LEVELS = np.concatenate([[1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7], np.arange(1.0, 4.0, 0.5),
+                          np.arange(4.0, 12.0), np.arange(12.0, 45.0, 3.0)])  # fmt: skip
+_CHUNK = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class TimeToFailure:
+    """Time to the next failure, in hours.
+
+    Attributes
+    ----------
+    log_sf, hazard : callable
+        Of an array of times, any shape.
+    draw : callable
+        ``draw(size, rng)``: independent times.
+    nodes : int
+        How many nodes can fail.
+    constant : float
+        The failure rate per hour if it never changes, else NaN.
+    """
+
+    log_sf: Callable[[FloatArray], FloatArray]
+    hazard: Callable[[FloatArray], FloatArray]
+    draw: Callable[[int, np.random.Generator], FloatArray]
+    nodes: int
+    constant: float
+
+    def sf(self, time: npt.ArrayLike) -> FloatArray:
+        """Probability that there is no failure within `time` hours."""
+        with np.errstate(under="ignore"):
+            return np.exp(self.log_sf(np.asarray(time, dtype=np.float64)))
+
+    @cached_property
+    def panels(self) -> tuple[FloatArray, FloatArray]:
+        """Edges of panels over which survival changes gently, hours, and the areas under survival from each on."""
+        levels, low, high = _LEVELS, np.full(_LEVELS.shape, -690.0), np.full(_LEVELS.shape, 690.0)
+        for _ in range(60):  # the logs of the times at which the cumulative hazard reaches the levels
+            middle = 0.5 * (low + high)
+            below = -self.log_sf(np.exp(middle)) < levels
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        edges = np.exp(high)
+        edges = np.concatenate([[0.0], edges[np.concatenate([[True], np.diff(edges) > 0.0])]])
+        # what survives all levels matters where the tail falls like a power of time
+        last = float(edges[-1])
+        scale = float(np.exp(high[np.searchsorted(levels, 0.7)]))
+        while last < 1e280 and np.log(last / scale) + float(self.log_sf(np.asarray(last))) > -37.0:
+            last *= 1e3
+            edges = np.append(edges, last)
+        return edges, np.append(np.cumsum(self._areas(edges[:-1], edges[1:])[::-1])[::-1], 0.0)
+
+    def log_excess(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the share of the area under survival that lies beyond `time`; exact near zero too.
+
+        That is the survival of what is left of a life in progress, in the long run.
+        """
+        end, total = np.asarray(time, dtype=np.float64), self.mean()
+        near = self._areas(np.zeros(end.size), end.ravel()).reshape(end.shape) / total
+        far = np.maximum(self.area_from(end) / total, 1e-300)
+        return np.where(near < 0.01, np.log1p(-np.minimum(near, 0.5)), np.log(far))
+
+    def _areas(self, begin: FloatArray, end: FloatArray) -> FloatArray:
+        """Areas under survival between the times, by Gauss-Legendre in the log of time, where the ratio is large."""
+        wide = (begin > 0.0) & (end > 2.0 * begin)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            low = np.where(wide, np.log(begin), begin)
+            half = 0.5 * (np.where(wide, np.log(end), end) - low)
+            y = (low + half)[:, None] + half[:, None] * _NODES
+            x = np.where(wide[:, None], np.exp(y), y)
+        weight = np.where(wide[:, None], x, 1.0) * _WEIGHTS * half[:, None]
+        return np.asarray((self.sf(x) * weight).sum(axis=1))
+
+    def area_from(self, time: npt.ArrayLike) -> FloatArray:
+        """Integral of survival from `time` on, hours."""
+        begin = np.asarray(time, dtype=np.float64)
+        if not np.isnan(self.constant):
+            return np.exp(-self.constant * begin) / self.constant
+        edges, beyond = self.panels
+        flat = np.minimum(begin.ravel(), edges[-1])
+        panel = np.minimum(np.searchsorted(edges, flat, side="right"), edges.size - 1)
+        area = np.empty(flat.shape)
+        step = max(1, _CHUNK // (_NODES.size * max(self.nodes, 1)))
+        for i in range(0, flat.size, step):
+            part = slice(i, i + step)
+            area[part] = self._areas(flat[part], edges[panel[part]]) + beyond[panel[part]]
+        return area.reshape(begin.shape)
+
+    def mean(self) -> float:
+        """Mean hours to the next failure.
+
+        Raises
+        ------
+        DataError
+            When it is infinite: then there is no share of time to speak of in the long run.
+        """
+        mean = float(self.area_from(0.0))
+        if not mean < 1e200 or (np.isnan(self.constant) and self.panels[0][-1] >= 1e280):
+            raise DataError(
+                "the mean time to the next failure is infinite, so the long run never comes",
+                remedy="plan with a family whose mean is finite",
+            )
+        return mean
+
+
+def time_to_failure(source: Any, ages: Durations = 0.0, nodes: int = 1) -> TimeToFailure:
+    """The time to the next failure of nodes with ages, or of a system.
+
+    Parameters
+    ----------
+    source : Distribution, System, TimeToFailure, or a mean time in hours
+        One distribution or a batch of them (one node each); a number stands for exponential failures.
+    ages : array_like of durations
+        Hours since each node's own last failure; broadcast against the batch. A system has its own.
+    nodes : int
+        How many nodes like this one there are, when `source` is a single distribution and `ages` a single age.
+
+    Returns
+    -------
+    TimeToFailure
+
+    Raises
+    ------
+    ArgumentError
+        For anything else.
+
+    Examples
+    --------
+    >>> from relfit.fitting.families import Weibull
+    >>> three = time_to_failure(Weibull(0.8606, 1542.0), ages=[300.0] * 3)
+    >>> round(float(three.sf(500.0)), 4), round(three.mean(), 3)
+    (0.3782, 536.843)
+    """
+    if isinstance(source, TimeToFailure):
+        return source
+    if isinstance(source, Distribution):
+        return _of_nodes(source, durations("ages", ages), nodes)
+    if hasattr(source, "log_reliability") and hasattr(source, "n_nodes"):
+        if np.any(np.asarray(durations("ages", ages)) != 0.0):
+            raise ArgumentError(
+                "a system has ages of its own", remedy="leave ages out, or give the nodes' distribution"
+            )
+        return _of_system(source)
+    if isinstance(source, (int, float, str, np.number)) or hasattr(source, "total_seconds"):
+        mtbf = float(durations("mtbf", source, zero=False))
+        return _of_nodes(Exponential(np.asarray(1.0 / mtbf)), np.zeros(()), nodes)
+    raise ArgumentError(
+        f"cannot plan with {type(source).__name__}", remedy="give a mean time, a fitted family or a system"
+    )
+
+
+def _of_nodes(family: Distribution, ages: FloatArray, nodes: int) -> TimeToFailure:
+    shape = np.broadcast_shapes(family.batch_shape, ages.shape)
+    size = int(np.prod(shape)) if shape else 1
+    if size > 1 and nodes not in (1, size):
+        raise ArgumentError(f"nodes={nodes} but there are {size} ages or distributions", remedy="leave nodes out")
+    times = nodes if size == 1 else 1
+    past = np.broadcast_to(ages, shape).ravel()
+    batch = family if size == 1 else _flat(family, shape)
+    first = past[0] if size == 1 else past
+    before = batch.log_sf(first)
+
+    def log_sf(time: FloatArray) -> FloatArray:
+        x = np.asarray(time, dtype=np.float64)
+        with np.errstate(invalid="ignore"):
+            if size == 1:
+                return times * (batch.log_sf(first + x) - before).reshape(x.shape)
+            return (batch.log_sf(past + x[..., None]) - before).sum(axis=-1)
+
+    def hazard(time: FloatArray) -> FloatArray:
+        x = np.asarray(time, dtype=np.float64)
+        if size == 1:
+            return times * batch.hazard(first + x).reshape(x.shape)
+        return batch.hazard(past + x[..., None]).sum(axis=-1)
+
+    def draw(count: int, rng: np.random.Generator) -> FloatArray:
+        if size == 1:
+            # the first of n failures has n times the hazard: a drawn hazard is shared among them
+            spent = rng.standard_exponential(count) / times
+            return np.asarray(batch.inverse_cumulative_hazard(spent - before) - first).reshape(count)
+        first_failure = np.empty(count)
+        chunk = max(1, _CHUNK // size)
+        for i in range(0, count, chunk):
+            part = min(chunk, count - i)
+            first_failure[i : i + part] = batch.excess_sample(past, part, rng).reshape(part, size).min(axis=1)
+        return first_failure
+
+    name = getattr(family, "name", "")
+    constant = float(np.sum(np.broadcast_to(family.hazard(1.0), shape))) * times if name == "exponential" else np.nan
+    return TimeToFailure(log_sf, hazard, draw, size, constant)
+
+
+def _flat(family: Any, shape: tuple[int, ...]) -> Any:
+    """The batch with one axis of nodes."""
+    parameters = [np.broadcast_to(value, shape).ravel() for value in family.parameters().values()]
+    return type(family).unchecked(*parameters)
+
+
+def _of_system(system: Any) -> TimeToFailure:
+    def draw(count: int, rng: np.random.Generator) -> FloatArray:
+        return np.asarray(system.sample(count, rng), dtype=np.float64).reshape(count)
+
+    def log_sf(time: FloatArray) -> FloatArray:
+        return np.asarray(system.log_reliability(np.asarray(time, dtype=np.float64)), dtype=np.float64)
+
+    def hazard(time: FloatArray) -> FloatArray:
+        return np.asarray(system.hazard(np.asarray(time, dtype=np.float64)), dtype=np.float64)
+
+    rate = float(system.hazard(1.0)) if has_constant_rates(system) else np.nan
+    return TimeToFailure(log_sf, hazard, draw, int(system.n_nodes), rate)
+
+
+def has_constant_rates(system: Any) -> bool:
+    """Whether the failure rate of a system never changes: nodes, racks and common causes are all exponential."""
+    parts = [
+        *system.components,
+        *(part for events in (system.racks, system.common) if events is not None for part in events.components),
+    ]
+    return not system.tolerance and all(getattr(part.family, "name", "") == "exponential" for part in parts)

@@ -1,0 +1,225 @@
+"""What checkpoints cost, and the expected time of a checkpointed job under exponential failures, in closed form.
+
+A job works for some hours, saves its state, works again. A failure costs the work since the last save, the restart
+(from the failure to the restore), and the restore. No failure strikes during the restart.
+
+Sources: Daly (2006), Future Generation Computer Systems 22, 303-312 (exact expected time); appendix C of the sparing
+paper, corrected, for saves and restores without failures.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from relfit.base.arguments import cases, durations, share
+from relfit.base.arrays import Durations, FloatArray
+from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.units import hours
+
+__all__ = [
+    "Checkpoint",
+    "best_interval",
+    "cost_of_failure",
+    "expected_exponential",
+    "mu_times_root",
+    "slowdown_exponential",
+]
+
+BOTH = ("save", "restore")
+_TERMS = np.arange(2.0, 24.0)
+_SERIES = (_TERMS - 1.0) * np.exp(-special.gammaln(_TERMS + 1.0))
+Hours = FloatArray | float
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """How a job saves its state, and what that costs; hours.
+
+    Parameters
+    ----------
+    every : float or duration, optional
+        Hours of work between two saves. The best is looked for where it is left out.
+    save : float or duration
+        Time to save.
+    restore : float or duration
+        Time to read the last checkpoint after a failure.
+    exposed : tuple of str
+        In which of ``"save"`` and ``"restore"`` failures can strike.
+    slowed : float
+        Share of speed lost while a save goes on: 1 stops the work, 0 is an asynchronous save that costs nothing by
+        itself. What is done meanwhile is in the next save.
+
+    Raises
+    ------
+    ArgumentError
+        For durations that cannot be, unknown names, and asynchronous saves in which nothing can fail.
+
+    Examples
+    --------
+    >>> Checkpoint("4h", "6min", "12min")
+    Checkpoint(every=4.0, save=0.1, restore=0.2, exposed=('save', 'restore'), slowed=1.0)
+    """
+
+    every: Any = None
+    save: Any = 0.0
+    restore: Any = 0.0
+    exposed: tuple[str, ...] = BOTH
+    slowed: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("every", "save", "restore"):
+            if name == "every" and self.every is None:
+                continue
+            try:
+                value = hours(getattr(self, name))
+            except ArgumentError as error:
+                raise ArgumentError(f"{name} of the checkpoints: {error.what}", remedy=error.remedy) from None
+            if not (math.isfinite(value) and (value > 0.0 if name == "every" else value >= 0.0)):
+                wanted = "above zero" if name == "every" else "not negative"
+                raise ArgumentError(
+                    f"{name} of the checkpoints is {value:g} hours", remedy=f"it must be finite and {wanted}"
+                )
+            object.__setattr__(self, name, value)
+        if not set(self.exposed) <= set(BOTH):
+            raise ArgumentError(
+                f"exposed={self.exposed!r} is not known", remedy="give some of 'save' and 'restore' in a tuple"
+            )
+        object.__setattr__(self, "exposed", tuple(self.exposed))
+        object.__setattr__(self, "slowed", float(share("slowed", self.slowed)))
+        if self.slowed < 1.0 and "save" not in self.exposed:
+            raise ArgumentError(
+                "an asynchronous save in which nothing can fail is not known", remedy="add 'save' to exposed"
+            )
+
+    @property
+    def exposed_save(self) -> float:
+        """Hours of a save in which failures can strike."""
+        return float(self.save) if "save" in self.exposed else 0.0
+
+    @property
+    def exposed_restore(self) -> float:
+        """Hours of a restore in which failures can strike."""
+        return float(self.restore) if "restore" in self.exposed else 0.0
+
+    def segments(self, work: float) -> int:
+        """Segments that a job of `work` hours falls into; the last is the shorter one.
+
+        Raises
+        ------
+        ArgumentError
+            When how often to save is left out.
+        """
+        if self.every is None:
+            raise ArgumentError(
+                "how often to save is not known", remedy=Remedy("give Checkpoint(every=...)", "give --checkpoint-every")
+            )
+        return int(_segments(work, self.every))
+
+
+def cost_of_failure(mtbf: Hours, restore: Hours, restart: Hours, exposed: tuple[str, ...] = BOTH) -> FloatArray:
+    """Mean hours from one failure to the next, and from there to the end of the restore; arrays are cases."""
+    with np.errstate(over="ignore"):
+        return np.asarray(
+            (mtbf + restart) * np.exp(restore / mtbf) if "restore" in exposed else mtbf + restart + restore
+        )
+
+
+def slowdown_exponential(
+    mtbf: Hours, every: Hours, save: Hours, restore: Hours, restart: Hours, exposed: tuple[str, ...] = BOTH
+) -> FloatArray:
+    """Expected hours for an hour of work, arrays of one shape; infinite beyond the largest float.
+
+    With everything exposed ``(mu + D) exp(R/mu) (exp((w + C)/mu) - 1) / w`` (Daly's complete model, with the restart
+    apart); with nothing exposed, appendix C of the sparing paper. ``w = 0`` and infinite mu or w are limits.
+    """
+    mu, w, c = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (mtbf, every, save)))
+    inside = c if "save" in exposed else np.zeros_like(c)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        cost = cost_of_failure(mu, restore, restart, exposed)
+        value = (cost * np.expm1((w + inside) / mu) + (c - inside)) / w
+        value = np.where(np.isinf(mu), 1.0 + c / w, value)  # without failures
+        value = np.where((w == 0.0) & (c == 0.0), np.where(np.isinf(mu), 1.0, cost / mu), value)
+        value = np.where(np.isinf(w), np.where(np.isinf(mu), 1.0, np.inf), value)
+    return np.where(np.isnan(value), np.inf, value)
+
+
+def best_interval(
+    mtbf: Durations,
+    save: Durations,
+    restore: Durations = 0.0,
+    restart: Durations = 0.0,
+    *,
+    exposed: tuple[str, ...] = BOTH,
+) -> FloatArray:
+    """Hours of work between two saves that minimise the expected time; exact, by Lambert's W.
+
+    With exposed saves ``w = mu (1 + W0(-exp(-1 - C/mu)))``, whatever restore and restart are. Else, with ``A`` the
+    mean time from one failure to the next and from there to the end of the restore, ``w = mu (1 + W0((C/A - 1)/e))``.
+
+    Examples
+    --------
+    >>> best_interval(["24h", "6h", "15min"], "5min").round(4).tolist()
+    [1.9448, 0.9452, 0.1528]
+
+    The sparing paper's form, with failures neither in saves nor in restores:
+
+    >>> best_interval(24, "5min", "10min", exposed=()).round(4).tolist()
+    1.9399
+    """
+    mu, c, r, d = cases(
+        mtbf=durations("mtbf", mtbf, zero=False, infinite=True),
+        save=durations("save", save),
+        restore=durations("restore", restore),
+        restart=durations("restart", restart),
+    )
+    return mu_times_root(mu, c, cost_of_failure(mu, r, d, exposed), "save" in exposed)
+
+
+def mu_times_root(mu: FloatArray, c: FloatArray, cost: FloatArray, exposed: bool) -> FloatArray:
+    """``mu x`` with x the root of ``(1 - x) exp(x) = (1 - k) exp(-C/mu)``, accurate for short saves too."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+        q = -np.expm1(-c / mu) if exposed else c / cost  # 1 - (1 - x) exp(x)
+        p = np.sqrt(2.0 * q)
+        near = p - p * p / 3.0
+        far = 1.0 + np.real(np.asarray(special.lambertw((q - 1.0) / np.e)))  # type: ignore[call-overload]
+        x = np.where(q < 0.01, near, far)
+        for _ in range(3):
+            small = np.minimum(x, 0.5)
+            series = (small[..., None] ** _TERMS * _SERIES).sum(axis=-1)
+            value = np.where(x < 0.5, series, 1.0 - (1.0 - x) * np.exp(x))
+            step = (value - q) / (x * np.exp(x))
+            x = np.where((x > 0.0) & np.isfinite(step), x - step, x)
+        root = np.where(np.isinf(mu), np.where(c > 0.0, np.inf, 0.0), mu * x)
+    return np.where(c == 0.0, 0.0, root)
+
+
+def expected_exponential(
+    mtbf: Hours,
+    work: Hours,
+    every: Hours,
+    save: Hours,
+    restore: Hours,
+    restart: Hours,
+    exposed: tuple[str, ...] = BOTH,
+    last_save: bool = False,
+) -> FloatArray:
+    """Expected hours of jobs of `work` hours, arrays of one shape: whole segments, and a last, shorter one.
+
+    The first segment begins without a restore: it is charged with those of its failures alone.
+    """
+    costs = (restore, restart, exposed)
+    with np.errstate(invalid="ignore", over="ignore"):
+        count = _segments(work, every) - 1.0
+        full = np.where(count > 0.0, count * every * slowdown_exponential(mtbf, every, save, *costs), 0.0)
+        rest = np.where(count > 0.0, work - count * every, work)
+        last = rest * slowdown_exponential(mtbf, rest, save if last_save else 0.0, *costs)
+        return np.asarray(np.where(rest > 0.0, full + last, 0.0))
+
+
+def _segments(work: Hours, every: Hours) -> FloatArray:
+    return np.asarray(np.maximum(np.ceil(np.asarray(work) / every * (1.0 - 1e-12)), 1.0))

@@ -1,0 +1,437 @@
+"""Completion time of one job on given nodes, with restarts from zero or from checkpoints.
+
+Reliability-aware allocation, chapter 6, whose time lost to a failure is replaced by the exact one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.base.arguments import durations, share
+from relfit.base.arrays import Durations, FloatArray, Seed
+from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.results import Result
+from relfit.base.text import count, interval, number, percent
+from relfit.base.units import hours
+from relfit.fitting import PooledFit
+from relfit.system.jobs._expected_time import (
+    Attempts,
+    attempts,
+    best_checkpoint,
+    hazards_of,
+    log_expected_time,
+    log_expm1,
+    need_time_to_save,
+)
+from relfit.system.jobs._time_to_failure import TimeToFailure, time_to_failure
+from relfit.system.jobs.checkpoint import Checkpoint, best_interval, slowdown_exponential
+from relfit.system.jobs.completion_distribution import RestartDistribution, simulated_times
+from relfit.system.jobs.speedup import Speedup, as_speedup
+
+if TYPE_CHECKING:
+    from relfit.system import System
+
+__all__ = ["AFTER_FAILURE", "CONVENTIONS", "CompletionTime", "Job", "completion_time", "job_of"]
+
+CONVENTIONS = ("exact", "paper")
+AFTER_FAILURE = ("same", "as_new")
+_LARGEST = math.log(np.finfo(np.float64).max)
+_RUNS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A job: its work, how it speeds up, and what a failure costs it.
+
+    Parameters
+    ----------
+    work : float or duration, optional
+        Time on one node without failures; may be left out where the table of `speedup` knows it.
+    speedup : Speedup or mapping, optional
+        See `relfit.system.jobs.as_speedup`; perfect speed-up when left out.
+    restart : float or duration
+        Time from a failure to the next start (before the restore of a checkpoint).
+    checkpoint : Checkpoint, optional
+        Without one every attempt begins from zero. Without ``every`` the best is looked for, on any number of nodes.
+
+    Examples
+    --------
+    >>> from relfit.system.jobs.speedup import Amdahl
+    >>> Job("1000h", Amdahl(0.895)).time([1, 14]).round(1).tolist()
+    [1000.0, 168.9]
+    """
+
+    work: Any = None
+    speedup: Any = None
+    restart: Any = 0.0
+    checkpoint: Checkpoint | None = None
+
+    def __post_init__(self) -> None:
+        law = as_speedup(self.speedup)
+        total = law.known_work(self.work)
+        pause = hours(self.restart)
+        if not (math.isfinite(pause) and pause >= 0.0):
+            raise ArgumentError(f"restart takes {pause:g} hours", remedy="it must be finite and not negative")
+        plan = self.checkpoint
+        if plan is not None and not isinstance(plan, Checkpoint):
+            raise ArgumentError(f"checkpoint is {plan!r}", remedy="give Checkpoint(every, save, restore) or None")
+        if plan is not None and plan.every is None:
+            need_time_to_save(plan)
+        for name, value in (("work", total), ("speedup", law), ("restart", pause)):
+            object.__setattr__(self, name, value)
+
+    def time(self, sizes: npt.ArrayLike) -> FloatArray:
+        """Hours without failures and saves on each number of nodes."""
+        law: Speedup = self.speedup
+        return law.time(self.work, sizes)
+
+
+def job_of(work: Durations | Job | None, speedup: Any, restart: Durations, checkpoint: Checkpoint | None) -> Job:
+    """The job that `work` is already, or that the arguments describe."""
+    if isinstance(work, Job):
+        if speedup is not None or checkpoint is not None or hours(restart) != 0.0:
+            raise ArgumentError(
+                "a job and settings of a job at once", remedy=Remedy("put them into Job(...)", "leave them out")
+            )
+        return work
+    return Job(work, speedup, restart, checkpoint)
+
+
+class CompletionTime(Result):
+    """When a job on given nodes will be done.
+
+    Attributes
+    ----------
+    size : int
+        Nodes.
+    job : Job
+    length : float
+        Hours without failures and saves.
+    log_expected : float
+        Natural logarithm of the expected hours, which may be beyond the range of `expected`.
+    success : float
+        Probability that no failure comes within `length`.
+    failures : float
+        Expected number of failures until the end.
+    lost : float
+        Mean hours that a failed attempt has run (the mean time to failure in the paper's convention).
+    status : str
+        ``ok``, or ``never`` if no float can hold the expected time.
+    convention, after_failure : str
+    low, high : float or None
+        Limits of the expected time from the uncertainty of the fitted parameters.
+    level : float or None
+    lives : tuple of TimeToFailure
+        What the first attempt meets, and what all others meet.
+    """
+
+    size: int
+    job: Job
+    length: float
+    log_expected: float
+    success: float
+    failures: float
+    lost: float
+    status: str
+    convention: str
+    after_failure: str
+    low: float | None
+    high: float | None
+    level: float | None
+    lives: tuple[TimeToFailure, TimeToFailure]
+
+    _not_in_json: ClassVar[tuple[str, ...]] = ("lives",)
+
+    @property
+    def expected(self) -> float:
+        """Expected completion time in hours; infinite where no float can hold it."""
+        return math.exp(self.log_expected) if self.log_expected < _LARGEST else math.inf
+
+    @property
+    def least(self) -> float:
+        """Hours with saves and without failures."""
+        plan = self.job.checkpoint
+        return self.length if plan is None else self.length + (plan.segments(self.length) - 1) * plan.save
+
+    @cached_property
+    def _restarts(self) -> RestartDistribution:
+        return RestartDistribution(*self.lives, self.length, self.job.restart)
+
+    @cached_property
+    def _runs(self) -> FloatArray:
+        return np.sort(simulated_times(*self.lives, self.length, self.job.checkpoint, self.job.restart, _RUNS))
+
+    def finish_probability(self, deadline: Durations) -> FloatArray:
+        """Probability to be done within `deadline`, hours or durations of any shape.
+
+        Restarts from zero by the renewal equation; with checkpoints, the share of 10 000 simulated runs. The
+        convention of the mean does not matter.
+        """
+        at = durations("deadline", deadline, infinite=True)
+        if self.job.checkpoint is None:
+            return self._restarts.cdf(at)
+        return np.asarray(np.searchsorted(self._runs, at, side="right") / self._runs.size)
+
+    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
+        """Hours within which the job is done with this probability; see `finish_probability`.
+
+        Raises
+        ------
+        ArgumentError
+            For a probability outside 0..1.
+        """
+        p = share("probability", probability)
+        if self.job.checkpoint is None:
+            return self._restarts.quantile(p)
+        return np.asarray(self._runs[np.clip(np.ceil(p * self._runs.size).astype(int) - 1, 0, self._runs.size - 1)])
+
+    @property
+    def headline(self) -> str:
+        """When the job will be done, in one sentence."""
+        nodes = count(self.size, "node")
+        if self.status == "never":
+            power = self.log_expected / math.log(10.0)
+            about = f"about 10^{power:,.0f} hours" if math.isfinite(power) else "beyond all bounds"
+            return (
+                f"On {nodes} the job ({number(self.length)} h without failures) will not finish: its expected "
+                f"completion time is {about}."
+            )
+        expected = f"{number(self.expected, 4)} h"
+        if self.low is not None and self.high is not None and self.level is not None:
+            low, high = number(self.low, 4), number(self.high, 4)
+            expected = interval(expected, f"{percent(self.level)} limits {low}", high)
+        return (
+            f"On {nodes} the job takes {expected} on average, {number(self.length, 4)} h without failures; no failure "
+            f"comes with probability {number(self.success)}."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row; times in hours."""
+        names = ("size", "length", "expected", "log_expected", "low", "high", "level", "success", "failures", "lost",
+                 "status", "convention", "after_failure")  # fmt: skip
+        return pd.DataFrame([{name: getattr(self, name) for name in names}])
+
+    def to_dict(self) -> dict[str, Any]:
+        """As of every result, with the expected hours."""
+        return {**super().to_dict(), "expected": None if self.status == "never" else self.expected}
+
+
+def completion_time(
+    system: System,
+    work: Durations | Job | None = None,
+    speedup: Any = None,
+    *,
+    restart: Durations = 0.0,
+    checkpoint: Checkpoint | None = None,
+    size: int | None = None,
+    convention: str = "exact",
+    after_failure: str = "same",
+    level: float | None = None,
+    n_draws: int = 400,
+    rng: Seed = 0,
+) -> CompletionTime:
+    """When a job started now on all nodes of `system` will be done.
+
+    A failure is one of the system: of more nodes than it tolerates.
+
+    Parameters
+    ----------
+    system : System
+        The nodes and their ages.
+    work : float, duration or Job
+        Time on one node without failures, or a `Job` with all its settings.
+    speedup : Speedup or mapping, optional
+        How much faster the job is on k nodes; see `relfit.system.jobs.as_speedup`.
+    restart : float or duration
+        Time from a failure to the next start.
+    checkpoint : Checkpoint, optional
+        How the job saves its state; it begins from zero without. Without ``every`` the best is looked for.
+    size : int, optional
+        Nodes that the work is spread over, where it is fewer than `system` has (the others are spares).
+    convention : {"exact", "paper"}
+        ``exact``: a failed attempt loses ``E[X | X < T]``, the mean time to failure given that it is before the end.
+        ``paper``: it loses the mean time to failure of the system (equation 6.1), which is too much; with checkpoints,
+        the efficiency of the sparing paper, appendix C, with a failure rate of 1 / mean time to failure.
+    after_failure : {"same", "as_new"}
+        What further attempts meet: the same ages as the first, or all nodes as new.
+    level : float, optional
+        Of intervals from the uncertainty of the fitted parameters, as 0.95; the system must come from fits.
+    n_draws : int
+        Draws of the parameters for them.
+    rng : int or Generator, optional
+
+    Returns
+    -------
+    CompletionTime
+
+    Raises
+    ------
+    ArgumentError
+        For work, times or names that cannot be.
+
+    Notes
+    -----
+    Reliability-aware allocation, chapter 6; Daly (2006) for checkpoints of exponential systems.
+
+    Examples
+    --------
+    >>> from relfit.system import System
+    >>> from relfit.fitting.families import Weibull
+    >>> system = System(Weibull(0.8, 1000.0), ages=[600.0] * 8)
+    >>> done = completion_time(system, "500h", restart="1h")
+    >>> round(done.expected, 2), round(done.success, 4)
+    (78.94, 0.6449)
+    >>> done.finish_probability(["62.5h", "100h"]).round(3).tolist()
+    [0.645, 0.81]
+    """
+    job = job_of(work, speedup, restart, checkpoint)
+    check_names(convention, after_failure)
+    nodes = system.n_nodes if size is None else int(size)
+    if not 1 <= nodes <= system.n_nodes:
+        raise ArgumentError(f"size is {nodes} of {system.n_nodes} nodes", remedy="give one to all of them")
+    length = float(job.time(nodes))
+    first, later = _lives(system, after_failure)
+    once = attempts(hazards_of(first), [length])
+    job = _with_interval(job, system, first, later, length, float(once.hazard[0]), convention)
+    log_expected = _log_expected(system, first, later, job, length, once, convention)
+    low = high = None
+    if level is not None:
+        share("level", level, zero=False, one=False)
+        values = np.array(
+            [[_of_system(one, job, length, convention, after_failure)] for one in system.drawn(n_draws, rng)]
+        )
+        limits = limits_of_draws(system, np.array([log_expected]), values, np.log([length]), level)
+        low, high = (float(end[0]) for end in limits)
+    return CompletionTime(
+        size=nodes,
+        job=job,
+        length=length,
+        log_expected=log_expected,
+        success=math.exp(-float(once.hazard[0])),
+        failures=_failures(first, later, job, length, once)
+        if convention == "exact" or job.checkpoint is None
+        else math.nan,
+        lost=float(system.mttf()) if convention == "paper" else float(once.lost[0]),
+        status="ok" if log_expected < _LARGEST else "never",
+        convention=convention,
+        after_failure=after_failure,
+        low=low,
+        high=high,
+        level=level,
+        lives=(first, later),
+    )
+
+
+def check_names(convention: str, after_failure: str) -> None:
+    """Reject names that are not known, and pairs that do not go together."""
+    for name, value, names in (
+        ("convention", convention, CONVENTIONS),
+        ("after_failure", after_failure, AFTER_FAILURE),
+    ):
+        if value not in names:
+            raise ArgumentError(f"{name}={value!r} is not known", remedy=f"use {' or '.join(map(repr, names))}")
+    if convention == "paper" and after_failure != "same":
+        raise ArgumentError(
+            "the paper's convention knows only nodes that go on as they were",
+            remedy=Remedy("use after_failure='same', or convention='exact'", "use --convention exact"),
+        )
+
+
+def expected_paper(
+    mttf: npt.ArrayLike, length: npt.ArrayLike, plan: Checkpoint, restart: float, every: npt.ArrayLike | None = None
+) -> FloatArray:
+    """Expected hours by the efficiency of the sparing paper, appendix C: saves and restores meet no failure."""
+    work = np.asarray(length, dtype=np.float64)
+    costs = plan.save, plan.restore, restart
+    every = plan.every if every is None else every
+    return work * slowdown_exponential(np.asarray(mttf), np.minimum(every, work), *costs, exposed=())
+
+
+def _with_interval(
+    job: Job, system: System, first: TimeToFailure, later: TimeToFailure, length: float, hazard: float, convention: str
+) -> Job:
+    """The job with the best hours of work between two saves, where it does not say them."""
+    plan = job.checkpoint
+    if plan is None or plan.every is not None:
+        return job
+    if convention == "paper":
+        every = best_interval(system.mttf(), plan.save, plan.restore, job.restart, exposed=())
+        return replace(job, checkpoint=replace(plan, every=min(float(every), length)))
+    near = float(young(length, hazard, plan.save))
+    return replace(job, checkpoint=best_checkpoint(first, length, plan, job.restart, later, near)[0])
+
+
+def young(length: npt.ArrayLike, hazard: npt.ArrayLike, save: float) -> FloatArray:
+    """Young's interval for the mean failure rate over the length of a job, hours; at most the length."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.minimum(np.sqrt(2.0 * save * np.asarray(length) / np.asarray(hazard)), length))
+
+
+def _lives(system: System, after_failure: str) -> tuple[TimeToFailure, TimeToFailure]:
+    first = time_to_failure(system)
+    return first, first if after_failure == "same" else time_to_failure(system.at_age(0.0))
+
+
+def _of_system(system: System, job: Job, length: float, convention: str, after_failure: str) -> float:
+    first, later = _lives(system, after_failure)
+    return _log_expected(system, first, later, job, length, attempts(hazards_of(first), [length]), convention)
+
+
+def _log_expected(
+    system: System, first: TimeToFailure, later: TimeToFailure, job: Job, length: float, once: Attempts, convention: str
+) -> float:
+    """Log of the expected completion time."""
+    if convention == "exact":
+        return log_expected_time(first, length, job.checkpoint, job.restart, later)
+    plan = job.checkpoint
+    if plan is None:
+        return float(once.log_expected_paper(job.restart, system.mttf())[0])
+    with np.errstate(divide="ignore"):
+        return float(np.log(expected_paper(system.mttf(), length, plan, job.restart)))
+
+
+def _failures(first: TimeToFailure, later: TimeToFailure, job: Job, length: float, once: Attempts) -> float:
+    """Expected number of failures: what an hour more at every restart adds to the expected completion time."""
+    if job.checkpoint is None:
+        again = once if first is later else attempts(hazards_of(later), [length])
+        log_value = math.log(-math.expm1(-once.hazard[0])) if once.hazard[0] > 0.0 else -math.inf
+        log_value += float(np.logaddexp(0.0, log_expm1(again.hazard[0])))
+        return math.exp(log_value) if log_value < _LARGEST else math.inf
+    with np.errstate(over="ignore", invalid="ignore"):
+        ends = np.exp(
+            [log_expected_time(first, length, job.checkpoint, job.restart + more, later) for more in (0.0, 1.0)]
+        )
+    return float(ends[1] - ends[0]) if np.isfinite(ends).all() else math.inf
+
+
+def limits_of_draws(
+    system: System, log_estimate: FloatArray, log_drawn: FloatArray, log_length: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Limits, in hours, of expected times, from their logs at the estimate (m,) and in the draws (draws, m).
+
+    On the scale of ``log(E / T - 1)``, what failures add to the length T. Draws around maximum-likelihood fits are
+    reflected at the estimate (basic bootstrap: Davison and Hinkley 1997, section 5.2), which carry the uncertainty
+    about many nodes once already, as a shift. Draws of pooled nodes are draws of the nodes themselves and are taken as
+    they are. Limits are widened to hold the estimate where the shift leaves it outside.
+    """
+
+    def scaled(log_time: FloatArray) -> FloatArray:
+        gap = np.clip(log_time - log_length, 1e-300, 1e300)
+        return np.where(gap > 30.0, gap, np.log(np.expm1(np.minimum(gap, 30.0))))
+
+    def hours(value: FloatArray) -> FloatArray:
+        return np.exp(np.where(value > 30.0, value, np.log1p(np.exp(np.minimum(value, 30.0)))) + log_length)
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        middle, drawn = scaled(log_estimate), scaled(log_drawn)
+        low, high = np.quantile(drawn, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0, method="median_unbiased")
+        if not isinstance(system.origin, PooledFit):
+            low, high = 2.0 * middle - high, 2.0 * middle - low
+        return hours(np.minimum(low, middle)), hours(np.maximum(high, middle))

@@ -1,0 +1,198 @@
+"""Distribution of the completion time: a renewal equation on a grid for restarts from zero, runs for checkpoints.
+
+A job takes T plus what failures cost: each loses X, the time to failure given that it is below T, and R to start again.
+The tail Z of their sum solves ``Z(t) = F - G(t) + integral_0^t Z(t - y) dG(y)``, with G the defective distribution of
+X + R (Feller 1971, XI.6); far out it falls exponentially.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from relfit.base.arrays import FloatArray, Seed
+from relfit.base.numeric.quadrature import gauss_legendre
+from relfit.system.jobs._expected_time import Attempts, attempts, hazards_of
+from relfit.system.jobs._time_to_failure import TimeToFailure
+from relfit.system.jobs.checkpoint import Checkpoint
+from relfit.system.jobs.hazard_tables import table_of
+
+__all__ = ["RestartDistribution", "simulated_times"]
+
+Hazard = Callable[[npt.ArrayLike], FloatArray]
+
+_WORK = 1e8  # multiplications that the renewal equation may take
+_REACH = 40.0  # attempts that the grid covers
+_MOST_ATTEMPTS = 2_000
+_RARE = 15.0  # cumulative hazard of an attempt beyond which successes come like a Poisson process (Renyi)
+
+
+@dataclass(frozen=True, eq=False)
+class RestartDistribution:
+    """Distribution of the completion time of a job that begins from zero after every failure; hours."""
+
+    first: TimeToFailure  # what the first attempt meets
+    later: TimeToFailure  # and all others
+    length: float
+    restart: float
+
+    def sf(self, time: npt.ArrayLike) -> FloatArray:
+        """Probability to take longer than `time` hours."""
+        t = np.asarray(time, dtype=np.float64)
+        late = np.maximum(t - self.length, 0.0)  # what failures may cost
+        spent = late - self.restart
+        alive = np.exp(-self._hazards[0](np.clip(spent, 0.0, self.length)))
+        failure = -math.expm1(-float(self._hazards[0](self.length)))
+        # the first failure alone costs more: exactly
+        alone = np.where(spent < 0.0, failure, np.maximum(alive - (1.0 - failure), 0.0))
+        if self._hazard > _RARE:
+            mean = float(np.exp(self._once.log_mean[0])) + self.restart
+            tail = failure * np.exp(-np.exp(-self._hazard) * late / mean)
+            value = np.maximum(alone, np.where(spent < 0.0, failure, tail))
+        else:
+            smooth, first, decay = self._later_failures
+            place, last = spent / self._step, smooth.size - 1
+            more = np.interp(place, np.arange(last + 1), smooth) + first * (1.0 - alive)
+            with np.errstate(under="ignore"):
+                far = more * np.exp(-decay * np.maximum(place - last, 0.0))
+            value = alone + np.where(spent < 0.0, 0.0, far)
+        return np.asarray(np.where(t < self.length, 1.0, np.clip(value, 0.0, 1.0)))
+
+    def cdf(self, time: npt.ArrayLike) -> FloatArray:
+        """Probability to be done within `time` hours."""
+        return np.asarray(1.0 - self.sf(time))
+
+    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
+        """Hours within which the job is done with this probability; infinite for 1 where a failure can happen."""
+        p = np.asarray(probability, dtype=np.float64)
+        flat = p.ravel()
+        low = np.full(flat.shape, self.length)
+        high = low + self.restart + self.length
+        with np.errstate(over="ignore"):
+            while (short := (self.cdf(high) < flat) & (high < 1e300)).any():
+                high = np.where(short, 2.0 * high, high)
+            for _ in range(80):
+                middle = 0.5 * (low + high)
+                enough = self.cdf(middle) >= flat
+                low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        value = np.where(flat <= float(self.cdf(self.length)), self.length, high)
+        value = np.where((flat >= 1.0) & (float(self.sf(self.length)) > 0.0), np.inf, value)
+        return np.asarray(value.reshape(p.shape))
+
+    @cached_property
+    def _hazards(self) -> tuple[Hazard, Hazard]:
+        """Cumulative hazards of first and later attempts as functions that are quick to ask many times."""
+        later = _along_time(self.later, self.length)
+        return (later if self.first is self.later else _along_time(self.first, self.length)), later
+
+    @cached_property
+    def _once(self) -> Attempts:
+        return attempts(hazards_of(self.later), [self.length])
+
+    @property
+    def _hazard(self) -> float:
+        return float(self._once.hazard[0])
+
+    @cached_property
+    def _cells(self) -> int:
+        """Cells of the grid to the length of the job."""
+        return int(np.clip(math.sqrt(_WORK * self.length / (self.length + self.restart) / _REACH), 32, 2048))
+
+    @property
+    def _step(self) -> float:
+        return self.length / self._cells
+
+    @cached_property
+    def _later_failures(self) -> tuple[FloatArray, float, float]:
+        """That the cost exceeds ``s + R`` by failures after the first attempt's, on a grid of s.
+
+        Without its part that moves fast near zero (the second number times the distribution of the first attempt), and
+        the rate per cell at which it falls in the end.
+        """
+        near, outer, alive = self._masses(self._hazards[1])
+        size = int(_REACH * (self._cells + self.restart / self._step)) + 2
+        delay = self.restart / self._step
+        cells, part = math.floor(delay), delay - math.floor(delay)
+        blend = np.array([1.0 - part, part])
+        kernel = np.convolve(near + outer, blend)
+        failure = 1.0 - alive[-1]
+        source = np.interp(np.arange(size) - delay, np.arange(alive.size), alive - alive[-1], left=failure)
+        # of the cell that begins at s nothing has happened by s
+        early = np.convolve(near, blend)[: size - cells]
+        source[cells : cells + early.size] -= failure * early
+        tail = _renewal(source, kernel, cells)
+        near, outer, alive = self._masses(self._hazards[0])
+        more = scipy.signal.fftconvolve(tail, near + outer)[:size]
+        more[: near.size] -= failure * near
+        places = np.minimum(np.arange(size), self._cells)
+        span = self._cells + cells
+        last, before = tail[-1], tail[-1 - span]
+        decay = math.log(before / last) / span if last > 1e-290 and before > last else 1.0
+        return more - failure * (1.0 - alive[places]), failure, decay
+
+    def _masses(self, hazard: Hazard) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Probability of a failure in each cell, the shares that go to its near and its far end, and reliability."""
+        n = self._cells
+        edges = self._step * np.arange(n + 1)
+        alive = np.exp(-hazard(edges))
+        points, weights = gauss_legendre(8)
+        mean = np.exp(-hazard(edges[:-1, None] + 0.5 * self._step * (1.0 + points))) @ (0.5 * weights)
+        mean[0] = float(np.exp(attempts(lambda rows, x: hazard(x), [self._step]).log_mean[0])) / self._step
+        mass = -np.diff(alive)
+        outer = np.clip(mean - alive[1:], 0.0, mass)  # so that means are kept
+        return np.append(mass - outer, 0.0), np.append(0.0, outer), alive
+
+
+def _renewal(source: FloatArray, kernel: FloatArray, delay: int) -> FloatArray:
+    """Solution of ``z[i] = source[i] + sum over j of kernel[j] z[i - delay - j]``."""
+    if delay < kernel.size:
+        feedback = np.concatenate([np.zeros(delay), kernel])
+        return np.asarray(scipy.signal.lfilter([1.0], np.append(1.0 - feedback[0], -feedback[1:]), source))
+    value = source.copy()
+    for a in range(delay, source.size, delay):  # what a block needs is known from those before
+        b, low = min(a + delay, source.size), max(a - delay - kernel.size + 1, 0)
+        value[a:b] += scipy.signal.fftconvolve(value[low : b - delay], kernel)[a - delay - low : b - delay - low]
+    return value
+
+
+def _along_time(life: TimeToFailure, length: float) -> Hazard:
+    """Cumulative hazard up to `length`, quick to ask many times."""
+    quick = table_of(lambda time: -life.log_sf(time), length, length).life(0)
+    return lambda time: -quick.log_sf(np.asarray(time, dtype=np.float64))
+
+
+def simulated_times(
+    first: TimeToFailure,
+    later: TimeToFailure,
+    work: float,
+    checkpoint: Checkpoint | None,
+    restart: float,
+    runs: int,
+    rng: Seed = 0,
+) -> FloatArray:
+    """Completion times of runs of one job, hours; infinite for a run whose first 2000 attempts all fail."""
+    random = np.random.default_rng(rng)
+    plan = Checkpoint(work) if checkpoint is None else checkpoint
+    segments, held = plan.segments(work), plan.exposed_save
+    pace, rest = plan.every + held, work - (plan.segments(work) - 1) * plan.every
+    aside, fall = plan.save - held, restart + plan.restore - plan.exposed_restore
+    times, saved, running = np.zeros(runs), np.zeros(runs), np.arange(runs)
+    for attempt in range(_MOST_ATTEMPTS):
+        read = plan.exposed_restore if attempt else 0.0
+        drawn = (later if attempt else first).draw(running.size, random)
+        left = segments - 1 - saved[running]
+        done = drawn >= read + left * pace + rest
+        more = np.where(done, left, np.clip(np.floor((drawn - read) / pace), 0.0, left))
+        times[running] += np.where(done, read + left * pace + rest, drawn + fall) + aside * more
+        saved[running] += more
+        running = running[~done]
+        if running.size == 0:
+            break
+    times[running] = np.inf
+    return times

@@ -1,0 +1,116 @@
+"""Cumulative hazards tabulated along the log of time: of one life, or of the first k nodes of an order for every k."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.numeric.batches import over_groups
+from relfit.base.numeric.compiled import njit
+from relfit.system.jobs._time_to_failure import TimeToFailure
+
+if TYPE_CHECKING:
+    from relfit.system import System
+
+__all__ = ["HazardTable", "table_by_size", "table_of"]
+
+
+_STEP = 0.2  # of the grid in the log of time
+_LEFT = 14.0  # how far below the shortest time the grid goes, in the log of time
+_POINTS = 8
+_ON_A_POINT = 1e-300
+_WEIGHTS = np.array([(-1.0) ** i * math.comb(_POINTS - 1, i) for i in range(_POINTS)])
+
+
+@dataclass(frozen=True, eq=False)
+class HazardTable:
+    """Cumulative hazards of K systems, interpolated to some nine digits."""
+
+    first: float  # log of the first time of the grid
+    log_hazard: FloatArray  # on the grid, (K, M)
+
+    def __call__(self, rows: IntArray, time: FloatArray) -> FloatArray:
+        """Cumulative hazards (r, m) of the systems `rows` (r,) at times (r, m)."""
+        with np.errstate(divide="ignore"):
+            log_time = np.log(time)
+        out = np.empty(time.shape)
+        offsets = time.shape[1] * np.arange(rows.size + 1, dtype=np.int64)
+        over_groups(offsets, lambda a, b: _interpolate(self.log_hazard, self.first, _STEP, rows, log_time, a, b, out))
+        return out
+
+    def life(self, row: int) -> TimeToFailure:
+        """Time to failure of one system, for what asks its survival alone."""
+        place = np.array([row])
+
+        def log_sf(time: FloatArray) -> FloatArray:
+            return -self(place, np.asarray(time, dtype=np.float64).reshape(1, -1)).reshape(np.shape(time))
+
+        return TimeToFailure(log_sf, _not_tabulated, _not_tabulated, 1, np.nan)
+
+
+def _not_tabulated(*_: Any) -> Any:
+    raise NotImplementedError("a table has cumulative hazards alone")
+
+
+def table_of(hazard: Callable[[FloatArray], FloatArray], shortest: float, longest: float) -> HazardTable:
+    """Of one system, by its cumulative hazard, for times between two, in hours."""
+    first, times = _grid(shortest, longest)
+    with np.errstate(divide="ignore"):
+        return HazardTable(first, np.log(hazard(times))[None])
+
+
+def table_by_size(system: System, order: IntArray, last: IntArray, shortest: float, longest: float) -> HazardTable:
+    """Of the nodes of an order up to each `last` one, all of them needed, for times between two, in hours."""
+    first, times = _grid(shortest, longest)
+    hazard = system.take(order).quantity_by_size("cumulative_hazard", times)
+    with np.errstate(divide="ignore"):
+        return HazardTable(first, np.log(np.ascontiguousarray(hazard[last])))
+
+
+def _grid(shortest: float, longest: float) -> tuple[float, FloatArray]:
+    first = math.log(shortest) - _LEFT
+    points = max(math.ceil((math.log(longest) - first) / _STEP) + 2, _POINTS)
+    return first, np.exp(first + _STEP * np.arange(points))
+
+
+@njit(cache=True, nogil=True)
+def _interpolate(
+    table: np.ndarray, first: float, step: float, rows: np.ndarray, log_x: np.ndarray, begin: int, end: int,
+    out: np.ndarray,
+) -> None:  # fmt: skip
+    """Cumulative hazards for the rows `begin` to `end` of `log_x`, by the polynomial through the eight nearest points.
+
+    In its barycentric form; along a straight line, a power of time, outside of the grid.
+    """
+    last = table.shape[1] - 1
+    for r in range(begin, end):
+        values = table[rows[r]]
+        for c in range(log_x.shape[1]):
+            place = (log_x[r, c] - first) / step
+            if place <= 0.0:
+                slope = (values[4] - values[0]) / 4.0 if values[0] > -np.inf else 0.0
+                out[r, c] = math.exp(values[0] + slope * place)
+                continue
+            if place >= last:
+                out[r, c] = math.exp(values[last] + (values[last] - values[last - 1]) * (place - last))
+                continue
+            low = min(max(int(place) - _POINTS // 2 + 1, 0), last - _POINTS + 1)
+            above = 0.0
+            below = 0.0
+            for i in range(_POINTS):
+                gap = place - (low + i)
+                weight = _WEIGHTS[i] / (gap if gap != 0.0 else _ON_A_POINT)  # beside which no other weight counts
+                above += weight * values[low + i]
+                below += weight
+            value = above / below
+            if not abs(value) < 1e300:  # a hazard of zero or infinity among the eight
+                near = values[int(place)]
+                value = near + (place - int(place)) * (values[int(place) + 1] - near)
+                if value != value:
+                    value = near
+            out[r, c] = math.exp(value)

@@ -1,0 +1,162 @@
+"""Expected completion time of a job on the first k nodes of an order, for many k at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import ArgumentError
+from relfit.system.jobs._expected_time import Attempts, attempts, best_checkpoint, log_expected_time
+from relfit.system.jobs._time_to_failure import has_constant_rates
+from relfit.system.jobs.checkpoint import Checkpoint, best_interval, expected_exponential
+from relfit.system.jobs.completion import Job, check_names, expected_paper, young
+from relfit.system.jobs.hazard_tables import HazardTable, table_by_size
+
+if TYPE_CHECKING:
+    from relfit.system import System
+
+__all__ = ["Judged", "SizeCurve"]
+
+RULES = ("least", "first")
+_MOST_WITH_CHECKPOINTS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class SizeCurve:
+    """By number of nodes: the fields of `BestSize` that have its names (NaN where not computed), and the hazard."""
+
+    lengths: FloatArray
+    log_expected: FloatArray
+    hazard: FloatArray
+    lost: FloatArray
+    every: FloatArray
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The job and how it is judged, apart from the nodes; arguments as in `best_size`."""
+
+    job: Job
+    rule: str
+    convention: str
+    after_failure: str
+
+    def __post_init__(self) -> None:
+        check_names(self.convention, self.after_failure)
+        if self.rule not in RULES:
+            raise ArgumentError(f"rule={self.rule!r} is not known", remedy="use 'least' or 'first'")
+
+    def choose(self, log_expected: FloatArray) -> int:
+        """Place of the best among those that are not NaN."""
+        looked = np.flatnonzero(~np.isnan(log_expected))
+        values = log_expected[looked]
+        if self.rule == "first":
+            grows = np.flatnonzero(~(values[1:] <= values[:-1]))
+            return int(looked[grows[0] if grows.size else values.size - 1])
+        return int(looked[np.argmin(values)])
+
+    def expected(self, system: System, order: IntArray, sizes: IntArray, every: FloatArray | None = None) -> SizeCurve:
+        """Expected times on the first nodes of an order, for each number of working nodes; spares are the next ones.
+
+        `every` has the hours of work between two saves for each size; else they are as the job says, or the best.
+        """
+        job, plan = self.job, self.job.checkpoint
+        lengths = job.time(sizes)
+        if plan is None:
+            every = np.full(sizes.size, np.nan)
+        elif plan.every is not None:
+            every = np.full(sizes.size, plan.every)
+        ends = float(lengths.min()), float(lengths.max())
+        if plan is not None:  # saves and the restore count too
+            ends = ends[0], ends[1] + plan.restore + plan.save * float(self._saves(lengths, every).max())
+        rows = sizes + system.tolerance - 1
+        table = table_by_size(system, order, rows, *ends)
+        once = _attempts(table, lengths)
+        if self.convention == "paper":
+            mttf = np.asarray(system.take(order).by_size().mttf, dtype=np.float64)[rows]
+            if plan is None:
+                return self._result(once, once.log_expected_paper(job.restart, mttf), every, mttf)
+            if every is None:
+                best = best_interval(mttf, plan.save, plan.restore, job.restart, exposed=())
+                every = np.minimum(best, lengths)
+            return self._result(once, np.log(expected_paper(mttf, lengths, plan, job.restart, every)), every, mttf)
+        later = table if self.after_failure == "same" else table_by_size(system.at_age(0.0), order, rows, *ends)
+        if plan is None:
+            if later is table:
+                return self._result(once, once.log_expected(job.restart), every)
+            again = _attempts(later, lengths).log_expected(job.restart)
+            return self._result(once, once.log_expected_then(job.restart, again), every)
+        if has_constant_rates(system):
+            mtbf = 1.0 / table(np.arange(rows.size), np.ones((rows.size, 1)))[:, 0]
+            return self._result(once, *self._at_constant_rates(plan, mtbf, lengths, every))
+        return self._result(once, *self._with_checkpoints(plan, table, later, once, every))
+
+    def _result(
+        self, once: Attempts, log_expected: FloatArray, every: FloatArray | None, lost: FloatArray | None = None
+    ) -> SizeCurve:
+        assert every is not None
+        return SizeCurve(once.lengths, log_expected, once.hazard, once.lost if lost is None else lost, every)
+
+    def _saves(self, lengths: FloatArray, every: FloatArray | None) -> FloatArray:
+        """At most this many saves in a job, for how far hazards are tabulated."""
+        plan = self.job.checkpoint
+        assert plan is not None
+        return 1.0 + lengths / (np.minimum(plan.save, lengths) if every is None else every)
+
+    def _at_constant_rates(
+        self, plan: Checkpoint, mtbf: FloatArray, lengths: FloatArray, every: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """All sizes at once; of the best interval, the whole numbers of segments beside that of the long run."""
+        costs = plan.save, plan.restore, self.job.restart, plan.exposed
+
+        def time(interval: FloatArray) -> FloatArray:
+            return expected_exponential(mtbf, lengths, interval, *costs)
+
+        if every is None:
+            near = np.floor(lengths / best_interval(mtbf, *costs[:3], exposed=plan.exposed))
+            tried = lengths / np.maximum(near + np.arange(-1.0, 3.0)[:, None], 1.0)
+            place = np.array([time(interval) for interval in tried]).argmin(axis=0)
+            every = np.take_along_axis(tried, place[None], axis=0)[0]
+        return np.log(time(every)), every
+
+    def _with_checkpoints(
+        self, plan: Checkpoint, table: HazardTable, later: HazardTable, once: Attempts, every: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """One by one, a net of sizes and then those around the best."""
+        restart, lengths = self.job.restart, once.lengths
+        value, interval = np.full(lengths.size, np.nan), np.full(lengths.size, np.nan)
+
+        def fill(some: IntArray) -> None:
+            for i in some[np.isnan(value[some])].tolist():
+                now, then = (one.life(i) for one in (table, later))
+                if later is table:
+                    then = now
+                length = float(lengths[i])
+                if every is None:
+                    near = float(young(length, once.hazard[i], plan.save))
+                    best, value[i] = best_checkpoint(now, length, plan, restart, then, near)
+                    interval[i] = best.every
+                else:
+                    interval[i] = every[i]
+                    value[i] = log_expected_time(now, length, replace(plan, every=every[i]), restart, then)
+
+        net = np.unique(np.geomspace(1, lengths.size, min(lengths.size, _MOST_WITH_CHECKPOINTS // 2)).round()).astype(
+            int
+        )
+        fill(net - 1 if lengths.size > _MOST_WITH_CHECKPOINTS else np.arange(lengths.size))
+        while True:  # halve the gaps beside the best
+            looked = np.flatnonzero(~np.isnan(value))
+            at = int(np.searchsorted(looked, self.choose(value)))
+            left, here, right = (int(looked[np.clip(at + d, 0, looked.size - 1)]) for d in (-1, 0, 1))
+            new = np.unique([(left + here) // 2, (here + right + 1) // 2])
+            new = new[np.isnan(value[new])]
+            if not new.size:
+                return value, interval
+            fill(new)
+
+
+def _attempts(table: HazardTable, lengths: FloatArray) -> Attempts:
+    return attempts(table, lengths, tolerance=1e-8, levels=3)

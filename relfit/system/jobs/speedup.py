@@ -1,0 +1,276 @@
+"""How much faster a job runs on k nodes: Amdahl, Gustafson, or a measured table."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from relfit.base.arguments import durations, positive, share
+from relfit.base.arrays import Durations, FloatArray
+from relfit.base.errors import ArgumentError, ReadError
+from relfit.base.units import hours
+
+__all__ = ["Amdahl", "Gustafson", "MeasuredSpeedup", "Speedup", "as_speedup", "read_speedup"]
+
+_SIZES = frozenset({"nodes", "node", "k", "n", "size"})
+_TIMES = frozenset({"time", "hours", "duration", "t"})
+_SPEEDUPS = frozenset({"speedup", "speed-up", "speed_up", "s"})
+
+
+class Speedup(ABC):
+    """How many times faster a job runs on k nodes than on one."""
+
+    name: ClassVar[str]
+    work: float | None = None
+    """Hours on one node, where a table of times knows them."""
+
+    @abstractmethod
+    def speedup(self, sizes: npt.ArrayLike) -> FloatArray:
+        """Speed-up on each number of nodes, shape of `sizes`."""
+
+    def time(self, work: Durations | None, sizes: npt.ArrayLike) -> FloatArray:
+        """Hours without failures on each number of nodes.
+
+        Parameters
+        ----------
+        work : float or duration or None
+            Time on one node; None where a table of times knows it.
+        sizes : array_like of int
+            Numbers of nodes, one and more.
+
+        Raises
+        ------
+        ArgumentError
+            For work or sizes that are not positive, or work that nobody says.
+        """
+        return np.asarray(self.known_work(work) / self.speedup(sizes))
+
+    def known_work(self, work: Durations | None) -> float:
+        """Hours on one node: `work`, or what the table knows; errors as in `time`."""
+        if work is not None:
+            return float(durations("work", work, zero=False))
+        if self.work is None:
+            raise ArgumentError("work is missing", remedy="say how long the job takes on one node, as '1000h'")
+        return self.work
+
+
+def _checked_sizes(sizes: npt.ArrayLike) -> FloatArray:
+    k = np.asarray(sizes, dtype=np.float64)
+    bad = ~(np.isfinite(k) & (k >= 1.0))
+    if bad.any():
+        raise ArgumentError(f"{k[bad].ravel()[0]:g} is no number of nodes", remedy="give one or more")
+    return k
+
+
+@dataclass(frozen=True)
+class _ByFraction(Speedup):
+    """A formula with one parameter, the share of the work that runs in parallel."""
+
+    parallel_fraction: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parallel_fraction", float(share("parallel_fraction", self.parallel_fraction)))
+
+
+class Amdahl(_ByFraction):
+    """A fixed problem of which a share p runs in parallel: ``1 / (p/k + 1 - p)`` (Amdahl 1967).
+
+    Examples
+    --------
+    >>> Amdahl(0.895).time("1000h", [1, 2, 14]).round(2).tolist()
+    [1000.0, 552.5, 168.93]
+    """
+
+    name: ClassVar[str] = "amdahl"
+
+    def speedup(self, sizes: npt.ArrayLike) -> FloatArray:
+        """Speed-up on each number of nodes, shape of `sizes`."""
+        p = self.parallel_fraction
+        return np.asarray(1.0 / (p / _checked_sizes(sizes) + (1.0 - p)))
+
+
+class Gustafson(_ByFraction):
+    """A problem that grows with the nodes, with a share p of the time in parallel: ``1 - p + k p`` (Gustafson 1988).
+
+    Examples
+    --------
+    >>> Gustafson(0.9).speedup([1, 10, 100]).round(1).tolist()
+    [1.0, 9.1, 90.1]
+    """
+
+    name: ClassVar[str] = "gustafson"
+
+    def speedup(self, sizes: npt.ArrayLike) -> FloatArray:
+        """Speed-up on each number of nodes, shape of `sizes`."""
+        p = self.parallel_fraction
+        return np.asarray((1.0 - p) + _checked_sizes(sizes) * p)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredSpeedup(Speedup):
+    """Speed-ups measured at some numbers of nodes.
+
+    Between two of them the logarithm of the speed-up is linear in the logarithm of the number. Above the largest the
+    speed-up stays at its last value (more nodes bring nothing but failures), below the smallest it is proportional to
+    the number.
+
+    Parameters
+    ----------
+    sizes : array_like of int, shape (m,)
+        Numbers of nodes, different from each other, in any order.
+    speedups : array_like of float, shape (m,)
+        Above zero.
+    work : float, optional
+        Hours on one node, where times were measured; see `of_times`.
+
+    Examples
+    --------
+    >>> MeasuredSpeedup.of_times([1, 4, 16], ["100h", "30h", "12h"]).time(None, [1, 8, 16, 64]).round(2).tolist()
+    [100.0, 18.97, 12.0, 12.0]
+    """
+
+    sizes: FloatArray
+    speedups: FloatArray
+    work: float | None = None
+    name: ClassVar[str] = "measured"
+
+    def __post_init__(self) -> None:
+        sizes, speedups = np.atleast_1d(_checked_sizes(self.sizes)), np.atleast_1d(positive("speedup", self.speedups))
+        if sizes.ndim != 1 or sizes.shape != speedups.shape or sizes.size == 0:
+            raise ArgumentError(
+                f"{sizes.size} sizes and {speedups.size} speed-ups",
+                remedy="give one value for every size, at least one",
+            )
+        order = np.argsort(sizes, kind="stable")
+        twice = np.flatnonzero(np.diff(sizes[order]) == 0.0)
+        if twice.size:
+            raise ArgumentError(f"{sizes[order][twice[0]]:g} nodes are listed twice", remedy="keep one measurement")
+        object.__setattr__(self, "sizes", sizes[order])
+        object.__setattr__(self, "speedups", speedups[order])
+
+    @classmethod
+    def of_times(cls, sizes: npt.ArrayLike, times: Durations) -> MeasuredSpeedup:
+        """From times without failures, hours or durations; the work is then known.
+
+        Where no time on one node was measured, it is that of the smallest number of nodes times this number.
+
+        Raises
+        ------
+        ArgumentError
+            For times that are not positive.
+        """
+        counts, taken = np.atleast_1d(_checked_sizes(sizes)), np.atleast_1d(durations("times", times, zero=False))
+        if counts.shape != taken.shape or counts.size == 0:
+            raise ArgumentError(
+                f"{counts.size} sizes and {taken.size} times", remedy="give one value for every size, at least one"
+            )
+        smallest = int(np.argmin(counts))
+        one = float(taken[smallest] * counts[smallest])
+        return cls(counts, one / taken, one)
+
+    def speedup(self, sizes: npt.ArrayLike) -> FloatArray:
+        """Speed-up on each number of nodes, shape of `sizes`."""
+        k = _checked_sizes(sizes)
+        inside = np.exp(np.interp(np.log(k), np.log(self.sizes), np.log(self.speedups)))
+        return np.where(k < self.sizes[0], self.speedups[0] * k / self.sizes[0], inside)
+
+    def __repr__(self) -> str:
+        return f"MeasuredSpeedup({self.sizes.size} sizes, {self.sizes[0]:g} to {self.sizes[-1]:g} nodes)"
+
+
+def as_speedup(speedup: Any) -> Speedup:
+    """A speed-up as it is, of a table ``{k: speed-up}``, or k on k nodes for None.
+
+    Examples
+    --------
+    >>> as_speedup({1: 1.0, 2: 1.9}).speedup(2).tolist(), as_speedup(None)
+    (1.9, Amdahl(parallel_fraction=1.0))
+
+    Raises
+    ------
+    ArgumentError
+        For anything else.
+    """
+    if speedup is None:
+        return Amdahl(1.0)
+    if isinstance(speedup, Speedup):
+        return speedup
+    if isinstance(speedup, Mapping):
+        return MeasuredSpeedup(
+            np.array(list(speedup), dtype=np.float64), np.array(list(speedup.values()), dtype=np.float64)
+        )
+    raise ArgumentError(f"{speedup!r} is no speed-up", remedy="give Amdahl(p), Gustafson(p) or a table {k: speed-up}")
+
+
+def read_speedup(path: str | Path) -> MeasuredSpeedup:
+    """A table of speed-ups from a text file with a heading.
+
+    Columns, in any order, set apart by comma, semicolon, tab or blanks: ``nodes``, and either ``speedup`` or ``time``
+    (hours, or a duration such as ``90min``). Empty lines and lines that begin with ``#`` are passed over.
+
+    Raises
+    ------
+    ReadError
+        With file, line and column, for a heading or a value that cannot be what it should.
+    """
+    place = Path(path)
+    try:
+        lines = place.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "is not a text file"
+        raise ReadError(f"cannot be read: {why}", path=place, remedy="give a table of nodes and times") from error
+    rows = [
+        (i, [cell.strip('" ') for cell in re.split(r"\s*[,;\t]\s*|\s+", line.strip())])
+        for i, line in enumerate(lines, start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
+    if len(rows) < 2:
+        what = "has a heading and no lines" if rows else "is empty"
+        raise ReadError(what, path=place, remedy="give a heading 'nodes,time' and a line for every size")
+    names = [name.lower() for name in rows[0][1]]
+    columns = [
+        next((i for i, name in enumerate(names) if name in headings), None) for headings in (_SIZES, _TIMES | _SPEEDUPS)
+    ]
+    size, value = columns
+    if size is None or value is None:
+        missing = "nodes" if size is None else "time or speedup"
+        raise ReadError(
+            f"no column {missing}", path=place, line=rows[0][0], remedy="head the table 'nodes,time' or 'nodes,speedup'"
+        )
+    of_times = names[value] in _TIMES
+    table: dict[float, float] = {}
+    for line, cells in rows[1:]:
+        if len(cells) != len(names):
+            raise ReadError(
+                f"{len(cells)} values under {len(names)} columns", path=place, line=line, remedy="fill every column"
+            )
+        nodes = _number(cells[size], place, line, names[size], least=1.0, duration=False)
+        if nodes in table:
+            raise ReadError(
+                f"{nodes:g} nodes are listed twice",
+                path=place,
+                line=line,
+                column=names[size],
+                remedy="keep one of them",
+            )
+        table[nodes] = _number(cells[value], place, line, names[value], least=0.0, duration=of_times)
+    sizes, values = np.array(list(table)), np.array(list(table.values()))
+    return MeasuredSpeedup.of_times(sizes, values) if of_times else MeasuredSpeedup(sizes, values)
+
+
+def _number(text: str, path: Path, line: int, column: str, *, least: float, duration: bool) -> float:
+    try:
+        number = hours(text) if duration else float(text)
+    except ValueError:
+        number = float("nan")
+    if not (np.isfinite(number) and number >= least and number > 0.0):
+        wanted = "a duration above zero" if duration else f"a number {'of one and more' if least else 'above zero'}"
+        raise ReadError(f"{text!r} is not {wanted}", path=path, line=line, column=column, remedy="correct or remove it")
+    return number
