@@ -41,8 +41,8 @@ def main(root: Path) -> None:
     for path in sorted(package.rglob("*.py")):
         parts = path.relative_to(package).parts
         name = parts[0] if len(parts) > 1 else "(top level)"
-        if name == "planning" and len(parts) > 2:
-            name = f"planning/{parts[1]}"
+        if len(parts) > 2:
+            name = f"{name}/{parts[1]}"
         counts = lines_of(path)
         packages.setdefault(name, Counter()).update({**counts, "files": 1})
         longest.append((sum(counts.values()), path.relative_to(root)))
