@@ -24,7 +24,7 @@ from relfit.analyses.screening import (
 )
 from relfit.backtesting import Backtest, backtest
 from relfit.base.arguments import share
-from relfit.base.arrays import Seed
+from relfit.base.arrays import Durations, Seed
 from relfit.fleet import ChosenPeriod, FleetModel, Forecast, chosen_period, fleet_model, forecast
 from relfit.fleet.calibration import Parameters, calibrate
 from relfit.fleet.now import LONG_RUN, NOW, checked_at, until_now
@@ -81,7 +81,7 @@ class Study:
     def __init__(
         self,
         log: FailureLog,
-        period: str | tuple[Any, Any] = "stable",
+        period: str | tuple[object, object] = "stable",
         *,
         at: str = NOW,
         horizon: Any = "90d",
@@ -204,7 +204,7 @@ class Study:
         """What planners need."""
         return self.calibrate()
 
-    def forecast(self, horizons: Any = ("30d", "90d"), **options: Any) -> Forecast:
+    def forecast(self, horizons: Durations = ("30d", "90d"), **options: Any) -> Forecast:
         """Failures, repairs and parts to expect; options are those of `relfit.forecast`.
 
         Of now they follow all of the log, unless a period was asked for by its ends.

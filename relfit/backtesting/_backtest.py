@@ -18,7 +18,7 @@ from relfit.backtesting.job_scores import JobScores
 from relfit.backtesting.node_scores import NodeScores
 from relfit.backtesting.origins import DAY, SystemPast, origins_of
 from relfit.base.arguments import durations, share, whole
-from relfit.base.arrays import IntArray
+from relfit.base.arrays import Durations, IntArray
 from relfit.base.errors import ArgumentError, DataError, RelfitError
 from relfit.base.text import count
 from relfit.base.units import hours as hours_of
@@ -44,10 +44,10 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
     log: FailureLog,
     *,
     parts: str | Sequence[str] = PARTS,
-    horizons: Any = ("30d", "90d"),
-    every: Any = None,
+    horizons: Durations = ("30d", "90d"),
+    every: object = None,
     sizes: int | Sequence[int] | None = None,
-    lengths: Any = ("24h",),
+    lengths: object = ("24h",),
     by: str | None = "cause",
     group: str | None = None,
     checkpoint: Checkpoint = _CHECKPOINT,
@@ -166,7 +166,7 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
     return Backtest(table.reset_index(drop=True), level, service, between, log.window.start, log.window.end, notes, rng)
 
 
-def _days(name: str, value: Any) -> list[float]:
+def _days(name: str, value: object) -> list[float]:
     """Durations of whole days, in hours, rising."""
     items = [value] if isinstance(value, str) or not isinstance(value, (Sequence, np.ndarray)) else list(value)
     hours = sorted({hours_of(item) for item in items})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -14,7 +12,7 @@ from relfit.base.units import hours
 __all__ = ["FloatArray", "cases", "durations", "positive", "share", "whole"]
 
 
-def durations(name: str, value: Any, *, zero: bool = True, infinite: bool = False) -> FloatArray:
+def durations(name: str, value: object, *, zero: bool = True, infinite: bool = False) -> FloatArray:
     """Hours of one duration, or of an array of them.
 
     Parameters
@@ -53,7 +51,7 @@ def durations(name: str, value: Any, *, zero: bool = True, infinite: bool = Fals
     return _checked(name, values, zero=zero, infinite=infinite, unit=" hours")
 
 
-def positive(name: str, value: Any, *, zero: bool = False) -> FloatArray:
+def positive(name: str, value: object, *, zero: bool = False) -> FloatArray:
     """Numbers above zero (or at zero, where allowed).
 
     Raises
@@ -64,7 +62,7 @@ def positive(name: str, value: Any, *, zero: bool = False) -> FloatArray:
     return _checked(name, _numbers(name, value), zero=zero, infinite=False, unit="")
 
 
-def share(name: str, value: Any, *, zero: bool = True, one: bool = True) -> FloatArray:
+def share(name: str, value: object, *, zero: bool = True, one: bool = True) -> FloatArray:
     """Numbers between 0 and 1.
 
     Raises
@@ -88,7 +86,7 @@ def share(name: str, value: Any, *, zero: bool = True, one: bool = True) -> Floa
     return values
 
 
-def whole(name: str, value: Any, least: int = 1) -> npt.NDArray[np.int64]:
+def whole(name: str, value: object, least: int = 1) -> npt.NDArray[np.int64]:
     """Whole numbers of at least `least`.
 
     Raises
@@ -120,7 +118,7 @@ def cases(**arrays: FloatArray) -> tuple[FloatArray, ...]:
         raise ArgumentError(f"cases do not go together: {shapes}", remedy="shapes must broadcast") from None
 
 
-def _numbers(name: str, value: Any) -> FloatArray:
+def _numbers(name: str, value: object) -> FloatArray:
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):

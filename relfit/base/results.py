@@ -138,7 +138,7 @@ class Interval(Result):
         return json_ready({**about, "values": self.to_frame()})
 
 
-def json_ready(value: Any) -> Any:
+def json_ready(value: object) -> Any:
     """Data as JSON has it: results and tables as dictionaries, numbers that are not finite as None.
 
     Examples

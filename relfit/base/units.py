@@ -105,7 +105,7 @@ def hours(value: Any) -> float:
     raise ArgumentError(f"{value!r} is not a duration", remedy="give hours as a number, or a string such as '20h'")
 
 
-def mean_time(value: Any) -> float:
+def mean_time(value: object) -> float:
     """A mean time in hours, from a duration or a failure rate.
 
     Parameters

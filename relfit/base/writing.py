@@ -132,7 +132,7 @@ def workplace(path: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def guarded(text: Any) -> Any:
+def guarded(text: object) -> Any:
     r"""A text as a cell of a CSV that no spreadsheet takes for a formula and no terminal for orders; else as it is.
 
     An apostrophe goes in front of what would be a formula, control characters and marks of direction are written as

@@ -279,7 +279,7 @@ def _histories(
         answer.figures = [("mean_cumulative", partial(rf.plotting.step_curves, curve))]
 
 
-def _need(histories: Any, problem: str) -> None:
+def _need(histories: object, problem: str) -> None:
     if histories is None:
         raise DataError(problem)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import Durations, FloatArray, IntArray
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.base.writing import unguarded
 from relfit.fitting.families import FAMILIES, family_named
@@ -118,8 +117,8 @@ def _numbers(column: pd.Series, name: str, path: Path, ending: str) -> FloatArra
 
 def system_from_file(
     path: str | Path,
-    nodes: Any = None,
-    ages: Any = 0.0,
+    nodes: object = None,
+    ages: Durations = 0.0,
     *,
     family: str = "best",
     missing: str = "error",

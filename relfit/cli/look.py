@@ -95,7 +95,7 @@ def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _listing(about: dict[str, Any]) -> str:
+def _listing(about: dict[str, object]) -> str:
     """Who says which nodes there are."""
     nodes, listed, quiet = about["nodes"], about["nodes_declared"], about["nodes_without_failure"]
     if not listed:
@@ -278,7 +278,7 @@ def _by_group(fits: rf.fitting.Fits, all_tested: bool) -> list[str]:
     return [*lines, *_more_rows(len(fits) * len(fits.families), "--out fits.csv writes all of them, with p-values")]
 
 
-def _counted(statuses: Any) -> str:
+def _counted(statuses: object) -> str:
     import pandas as pd
 
     counts = pd.Series(statuses, dtype=object).value_counts()

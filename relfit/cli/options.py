@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -298,7 +298,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _metavar(annotation: Any) -> str | None:
+def _metavar(annotation: object) -> str | None:
     """Of the option that a parameter is."""
     return next((m.metavar for m in getattr(annotation, "__metadata__", ()) if hasattr(m, "metavar")), None)
 
@@ -325,7 +325,7 @@ def check_unit(option: str, value: str | list[str] | None) -> None:
             )
 
 
-def without_effect(options: dict[str, Any], needs: str, there: bool) -> None:
+def without_effect(options: Mapping[str, object], needs: str, there: bool) -> None:
     """Reject options that do nothing without another one.
 
     Parameters

@@ -72,7 +72,7 @@ def print_json(document: dict[str, Any]) -> None:
     sys.stdout.write(_text(document))
 
 
-def _text(document: dict[str, Any]) -> str:
+def _text(document: dict[str, object]) -> str:
     """A document with one line for each of its entries: readable, and quick to write where an entry is long."""
     from relfit.base.results import json_ready
 
@@ -151,7 +151,7 @@ def _one_type_per_column(frame: pd.DataFrame) -> pd.DataFrame:
     return typed.assign(**{str(name): typed[name].map(str, na_action="ignore") for name in mixed})
 
 
-def write_document(document: dict[str, Any], path: Path) -> None:
+def write_document(document: dict[str, object], path: Path) -> None:
     """Write one JSON document."""
     with complete(path) as part:
         part.write_text(_text(document), encoding="utf-8")

@@ -135,7 +135,7 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
     _show(plan, "Rules", [("waste", partial(rf.plot, plan))], to, notes)
 
 
-def _ageing(source: Any, by_family: bool, age: str | None) -> Any:
+def _ageing(source: object, by_family: bool, age: str | None) -> Any:
     """The source of failures, by the distribution that was fitted where that is asked for."""
     return rf.planning.AgeingNodes(source, age) if by_family else source
 
@@ -151,7 +151,7 @@ def _global_saves(save: str | None, restore: str | None, part: float | None) -> 
     return rf.planning.GlobalSaves(save=save, share=part, restore=restore)
 
 
-def _no_table(options: dict[str, Any]) -> None:
+def _no_table(options: dict[str, object]) -> None:
     for name, value in options.items():
         if value not in (None, False):
             raise ArgumentError(f"{name} does not go with --sizes", remedy="leave one of them out")
@@ -166,7 +166,13 @@ def _numbers(option: str, text: str) -> list[int]:
 
 
 def _sizes(
-    source: Any, failing: Failing, draws: DrawOptions, to: opt.Output, sizes: list[int], unexposed: bool, slowed: float
+    source: object,
+    failing: Failing,
+    draws: DrawOptions,
+    to: opt.Output,
+    sizes: list[int],
+    unexposed: bool,
+    slowed: float,
 ) -> None:
     """The best interval of jobs of several sizes."""
     save, restore, restart = failing.costs
@@ -247,7 +253,7 @@ def replication(
     _show(plan, "Strategies", [("yield", partial(rf.plot, plan))], to, _notes(source, "replication"))
 
 
-def _notes(source: Any, kind: str) -> tuple[str, ...]:
+def _notes(source: object, kind: str) -> tuple[str, ...]:
     """What speaks against a plan of this kind."""
     from relfit.planning.plan import contradictions
 
@@ -258,7 +264,7 @@ def _notes(source: Any, kind: str) -> tuple[str, ...]:
     return notes
 
 
-def _weibull(source: Any, failing: Failing, shape: float) -> tuple[Any, float]:
+def _weibull(source: object, failing: Failing, shape: float) -> tuple[Any, float]:
     """Times between failures of the job with the mean of its exponential ones, and the repair that it waits for."""
     import numpy as np
     from scipy.special import gamma

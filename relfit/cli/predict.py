@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import relfit as rf
+from relfit.base.arrays import Durations
 from relfit.base.errors import ArgumentError
 from relfit.cli import options as opt
 from relfit.cli import output
@@ -70,7 +71,7 @@ class FleetOptions:
         return nodes if ages is None else nodes.at_age(ages), chosen
 
     def _of_fits(
-        self, reading: opt.PeriodReading, names: list[str] | None, ages: Any, steps: ProgressSteps
+        self, reading: opt.PeriodReading, names: list[str] | None, ages: Durations, steps: ProgressSteps
     ) -> rf.System:
         unfit = {
             "--at": self.at, "--families": self.families, "--where": reading.where,

@@ -6,7 +6,7 @@ import math
 import re
 import shutil
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +48,7 @@ def wrapped(line: str) -> list[str]:
     )  # fmt: skip
 
 
-def heading(name: Any) -> str:
+def heading(name: object) -> str:
     """A column's name as words.
 
     Examples
@@ -186,12 +186,12 @@ def _with_limits(value: str, low: str, high: str) -> str:
     return f"{value} ({low}-{high})"
 
 
-def _p_cell(value: Any) -> str:
+def _p_cell(value: object) -> str:
     """A p-value; what is below 0.0001 is no more than that."""
     return "<0.0001" if isinstance(value, float) and 0.0 <= value < 1e-4 else _cell(value)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     from relfit.base.results import json_ready
 
     simple = json_ready(value)

@@ -102,7 +102,7 @@ def _saving(saving: Saving | None, resume: Path | None) -> Saving | None:
     return rf.batch.Saving(path=resume)
 
 
-def _simulated(settings: BatchConfig, jobs: Workload, own: dict[str, Any]) -> dict[str, Any]:
+def _simulated(settings: BatchConfig, jobs: Workload, own: dict[str, object]) -> dict[str, Any]:
     """What is simulated, for the file to go on from; places of files may change between two links of a chain."""
     from zlib import crc32
 
@@ -114,13 +114,13 @@ def _simulated(settings: BatchConfig, jobs: Workload, own: dict[str, Any]) -> di
     return plain
 
 
-def _words(options: dict[str, Any]) -> list[Any]:
+def _words(options: dict[str, object]) -> list[Any]:
     """Options that are given, as words of a command."""
     used = {name: value for name, value in options.items() if value is not None}
     return [word for name, value in used.items() for word in ([name] if value is True else [name, value])]
 
 
-def _stopped(run: BatchRun, saving: Saving, to: opt.Output, notes: list[str], again: list[Any]) -> None:
+def _stopped(run: BatchRun, saving: Saving, to: opt.Output, notes: list[str], again: list[object]) -> None:
     """Say how to go on with a run that saved itself before its end, and end with a status of its own."""
     if to.json:
         output.print_json({**run.to_dict(), "workload": notes})

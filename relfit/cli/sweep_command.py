@@ -152,7 +152,7 @@ def _stopping() -> Iterator[Callable[[], bool]]:
     names = [name for name in ("SIGTERM", "SIGINT", "SIGUSR1") if hasattr(signal, name)]
     before: dict[int, Any] = {}
 
-    def ask(number: int, _: Any) -> None:
+    def ask(number: int, _: object) -> None:
         asked.append(number)
         signal.signal(number, before[number])
 

@@ -103,7 +103,7 @@ class FamilyFit(FamilyEstimates, Result):
         """
         return interval_of(self, quantity, at, kind, level, n_resamples, rng, terminated, workers)
 
-    def contour(self, label: Any = None, level: float = 0.95) -> dict[str, FloatArray]:
+    def contour(self, label: object = None, level: float = 0.95) -> dict[str, FloatArray]:
         """Border of the joint likelihood region of the two parameters of one group.
 
         Parameters

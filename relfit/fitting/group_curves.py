@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from relfit.base.arguments import durations
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import Durations, FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.fitting.families import Distribution
 
@@ -27,7 +27,7 @@ class GroupCurves:
     group times of its own. Times are hours, or text such as "24h".
     """
 
-    def sf(self: _HasDistribution, time: Any, age: Any = None) -> FloatArray:
+    def sf(self: _HasDistribution, time: Durations, age: object = None) -> FloatArray:
         """Reliability of every group, of nodes that are new or of an age.
 
         Parameters
@@ -48,24 +48,24 @@ class GroupCurves:
         ages = None if age is None else _turned("age", durations("age", age), self.distribution)
         return self.distribution.sf(times, ages).T
 
-    def conditional_sf(self: _HasDistribution, time: Any, age: Any) -> FloatArray:
+    def conditional_sf(self: _HasDistribution, time: Durations, age: object) -> FloatArray:
         """Probability that a node of this age lives `time` hours more: ``sf(time, age)``."""
         times, ages = (_turned(n, durations(n, v), self.distribution) for n, v in (("time", time), ("age", age)))
         return self.distribution.sf(times, ages).T
 
-    def cdf(self: _HasDistribution, time: Any) -> FloatArray:
+    def cdf(self: _HasDistribution, time: Durations) -> FloatArray:
         """Probability to fail within `time`."""
         return self.distribution.cdf(_turned("time", durations("time", time), self.distribution)).T
 
-    def pdf(self: _HasDistribution, time: Any) -> FloatArray:
+    def pdf(self: _HasDistribution, time: Durations) -> FloatArray:
         """Density at `time`, per hour."""
         return self.distribution.pdf(_turned("time", durations("time", time), self.distribution)).T
 
-    def hazard(self: _HasDistribution, time: Any) -> FloatArray:
+    def hazard(self: _HasDistribution, time: Durations) -> FloatArray:
         """Failure rate at `time`, per hour, given life so far."""
         return self.distribution.hazard(_turned("time", durations("time", time), self.distribution)).T
 
-    def cumulative_hazard(self: _HasDistribution, time: Any) -> FloatArray:
+    def cumulative_hazard(self: _HasDistribution, time: Durations) -> FloatArray:
         """Integral of the hazard up to `time`."""
         return self.distribution.cumulative_hazard(_turned("time", durations("time", time), self.distribution)).T
 

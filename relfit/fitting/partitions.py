@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["fit_partitions", "is_dask"]
 
 
-def is_dask(value: Any) -> bool:
+def is_dask(value: object) -> bool:
     """Whether `value` is a Dask DataFrame, without importing Dask.
 
     Examples
@@ -72,7 +72,7 @@ def fit_partitions(
 
 
 def _fitted(
-    part: pd.DataFrame, summary: Callable[..., pd.DataFrame], keys: list[str], options: dict[str, Any]
+    part: pd.DataFrame, summary: Callable[..., pd.DataFrame], keys: list[str], options: dict[str, object]
 ) -> pd.DataFrame:
     observed = options.get("observed")
     if observed in part.columns and part[observed].isna().any():

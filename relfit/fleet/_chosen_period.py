@@ -91,7 +91,7 @@ class ChosenPeriod:
 
 @made_once
 def chosen_period(
-    log: FailureLog, period: str | tuple[Any, Any] = "stable", rng: int | np.random.Generator | None = 0
+    log: FailureLog, period: str | tuple[object, object] = "stable", rng: int | np.random.Generator | None = 0
 ) -> ChosenPeriod:
     """The part of a log that is asked for.
 

@@ -30,11 +30,11 @@ __all__ = ["FleetModel", "fleet_model"]
 
 def fleet_model(
     log: FailureLog,
-    period: str | tuple[Any, Any] | ChosenPeriod = "stable",
+    period: str | tuple[object, object] | ChosenPeriod = "stable",
     *,
     at: str = NOW,
-    horizon: Any = "90d",
-    window: Any = None,
+    horizon: object = "90d",
+    window: object = None,
     group: str | None = None,
     first: str = "known",
     level: float = 0.95,

@@ -11,7 +11,7 @@ import pandas as pd
 
 from relfit.analyses.screening import incidents
 from relfit.base.arguments import share, whole
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import Durations, FloatArray
 from relfit.base.errors import ArgumentError, DataError
 from relfit.base.results import Result
 from relfit.base.text import count, duration, number, percent
@@ -37,7 +37,7 @@ _DAY, _WEEK = 24.0, 168.0  # hours
 @made_once
 def forecast(
     log: FailureLog,
-    horizons: Any = ("30d", "90d"),
+    horizons: Durations = ("30d", "90d"),
     *,
     at: str = NOW,
     period: str | tuple[Any, Any] | ChosenPeriod | None = None,
@@ -140,7 +140,7 @@ def forecast(
     )  # fmt: skip
 
 
-def _horizons(horizons: Any) -> list[float]:
+def _horizons(horizons: Durations) -> list[float]:
     items = (
         list(horizons) if isinstance(horizons, (Sequence, np.ndarray)) and not isinstance(horizons, str) else [horizons]
     )

@@ -42,7 +42,7 @@ _HEAD = (
 def slurm_nodes(
     log: FailureLog,
     *,
-    period: str | tuple[Any, Any] = "stable",
+    period: str | tuple[object, object] = "stable",
     first: str = "known",
     rng: int | np.random.Generator | None = 0,
 ) -> SlurmNodes:

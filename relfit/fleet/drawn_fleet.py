@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy import special
 
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import FloatArray, Seed
 from relfit.fleet._placements import Placements
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.fleet.incident_scopes import SCOPES
@@ -124,7 +123,7 @@ class DrawnFleet:
             + system
         )
 
-    def down_quantile(self, p: float, model: FleetParts, rng: Any) -> FloatArray:
+    def down_quantile(self, p: float, model: FleetParts, rng: Seed) -> FloatArray:
         """Number of nodes down at a random instant that is not exceeded with probability `p`, in each draw."""
         generator = np.random.default_rng(rng)
         mean = [model.hours_down(name, self.system) for name in SCOPES[:3]]

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.base.arguments import share, whole
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Interval, Result
 from relfit.base.text import count, duration, number
@@ -194,7 +194,7 @@ class FleetModel(FleetParts, Result):
 
     # ------------------------------------------------------------------ answers
 
-    def system(self, nodes: Any = None, ages: Any = None, **options: Any) -> System:
+    def system(self, nodes: Any = None, ages: object = None, **options: Any) -> System:
         """Nodes as they stood at the end of the period, with what racks and whole systems add, as a `System`.
 
         Parameters
@@ -236,13 +236,13 @@ class FleetModel(FleetParts, Result):
     def interval(
         self,
         quantity: str,
-        at: Any = None,
+        at: object = None,
         *,
         scope: str | None = None,
-        system: Any = None,
+        system: object = None,
         size: int | None = None,
         placement: str = "random",
-        nodes: Any = None,
+        nodes: object = None,
         level: float | None = None,
         n_draws: int = 499,
         rng: int | np.random.Generator | None = 0,
@@ -332,7 +332,7 @@ class FleetModel(FleetParts, Result):
     def _ask(self) -> None:
         self.period.log.ask()
 
-    def _checked(self, quantity: str, at: Any, scope: str | None, size: Any, nodes: Any) -> str:
+    def _checked(self, quantity: str, at: object, scope: str | None, size: object, nodes: object) -> str:
         if quantity not in QUANTITIES:
             raise ArgumentError(f"no quantity {quantity!r} of a fleet", remedy=f"use one of {', '.join(QUANTITIES)}")
         if scope is not None and scope not in SCOPES and scope != self.found.group:
@@ -349,7 +349,7 @@ class FleetModel(FleetParts, Result):
         which = "rack" if scope is not None and scope == self.found.group else scope
         return f"{quantity}.{which}" if which is not None else f"{quantity}.job" if job else quantity
 
-    def _system(self, system: Any, nodes: Any) -> int:
+    def _system(self, system: object, nodes: object) -> int:
         names = [str(name) for name in self.places.systems]
         if system is None and nodes is not None:
             systems = np.unique(self.places.system[self.positions(nodes)])
@@ -363,7 +363,7 @@ class FleetModel(FleetParts, Result):
             raise ArgumentError(what, remedy=f"name one of {', '.join(names[:8])}")
         return names.index(str(system))
 
-    def _job(self, code: int, size: int | None, placement: str, nodes: Any, rng: np.random.Generator) -> PlacedJob:
+    def _job(self, code: int, size: int | None, placement: str, nodes: object, rng: np.random.Generator) -> PlacedJob:
         if nodes is not None:
             chosen = self.positions(nodes)
             where = placements(self.places, chosen, chosen.size, "packed", rng)
@@ -375,7 +375,7 @@ class FleetModel(FleetParts, Result):
         origin = self.period.log.window.start.as_unit("ns").value
         return PlacedJob(where, rack, *where.hit_while_up(self.places.watched, self.by_scope["group"], code, origin))
 
-    def _value(self, name: str, at: FloatArray, drawn: DrawnFleet, job: PlacedJob | None, rng: Any) -> FloatArray:
+    def _value(self, name: str, at: FloatArray, drawn: DrawnFleet, job: PlacedJob | None, rng: Seed) -> FloatArray:
         """A quantity in each draw, shape (draws,) and that of `at`."""
         quantity, _, of = name.partition(".")
         # of all incidents: those that began while the system was down go with the others
@@ -434,7 +434,7 @@ class FleetModel(FleetParts, Result):
         shape = np.shape(modelled[0])
         return value.reshape(shape), low.reshape(shape), high.reshape(shape)
 
-    def _repair(self, of: str, drawn: DrawnFleet, rng: Any) -> FloatArray:
+    def _repair(self, of: str, drawn: DrawnFleet, rng: Seed) -> FloatArray:
         """Mean time to repair in each draw: a bootstrap of the repairs, censored ones by total time on test."""
         lives = self.by_scope[of].repairs.take(np.array([drawn.system]))
         if not lives.n_failures.sum():

@@ -135,7 +135,7 @@ def read(
     return with_nodeless(reader.read(contents, strict=strict, timezone=timezone, **options), nodeless)
 
 
-def _reader(content: Content, format: str | None, options: dict[str, Any]) -> Reader:
+def _reader(content: Content, format: str | None, options: dict[str, object]) -> Reader:
     """The reader of a format, found out where it is not given; an error if it does not take these options."""
     if format is not None:
         reader = next(reader for reader in READERS if format == reader.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,7 @@ NODELESS = ("system", "node", "ignore")
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
 
 
-def text_column(values: Any) -> pd.Series:
+def text_column(values: object) -> pd.Series:
     """Text as a categorical of what is there; empty text is missing."""
     if isinstance(values, pd.Series) and isinstance(values.dtype, pd.CategoricalDtype):
         codes, kinds = values.cat.codes.to_numpy(), values.cat.categories
@@ -53,17 +53,17 @@ def text_column(values: Any) -> pd.Series:
 
 def events_frame(
     *,
-    system: Any,
-    node: Any,
+    system: object,
+    node: object,
     start: pd.Series,
     end: pd.Series | None = None,
-    cause: Any = None,
-    detail: Any = None,
-    scope: Any = None,
+    cause: object = None,
+    detail: object = None,
+    scope: object = None,
     start_cut: npt.ArrayLike = False,
     end_cut: npt.ArrayLike = False,
     line: npt.ArrayLike,
-    attributes: Mapping[str, Any] | None = None,
+    attributes: Mapping[str, object] | None = None,
 ) -> pd.DataFrame:
     """The events table of a `FailureLog`; arguments are columns of one length, times in UTC.
 
@@ -89,14 +89,14 @@ def events_frame(
 
 def population_frame(
     *,
-    system: Any,
-    node: Any,
+    system: object,
+    node: object,
     entered: pd.Series,
     left: pd.Series,
     entered_known: npt.ArrayLike,
     left_known: npt.ArrayLike,
     declared: npt.ArrayLike,
-    attributes: Mapping[str, Any] | None = None,
+    attributes: Mapping[str, object] | None = None,
 ) -> pd.DataFrame:
     """The population table of a `FailureLog`, one row per node."""
     columns = {
@@ -112,8 +112,8 @@ def population_frame(
 
 
 def lifetimes_frame(
-    *, system: Any, node: Any, duration: npt.ArrayLike, observed: npt.ArrayLike, line: npt.ArrayLike,
-    entry: npt.ArrayLike | None = None, attributes: Mapping[str, Any] | None = None,
+    *, system: object, node: object, duration: npt.ArrayLike, observed: npt.ArrayLike, line: npt.ArrayLike,
+    entry: npt.ArrayLike | None = None, attributes: Mapping[str, object] | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """The table of durations that a source gives whole, in hours; `entry` is the age from which each was watched."""
     columns = {
@@ -220,7 +220,7 @@ def seen_population(
     )
 
 
-def attribute_column(values: Any) -> pd.Series:
+def attribute_column(values: object) -> pd.Series:
     """An attribute: numbers where every value is one, else text."""
     series = _numbered(values) if isinstance(values, pd.Series) else pd.Series(values)
     if series.dtype.kind in "biufmM":
@@ -239,7 +239,7 @@ def attribute_column(values: Any) -> pd.Series:
 
 
 def _frame(
-    order: Sequence[str], columns: Mapping[str, Any], size: int, attributes: Mapping[str, Any] | None
+    order: Sequence[str], columns: Mapping[str, object], size: int, attributes: Mapping[str, object] | None
 ) -> pd.DataFrame:
     """The columns as they are, and no copy of them."""
     further = {name: attribute_column(values) for name, values in (attributes or {}).items()}
@@ -270,7 +270,7 @@ def _times(values: pd.Series) -> pd.Series:
     return series if series.dtype == UTC else series.dt.tz_convert("UTC").astype(UTC)
 
 
-def _filled(scope: Any, default: pd.Series) -> pd.Series:
+def _filled(scope: object, default: pd.Series) -> pd.Series:
     if isinstance(scope, pd.Series) and isinstance(scope.dtype, pd.CategoricalDtype):
         if scope.isna().all():
             return default

@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from relfit.io.alert_rules import Rules
 from relfit.io.parsing.opening import Content
@@ -116,7 +115,7 @@ def _of_sel(line: bytes, node: bytes) -> bytes:
     return b"%s-%s-%sT%s%s %s ipmi-sel: %s" % (year, month, day, clock, b"Z" if utc else b"", node, text)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """A field of the journal, which writes what is not UTF-8 as a list of bytes."""
     if isinstance(value, list):
         return bytes(each & 255 for each in value if isinstance(each, int)).decode(errors="replace")

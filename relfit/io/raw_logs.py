@@ -96,7 +96,7 @@ class Found:
 
     @classmethod
     def of_outages(
-        cls, outages: StateOutages, names: Sequence[str], cause: Any, line: IntArray, detail: Any = None
+        cls, outages: StateOutages, names: Sequence[str], cause: object, line: IntArray, detail: object = None
     ) -> Found:
         """From outages by number of node; `cause`, `line` and `detail` are those of all records."""
         row = outages.row
@@ -135,7 +135,7 @@ class Found:
         if self.end is not None:
             ends = since_1970(np.maximum(self.end, self.start)[order], self.end[order] >= 0)
 
-        def ordered(values: Any) -> Any:
+        def ordered(values: object) -> Any:
             return None if values is None else np.asarray(values, dtype=object)[order]
 
         events = events_frame(

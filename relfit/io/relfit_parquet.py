@@ -286,7 +286,7 @@ def _restored(content: Content) -> FailureLog:
     )  # fmt: skip
 
 
-def _tuples(value: Any) -> Any:
+def _tuples(value: object) -> Any:
     return tuple(_tuples(each) for each in value) if isinstance(value, list) else value
 
 

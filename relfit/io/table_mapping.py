@@ -108,7 +108,7 @@ class TableMapping(BaseModel):
     population: Any = None
 
 
-def mapping_of(source: str | Path | dict[str, Any] | None, options: dict[str, Any]) -> TableMapping:
+def mapping_of(source: str | Path | dict[str, Any] | None, options: dict[str, object]) -> TableMapping:
     """The mapping from a TOML file or its content; `options` go before it."""
     settings: dict[str, Any] = {}
     place: Path | None = None

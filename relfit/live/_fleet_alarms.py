@@ -9,7 +9,6 @@ to time.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 
@@ -34,10 +33,10 @@ SHARES = {
 def fleet_alarms(
     log: FailureLog,
     *,
-    now: Any = None,
-    since: Any = None,
+    now: object = None,
+    since: object = None,
     per_year: float = 4.0,
-    stock: Mapping[str, Any] | None = None,
+    stock: Mapping[str, object] | None = None,
     forecasts: pd.DataFrame | None = None,
 ) -> list[Alarm]:
     """The alarms that there are now.
@@ -111,7 +110,7 @@ def alarm_history(log: FailureLog, *, per_year: float = 4.0, forecasts: pd.DataF
     return sorted(out, key=lambda each: (each.alarm.raised, each.alarm.key))
 
 
-def _until(log: FailureLog, since: Any, now: Any) -> FailureLog:
+def _until(log: FailureLog, since: object, now: object) -> FailureLog:
     """The log from `since` to `now`, as far as it goes."""
     if since is None and now is None:
         return log

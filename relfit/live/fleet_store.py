@@ -127,7 +127,7 @@ class FleetStore:
         with self._database.transaction():
             self._note(source, None, _naive(now), 0, failure)
 
-    def _note(self, source: str, fetched: Fetched | None, at: Any, new: int, failure: str) -> None:
+    def _note(self, source: str, fetched: Fetched | None, at: object, new: int, failure: str) -> None:
         """Where a source is now, and since when it fails."""
         database = self._database
         rows = database.rows(
@@ -361,7 +361,7 @@ class FleetStore:
         frame = self._database.frame("SELECT * FROM alarms ORDER BY raised, kind, subject")
         return frame.assign(**{name: _utc(frame[name]) for name in ("since", "raised", "seen", "over")})
 
-    def save_round(self, now: pd.Timestamp, document: Mapping[str, Any]) -> None:
+    def save_round(self, now: pd.Timestamp, document: Mapping[str, object]) -> None:
         """Keep what a round said."""
         with self._database.transaction():
             self._database.execute(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -85,7 +84,7 @@ def _tails(seen: FloatArray, mean: FloatArray, high: FloatArray, level: FloatArr
     return np.asarray(np.minimum(2.0 * np.minimum(above, below), 1.0))
 
 
-def short_stock(log: FailureLog, stock: Mapping[str, Any]) -> list[Alarm]:
+def short_stock(log: FailureLog, stock: Mapping[str, object]) -> list[Alarm]:
     """Alarms of parts of which more may be needed than there are, one for each failure, until new ones come.
 
     Parameters

@@ -29,10 +29,10 @@ class Database(Protocol):
     further: ClassVar[tuple[str, ...]]
     """Statements that it needs besides when the tables are made."""
 
-    def execute(self, sql: str, values: Sequence[Any] = ()) -> None:
+    def execute(self, sql: str, values: Sequence[object] = ()) -> None:
         """Run a statement."""
 
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """What a query gives."""
 
     def frame(self, sql: str, texts: Sequence[str] = ()) -> pd.DataFrame:
@@ -84,10 +84,10 @@ class DuckDatabase:
             raise RelfitError(f"{path} cannot be opened as a store: {_line(error)}", remedy="name another") from None
         self._connection.execute("SET TimeZone = 'UTC'")
 
-    def execute(self, sql: str, values: Sequence[Any] = ()) -> None:  # noqa: D102
+    def execute(self, sql: str, values: Sequence[object] = ()) -> None:  # noqa: D102
         self._connection.execute(sql, list(values))
 
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:  # noqa: D102
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:  # noqa: D102
         return self._connection.execute(sql, list(values)).fetchall()
 
     def frame(self, sql: str, texts: Sequence[str] = ()) -> pd.DataFrame:  # noqa: D102
@@ -146,10 +146,10 @@ class PostgresDatabase:
         self._cursor.execute("SET search_path TO relfit, pg_temp")
         self._raw.commit()
 
-    def execute(self, sql: str, values: Sequence[Any] = ()) -> None:  # noqa: D102
+    def execute(self, sql: str, values: Sequence[object] = ()) -> None:  # noqa: D102
         self._cursor.execute(sql.replace("?", "%s"), list(values))
 
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:  # noqa: D102
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:  # noqa: D102
         self.execute(sql, values)
         found: list[tuple[Any, ...]] = self._cursor.fetchall()
         return found

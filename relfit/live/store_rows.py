@@ -130,5 +130,5 @@ def _more(frame: pd.DataFrame, standard: Sequence[str]) -> pd.Series:
     return pd.Series(np.array(texts, dtype=object)[group])
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value if isinstance(value, (bool, int, float)) else str(value).replace("\0", "\u2400")

@@ -73,6 +73,6 @@ def write_outputs(
     return tuple(written), tuple(problems)
 
 
-def _write_json(document: dict[str, Any], path: Path) -> None:
+def _write_json(document: dict[str, object], path: Path) -> None:
     with complete(path) as part:
         part.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")

@@ -81,7 +81,7 @@ class WatchSettings(Model):
 
     @field_validator("sources", mode="before")
     @classmethod
-    def _of_their_kinds(cls, items: Any, info: ValidationInfo) -> Any:
+    def _of_their_kinds(cls, items: object, info: ValidationInfo) -> Any:
         if not isinstance(items, list):
             return items
         sources = []

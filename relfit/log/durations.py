@@ -5,6 +5,7 @@ All rules that decide which durations count stand here, and each of them counts 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -226,8 +227,8 @@ def _failures(log: Tables, outages: Outages, rules: Rules, question: str | None)
 
 
 def _packed(
-    log: Tables, outages: Outages, measure: str, parts: pd.DataFrame, counts: dict[str, Any], notes: tuple[str, ...],
-    rules: Rules,
+    log: Tables, outages: Outages, measure: str, parts: pd.DataFrame, counts: Mapping[str, object],
+    notes: tuple[str, ...], rules: Rules,
 ) -> Durations:  # fmt: skip
     """Durations as `LifeData`; `parts` has one row per duration, sorted by group and time (nanoseconds)."""
     size = outages.n_groups

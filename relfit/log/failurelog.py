@@ -47,7 +47,7 @@ class FailureLog(Tables):
 
     # --------------------------------------------------------------- selecting
 
-    def where(self, conditions: Mapping[str, Any] | None = None, /, **columns: Any) -> FailureLog:
+    def where(self, conditions: Mapping[str, object] | None = None, /, **columns: Any) -> FailureLog:
         """The part of the log with these values.
 
         A condition on a column of the population selects nodes with all they did, and what happened to their whole
@@ -130,7 +130,7 @@ class FailureLog(Tables):
             bool(people.loc[ends, "left_known"].all()) if last < window.end else window.end_known,
         )
 
-    def between(self, since: Any = None, until: Any = None) -> FailureLog:
+    def between(self, since: object = None, until: object = None) -> FailureLog:
         """The log as observed from `since` to `until`.
 
         Failures that began outside are left out, nodes that were not there too, and the window is narrowed. A period
@@ -206,8 +206,8 @@ class FailureLog(Tables):
         first: str = "known",
         overlaps: str = "merge",
         zeros: str = "apart",
-        since: Any = None,
-        until: Any = None,
+        since: object = None,
+        until: object = None,
         competing: str | None = None,
     ) -> LifeData:
         """Times to failure, with censoring, for every node, every system or every value of a column.
@@ -271,8 +271,8 @@ class FailureLog(Tables):
         censor: bool = True,
         overlaps: str = "merge",
         zeros: str = "apart",
-        since: Any = None,
-        until: Any = None,
+        since: object = None,
+        until: object = None,
     ) -> LifeData:
         """Times to repair: how long outages lasted, for every node, every system or every value of a column.
 

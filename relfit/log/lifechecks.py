@@ -93,7 +93,7 @@ def checked(lives: Any) -> dict[str, Any]:
     return found
 
 
-def known_names(further: Mapping[str, Any]) -> Mapping[str, Any]:
+def known_names(further: Mapping[str, object]) -> Mapping[str, Any]:
     """`further` as it is, if it names nothing that a `LifeData` does not have."""
     unknown = [name for name in further if name not in FURTHER]
     if unknown:
@@ -101,7 +101,7 @@ def known_names(further: Mapping[str, Any]) -> Mapping[str, Any]:
     return further
 
 
-def parts_of(name: str, values: Any, labels: list[Any], by_label: bool) -> list[FloatArray]:
+def parts_of(name: str, values: Any, labels: list[object], by_label: bool) -> list[FloatArray]:
     """One flat array per group."""
     if isinstance(values, Mapping) != by_label:
         raise ArgumentError(f"durations {'by label' if by_label else 'in sequence'} need {name} given alike")
@@ -131,7 +131,7 @@ def as_durations(values: npt.ArrayLike) -> FloatArray:
     return array.astype(np.float64)
 
 
-def reject_columns(names: Collection[Any]) -> None:
+def reject_columns(names: Collection[object]) -> None:
     """Reject a mapping whose names are those of columns, where each stands for a group.
 
     Raises

@@ -336,7 +336,7 @@ class LifeData(Result, Ragged):
     def _sum(self, values: npt.NDArray[Any]) -> FloatArray:
         return sums(values, self.offsets)
 
-    def position(self, label: Any) -> int:
+    def position(self, label: object) -> int:
         """Number of the group with this label.
 
         Raises
@@ -352,7 +352,7 @@ class LifeData(Result, Ragged):
             raise ArgumentError(f"{label!r} names more than one group", remedy="give the whole label")
         return int(position)
 
-    def group(self, label: Any) -> LifeData:
+    def group(self, label: object) -> LifeData:
         """The lives of one group, as a batch of one; raises as `position` does."""
         return self.take([self.position(label)])
 

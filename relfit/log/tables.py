@@ -201,7 +201,7 @@ class Tables:
             what, _, remedy = self.question.partition("? ")
             raise DataError(f"{what}?", remedy=remedy)
 
-    def period(self, since: Any = None, until: Any = None) -> tuple[pd.Timestamp, pd.Timestamp]:
+    def period(self, since: object = None, until: object = None) -> tuple[pd.Timestamp, pd.Timestamp]:
         """The part of the window from `since` to `until`, in UTC.
 
         Parameters
@@ -255,7 +255,7 @@ def made_once(function: Callable[P, T]) -> Callable[P, T]:
     return answer
 
 
-def _can_be_looked_up(value: Any) -> bool:
+def _can_be_looked_up(value: object) -> bool:
     try:
         hash(value)
     except TypeError:

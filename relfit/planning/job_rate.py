@@ -102,7 +102,7 @@ class JobRate:
 
 
 def rate_of_job(
-    source: Any,
+    source: object,
     nodes: int | None = None,
     *,
     repair: Durations | None = None,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -78,7 +76,7 @@ class Plan(Result, kw_only=True):
         return self.to_frame()
 
 
-def contradictions(source: Any, kind: str) -> tuple[str, ...]:
+def contradictions(source: object, kind: str) -> tuple[str, ...]:
     """What a log says against a plan, and what follows: only what matters for a plan of this kind."""
     matters = _MATTERS[kind]
     checks = getattr(source, "checks", ())

@@ -19,7 +19,7 @@ __all__ = ["plot"]
 
 
 @singledispatch
-def plot(result: Any, ax: Axes | None = None, **options: Any) -> Axes:
+def plot(result: object, ax: Axes | None = None, **options: Any) -> Axes:
     """Draw the main figure of a result.
 
     Parameters

@@ -141,7 +141,7 @@ def campaign_tornado(result: CampaignResults, ax: Axes | None = None, *, output:
     return style.finish(ax, f"{_words(str(ranges.index[0]))} moves {shown} most", shown, "")
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     return f"{value:g}" if isinstance(value, (int, float, np.number)) else style.plain(value, 16)
 
 

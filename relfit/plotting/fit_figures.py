@@ -25,7 +25,7 @@ MOST_GROUPS = 60
 
 
 @plot.register(Fits)
-def distributions(fits: Fits, group: Any = None, ax: Axes | None = None) -> Axes:
+def distributions(fits: Fits, group: object = None, ax: Axes | None = None) -> Axes:
     """Empirical (Kaplan-Meier) distribution function of one group's lives against its fitted families.
 
     Parameters
@@ -112,12 +112,12 @@ def _every_group(fits: Fits, ax: Axes) -> Axes:
 
 
 @plot.register(FamilyFit)
-def _one_family(fit: FamilyFit, group: Any = None, ax: Axes | None = None) -> Axes:
+def _one_family(fit: FamilyFit, group: object = None, ax: Axes | None = None) -> Axes:
     """`distributions` of one family."""
     return distributions(Fits(fit.lives, {fit.name: fit}, fit.level), group, ax)
 
 
-def probability_plot(fits: Fits, group: Any = None, ax: Axes | None = None, *, family: str = "weibull") -> Axes:
+def probability_plot(fits: Fits, group: object = None, ax: Axes | None = None, *, family: str = "weibull") -> Axes:
     """Probability plot of one group's lives: on this family's paper its fitted line is straight.
 
     Points are at the mid-steps of the Kaplan-Meier estimate. On Weibull and lognormal paper time is logarithmic; on
@@ -177,14 +177,14 @@ def probability_plot(fits: Fits, group: Any = None, ax: Axes | None = None, *, f
 # ---------------------------------------------------------------------- details
 
 
-def _position(fits: Fits, group: Any) -> tuple[int | None, str]:
+def _position(fits: Fits, group: object) -> tuple[int | None, str]:
     if len(fits.groups) == 0:
         return None, ""
     position = 0 if group is None else style.group_position(fits.groups, group)
     return position, _group_words(fits, fits.groups[position])
 
 
-def _group_words(fits: Fits, label: Any) -> str:
+def _group_words(fits: Fits, label: object) -> str:
     """The group's name; a number alone says what it numbers."""
     key = str(fits.groups.name or "")
     alone = not isinstance(label, tuple) and key in ("system", "node")

@@ -64,7 +64,7 @@ def _frame(index: Any, value: npt.ArrayLike, low: npt.ArrayLike, high: npt.Array
 
 
 @plot.register(Availability)
-def availability(result: Availability, ax: Axes | None = None, *, group: Any = None) -> Axes:
+def availability(result: Availability, ax: Axes | None = None, *, group: object = None) -> Axes:
     """Availability of each group with its interval, lowest first; of one `group` where it is named."""
     frame = _frame(result.groups, result.operational, result.low, result.high)
     if group is not None:

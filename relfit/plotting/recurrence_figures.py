@@ -37,7 +37,7 @@ _PROCESSES = {
 
 
 @plot.register(StepCurves)
-def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: Any = None) -> Axes:
+def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: object = None) -> Axes:
     """A survival, cumulative hazard or mean cumulative function with its limits.
 
     Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ _MOST_ROWS = 14
 _FITTED = ("ok", "one_class", "no_split")
 
 
-def repair_times(result: RepairKinds, ax: Axes | None = None, *, group: Any = None) -> Axes:
+def repair_times(result: RepairKinds, ax: Axes | None = None, *, group: object = None) -> Axes:
     """Repair times of one group on a log axis, with the quick and slow repairs fitted to them and the split.
 
     Parameters

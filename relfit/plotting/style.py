@@ -117,7 +117,7 @@ def look() -> Iterator[None]:
         yield
 
 
-def group_position(groups: pd.Index, group: Any) -> int:
+def group_position(groups: pd.Index, group: object) -> int:
     """Number of the group with this label, or with this last key of its label, such as a node.
 
     Raises
@@ -134,12 +134,12 @@ def group_position(groups: pd.Index, group: Any) -> int:
     return hits[0]
 
 
-def group_name(label: Any) -> str:
+def group_name(label: object) -> str:
     """A group's label as people write it: ``system / node``."""
     return " / ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
-def plain(text: Any, longest: int = 28) -> str:
+def plain(text: object, longest: int = 28) -> str:
     r"""Text from a log as matplotlib should show it: no mathematics, no control characters, not too long.
 
     Examples

@@ -26,7 +26,9 @@ _DRAWS_BY_SIZE = 199
 
 
 @plot.register(System)
-def reliability_curve(system: System, until: Any = None, ax: Axes | None = None, *, level: float | None = 0.95) -> Axes:
+def reliability_curve(
+    system: System, until: object = None, ax: Axes | None = None, *, level: float | None = 0.95
+) -> Axes:
     """Reliability of a system over the length of a job, with its limits where the system was made from fits.
 
     Parameters

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from relfit import __version__
 from relfit.base.arguments import share
@@ -64,7 +63,7 @@ def report(
     log: FailureLog | Study,
     path: str | Path,
     *,
-    period: str | tuple[Any, Any] = "stable",
+    period: str | tuple[object, object] = "stable",
     first: str = "known",
     families: Sequence[str] | None = None,
     level: float = 0.95,

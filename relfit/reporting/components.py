@@ -282,7 +282,7 @@ def shown_share(value: float, most: float = 1.0) -> str:
     return "< 0.01 %" if 0.0 < value < 5e-5 else percent(value)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, (int, np.integer)):

@@ -25,7 +25,7 @@ _TURNED = re.compile(rf"([^\s,;()]*{_TURNS}(?:[^\s,;()]*[^\s,;:.()])?)")
 """A word that holds a mark of direction, or a letter that is written from right to left."""
 
 
-def isolated(value: Any) -> Any:
+def isolated(value: object) -> Any:
     r"""What a page shows of a text: a name that is written from right to left turns nothing round but itself.
 
     Control characters, which nobody would see, are written out, and no line ends between a number and its percent sign.

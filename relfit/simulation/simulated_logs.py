@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from relfit.base.arguments import durations
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import Durations, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.units import NANOSECONDS_PER_HOUR, instant
 from relfit.fleet.calibration import FailuresByScope, Parameters, ScopeFailures
@@ -29,11 +28,11 @@ Outages = tuple[IntArray, FloatArray, FloatArray, IntArray]
 
 def simulate_log(
     parameters: Parameters,
-    span: Any = "8766h",
+    span: Durations = "8766h",
     *,
     nodes: int | None = None,
     racks: int | None = None,
-    start: Any = "2020-01-01",
+    start: object = "2020-01-01",
     rng: int | np.random.Generator | None = 0,
 ) -> FailureLog:
     """A log of a cluster with these parameters.

@@ -127,7 +127,7 @@ def added(hits: FloatArray, turn: IntArray) -> FloatArray:
     return np.asarray(hits[np.minimum(turn + 1, last)] - hits[np.minimum(turn, last)])
 
 
-def common_cause(causes: Any) -> CommonCause | None:
+def common_cause(causes: object) -> CommonCause | None:
     """What ends the job beside its nodes, from one distribution, several, or (distribution, age) pairs by name."""
     if causes is None or isinstance(causes, CommonCause):
         return causes
@@ -150,7 +150,7 @@ def common_cause(causes: Any) -> CommonCause | None:
     return CommonCause(components, ages_in_hours(ages, len(lives), names, longest=LONGEST_AGE, what="cause"), names)
 
 
-def racks_of(labels: Any, lives: Any, ages: Durations | Mapping[Any, Duration], size: int) -> Racks | None:
+def racks_of(labels: object, lives: object, ages: Durations | Mapping[Any, Duration], size: int) -> Racks | None:
     """Racks from a label for each node, and the life of a rack: one for all, or by label; None without both."""
     if labels is None and lives is None:
         return None

@@ -273,7 +273,7 @@ class System(SystemNodes, Quantities):
         return self._parameters().values(quantity, at, self.ages, self._rule, n_draws, rng)
 
     def interval(
-        self, quantity: str, at: Any = None, level: float = 0.95, *, n_draws: int = 999, rng: Seed = 0
+        self, quantity: str, at: object = None, level: float = 0.95, *, n_draws: int = 999, rng: Seed = 0
     ) -> Interval:
         """Confidence interval of a quantity by the uncertainty of the fitted parameters, for systems made from fits.
 

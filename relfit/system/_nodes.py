@@ -49,9 +49,9 @@ class SystemNodes:
         names: Any = None,
         sources: npt.ArrayLike | None = None,
         tolerance: int = 0,
-        common: Any = None,
-        racks: Any = None,
-        rack_lives: Any = None,
+        common: object = None,
+        racks: object = None,
+        rack_lives: object = None,
         rack_ages: Durations | Mapping[Any, Duration] = 0.0,
         rack_events: str = "nodes",
         unit: str = "hours",
@@ -76,8 +76,8 @@ class SystemNodes:
 
     def _finish(
         self, components: tuple[Component, ...], ages: FloatArray, *, names: pd.Index, sources: IntArray | None,
-        origin: Any, tolerance: int = 0, common: Any = None, racks: Racks | None = None, rack_events: str = "nodes",
-        ages_observed: bool = False,
+        origin: object, tolerance: int = 0, common: object = None, racks: Racks | None = None,
+        rack_events: str = "nodes", ages_observed: bool = False,
     ) -> None:  # fmt: skip
         if isinstance(tolerance, bool) or not isinstance(tolerance, (int, np.integer)) or tolerance < 0:
             raise ArgumentError(f"tolerance={tolerance!r}", remedy="give the number of nodes that may fail")
@@ -97,7 +97,7 @@ class SystemNodes:
 
     @classmethod
     def of_components(
-        cls, components: tuple[Component, ...], ages: FloatArray, *, racks: Any = None, rack_lives: Any = None,
+        cls, components: tuple[Component, ...], ages: FloatArray, *, racks: object = None, rack_lives: object = None,
         rack_ages: Durations | Mapping[Any, Duration] = 0.0, **options: Any,
     ) -> Self:  # fmt: skip
         """A system of checked nodes; racks as in the constructor, or `Racks`; options are the other fields."""

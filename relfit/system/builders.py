@@ -24,7 +24,7 @@ _MOST_NAMED = 5
 
 def system_from_fits(
     fits: Fits | FamilyFit | PooledFit,
-    nodes: Any = None,
+    nodes: object = None,
     ages: Durations = 0.0,
     *,
     family: str = "best",
@@ -104,8 +104,8 @@ def system_from_fits(
 
 
 def system_of_estimates(
-    groups: pd.Index, nodes: Any, ages: Durations, values: Mapping[str, FloatArray], kind: IntArray, missing: str,
-    remedy: str, *, status: Any = None, pooled: Callable[[], PooledFit] | None = None, origin: Any = None,
+    groups: pd.Index, nodes: object, ages: Durations, values: Mapping[str, FloatArray], kind: IntArray, missing: str,
+    remedy: str, *, status: Any = None, pooled: Callable[[], PooledFit] | None = None, origin: object = None,
     unit: str = "hours", longest_age: Durations | None = LONGEST_AGE, **options: Any,
 ) -> System:  # fmt: skip
     """A system of fitted groups, each of the family of its `kind` (as `family_code` numbers them, -1 for none).
@@ -176,7 +176,7 @@ def _of_fits(fits: Fits, family: str, by: str) -> tuple[dict[str, FloatArray], I
     return values, kind
 
 
-def positions_of(groups: pd.Index, nodes: Any) -> tuple[IntArray, pd.Index]:
+def positions_of(groups: pd.Index, nodes: object) -> tuple[IntArray, pd.Index]:
     """Position of each node among the fitted groups, and the nodes' names."""
     if nodes is None:
         return np.arange(len(groups), dtype=np.int64), _short(groups)

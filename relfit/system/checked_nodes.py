@@ -45,7 +45,7 @@ def node_label(names: pd.Index | None, position: int, what: str = "node") -> str
 
 
 def components_of(
-    nodes: Any, count: int | None, names: pd.Index | None = None, what: str = "node"
+    nodes: object, count: int | None, names: pd.Index | None = None, what: str = "node"
 ) -> tuple[Component, ...]:
     """Components from a batch of a family, one distribution for `count` equal nodes, or a sequence of distributions.
 

@@ -272,7 +272,7 @@ def check_work(nodes: int, tolerance: int, n_draws: int = 1) -> None:
         )
 
 
-def checked(quantity: str, argument: Any, level: float, n_draws: int, by_size: bool) -> FloatArray | None:
+def checked(quantity: str, argument: object, level: float, n_draws: int, by_size: bool) -> FloatArray | None:
     """The argument in hours, or a probability, when all that is asked for is possible."""
     if quantity not in QUANTITIES:
         raise ArgumentError(f"no quantity {quantity!r} of a system", remedy=f"use one of {', '.join(QUANTITIES)}")

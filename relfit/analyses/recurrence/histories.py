@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -371,7 +371,7 @@ def histories_of_incidents(log: FailureLog, incidents: Incidents) -> EventHistor
     )  # fmt: skip
 
 
-def label_text(label: Any) -> str:
+def label_text(label: object) -> str:
     """A group's label in a sentence: 18/0 for ``("18", "0")``."""
     return "/".join(map(str, label)) if isinstance(label, tuple) else str(label)
 

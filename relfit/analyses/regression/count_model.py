@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def fit_counts(matrix: pd.DataFrame, failures: FloatArray, hours: FloatArray, cl
         )  # fmt: skip
 
 
-def _fit(model: Any, start: FloatArray, options: dict[str, Any]) -> Any:
+def _fit(model: Any, start: FloatArray, options: Mapping[str, object]) -> Any:
     """Results at the maximum: a careful search, then a quick one from its end."""
     near = model.fit(start_params=start, method="bfgs", maxiter=500, disp=0).params
     return model.fit(start_params=near, method="newton", maxiter=50, disp=0, **options)

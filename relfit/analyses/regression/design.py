@@ -9,7 +9,6 @@ import ast
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -90,7 +89,7 @@ def names_in(right: str) -> list[str]:
 
 
 def covariates_of(
-    table: pd.DataFrame, right: str, reference: Mapping[str, Any], offered: Iterable[str]
+    table: pd.DataFrame, right: str, reference: Mapping[str, object], offered: Iterable[str]
 ) -> tuple[pd.DataFrame, dict[str, int]]:
     """The columns that a formula names, rows with a missing one left out, and how many these were by column.
 
@@ -124,7 +123,7 @@ def covariates_of(
     return pd.DataFrame({n: _column(frame[n], n in coded, reference.get(n)) for n in names}), missing
 
 
-def _column(values: pd.Series, coded: bool, reference: Any) -> pd.Series:
+def _column(values: pd.Series, coded: bool, reference: object) -> pd.Series:
     values = values.astype(object).infer_objects()
     if values.dtype.kind in "mM" or isinstance(values.dtype, (pd.DatetimeTZDtype, pd.PeriodDtype)):
         remedy = "turn them into numbers (hours since some day) or categories"

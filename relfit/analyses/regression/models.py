@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +45,7 @@ def regress(
     *,
     level: float = 0.95,
     cluster: str | None = "node",
-    reference: Mapping[str, Any] | None = None,
+    reference: Mapping[str, object] | None = None,
 ) -> Regression:
     """How attributes of nodes and events change times to failure or repair, or how often nodes fail.
 
@@ -114,7 +114,7 @@ def regression(
     model: str | None = None,
     *,
     cluster: Sequence[str] = (),
-    reference: Mapping[str, Any] | None = None,
+    reference: Mapping[str, object] | None = None,
     level: float = 0.95,
     covariates: Sequence[str] | None = None,
     dropped: Mapping[str, int] | None = None,
@@ -170,7 +170,7 @@ class _Rows:
 
 
 def _rows(
-    table: pd.DataFrame, formula: str, model: str, keys: list[str], reference: Mapping[str, Any],
+    table: pd.DataFrame, formula: str, model: str, keys: list[str], reference: Mapping[str, object],
     covariates: Sequence[str] | None, dropped: Mapping[str, int],
 ) -> _Rows:  # fmt: skip
     left, right = split(formula)

@@ -144,7 +144,7 @@ class CompetingRisks(Distribution):
             return self._causes[cause]
         raise ArgumentError(f"there is no cause {cause!r}", remedy=f"the causes are {', '.join(names)}")
 
-    def __getitem__(self, position: Any) -> CompetingRisks:
+    def __getitem__(self, position: object) -> CompetingRisks:
         """The distributions at `position` of the batch."""
         return CompetingRisks(
             {name: _picked(cause, self.batch_shape, position) for name, cause in self._causes.items()}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -48,7 +46,7 @@ class LogRank(Result):
 
 
 def log_rank(
-    data: Any,
+    data: object,
     by: npt.ArrayLike | None = None,
     *,
     observed: npt.ArrayLike | None = None,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -82,7 +80,7 @@ def _with_limits(value: float, low: float, high: float) -> str:
     return interval(text, number(low), number(high)) if np.isfinite(high) else f"{text} (above {number(low)})"
 
 
-def observed_times(data: Any, level: float = 0.95, observed: npt.ArrayLike | None = None) -> ObservedTimes:
+def observed_times(data: object, level: float = 0.95, observed: npt.ArrayLike | None = None) -> ObservedTimes:
     """Mean and median of every group as they were observed, before any distribution is fitted.
 
     Parameters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,7 @@ _LARGE = 100.0  # from here on Euler and Maclaurin's sum of 1/k has all digits
 
 
 def kaplan_meier(
-    data: Any,
+    data: object,
     observed: npt.ArrayLike | None = None,
     *,
     entry: npt.ArrayLike | None = None,
@@ -104,7 +103,7 @@ def kaplan_meier(
 
 
 def nelson_aalen(
-    data: Any,
+    data: object,
     observed: npt.ArrayLike | None = None,
     *,
     entry: npt.ArrayLike | None = None,

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.base.arguments import share
+from relfit.base.arrays import Durations
 from relfit.base.errors import ArgumentError
 from relfit.fitting.families import family_named
 from relfit.fleet import ChosenPeriod, FleetModel, chosen_period, fleet_model
@@ -44,11 +45,11 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
     log: FailureLog,
     *,
     at: str = NOW,
-    horizon: Any = "90d",
-    period: str | tuple[Any, Any] | None = None,
+    horizon: Durations = "90d",
+    period: str | tuple[object, object] | None = None,
     parts: Sequence[str] = PARTS,
     families: Sequence[str] = _FAMILIES,
-    window: Any = None,
+    window: object = None,
     group: str | None = None,
     first: str = "known",
     level: float = 0.95,
@@ -160,7 +161,7 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
 
 
 def _checked(
-    parts: Sequence[str], level: float, period: str | tuple[Any, Any] | None, families: Sequence[str]
+    parts: Sequence[str], level: float, period: str | tuple[object, object] | None, families: Sequence[str]
 ) -> set[str]:
     for part in [parts] if isinstance(parts, str) else parts:
         if part not in PARTS:

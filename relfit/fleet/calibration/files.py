@@ -74,7 +74,7 @@ def read_document(path: Path) -> dict[str, Any]:
     return read_settings(path, _kind(path, ReadError), "parameters", _REMEDY)
 
 
-def parameters_of_document(document: dict[str, Any], path: Path | None) -> Parameters:
+def parameters_of_document(document: dict[str, object], path: Path | None) -> Parameters:
     """The parameters that tables and values say; `path` is for messages.
 
     Raises
@@ -123,7 +123,7 @@ def text_of_parameters(parameters: Parameters, kind: str = "toml") -> str:
 # ---------------------------------------------------------------------- details
 
 
-def _renamed(value: Any) -> Any:
+def _renamed(value: object) -> Any:
     if isinstance(value, dict):
         return {_VERSION_1.get(key, key): _renamed(inner) for key, inner in value.items()}
     return [_renamed(inner) for inner in value] if isinstance(value, list) else value
@@ -138,7 +138,7 @@ def _has(document: Any, place: Place) -> bool:
     return True
 
 
-def _written(place: Place, document: dict[str, Any]) -> Place:
+def _written(place: Place, document: dict[str, object]) -> Place:
     """The place as the document has it.
 
     ``mtbf = "20h"`` stands for ``mtbf.node.value``, ``tray`` for ``node``, ``[mtbf] value = 20`` for a table of a node.

@@ -68,11 +68,11 @@ class Quantity(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_plain(cls, data: Any) -> Any:
+    def _from_plain(cls, data: object) -> Any:
         return cls._read(data)
 
     @classmethod
-    def _read(cls, data: Any) -> Any:
+    def _read(cls, data: object) -> Any:
         if isinstance(data, (int, float)) and not isinstance(data, bool):
             data = {"value": data}
         if isinstance(data, Mapping) and data.get("level") is None and not {"low", "high"}.isdisjoint(data):
@@ -147,7 +147,7 @@ class Duration(Quantity):
     )
 
     @classmethod
-    def _read(cls, data: Any) -> Any:
+    def _read(cls, data: object) -> Any:
         if isinstance(data, (str, dt.timedelta)):
             data = {"value": data}
         data = super()._read(data)
@@ -202,7 +202,7 @@ class Ratio(Quantity):
     high: Positive | None = Field(None, description="upper limit of the interval")
 
 
-def _hours_of(value: Any, name: str) -> float:
+def _hours_of(value: object, name: str) -> float:
     """Hours of a text or timedelta; texts beyond the 292 years that pandas reaches are read too."""
     match = _TEXT.fullmatch(value) if isinstance(value, str) else None
     try:
@@ -215,7 +215,7 @@ def _hours_of(value: Any, name: str) -> float:
         raise rejection(f"{value!r} is not a duration", at=name, remedy="write it as '20h' or '3 days'") from None
 
 
-def _from_counts(read: dict[str, Any]) -> dict[str, Any]:
+def _from_counts(read: dict[str, object]) -> dict[str, Any]:
     """The table with a value from events and exposure, where it has these and nothing else."""
     events: Any = read.get("events")
     exposure: Any = read.get("exposure")

@@ -54,7 +54,7 @@ class Mtbf(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _short(cls, data: Any) -> Any:
+    def _short(cls, data: object) -> Any:
         if isinstance(data, Mapping) and not _OF_A_DURATION.isdisjoint(data):
             return {"node": data}
         if isinstance(data, Mapping):
@@ -86,7 +86,7 @@ class Mttr(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _short(cls, data: Any) -> Any:
+    def _short(cls, data: object) -> Any:
         if isinstance(data, Mapping) and not _OF_A_DURATION.isdisjoint(data):
             return {"mean": data}
         if isinstance(data, Mapping):
@@ -404,7 +404,7 @@ class Parameters(Model):
 # -------------------------------------------------------------------- helpers
 
 
-def plain(value: Any, *, json: bool) -> Any:
+def plain(value: object, *, json: bool) -> Any:
     """A model as tables, lists and values; what is not there is left out, what is empty too.
 
     Examples

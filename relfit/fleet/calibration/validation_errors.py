@@ -108,7 +108,7 @@ def _one(item: ErrorDetails, model: type[Model]) -> tuple[Place, str, str | None
     return place, f"this cannot be {shown}", f"it must be {wanted}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, bool):
         text = str(value).lower()
     elif isinstance(value, float):
@@ -140,7 +140,7 @@ def _fields(model: type[Model], place: Place) -> list[str]:
     return [str(name) for name in getattr(kind, "model_fields", {})]
 
 
-def _model_in(annotation: Any) -> Any:
+def _model_in(annotation: object) -> Any:
     """The model that an annotation such as ``list[Model] | None`` speaks of; None where there is none."""
     if isinstance(annotation, type) and issubclass(annotation, Model):
         return annotation

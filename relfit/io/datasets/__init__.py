@@ -187,7 +187,7 @@ def read_workload(path: str | Path, format: str | None = None, **options: Any) -
     return read_files(path, format, **options)
 
 
-def _is_name(path: Any, jobs: bool) -> bool:
+def _is_name(path: str | Path, jobs: bool) -> bool:
     """Whether this names a sample or a data set that was fetched, and no file."""
     name = str(path)
     if not isinstance(path, (str, Path)) or Path(path).exists() or lists_jobs(name) != jobs:
@@ -195,7 +195,7 @@ def _is_name(path: Any, jobs: bool) -> bool:
     return (isinstance(path, str) and name in _SAMPLES) or is_fetched(name)
 
 
-def _no_options(name: Any, format: str | None, options: dict[str, Any]) -> None:
+def _no_options(name: object, format: str | None, options: dict[str, object]) -> None:
     given = {"format": format, **options}
     if named := [option for option, value in given.items() if value is not None]:
         raise ArgumentError(f"{named[0]}= does not go with a data set that is named, {name}", remedy="leave it out")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +15,7 @@ _NUMBER = r"^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?$"
 _LONG_NUMBER = _NUMBER.replace(r"\d+", rf"\d{{1,{_LONGEST}}}").replace(r"\d*", rf"\d{{0,{_LONGEST}}}")
 
 
-def as_numbers(values: Any) -> FloatArray:
+def as_numbers(values: object) -> FloatArray:
     """Each text as a number, NaN where it is none (``inf``, ``nan`` and exponents of four digits are none).
 
     Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -222,7 +222,7 @@ def _json_array(text: Text) -> TextTable:
     return table
 
 
-def _columns(objects: list[dict[str, Any]]) -> dict[str, pa.ChunkedArray]:
+def _columns(objects: Sequence[Mapping[str, object]]) -> dict[str, pa.ChunkedArray]:
     names = dict.fromkeys(name for each in objects for name in each)
     columns = {}
     for name in names:
@@ -231,7 +231,7 @@ def _columns(objects: list[dict[str, Any]]) -> dict[str, pa.ChunkedArray]:
     return columns
 
 
-def _of_values(values: list[Any]) -> pa.Array:
+def _of_values(values: list[object]) -> pa.Array:
     kinds = {type(value) for value in values} - {type(None)}
     if kinds <= {int, float} or kinds == {bool}:
         try:
@@ -241,7 +241,7 @@ def _of_values(values: list[Any]) -> pa.Array:
     return pa.array([None if value is None else _in_text(value) for value in values], pa.large_string())
 
 
-def _in_text(value: Any) -> str | None:
+def _in_text(value: object) -> str | None:
     if isinstance(value, str):
         return _printable(value.strip()) or None
     if isinstance(value, bool):

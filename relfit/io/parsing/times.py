@@ -46,7 +46,7 @@ _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*,?")
 _CLOCK = re.compile(r"(-?)(?:(\d+)(?:-| days?,? ))?(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")
 
 
-def unsaid(values: Any) -> npt.NDArray[np.bool_]:
+def unsaid(values: object) -> npt.NDArray[np.bool_]:
     """Which texts say that a time is not there: nothing, or a word for it.
 
     Examples
@@ -61,7 +61,7 @@ def unsaid(values: Any) -> npt.NDArray[np.bool_]:
 
 
 def instants(
-    column: Any,
+    column: object,
     zone: str,
     time_format: str | None = None,
     *,
@@ -166,7 +166,7 @@ def _mostly_epochs(text: Any) -> bool:
     return _middle(as_numbers(texts)) > _SMALLEST_EPOCH
 
 
-def _whole(text: Any) -> Any:
+def _whole(text: object) -> Any:
     """Texts that are whole numbers as such, where all are: floats do not hold nanoseconds since 1970."""
     texts = as_text_array(text)
     plain = pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
@@ -175,7 +175,7 @@ def _whole(text: Any) -> Any:
     return pc.cast(plain, pa.int64())
 
 
-def _epochs(numbers: FloatArray, time_format: str | None, exact: Any = None) -> tuple[pd.Series, BoolArray]:
+def _epochs(numbers: FloatArray, time_format: str | None, exact: object = None) -> tuple[pd.Series, BoolArray]:
     """Unix times. One unit holds for a column; what only another could explain is none."""
     there = np.isfinite(numbers)
     sizes = np.searchsorted(_SIZES, np.abs(np.where(there, numbers, 0.0)), side="right")
@@ -309,7 +309,7 @@ def check_zone(name: str | None, default: str = "UTC") -> str:
     return zone
 
 
-def durations(column: Any, unit_hours: float, decimal: str = ".") -> FloatArray:
+def durations(column: object, unit_hours: float, decimal: str = ".") -> FloatArray:
     """Hours; numbers are in the unit, text such as ``"3h"`` or ``"1-02:30:00"`` carries its own. NaN where it is none.
 
     Parameters
@@ -366,7 +366,7 @@ def _in_words(text: str) -> float:
     return float("nan") if not at else -total if negative else total
 
 
-def flags(column: Any) -> tuple[BoolArray, BoolArray]:
+def flags(column: object) -> tuple[BoolArray, BoolArray]:
     """Truth of each word, and whether it is one.
 
     Examples

@@ -94,7 +94,7 @@ def read_workload(
     return workload
 
 
-def _check(path: Any, format: str | None, n_nodes: int | None, processors_per_node: int | None) -> None:
+def _check(path: str | Path, format: str | None, n_nodes: int | None, processors_per_node: int | None) -> None:
     if not isinstance(path, (str, Path)):
         raise ArgumentError(f"{path!r} is not a path", remedy="give the name of a file")
     if format is not None and format not in WORKLOAD_FORMATS:

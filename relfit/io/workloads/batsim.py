@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,14 +70,14 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     return rows.workload(content, NAME, machine, len(jobs), strict=strict, ordered=False)
 
 
-def _column(jobs: list[dict[str, Any]], name: str, missing: float = np.nan) -> Any:
+def _column(jobs: Sequence[Mapping[str, object]], name: str, missing: float = np.nan) -> Any:
     values = [job.get(name, missing) for job in jobs]
     return numbers(
         np.array([value if isinstance(value, (int, float, str)) else np.nan for value in values], dtype=object)
     )
 
 
-def _profile(profiles: Mapping[str, Any], job: Mapping[str, Any]) -> tuple[float, str]:
+def _profile(profiles: Mapping[str, object], job: Mapping[str, object]) -> tuple[float, str]:
     """How long a job of its profile runs, in seconds, or why that is not known."""
     name = job.get("profile")
     profile = profiles.get(str(name))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from relfit.base.arguments import whole
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import FloatArray, IntArray, Seed
 from relfit.io.workloads.workload import Workload
 from relfit.log.tables import Source
 
@@ -17,7 +17,7 @@ __all__ = ["Generator", "numbered"]
 class Generator:
     """A source of jobs, each drawn on its own."""
 
-    def sample(self, n_jobs: int, rng: Any = 0) -> Workload:
+    def sample(self, n_jobs: int, rng: Seed = 0) -> Workload:
         """So many jobs; the generator's class says what time 0 is.
 
         Parameters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,7 @@ LENGTHS = ("1min", "1h", "6h", "12h", "1D")
 """Where one class of lengths ends and the next begins: the classes A to F of the dissertation."""
 
 
-def width_classes(nodes: Any) -> pd.Categorical[str]:
+def width_classes(nodes: object) -> pd.Categorical[str]:
     """Jobs by powers of two of their nodes: ``[1,2)``, ``[2,4)``, ``[4,8)``, ...
 
     Parameters
@@ -36,7 +35,7 @@ def width_classes(nodes: Any) -> pd.Categorical[str]:
     return pd.Categorical.from_codes(octave, pd.Index(names), ordered=True)
 
 
-def length_classes(seconds: Any) -> pd.Categorical[str]:
+def length_classes(seconds: object) -> pd.Categorical[str]:
     """Jobs by how long they run, in the classes of the dissertation; `LENGTHS` are their ends.
 
     Parameters

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from relfit.base.arguments import positive, whole
+from relfit.base.arrays import Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.text import number
 from relfit.base.units import hours
@@ -69,7 +68,7 @@ def scale_load(workload: Workload, load: float, n_nodes: int | None = None) -> W
     return scaled if n_nodes is None else scaled.with_columns({}, n_nodes=n_nodes)
 
 
-def copies(workload: Workload, times: int, shift: Any = 0.0) -> Workload:
+def copies(workload: Workload, times: int, shift: object = 0.0) -> Workload:
     """Every job `times` times: the load of as many such groups of users.
 
     Parameters
@@ -130,7 +129,7 @@ def scale_size(workload: Workload, factor: float) -> Workload:
     return workload.with_columns({"nodes": nodes}, n_nodes=machine, note=f"sizes scaled by {number(factor)}")
 
 
-def with_walltimes(workload: Workload, share: float | tuple[float, float], rng: Any = 0) -> Workload:
+def with_walltimes(workload: Workload, share: float | tuple[float, float], rng: Seed = 0) -> Workload:
     """Walltimes as a share of the run time, in place of those that the workload has.
 
     Parameters

@@ -125,7 +125,7 @@ class SqlSource(SourceBase):
             return {"connect_timeout": max(int(self.timeout), 1), "read_timeout": self.timeout}
         return {"timeout": self.timeout, "uri": False} if kind == "sqlite" else {}
 
-    def _of_duckdb(self, moment: Any) -> pd.DataFrame:
+    def _of_duckdb(self, moment: object) -> pd.DataFrame:
         try:
             import duckdb
         except ImportError:
@@ -149,7 +149,7 @@ class SqlSource(SourceBase):
         return f"{type(error).__name__}: {text.replace(password, '...') if password else text}"
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, Decimal):
         return float(value)
     return value.decode(errors="replace") if isinstance(value, bytes) else value

@@ -161,7 +161,7 @@ class CheckpointPlan(Plan, kw_only=True):
 
 
 def plan_checkpoints(
-    source: Any,
+    source: object,
     checkpoint: Checkpoint,
     restart: Durations = 0.0,
     *,
@@ -289,7 +289,7 @@ def _limited(value: str, ends: list[str]) -> str:
     return value if "unknown" in ends else f"{value} ({ends[0]} to {ends[1]})"
 
 
-def _assumptions(life: TimeToFailure | None, source: Any, drawn: int) -> tuple[str, ...]:
+def _assumptions(life: TimeToFailure | None, source: object, drawn: int) -> tuple[str, ...]:
     about = () if life is None else (_AGEING if getattr(source, "ages", None) is None else _SAME_AGES,)
     return (*about, _REPAIRING, *((NOISE,) if drawn else ()))
 

@@ -8,7 +8,6 @@ kept work over time is the mean of both between two failures.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +34,7 @@ class BestFixed:
     status: str
 
 
-def renewal_waste(source: Any, every: npt.ArrayLike, checkpoint: Checkpoint, restart: Durations = 0.0) -> FloatArray:
+def renewal_waste(source: object, every: npt.ArrayLike, checkpoint: Checkpoint, restart: Durations = 0.0) -> FloatArray:
     """Long-run waste of saves after a fixed number of hours of work, when every restart meets the same ages.
 
     `source` as for `relfit.system.jobs.time_to_failure`. A restore in which failures can strike counts for the time to
@@ -51,7 +50,7 @@ def renewal_waste(source: Any, every: npt.ArrayLike, checkpoint: Checkpoint, res
     return 1.0 - _progress(time_to_failure(source), gap, checkpoint, float(durations("restart", restart)))
 
 
-def best_fixed_interval(source: Any, checkpoint: Checkpoint, restart: Durations = 0.0) -> BestFixed:
+def best_fixed_interval(source: object, checkpoint: Checkpoint, restart: Durations = 0.0) -> BestFixed:
     """The interval with the least waste, by search over eight decades and refinement; arguments as in `renewal_waste`.
 
     Examples

@@ -58,7 +58,7 @@ class CheckpointTable(Result):
 
 
 def checkpoint_table(
-    source: Any, checkpoint: Checkpoint, sizes: Sequence[int], restart: Durations = 0.0, **options: Any
+    source: object, checkpoint: Checkpoint, sizes: Sequence[int], restart: Durations = 0.0, **options: Any
 ) -> CheckpointTable:
     """Plan the checkpoints of jobs of several sizes.
 

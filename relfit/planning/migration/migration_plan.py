@@ -182,7 +182,7 @@ def spares_for_alarms(
 
 
 def plan_migration(
-    source: Any,
+    source: object,
     costs: Scenario,
     predictor: Predictor | None = None,
     *,

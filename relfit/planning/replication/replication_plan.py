@@ -94,7 +94,7 @@ class ReplicationPlan(Plan):
 
 
 def plan_replication(
-    source: Any,
+    source: object,
     checkpoint: Checkpoint,
     restart: Durations = 0.0,
     *,

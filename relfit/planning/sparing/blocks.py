@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
 from relfit.base.arguments import durations, share, whole
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import Durations, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
 from relfit.base.text import percent
@@ -33,7 +33,9 @@ __all__ = [
 ]
 
 
-def time_to_exhaust(trays: Any, spare_trays: Any, mtbf_tray: Any, mttr: Any) -> FloatArray:
+def time_to_exhaust(
+    trays: npt.ArrayLike, spare_trays: npt.ArrayLike, mtbf_tray: Durations, mttr: Durations
+) -> FloatArray:
     r"""Mean time from no failed tray to one more than there are spares.
 
     With n trays failed, the next fails at the rate :math:`\lambda_n = (K - n)/MTBF_T`, and one repair of rate
@@ -71,7 +73,9 @@ def time_to_exhaust(trays: Any, spare_trays: Any, mtbf_tray: Any, mttr: Any) -> 
         return np.asarray(np.where(repair == 0.0, np.where(j == 0.0, life / k, np.inf), time))
 
 
-def block_mtbf(trays: Any, spare_trays: Any, mtbf_tray: Any, mtbf_rack: Any, mttr: Any) -> FloatArray:
+def block_mtbf(
+    trays: npt.ArrayLike, spare_trays: npt.ArrayLike, mtbf_tray: Durations, mtbf_rack: Durations, mttr: Durations
+) -> FloatArray:
     """MTBF of a block: its spare trays run out, or its rack fails.
 
     Parameters
@@ -100,7 +104,7 @@ def block_mtbf(trays: Any, spare_trays: Any, mtbf_tray: Any, mtbf_rack: Any, mtt
         return np.asarray(1.0 / (rate + 1.0 / time_to_exhaust(trays, spare_trays, mtbf_tray, mttr)))
 
 
-def unavailability(mtbf: Any, mttr: Any) -> FloatArray:
+def unavailability(mtbf: Durations, mttr: Durations) -> FloatArray:
     """Share of time that a block is in repair, MTTR / (MTTR + MTBF); hours in, any shapes that broadcast.
 
     Examples
@@ -128,14 +132,14 @@ class SharedRacks:
     blocks: FloatArray
     share_down: FloatArray
 
-    def own(self, share_down: Any) -> FloatArray:
+    def own(self, share_down: npt.ArrayLike) -> FloatArray:
         """Probability that a block is down while its rack is up, so that blocks are down for a share of all time."""
         q, rack = np.asarray(share_down, dtype=np.float64), self.share_down
         return np.asarray(np.clip((q - rack) / np.maximum(1.0 - rack, 1e-300), 0.0, 1.0))
 
 
 def blocking_probability(
-    blocks: Any, spare_blocks: Any, share_down: Any, racks: SharedRacks | None = None
+    blocks: npt.ArrayLike, spare_blocks: npt.ArrayLike, share_down: npt.ArrayLike, racks: SharedRacks | None = None
 ) -> FloatArray:
     """Probability that more blocks of a zone are down than it has spares.
 
@@ -178,7 +182,9 @@ def blocking_probability(
     return np.minimum(above + _over_racks(_above, spare, count, own, size, rack), 1.0)
 
 
-def blocks_down(number: Any, blocks: Any, share_down: Any, racks: SharedRacks | None = None) -> FloatArray:
+def blocks_down(
+    number: npt.ArrayLike, blocks: npt.ArrayLike, share_down: npt.ArrayLike, racks: SharedRacks | None = None
+) -> FloatArray:
     """Probability that just so many blocks of a zone are down; arguments as in `blocking_probability`.
 
     Examples
@@ -215,7 +221,7 @@ def _over_racks(
     return total.reshape(shape)
 
 
-def _above(most: Any, count: Any, q: Any) -> FloatArray:
+def _above(most: object, count: object, q: object) -> FloatArray:
     """P(N > most) of a binomial."""
     n, r, p = (np.asarray(value, dtype=np.float64) for value in (count, most, q))
     inside = (r < n) & (r >= 0.0)
@@ -223,7 +229,7 @@ def _above(most: Any, count: Any, q: Any) -> FloatArray:
     return np.asarray(np.where(inside, tail, np.where(r < 0.0, 1.0, 0.0)))
 
 
-def _binomial(k: Any, count: Any, q: Any) -> FloatArray:
+def _binomial(k: object, count: object, q: object) -> FloatArray:
     """P(N = k) of a binomial; 0 for a k that cannot be."""
     x, n, p = np.broadcast_arrays(*(np.asarray(value, dtype=np.float64) for value in (k, count, q)))
     there = (x >= 0.0) & (x <= n)
@@ -232,7 +238,7 @@ def _binomial(k: Any, count: Any, q: Any) -> FloatArray:
     return np.where(there, np.exp(log + special.xlogy(x, p) + special.xlog1py(n - x, -p)), 0.0)
 
 
-def job_blocked(blocking: Any, zones: Any) -> FloatArray:
+def job_blocked(blocking: object, zones: object) -> FloatArray:
     """Probability that at least one of the zones is out of spares: 1 - (1 - P)^B (equation 7 as corrected).
 
     Examples
@@ -288,7 +294,14 @@ class SparesNeeded(Result):
 
 
 def spare_blocks_needed(
-    mtbf: Any, mttr: Any, limit: Any, *, blocks: Any, zones: int = 1, racks: Any = None, mtbf_rack: Any = np.inf
+    mtbf: Durations,
+    mttr: Durations,
+    limit: object,
+    *,
+    blocks: npt.ArrayLike,
+    zones: int = 1,
+    racks: npt.ArrayLike | None = None,
+    mtbf_rack: Durations = np.inf,
 ) -> SparesNeeded:
     """Spare blocks per zone that keep the job's probability of blocking at or below a limit.
 

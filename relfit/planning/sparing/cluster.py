@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.base.arguments import durations, positive, share, whole
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import Durations, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 
 __all__ = ["Cluster", "DeviceFailures", "Performance", "PowerHeadroom", "Strategies", "TensorParallel"]
@@ -128,7 +128,7 @@ class DeviceFailures:
     mtbf_rack: FloatArray
     mttr: FloatArray
 
-    def __init__(self, mtbf_tray: Any, mtbf_rack: Any = np.inf, mttr: Any = 0.0) -> None:
+    def __init__(self, mtbf_tray: Durations, mtbf_rack: Durations = np.inf, mttr: Durations = 0.0) -> None:
         values = [
             durations("mtbf_tray", mtbf_tray, zero=False, infinite=True),
             durations("mtbf_rack", mtbf_rack, zero=False, infinite=True),
@@ -177,7 +177,9 @@ class Strategies:
     spare_trays: IntArray
     spare_blocks: IntArray | None
 
-    def __init__(self, block_trays: Any, spare_trays: Any = 0, spare_blocks: Any = None) -> None:
+    def __init__(
+        self, block_trays: npt.ArrayLike, spare_trays: npt.ArrayLike = 0, spare_blocks: npt.ArrayLike | None = None
+    ) -> None:
         numbers = [whole("block_trays", block_trays, 1), whole("spare_trays", spare_trays, 0)]
         if spare_blocks is not None:
             numbers.append(whole("spare_blocks", spare_blocks, 0))
@@ -198,7 +200,13 @@ class Strategies:
         return int(self.block_trays.size)
 
     @classmethod
-    def of_gpus(cls, cluster: Cluster, block: Any, working: Any = None, spare_blocks: Any = None) -> Strategies:
+    def of_gpus(
+        cls,
+        cluster: Cluster,
+        block: npt.ArrayLike,
+        working: npt.ArrayLike | None = None,
+        spare_blocks: npt.ArrayLike | None = None,
+    ) -> Strategies:
         """Strategies by GPUs and working GPUs per block, as the paper names them.
 
         Raises
@@ -247,7 +255,7 @@ class Strategies:
         working = self.block_trays - self.spare_trays
         return [f"{k * gpus}/{w * gpus}" for k, w in zip(self.block_trays.tolist(), working.tolist(), strict=True)]
 
-    def with_spare_blocks(self, spare_blocks: Any) -> Strategies:
+    def with_spare_blocks(self, spare_blocks: npt.ArrayLike) -> Strategies:
         """The same block sizes and spare trays with these spare blocks."""
         return Strategies(self.block_trays, self.spare_trays, spare_blocks)
 

@@ -73,7 +73,7 @@ class ClusterTable(Model):
 
     @field_validator("block", "working", "spare_blocks", "save")
     @classmethod
-    def _possible(cls, value: Any, info: ValidationInfo) -> Any:
+    def _possible(cls, value: object, info: ValidationInfo) -> Any:
         """What goes with the fields before it; the planner's own checks say why not."""
         data, name = info.data, info.field_name
         if value is None or not {"trays", "gpus", "racks"} <= set(data):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def simulate_batch(
     allocation: str | Allocation = "first_fit",
     checkpoint: Checkpoint | CheckpointShares | None = None,
     reservations: Sequence[Reservation] = (),
-    until: Any = None,
+    until: object = None,
     keep: str = "jobs",
     saving: Saving | None = None,
     progress: Progress | None = None,
@@ -131,7 +132,7 @@ def simulate_batch(
     return go_on(Simulation([first_state(workload, own._replace(cluster=machine), rng)]), saving, progress)
 
 
-def resume_batch(path: Any, saving: Saving | None = None, progress: Progress | None = None) -> BatchRun:
+def resume_batch(path: str | Path, saving: Saving | None = None, progress: Progress | None = None) -> BatchRun:
     """Go on with a simulation that wrote itself to a file; the result is that of a run without a stop.
 
     Parameters

@@ -45,7 +45,7 @@ from relfit.system.jobs import Checkpoint
 __all__ = ["BatchConfig", "read_batch_config"]
 
 
-def _share(value: Any) -> float | None:
+def _share(value: object) -> float | None:
     """What text such as ``"3%"`` says; None for other values."""
     if not (isinstance(value, str) and value.strip().endswith("%")):
         return None
@@ -58,7 +58,7 @@ def _share(value: Any) -> float | None:
     return percent / 100.0
 
 
-def _share_or_time(value: Any) -> Any:
+def _share_or_time(value: object) -> Any:
     return check_duration(value) if _share(value) is None else value
 
 

@@ -98,7 +98,7 @@ class Simulation:
 
 
 def drive(
-    simulation: Simulation, saving: Saving | None = None, write: Any = None, progress: Progress | None = None
+    simulation: Simulation, saving: Saving | None = None, write: object = None, progress: Progress | None = None
 ) -> bool:
     """Run to the end, or until it is stopped; whether it came to the end.
 

@@ -55,7 +55,7 @@ class Settings(Model):
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # tables inside of tables are checked as usual
 
 
-def check_duration(value: Any) -> Any:
+def check_duration(value: object) -> Any:
     """The value, where it is a duration."""
     try:
         durations("time", value)
@@ -256,7 +256,7 @@ class Reservation(Settings):
     nodes: Any = None
     announced: Time | None = None
 
-    def __init__(self, /, start: Any, end: Any, nodes: Any = None, announced: Any = None) -> None:
+    def __init__(self, /, start: object, end: object, nodes: object = None, announced: object = None) -> None:
         super().__init__(start=start, end=end, nodes=nodes, announced=announced)
 
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]

@@ -73,7 +73,7 @@ class PartProcess:
         """What `restore` needs, ready for JSON."""
         return {"machine": self.machine.state()}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, object]) -> None:
         """Go on where such a process was."""
         self.machine.restore(state["machine"])
 

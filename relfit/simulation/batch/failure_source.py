@@ -36,13 +36,13 @@ Lives = tuple[FloatArray, FloatArray]
 """Weibull shape and scale (seconds) of each node."""
 
 
-def _life(name: str, value: Any) -> Distribution:
+def _life(name: str, value: object) -> Distribution:
     if isinstance(value, Distribution):
         return value
     return Exponential(1.0 / durations(name, value, zero=False))
 
 
-def weibull_parameters(life: Any, n_nodes: int) -> Lives:
+def weibull_parameters(life: object, n_nodes: int) -> Lives:
     """Shape and scale (seconds) of each node, of exponential and Weibull lives.
 
     Raises

@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.optimize import isotonic_regression
 
 from relfit.base.arguments import durations, positive, share, whole
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import Durations, FloatArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import in_threads
 from relfit.base.results import Interval, Result
@@ -94,7 +94,7 @@ class RepairSweep(Result):
         columns = {"rate": rate, "mtbf": self.mtbf / rate, "repair": repair, "wait": self.mean, "standard_error": error}
         return pd.DataFrame({name: values.ravel() for name, values in {**columns, "relative": self.relative}.items()})
 
-    def break_even(self, worse: float, better: float, repair: Any, level: float = 0.95, rng: Any = 0) -> Interval:
+    def break_even(self, worse: float, better: float, repair: object, level: float = 0.95, rng: Seed = 0) -> Interval:
         """The repair time at rate `better` at which users wait as long as at rate `worse` with `repair`.
 
         Parameters
@@ -126,7 +126,7 @@ class RepairSweep(Result):
             pd.Index([f"rate {better:g} for {worse:g}"]),
         )  # fmt: skip
 
-    def repair_allowed(self, wait: Any) -> pd.DataFrame:
+    def repair_allowed(self, wait: object) -> pd.DataFrame:
         """The longest mean repair time with which users wait no longer than `wait`, by failure rate.
 
         Parameters
@@ -142,7 +142,7 @@ class RepairSweep(Result):
         repair = [self._repair_at(row, limit) for row in self.mean]
         return pd.DataFrame({"rate": self.rates, "mtbf": self.mtbf / self.rates, "repair": repair})
 
-    def mtbf_needed(self, wait: Any) -> pd.DataFrame:
+    def mtbf_needed(self, wait: object) -> pd.DataFrame:
         """The least time between failures of the machine with which users wait no longer than `wait`, by repair time.
 
         Returns
@@ -178,11 +178,11 @@ class RepairSweep(Result):
 
 def sweep_repairs(
     workload: Workload,
-    mtbf: Any,
+    mtbf: Durations,
     cluster: int | BatchCluster | None = None,
     *,
     rates: Sequence[float] = RATES,
-    repairs: Sequence[Any] = REPAIRS,
+    repairs: Sequence[object] = REPAIRS,
     n_runs: int = 10,
     workers: int | None = None,
     rng: int = 0,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from relfit.base.arguments import durations
 
 __all__ = ["HOUR", "in_seconds"]
@@ -11,7 +9,7 @@ __all__ = ["HOUR", "in_seconds"]
 HOUR = 3600.0
 
 
-def in_seconds(name: str, value: Any, *, zero: bool = True) -> float:
+def in_seconds(name: str, value: object, *, zero: bool = True) -> float:
     """Seconds of a duration, to the microsecond; numbers are hours, as everywhere in relfit.
 
     Raises

@@ -76,7 +76,7 @@ def _plain(value: Any) -> Any:
     raise ArgumentError(f"{value!r} cannot be written to a file", remedy="use a family of rf.families")
 
 
-def _restored(value: Any) -> Any:
+def _restored(value: object) -> Any:
     if isinstance(value, list):
         return [_restored(item) for item in value]
     if isinstance(value, dict) and "family" in value:
@@ -128,7 +128,7 @@ def described(simulation: Simulation) -> dict[str, Any]:
     }
 
 
-def _check_sum(tables: dict[str, Any]) -> int:
+def _check_sum(tables: dict[str, object]) -> int:
     total = 0
     for name in sorted(tables):
         total = crc32(np.ascontiguousarray(tables[name]).tobytes(), total)

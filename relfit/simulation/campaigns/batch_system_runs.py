@@ -48,13 +48,13 @@ class BatchSystemRuns:
         tables = _by_name(self.base, sums)
         return {"config": json_ready(tables), "files": sums}
 
-    def check(self, settings: dict[str, Any]) -> None:
+    def check(self, settings: dict[str, object]) -> None:
         """As the configuration is checked, with its failures and its jobs."""
         config = self._config(settings)
         config.settings()
         self._workload(config)
 
-    def _config(self, settings: dict[str, Any]) -> Any:
+    def _config(self, settings: dict[str, object]) -> Any:
         return rf.batch.BatchConfig(**changed(self.base, settings))
 
     def _workload(self, config: Any) -> Any:
@@ -63,7 +63,7 @@ class BatchSystemRuns:
             self._jobs[key] = config.read_jobs()
         return self._jobs[key]
 
-    def run(self, settings: dict[str, Any], first: int, last: int, seed: int) -> Outputs:
+    def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
         """Every measure of `BatchRun.summary`, and counts of failures, repairs and kills."""
         config = self._config(settings)
         options = {name: value for name, value in config.settings().items() if name not in _LEFT_OUT}
@@ -76,7 +76,7 @@ class BatchSystemRuns:
         return {str(name): column.to_numpy(dtype=np.float64) for name, column in runs.items() if name not in _CLOCKED}
 
 
-def _by_name(tables: Any, sums: dict[str, int]) -> Any:
+def _by_name(tables: object, sums: dict[str, int]) -> Any:
     """The tables with the names of files alone, so that a campaign may be moved; their checksums go to `sums`."""
     if isinstance(tables, Path):
         if tables.is_file():

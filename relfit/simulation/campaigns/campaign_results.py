@@ -323,7 +323,7 @@ def _ratios(values: FloatArray, level: float) -> pd.DataFrame:
     return pd.DataFrame({"mean": ratio, "low": ratio - half, "high": ratio + half})
 
 
-def _scattered(keys: pd.Index, rows: pd.DataFrame, values: Any, width: int, empty: Any) -> Any:
+def _scattered(keys: pd.Index, rows: pd.DataFrame, values: Any, width: int, empty: object) -> Any:
     """Values of rows by key and replication, shape (keys, width); rows of other keys or later ones are left out."""
     code, replication = keys.get_indexer(pd.Index(rows["cell"])), rows["replication"].to_numpy(dtype=np.int64)
     fits = (code >= 0) & (replication < width)
@@ -332,12 +332,12 @@ def _scattered(keys: pd.Index, rows: pd.DataFrame, values: Any, width: int, empt
     return table
 
 
-def _left(value: Any) -> bool:
+def _left(value: object) -> bool:
     """Whether a cell leaves a parameter as the configuration has it."""
     return value is None or value is pd.NA or value != value
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return f"{value:,.6g}" if isinstance(value, (float, np.floating)) else str(value)
 
 

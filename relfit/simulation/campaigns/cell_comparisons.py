@@ -127,7 +127,7 @@ def contour(
 
 
 def break_even(
-    result: CampaignResults, parameter: str, at: Mapping[str, Any], instead: Mapping[str, Any],
+    result: CampaignResults, parameter: str, at: Mapping[str, object], instead: Mapping[str, object],
     output: str | None = None, *, rng: int = 0,
 ) -> Interval:  # fmt: skip
     """The value of a parameter, other parameters set to `instead`, that gives the output of the cell `at`.

@@ -31,7 +31,7 @@ class Cell:
     key: str
 
 
-def canonical(values: Any) -> str:
+def canonical(values: object) -> str:
     """Values as JSON, the same text for equal values."""
     return json.dumps(values, sort_keys=True, separators=(",", ":"))
 

@@ -235,10 +235,10 @@ def _plugin(token: str, runner: Runner) -> Any:
     class Carrier(WorkerPlugin):
         """Gives every worker, those that come later too, what it runs."""
 
-        def setup(self, worker: Any) -> None:
+        def setup(self, worker: object) -> None:
             _take_up(token, runner)
 
-        def teardown(self, worker: Any) -> None:
+        def teardown(self, worker: object) -> None:
             _take_up(token, None)
 
     return Carrier()

@@ -33,18 +33,18 @@ class LogFitRuns:
         """The configuration."""
         return self.base
 
-    def check(self, settings: dict[str, Any]) -> None:
+    def check(self, settings: dict[str, object]) -> None:
         """As parameters are checked."""
         self._arguments(settings)
 
-    def _arguments(self, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def _arguments(self, settings: dict[str, object]) -> tuple[Any, dict[str, Any]]:
         tables = changed(self.base, settings)
         own = {name: tables.pop(name) for name in _OWN if name in tables}
         if "nodes" not in own and "nodes" not in tables.get("fleet", {}):
             raise ArgumentError("the number of nodes is not known", remedy="write nodes = 100")
         return parameters_of_document(tables, None), own
 
-    def run(self, settings: dict[str, Any], first: int, last: int, seed: int) -> Outputs:
+    def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
         """``failures``, the ``mean`` by the best family, and of each family ``.mean``, ``.aic`` and its parameters."""
         parameters, own = self._arguments(settings)
         families = own.pop("families", ["exponential", "weibull", "lognormal"])

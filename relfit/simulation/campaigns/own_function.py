@@ -46,12 +46,12 @@ class OwnFunction:
             source = ""
         return {"config": self.base, "source": hashlib.sha256(source.encode()).hexdigest()[:16]}
 
-    def check(self, settings: dict[str, Any]) -> None:
+    def check(self, settings: dict[str, object]) -> None:
         """Names of the parameters."""
         if not self.takes_any:
             check_names(changed(self.base, settings), self.names)
 
-    def run(self, settings: dict[str, Any], first: int, last: int, seed: int) -> Outputs:
+    def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
         """What the function returns; a number alone is called ``value``."""
         values, rows = changed(self.base, settings), []
         for replication in range(first, last):

@@ -46,7 +46,7 @@ class Ownership(Result):
         return self.costs
 
 
-def cost_of_ownership(result: CampaignResults, prices: Mapping[str, Any] | None = None) -> Ownership:
+def cost_of_ownership(result: CampaignResults, prices: Mapping[str, object] | None = None) -> Ownership:
     """The cost of each cell, and the cheapest.
 
     Parameters

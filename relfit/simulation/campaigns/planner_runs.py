@@ -54,14 +54,14 @@ class PlannerRuns:
         """The configuration with its parameters."""
         return {**self.base, "parameters": None if self.parameters is None else self.parameters.model_dump(mode="json")}
 
-    def check(self, settings: dict[str, Any]) -> None:
+    def check(self, settings: dict[str, object]) -> None:
         """Names of arguments, and the planner's own checks."""
         names = [*_OWN, *list(inspect.signature(_PLANNERS[self.planner]).parameters)[1:]]
         tables = changed(self.base, settings)
         check_names(tables, names)
         _arguments(tables)
 
-    def run(self, settings: dict[str, Any], first: int, last: int, seed: int) -> Outputs:
+    def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
         """Every number of the plan."""
         tables = changed(self.base, settings)
         own = {name: tables.pop(name, None) for name in _OWN}

@@ -44,10 +44,10 @@ class Runner(Protocol):
     def identity(self) -> Any:
         """What all cells share, as JSON: another one is another campaign."""
 
-    def check(self, settings: dict[str, Any]) -> None:
+    def check(self, settings: dict[str, object]) -> None:
         """Raise an ArgumentError for settings that cannot be, before anything is run."""
 
-    def run(self, settings: dict[str, Any], first: int, last: int, seed: int) -> Outputs:
+    def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
         """Run the replications from `first` up to `last`; the same each whatever the others."""
 
 
@@ -86,7 +86,7 @@ def document_of(config: Any, what: str) -> tuple[dict[str, Any], Path]:
     return read_settings(place, kinds.get(place.suffix.lower(), "toml"), what, "name a .toml file"), place.parent
 
 
-def changed(document: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def changed(document: Mapping[str, object], settings: Mapping[str, object]) -> dict[str, Any]:
     """The tables with other values at dotted keys; a number is a place in a list.
 
     Raises

@@ -47,11 +47,11 @@ class SparingRuns:
         """The configuration."""
         return self.base
 
-    def check(self, settings: dict[str, Any]) -> None:
+    def check(self, settings: dict[str, object]) -> None:
         """As the planner checks a cluster; there must be one strategy."""
         self._arguments(settings)
 
-    def _arguments(self, settings: dict[str, Any]) -> dict[str, Any]:
+    def _arguments(self, settings: dict[str, object]) -> dict[str, Any]:
         try:
             config = SparingConfig(**changed(self.base, settings))
         except ValidationError as error:
@@ -66,7 +66,7 @@ class SparingRuns:
             "years": config.years,
         }  # fmt: skip
 
-    def run(self, settings: dict[str, Any], first: int, last: int, seed: int) -> Outputs:
+    def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
         """Shares of GPU hours, and failures, stops and blockings per hour."""
         n = last - first  # the simulator runs two or more
         result = simulate_sparing(

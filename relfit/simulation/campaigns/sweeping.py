@@ -119,7 +119,7 @@ def sweep(
     return load(store)
 
 
-def _checked(runner: Any, settings: dict[str, Any]) -> None:
+def _checked(runner: Any, settings: dict[str, object]) -> None:
     try:
         runner.check(settings)
     except ArgumentError as error:
@@ -282,7 +282,7 @@ def _run(
 
 
 def _attempt(
-    runner: Any, values: dict[str, Any], cell: int, first: int, last: int, seed: int, block: Block
+    runner: Any, values: dict[str, object], cell: int, first: int, last: int, seed: int, block: Block
 ) -> None:  # fmt: skip
     """Run replications together; each by itself where one of them fails."""
     try:

@@ -30,16 +30,16 @@ class TrainingRuns:
         """The parameters that are not varied."""
         return self.base.model_dump(mode="json", exclude_unset=True)
 
-    def check(self, settings: dict[str, Any]) -> None:
+    def check(self, settings: dict[str, object]) -> None:
         """As `TrainingParameters` does."""
         self._parameters(settings)
 
-    def _parameters(self, settings: dict[str, Any]) -> Any:
+    def _parameters(self, settings: dict[str, object]) -> Any:
         nested = {key.partition(".")[0] for key in settings if "." in key}
         tables = changed(self.base.model_dump(include=nested) if nested else {}, settings)
         return self.base.but(**tables)
 
-    def run(self, settings: dict[str, Any], first: int, last: int, seed: int) -> Outputs:
+    def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
         """Every output of `TrainingSimulation`; of several jobs together."""
         result = rf.simulate_training(
             self._parameters(settings), n_replications=last - first, first=first, rng=seed, workers=1

@@ -99,7 +99,7 @@ def _campaign(table: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _check_left(table: Mapping[str, Any], jobs: dict[str, Any]) -> None:
+def _check_left(table: Mapping[str, object], jobs: dict[str, object]) -> None:
     """Reject what is not read; a part of the year that has no end is that of the file."""
     left = [name for name in table if not name.startswith(_WITHOUT_EFFECT)]
     if jobs.pop("machine-speed", 1) == 1 and jobs.pop("type", "delay") in ("delay", "parallel_homogeneous"):
@@ -112,13 +112,13 @@ def _time(seconds: Any) -> Any:
     return seconds if isinstance(seconds, str) else f"{float(seconds)!r}s"
 
 
-def _named(names: Mapping[str, Any], key: str, name: Any) -> Any:
+def _named(names: Mapping[str, object], key: str, name: Any) -> Any:
     if name not in names:
         raise ArgumentError(f"{key} is {name!r}", remedy=f"relfit has {', '.join(names)}")
     return names[name]
 
 
-def _values(table: dict[str, Any], name: str, default: Any, alone: str | None = None) -> list[Any]:
+def _values(table: dict[str, Any], name: str, default: object, alone: str | None = None) -> list[Any]:
     """What is swept: a range, or from min to max in steps, through a formula of i; or one value that stands alone."""
     sweep = table.pop(f"{name}-sweep", None)
     if sweep is None:
@@ -147,7 +147,7 @@ def _computed(formula: str, i: float) -> float:
     108000000.0
     """
 
-    def value(node: Any) -> float:
+    def value(node: object) -> float:
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
             return float(_OPERATORS[type(node.op)](value(node.left), value(node.right)))
         if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):

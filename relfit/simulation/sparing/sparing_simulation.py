@@ -315,7 +315,7 @@ def simulate_sparing(
     *,
     years: float = 10.0,
     n_resamples: int = 8,
-    warm_up: Any = None,
+    warm_up: object = None,
     level: float = 0.95,
     rng: int | np.random.Generator | None = 0,
     workers: int | None = None,

@@ -23,7 +23,7 @@ __all__ = ["Retirement", "TrainingJob", "TrainingParameters", "training_paramete
 DAY = 1440.0
 
 
-def _minutes(value: Any) -> Any:
+def _minutes(value: object) -> Any:
     """Text such as "2 days" as minutes; numbers as they are."""
     if not isinstance(value, str):
         return value
@@ -274,7 +274,7 @@ class TrainingParameters(Model):
 
 
 def training_parameters(
-    values: Mapping[str, Any] | None = None, *, calibrated: Parameters | None = None, **others: Any
+    values: Mapping[str, object] | None = None, *, calibrated: Parameters | None = None, **others: Any
 ) -> TrainingParameters:
     """Parameters of a simulation, checked; from a mapping, from calibrated parameters, or both.
 

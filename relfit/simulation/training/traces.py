@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -68,7 +66,7 @@ def states_over_time(result: TrainingSimulation, replication: int = 0) -> pd.Dat
     return table.groupby(level=0).last()
 
 
-def failure_log(result: TrainingSimulation, replication: int = 0, start: Any = "2026-01-01") -> FailureLog:
+def failure_log(result: TrainingSimulation, replication: int = 0, start: object = "2026-01-01") -> FailureLog:
     """The failure log that a site would have of one replication: an outage from each failure until the repair's end.
 
     Its nodes are the servers of the working pool, under observation from the beginning of the job to its end; a server

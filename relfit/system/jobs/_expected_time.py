@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,13 +39,13 @@ _MOST_SEGMENTS = 50_000  # beyond, the expected time goes on with its long-run s
 
 
 def expected_time(
-    source: Any,
+    source: object,
     work: Durations,
     checkpoint: Checkpoint | None = None,
     restart: Durations = 0.0,
     *,
     ages: Durations = 0.0,
-    later: Any = None,
+    later: object = None,
     last_save: bool = False,
 ) -> float:
     """Expected hours until a job of `work` hours is done; infinite where it never is.

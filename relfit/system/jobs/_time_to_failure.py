@@ -126,7 +126,7 @@ class TimeToFailure:
         return mean
 
 
-def time_to_failure(source: Any, ages: Durations = 0.0, nodes: int = 1) -> TimeToFailure:
+def time_to_failure(source: object, ages: Durations = 0.0, nodes: int = 1) -> TimeToFailure:
     """The time to the next failure of nodes with ages, or of a system.
 
     Parameters

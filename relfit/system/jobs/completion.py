@@ -93,7 +93,7 @@ class Job:
         return law.time(self.work, sizes)
 
 
-def job_of(work: Durations | Job | None, speedup: Any, restart: Durations, checkpoint: Checkpoint | None) -> Job:
+def job_of(work: Durations | Job | None, speedup: object, restart: Durations, checkpoint: Checkpoint | None) -> Job:
     """The job that `work` is already, or that the arguments describe."""
     if isinstance(work, Job):
         if speedup is not None or checkpoint is not None or hours(restart) != 0.0:
@@ -226,7 +226,7 @@ class CompletionTime(Result):
 def completion_time(
     system: System,
     work: Durations | Job | None = None,
-    speedup: Any = None,
+    speedup: object = None,
     *,
     restart: Durations = 0.0,
     checkpoint: Checkpoint | None = None,

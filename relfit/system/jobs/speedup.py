@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -185,7 +185,7 @@ class MeasuredSpeedup(Speedup):
         return f"MeasuredSpeedup({self.sizes.size} sizes, {self.sizes[0]:g} to {self.sizes[-1]:g} nodes)"
 
 
-def as_speedup(speedup: Any) -> Speedup:
+def as_speedup(speedup: object) -> Speedup:
     """A speed-up as it is, of a table ``{k: speed-up}``, or k on k nodes for None.
 
     Examples
