@@ -84,7 +84,7 @@ class Study:
         period: str | tuple[object, object] = "stable",
         *,
         at: str = NOW,
-        horizon: Any = "90d",
+        horizon: Durations = "90d",
         window: Any = None,
         group: str | None = None,
         first: str = "known",

@@ -15,6 +15,10 @@ from relfit.cli.predict import Drawn, FleetOptions
 from relfit.cli.progress import ProgressSteps
 
 if TYPE_CHECKING:
+    from relfit.system.jobs._best_size import BestSize
+
+
+if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["nodes"]
@@ -199,7 +203,7 @@ def _export_slurm(
     output.print_lines([*lines, "", "Review the files, then: sh weights.sh, sh drain.sh"])
 
 
-def _near(best: Any, table: pd.DataFrame) -> pd.DataFrame:
+def _near(best: BestSize, table: pd.DataFrame) -> pd.DataFrame:
     """Rows that show the curve: powers of two, and those around the best."""
     import numpy as np
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relfit.base.errors import ArgumentError
 from relfit.base.writing import check_writable, complete
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 __all__ = ["Picture", "check_place", "write_figures"]
 
@@ -66,7 +70,7 @@ def write_figures(pictures: Sequence[Picture], path: Path) -> list[str]:
     return [f"{len(pictures)} figure{'s' if len(pictures) != 1 else ''} written to {path}"]
 
 
-def _wrap_titles(sheet: Any) -> None:
+def _wrap_titles(sheet: Figure) -> None:
     """Break titles anew to the widths that the axes have once legends and labels have taken their room."""
     import warnings
 
@@ -81,7 +85,7 @@ def _wrap_titles(sheet: Any) -> None:
             style.title(ax, " ".join(said.split("\n")))
 
 
-def _save(sheet: Any, path: Path) -> None:
+def _save(sheet: Figure, path: Path) -> None:
     import warnings
 
     kind = path.suffix.lower()[1:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,10 @@ from relfit.base.errors import ArgumentError
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.figures import Picture
+
+if TYPE_CHECKING:
+    from relfit.planning.plan import Plan
+
 
 __all__ = ["DrawOptions", "checkpoint", "migration", "replication"]
 
@@ -280,7 +284,7 @@ def _weibull(source: object, failing: Failing, shape: float) -> tuple[Any, float
     return rf.families.Weibull(np.array(shape), np.array(scale)), float(rate.repair)
 
 
-def _show(plan: Any, title: str, pictures: list[Picture], to: opt.Output, notes: tuple[str, ...]) -> None:
+def _show(plan: Plan, title: str, pictures: list[Picture], to: opt.Output, notes: tuple[str, ...]) -> None:
     table = plan.to_frame()
     written = output.write_results(to, {"plan": table}, "plan", pictures)
     if to.json:

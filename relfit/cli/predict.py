@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
+import pandas as pd
+
 import relfit as rf
 from relfit.base.arrays import Durations
 from relfit.base.errors import ArgumentError
@@ -219,7 +221,7 @@ def _headline(chosen: rf.System, together: pd.DataFrame) -> str:
 
     from relfit.base.text import count, interval, number
 
-    def said(row: Any) -> str:
+    def said(row: pd.Series) -> str:
         value, *limits = (number(row[name]) for name in ("value", "low", "high") if name in together)
         return interval(value, *limits) if limits else value
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arrays import Seed
@@ -28,8 +29,8 @@ def fit(
     data: Any,
     families: Sequence[str] | str = CORE,
     *,
-    observed: Any = None,
-    entry: Any = None,
+    observed: npt.ArrayLike | None = None,
+    entry: npt.ArrayLike | None = None,
     by: Any = None,
     method: str = "ml",
     bias_correction: bool = False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
@@ -10,6 +10,10 @@ from scipy import special
 from relfit.base.text import count, number, p_value, percent
 from relfit.fitting import family_comparison as comparison
 from relfit.fitting.fits import Fits
+
+if TYPE_CHECKING:
+    from relfit.fitting.family_fit import FamilyFit
+
 
 __all__ = ["finding"]
 
@@ -64,18 +68,18 @@ def _of_one(fits: Fits) -> str:
     return f"The {best} is {of}{as_good} and fits ({tested}): {_mean(fits[best])}."
 
 
-def _mean(fit: Any) -> str:
+def _mean(fit: FamilyFit) -> str:
     value, low, high = (float(np.ravel(part)[0]) for part in (fit.mean, fit.mean_low, fit.mean_high))
     limits = f" ({number(low)}-{number(high)})" if np.isfinite([low, high]).all() else ""
     return f"mean {number(value)} h{limits}"
 
 
-def _source(fit: Any) -> Any:
+def _source(fit: FamilyFit) -> Any:
     """Where the p-value of Anderson-Darling comes from in every group."""
     return fit.tests.source[:, fit.tests.tests.index("ad")]
 
 
-def _p(fit: Any) -> tuple[float, float]:
+def _p(fit: FamilyFit) -> tuple[float, float]:
     """Anderson-Darling p-value, and the least that it can be told from zero."""
     tests = fit.tests
     place = tests.tests.index("ad")

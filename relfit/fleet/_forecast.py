@@ -290,7 +290,7 @@ class Forecast(Result):
         return table.rename_axis("of")
 
 
-def _shown(row: Any, name: str) -> str:
+def _shown(row: pd.Series, name: str) -> str:
     return f"{number(row[name])} ({number(row[f'{name}_low'])}-{number(row[f'{name}_high'])})"
 
 

@@ -115,7 +115,7 @@ def slurm_nodes(
     return SlurmNodes(table, tuple(names[present & ~usable]), f"{ended:%Y-%m-%d}")
 
 
-def _why(row: Any, again: Any, ended: pd.Timestamp) -> str:
+def _why(row: pd.Series, again: Any, ended: pd.Timestamp) -> str:
     """Why a node is to be drained."""
     low, high = number(row.factor_low, 2), number(row.factor_high, 2)
     text = f"relfit: fails {number(row.factor, 2)} times the mean, {low}-{high}, as of {ended:%Y-%m-%d}"

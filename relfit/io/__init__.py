@@ -153,7 +153,7 @@ def _reader(content: Content, format: str | None, options: dict[str, object]) ->
     return reader
 
 
-def _places(path: Any, format: str | None) -> list[Path]:
+def _places(path: str | Path | Iterable[str | Path], format: str | None) -> list[Path]:
     """The files that are meant: one, those of a folder or a pattern, or several."""
     if isinstance(path, (str, Path)):
         place, files = Path(path), files_meant(path)

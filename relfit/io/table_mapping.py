@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
@@ -146,7 +146,9 @@ def mapping_of(source: str | Path | dict[str, Any] | None, options: dict[str, ob
     return mapping
 
 
-def guessed(header: Sequence[str], candidates: Mapping[str, Sequence[str]], taken: Any = ()) -> dict[str, str]:
+def guessed(
+    header: Sequence[str], candidates: Mapping[str, Sequence[str]], taken: Collection[str] = ()
+) -> dict[str, str]:
     """The first column with one of the names that each field may have, and that no other field uses.
 
     Examples

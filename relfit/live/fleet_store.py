@@ -399,7 +399,7 @@ def _naive_series(stamps: pd.Series) -> pd.Series:
     return pd.to_datetime(stamps, utc=True).dt.tz_localize(None).astype("datetime64[us]")
 
 
-def _stamp(moment: Any) -> pd.Timestamp:
+def _stamp(moment: pd.Timestamp) -> pd.Timestamp:
     return pd.Timestamp(moment, tz="UTC").as_unit("ns")
 
 

@@ -24,7 +24,7 @@ __all__ = ["watch", "watch_status"]
 Progress = Callable[[str, float], None]
 
 
-def watch(settings: WatchSettings, now: Any = None, progress: Progress | None = None) -> Round:
+def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progress: Progress | None = None) -> Round:
     """One round: fetch all sources, store what is new, raise alarms, predict, write the outputs.
 
     A source that fails is named, and the round goes on. What was stored stays, whenever the round is killed.

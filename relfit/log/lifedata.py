@@ -374,7 +374,9 @@ class LifeData(Result, Ragged):
         counts = None if self.counts is None else self.counts.sum().to_frame("all").T
         return self._part(slice(None), [self.durations.size], pd.Index(["all"], name="group"), counts)
 
-    def _part(self, rows: Any, sizes: npt.ArrayLike, groups: pd.Index, counts: pd.DataFrame | None) -> LifeData:
+    def _part(
+        self, rows: IntArray | BoolArray | slice, sizes: npt.ArrayLike, groups: pd.Index, counts: pd.DataFrame | None
+    ) -> LifeData:
         columns = {name: values[rows] for name, values in self.further().items()}
         lengths, observed = self.durations[rows], self.observed[rows]
         return LifeData(lengths, observed, offsets_of(sizes), groups, self.measure, counts, self.notes, **columns)

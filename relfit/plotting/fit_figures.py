@@ -209,7 +209,7 @@ def _thinned(times: FloatArray, most: int) -> npt.NDArray[np.int64]:
     return np.unique(np.concatenate([by_rank, by_time]))
 
 
-def _paper(family: str, fit: Any, position: int) -> Callable[[FloatArray], FloatArray]:
+def _paper(family: str, fit: FamilyFit, position: int) -> Callable[[FloatArray], FloatArray]:
     """From a probability to the height at which this family's distribution function is straight."""
     from scipy.special import gammaincinv, ndtri
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from relfit.base.text import number, percent
 from relfit.plotting import style
@@ -92,7 +93,7 @@ def _thinned(count: int, place: int) -> Any:
     return np.unique(np.append(net, place))
 
 
-def _log_axes(ax: Axes, x: Any, y: Any) -> None:
+def _log_axes(ax: Axes, x: npt.ArrayLike, y: npt.ArrayLike) -> None:
     ax.set_yscale("log")
     low, high = float(np.nanmin(y)), float(np.nanmax(y))
     if high < 1.02 * low:

@@ -6,7 +6,7 @@ and Andersen 1995), since counts alone scatter as much in a fleet of equal nodes
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from relfit.base.arrays import FloatArray
 from relfit.fitting import fit
 from relfit.fitting.goodness_of_fit import spent_hazards
 from relfit.log.lifedata import LifeData
+
+if TYPE_CHECKING:
+    from relfit.fitting.families.base import Family
+
 
 __all__ = ["equal_nodes_p"]
 
@@ -80,7 +84,7 @@ def _scatter(counts: FloatArray, spent: FloatArray) -> FloatArray:
     return np.asarray((((counts - expected) ** 2 - counts) / total).sum(axis=-1))
 
 
-def _random_logs(family: Any, time: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+def _random_logs(family: Family, time: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
     """Failures of renewal processes in steady state within `time`, and the cumulative hazard that they ran through."""
     count = np.zeros(time.size)
     at = family.residual_sample(time.size, rng)

@@ -150,7 +150,7 @@ class _Content:
         for text in texts:
             self.digest.update(text.encode() + b"\0")
 
-    def add(self, value: Any, names: tuple[str, ...] = ()) -> None:
+    def add(self, value: object, names: tuple[str, ...] = ()) -> None:
         """Add a value; of a module, what is read from it by these names."""
         options = getattr(value, "targetoptions", None)
         function = getattr(value, "py_func", None) or getattr(value, "_defn", value)  # a dispatcher; an intrinsic
@@ -197,7 +197,7 @@ class _Content:
             if name in variables:
                 self.add(variables[name], code.co_names)
 
-    def _once(self, key: object, value: Any, names: tuple[str, ...]) -> None:
+    def _once(self, key: object, value: object, names: tuple[str, ...]) -> None:
         self.note(str(key))
         if key not in self._seen or not isinstance(value, ModuleType):
             self._seen.add(key)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.fitting.families.distribution import Distribution
 
@@ -131,7 +131,7 @@ class Family(Distribution):
         """Shape of the batch; empty for one distribution."""
         return np.broadcast_shapes(*(p.shape for p in self.parameters().values()))
 
-    def __getitem__(self, position: Any) -> Self:
+    def __getitem__(self, position: int | slice | IntArray | BoolArray) -> Self:
         """The distributions at `position` of the batch."""
         shape = self.batch_shape
         return self.unchecked(*(np.broadcast_to(value, shape)[position] for value in self.parameters().values()))

@@ -154,7 +154,7 @@ def _in_utc(stamps: Stamps, zone: str) -> pd.Series:
     return since_1970(stamps.clock, stamps.good)
 
 
-def _mostly_epochs(text: Any) -> bool:
+def _mostly_epochs(text: pa.Array) -> bool:
     """Whether texts look like Unix times rather than years or days written without separators."""
     texts = text.dictionary if pa.types.is_dictionary(text.type) else text
     filled = pc.sum(pc.not_equal(texts, "")).as_py() or 0
@@ -212,7 +212,7 @@ def _since(numbers: FloatArray, there: BoolArray, origin: pd.Timestamp, unit: st
     return since_1970(rounded + begin, usable), there & ~usable
 
 
-def _by_format(text: Any, zone: str, time_format: str) -> pd.Series:
+def _by_format(text: pa.Array, zone: str, time_format: str) -> pd.Series:
     texts = pd.Series(pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text).to_pandas(), dtype=object)
     try:
         aware = "%z" in time_format or "%Z" in time_format

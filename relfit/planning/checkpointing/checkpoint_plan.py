@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,10 @@ from relfit.planning.checkpointing.waste_models import ExponentialWaste, Renewal
 from relfit.planning.job_rate import rate_of_job, repairs_in_words, until_all_are_up, wait_for_repair
 from relfit.planning.plan import NOISE, Plan, limits
 from relfit.system.jobs import Checkpoint, TimeToFailure, between_failures, expected_time, time_to_failure
+
+if TYPE_CHECKING:
+    from relfit.fitting.families.base import Family
+
 
 __all__ = ["AgeingNodes", "CheckpointPlan", "plan_checkpoints"]
 
@@ -304,7 +308,7 @@ def _model(
     if ageing:
         source, ages = source.of, source.ages
 
-    def life_of(family: Any) -> TimeToFailure:
+    def life_of(family: Family) -> TimeToFailure:
         return between_failures(family, size) if ages is None else time_to_failure(family, ages, size)
 
     if ageing and isinstance(source, Parameters):

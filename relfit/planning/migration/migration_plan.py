@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arguments import durations, share, whole
@@ -169,7 +170,7 @@ class MigrationPlan(Plan):
 
 
 def spares_for_alarms(
-    nodes: Any, mtbf: Durations, migration: Durations, restart: Durations, predictor: Predictor, risk: float
+    nodes: npt.ArrayLike, mtbf: Durations, migration: Durations, restart: Durations, predictor: Predictor, risk: float
 ) -> FloatArray:
     """Spares for a risk when nodes are left on true alarms (for M + D) and false ones (for M).
 

@@ -7,7 +7,6 @@ equations 8 to 10, which are first approximations for want of measurements.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -149,7 +148,7 @@ class DeviceFailures:
         """Shape of the cases; empty for one case."""
         return self.mtbf_tray.shape
 
-    def take(self, index: Any) -> DeviceFailures:
+    def take(self, index: IntArray | slice | int) -> DeviceFailures:
         """Some of the cases."""
         return DeviceFailures(self.mtbf_tray[index], self.mtbf_rack[index], self.mttr[index])
 
@@ -259,7 +258,7 @@ class Strategies:
         """The same block sizes and spare trays with these spare blocks."""
         return Strategies(self.block_trays, self.spare_trays, spare_blocks)
 
-    def take(self, index: Any) -> Strategies:
+    def take(self, index: IntArray | slice | int) -> Strategies:
         """Some of the strategies."""
         spare = None if self.spare_blocks is None else self.spare_blocks[index]
         return Strategies(self.block_trays[index], self.spare_trays[index], spare)

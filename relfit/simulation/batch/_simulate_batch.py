@@ -158,7 +158,7 @@ def resume_batch(path: str | Path, saving: Saving | None = None, progress: Progr
     return go_on(simulation, saving, progress)
 
 
-def _named(kind: Any, field: str, value: Any) -> Any:
+def _named(kind: type, field: str, value: object) -> Any:
     return kind(**{field: value}) if isinstance(value, str) else value
 
 

@@ -323,7 +323,7 @@ def _ratios(values: FloatArray, level: float) -> pd.DataFrame:
     return pd.DataFrame({"mean": ratio, "low": ratio - half, "high": ratio + half})
 
 
-def _scattered(keys: pd.Index, rows: pd.DataFrame, values: Any, width: int, empty: object) -> Any:
+def _scattered(keys: pd.Index, rows: pd.DataFrame, values: FloatArray, width: int, empty: object) -> Any:
     """Values of rows by key and replication, shape (keys, width); rows of other keys or later ones are left out."""
     code, replication = keys.get_indexer(pd.Index(rows["cell"])), rows["replication"].to_numpy(dtype=np.int64)
     fits = (code >= 0) & (replication < width)

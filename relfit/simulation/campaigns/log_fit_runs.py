@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from relfit.fleet.calibration.files import parameters_of_document
 from relfit.simulation.campaigns.campaign import Campaign
 from relfit.simulation.campaigns.runners import Outputs, changed, document_of
 from relfit.simulation.simulated_logs import simulate_log
+
+if TYPE_CHECKING:
+    from relfit.log.failurelog import FailureLog
+
 
 __all__ = ["LogFitRuns"]
 
@@ -57,7 +61,7 @@ class LogFitRuns:
         return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
 
 
-def _fitted(log: Any, families: list[str]) -> dict[str, float]:
+def _fitted(log: FailureLog, families: list[str]) -> dict[str, float]:
     """Mean, AIC and parameters of each family, the times to failure of all nodes together."""
     rows: Any = fit(log.ttf().pooled(), families=families, n_resamples=0).to_frame().to_dict("records")
     values = {"mean": min(rows, key=lambda row: row["aic"])["mean"]}

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,10 @@ from relfit.simulation.campaigns.campaign_store import Block, CampaignStore
 from relfit.simulation.campaigns.cell_designs import cells_of
 from relfit.simulation.campaigns.executors import Computing, WorkersLostError, computing, first_done, runner_here
 from relfit.simulation.campaigns.runners import runner_of
+
+if TYPE_CHECKING:
+    from relfit.simulation.campaigns.runners import Runner
+
 
 __all__ = ["sweep"]
 
@@ -282,7 +286,7 @@ def _run(
 
 
 def _attempt(
-    runner: Any, values: dict[str, object], cell: int, first: int, last: int, seed: int, block: Block
+    runner: Runner, values: dict[str, object], cell: int, first: int, last: int, seed: int, block: Block
 ) -> None:  # fmt: skip
     """Run replications together; each by itself where one of them fails."""
     try:

@@ -8,7 +8,6 @@ it lasted. Times are hours.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ __all__ = ["simulate"]
 _RUNNING, _RECOVERING, _STUCK = 0, 1, 2
 
 
-def _plant(rng: Any, s: Setup, down_hours: FloatArray) -> Plant:
+def _plant(rng: np.random.Generator, s: Setup, down_hours: FloatArray) -> Plant:
     """A cluster at time 0, its devices at random ages."""
     n_blocks, n_racks = s.zones * s.blocks, racks_of(s)
     n_trays = n_blocks * s.size
@@ -46,7 +45,7 @@ def _plant(rng: Any, s: Setup, down_hours: FloatArray) -> Plant:
 
 
 @compiled
-def _begin(rng: Any, s: Setup, events: EventHeap, n_trays: int, n_racks: int) -> None:
+def _begin(rng: np.random.Generator, s: Setup, events: EventHeap, n_trays: int, n_racks: int) -> None:
     """The first failure of each device."""
     for i in range(n_trays):
         put(events, i, _draw(rng, s.tables, s.tray_first), 0)
@@ -55,7 +54,7 @@ def _begin(rng: Any, s: Setup, events: EventHeap, n_trays: int, n_racks: int) ->
 
 
 @compiled
-def _draw(rng: Any, tables: FloatArray, table: int) -> float:
+def _draw(rng: np.random.Generator, tables: FloatArray, table: int) -> float:
     """A random time: logarithm of time by logarithm of the cumulative hazard, interpolated."""
     spot = (math.log(rng.standard_exponential()) - LOW) / STEP
     last = tables.shape[1] - 2
@@ -65,7 +64,7 @@ def _draw(rng: Any, tables: FloatArray, table: int) -> float:
 
 
 @compiled
-def _draw_repair(rng: Any, tables: FloatArray, kinds: IntArray, shares: FloatArray) -> float:
+def _draw_repair(rng: np.random.Generator, tables: FloatArray, kinds: IntArray, shares: FloatArray) -> float:
     """A repair time of one of several kinds, by their cumulative shares."""
     if kinds.size == 1:
         return _draw(rng, tables, kinds[0])
@@ -141,7 +140,7 @@ def _change(s: Setup, p: Plant, first: int, last: int, comes_up: bool) -> None:
 
 
 @compiled
-def _tray_fails(rng: Any, s: Setup, p: Plant, tray: int, domain: int) -> None:
+def _tray_fails(rng: np.random.Generator, s: Setup, p: Plant, tray: int, domain: int) -> None:
     job, block, now = p.job[0], tray // s.size, p.job[0].now
     running = s.size - p.n_failed[block]
     at_work = s.size - s.spare_trays
@@ -164,7 +163,7 @@ def _tray_fails(rng: Any, s: Setup, p: Plant, tray: int, domain: int) -> None:
 
 
 @compiled
-def _tray_event(rng: Any, s: Setup, p: Plant, tray: int) -> None:
+def _tray_event(rng: np.random.Generator, s: Setup, p: Plant, tray: int) -> None:
     """A tray fails, or is repaired by itself."""
     now, block, n_racks = p.job[0].now, tray // s.size, racks_of(s)
     rack = block // per_rack_of(s) if n_racks > 0 else 0
@@ -190,7 +189,7 @@ def _tray_event(rng: Any, s: Setup, p: Plant, tray: int) -> None:
 
 
 @compiled
-def _rack_event(rng: Any, s: Setup, p: Plant, rack: int) -> None:
+def _rack_event(rng: np.random.Generator, s: Setup, p: Plant, rack: int) -> None:
     """A rack fails, or is back."""
     now, n_trays = p.job[0].now, p.failed.size
     number, repair, per_rack = n_trays + rack, n_trays + racks_of(s) + rack, per_rack_of(s)
@@ -214,7 +213,7 @@ def _rack_event(rng: Any, s: Setup, p: Plant, rack: int) -> None:
 
 
 @compiled
-def _block_event(rng: Any, s: Setup, p: Plant, block: int, number: int) -> None:
+def _block_event(rng: np.random.Generator, s: Setup, p: Plant, block: int, number: int) -> None:
     """A block as a whole is repaired."""
     remove(p.events, number)
     p.n_failed[block] = 0
@@ -341,7 +340,7 @@ def _job_event(s: Setup, p: Plant) -> None:
 
 
 @compiled
-def _happen(rng: Any, s: Setup, p: Plant) -> None:
+def _happen(rng: np.random.Generator, s: Setup, p: Plant) -> None:
     """The next event of a component."""
     number, n_trays, n_racks = p.events.events[0].number, p.failed.size, racks_of(s)
     p.account[0].events += 1
@@ -356,7 +355,7 @@ def _happen(rng: Any, s: Setup, p: Plant) -> None:
 
 
 @compiled
-def _run(rng: Any, s: Setup, p: Plant, stop: float) -> None:
+def _run(rng: np.random.Generator, s: Setup, p: Plant, stop: float) -> None:
     """All events up to a time."""
     job = p.job[0]
     while True:

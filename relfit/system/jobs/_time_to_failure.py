@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,10 @@ from relfit.base.errors import ArgumentError, DataError
 from relfit.base.numeric.quadrature import gauss_legendre
 from relfit.fitting.families import Exponential
 from relfit.fitting.families.distribution import Distribution
+
+if TYPE_CHECKING:
+    from relfit.system._model import System
+
 
 __all__ = ["TimeToFailure", "has_constant_rates", "time_to_failure"]
 
@@ -233,7 +237,7 @@ def _of_system(system: Any) -> TimeToFailure:
     return TimeToFailure(log_sf, hazard, draw, int(system.n_nodes), rate)
 
 
-def has_constant_rates(system: Any) -> bool:
+def has_constant_rates(system: System) -> bool:
     """Whether the failure rate of a system never changes: nodes, racks and common causes are all exponential."""
     parts = [
         *system.components,
