@@ -51,7 +51,7 @@ def fleet(nodes: int, events: int) -> rf.FailureLog:
     people = pd.DataFrame({"system": "s", "node": pd.Categorical(names), "entered": first, "left": last})
     people = people.assign(entered_known=True, left_known=True, declared=True)
     people["rack"] = pd.Categorical([f"r{i // 64}" for i in range(nodes)])
-    return rf.FailureLog(table, people, rf.failurelog.Window(first, last, True, True))
+    return rf.FailureLog(table, people, rf.log.failurelog.Window(first, last, True, True))
 
 
 def steps(log: rf.FailureLog) -> dict[str, Callable[[], Any]]:

@@ -43,7 +43,7 @@ def fleet(shape: float, nodes: int, window: float, seed: int) -> rf.FailureLog:
         system=["s"] * nodes, node=[f"n{i:03d}" for i in range(nodes)], entered=pd.Series([START] * nodes),
         left=pd.Series([end] * nodes), entered_known=False, left_known=True, declared=True,
     )  # fmt: skip
-    return rf.FailureLog(events, population, rf.failurelog.Window(START, end, True, True))
+    return rf.FailureLog(events, population, rf.log.failurelog.Window(START, end, True, True))
 
 
 def coverage(shape: float, fleets: int, first: str, nodes: int = 200, seed: int = 0) -> dict[str, float]:

@@ -9,7 +9,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from relfit.base.former_packages import FormerPackages
+from relfit.base.former_packages import HOMES, FormerPackages
 from relfit.base.lazy import front
 
 if TYPE_CHECKING:
@@ -170,6 +170,8 @@ def __getattr__(name: str) -> Any:
     for package, names in _MOVED.items():
         if name in names.split():
             raise AttributeError(f"relfit.{name} is relfit.{package}.{name}")
+    if name in HOMES:
+        return import_module(f"relfit.{name}")
     value = _get(name)
     globals()[name] = value
     return value

@@ -35,6 +35,13 @@ def test_every_former_name_warns_and_says_where_it_is(name: str, monkeypatch: py
     assert module.__spec__.name == HOMES[name]
 
 
+def test_attributes_of_the_front_warn_too() -> None:
+    code = "import warnings, relfit as rf; warnings.simplefilter('error', FutureWarning); rf.failurelog"
+    run = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert "FutureWarning: relfit.failurelog goes in relfit 0.5; write relfit.log.failurelog" in run.stderr
+    assert run.returncode == 1
+
+
 def test_a_name_that_never_was_is_not_there() -> None:
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("relfit.never_there")

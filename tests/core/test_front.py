@@ -26,10 +26,10 @@ def test_the_front_shows_its_names_and_no_other() -> None:
 
 def test_what_left_the_front_is_at_the_front_of_its_package() -> None:
     for name, home in [
-        ("sweep_repairs", "batch"),
+        ("sweep_repairs", "simulation.batch"),
         ("Fits", "fitting"),
-        ("Window", "failurelog"),
-        ("Interval", "results"),
+        ("Window", "log.failurelog"),
+        ("Interval", "base.results"),
     ]:
         with pytest.raises(AttributeError, match=f"relfit.{name} is relfit.{home}.{name}"):
             getattr(rf, name)

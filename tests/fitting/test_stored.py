@@ -38,7 +38,7 @@ def shuffled(log: rf.FailureLog, folder: Path) -> None:
         if i == 4:
             again = log.events[file == 2].iloc[:400]
             events = pd.concat([events, again.assign(end=again["end"].where(again.index % 2 == 0))], ignore_index=True)
-        rf.write(replace(log, events=events, source=rf.failurelog.Source()), folder / f"{i}.parquet")
+        rf.write(replace(log, events=events, source=rf.log.failurelog.Source()), folder / f"{i}.parquet")
 
 
 def exports_that_overlap(log: rf.FailureLog, folder: Path) -> None:
@@ -103,7 +103,7 @@ def test_nodes_without_a_row_and_rows_of_no_listed_node(tmp_path: Path) -> None:
     log = rf.datasets.load("white")
     events = log.events[log.events["node"].astype(object) != "n007"].reset_index(drop=True)
     people = log.population[log.population["node"].astype(object) != "n008"].reset_index(drop=True)
-    log = replace(log, events=events, population=people, source=rf.failurelog.Source())
+    log = replace(log, events=events, population=people, source=rf.log.failurelog.Source())
     rf.write(log, tmp_path / "log.parquet")
     fits = rf.fitting.fit_stored(tmp_path / "log.parquet", tmp_path / "fits.parquet", ["weibull"], workers=1)
     assert_whole(fits.path, expected_of(log, families=["weibull"]))

@@ -42,8 +42,8 @@ def log_of(
         }
     )
     population[["entered", "left"]] = population[["entered", "left"]].astype("datetime64[ns, UTC]")
-    source = rf.failurelog.Source(rows_read=len(frame), rows_kept=len(frame), timezone=zone)
-    return rf.FailureLog(events, population, rf.failurelog.Window(start, end, True, True), source=source)
+    source = rf.log.failurelog.Source(rows_read=len(frame), rows_kept=len(frame), timezone=zone)
+    return rf.FailureLog(events, population, rf.log.failurelog.Window(start, end, True, True), source=source)
 
 
 def hostile_log() -> rf.FailureLog:

@@ -52,9 +52,9 @@ class Recovery:
     >>> recovery = Recovery(checkpoint_every="250s", save="50ms", detection="60s", restart="6min")
     >>> round(recovery.restart, 3)
     0.1
-    >>> Recovery(checkpoint_every="1s", save="5s")
+    >>> Recovery(checkpoint_every="1s", save="5s")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    relfit.base.errors.ArgumentError: save of 5 s takes longer than the 1 s between checkpoints; save ...
+    relfit.base.errors.ArgumentError: save of 5 s takes longer than the 1 s between checkpoints; save less ...
     """
 
     checkpoint_every: Any = None
