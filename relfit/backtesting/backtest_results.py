@@ -242,6 +242,12 @@ class Backtest(Result):
                 f"time, the best in hindsight {_each(saves['score_2'])} %, Young's {_each(saves['score_1'])} %; "
                 f"{_each(saves['predicted'])} % was claimed, and {percent(saves['held'].mean())} of the limits held."
             )
+            plans = self.table[self.table["of"] == "checkpoints"]
+            young, best = (plans["score"].sum() / max(plans[name].sum(), 1e-12) for name in ("score_1", "score_2"))
+            out.append(
+                f"Summed over {count(len(plans), 'quarter')} of such jobs, the advised interval lost {young:.2f} times "
+                f"the time of Young's, {best:.2f} times that of the best in hindsight."
+            )
         if len(drain):
             avoided = self.table[self.table["of"] == "drain"]["number"].mean()
             out.append(

@@ -113,6 +113,15 @@ def test_nothing_of_the_future_is_known(log: rf.FailureLog, tested: rf.backtesti
 # ------------------------------------------------------------------------- scores
 
 
+def test_time_lost_is_summed_over_all_quarters(tested: rf.backtesting.Backtest) -> None:
+    rows = tested.table[tested.table["of"] == "checkpoints"]
+    number, said, young, best = len(rows), 0.0, 0.0, 0.0
+    for row in rows.to_dict("records"):
+        said, young, best = said + row["score"], young + row["score_1"], best + row["score_2"]
+    assert f"Summed over {number} quarters" in tested.sentences("decisions")[1]
+    assert f"{said / young:.2f} times the time of Young's, {said / best:.2f} times" in tested.sentences("decisions")[1]
+
+
 def test_forecasts_are_those_of_forecast(log: rf.FailureLog, tested: rf.backtesting.Backtest) -> None:
     rows = tested.table[(tested.table["of"] == "all") & (tested.table["horizon"] == 30 * DAY)]
     row = rows.iloc[2]
