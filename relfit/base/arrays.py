@@ -8,11 +8,13 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoolArray", "Duration", "Durations", "FloatArray", "IntArray", "Seed"]
+__all__ = ["BoolArray", "CodeArray", "Duration", "Durations", "FloatArray", "IntArray", "Seed"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+CodeArray = npt.NDArray[np.int32 | np.int64]
+"""Which of several things: in half the memory where records are many."""
 Seed = int | np.random.Generator | None
 Duration: TypeAlias = float | str | dt.timedelta | np.timedelta64
 """Hours, or text or a time that says its unit (`relfit.base.units.hours`)."""

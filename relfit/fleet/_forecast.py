@@ -346,7 +346,7 @@ def _history(log: FailureLog, systems: set[str], end: pd.Timestamp, width: float
     """Records of the systems in bins of `width` hours that end with `end`."""
     number = int(np.clip((end - log.window.start) / pd.Timedelta(hours=width), 1, _BINS))
     edges = [end - pd.Timedelta(hours=width * (number - i)) for i in range(number + 1)]
-    mine = log.events[log.events["system"].astype(str).isin(systems) & ~log.events["start_cut"].astype(bool)]
+    mine = log.events[log.events["system"].isin(systems) & ~log.events["start_cut"].astype(bool)]
     at = pd.DatetimeIndex(edges).searchsorted(pd.DatetimeIndex(mine["start"]), side="right") - 1
     counts = np.bincount(at[(at >= 0) & (at < number)], minlength=number)
     return pd.DataFrame({"start": edges[:-1], "failures": counts})

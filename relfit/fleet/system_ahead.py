@@ -134,9 +134,11 @@ class SystemAhead:
     @cached_property
     def causes(self) -> tuple[list[str], IntArray]:
         """Names of causes, and that of each record."""
-        values = self.log.events[self.by].astype(object)[self.counted]
-        code, names = pd.factorize(values.where(values.notna(), "unknown").astype(str).to_numpy(object), sort=True)
-        return [str(name) for name in names], code.astype(np.int64)
+        kinds = self.log.events[self.by].astype("category").cat
+        code, present = pd.factorize(kinds.codes.to_numpy()[self.counted])
+        labels = np.array([*map(str, kinds.categories), "unknown"], dtype=object)[present]  # -1 is the last
+        names, number = np.unique(labels, return_inverse=True)
+        return list(names), number.astype(np.int64)[code]
 
     @cached_property
     def racks(self) -> tuple[list[str], IntArray, FloatArray]:

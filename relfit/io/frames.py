@@ -28,10 +28,11 @@ from relfit.log.tables import (
 
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
+    from relfit.log.tables import Window
 
 __all__ = [
     "NODELESS", "events_frame", "lifetimes_frame", "open_outages", "population_frame", "seen_population", "source_of",
-    "text_column", "with_nodeless",
+    "text_column", "with_nodeless", "with_nodes",
 ]  # fmt: skip
 
 NODELESS = ("system", "node", "ignore")
@@ -109,6 +110,26 @@ def population_frame(
         "declared": _flags(declared, len(entered)),
     }
     return _frame(POPULATION_COLUMNS, columns, len(entered), attributes)
+
+
+def with_nodes(population: pd.DataFrame, names: Sequence[str], window: Window) -> pd.DataFrame:
+    """A population of one system, and further nodes of it that were there all the time: all that there were.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> log = rf.datasets.load("white")
+    >>> with_nodes(log.population.head(2), ["spare"], log.window)["node"].tolist()
+    ['n000', 'n001', 'spare']
+    """
+    grown = population.reset_index(drop=True).reindex(range(len(population) + len(names)))
+    unknown = np.zeros(len(names), dtype=bool)
+    return grown.assign(
+        system=text_column(grown["system"].ffill()), node=text_column([*population["node"].astype(object), *names]),
+        entered=grown["entered"].fillna(window.start), left=grown["left"].fillna(window.end), declared=True,
+        entered_known=np.append(population["entered_known"].to_numpy(bool), unknown),
+        left_known=np.append(population["left_known"].to_numpy(bool), unknown),
+    )  # fmt: skip
 
 
 def lifetimes_frame(

@@ -25,6 +25,7 @@ from relfit.io.frames import (
     seen_population,
     source_of,
     text_column,
+    with_nodes,
 )
 from relfit.io.lines_as_rows import rows_of_lines
 from relfit.io.parsing.opening import Content, open_content
@@ -35,7 +36,7 @@ from relfit.io.table_columns import Columns, mapping_words
 from relfit.io.table_mapping import COMMON_NAMES, TableMapping, guessed, mapping_of
 from relfit.io.up_and_down import outages_between, states
 from relfit.log.failurelog import FailureLog, Window
-from relfit.log.tables import POPULATION_COLUMNS, pair_codes, pairs
+from relfit.log.tables import pair_codes, pairs
 
 __all__ = ["READER"]
 
@@ -271,7 +272,7 @@ def _log(
     population = seen_population(seen, first, last, end_known=end_known, keep=list(attributes))
     order = columns.order_note
     if mapping.n_nodes is not None:
-        population = _filled(population, mapping.n_nodes, columns)
+        population = _filled(population, mapping.n_nodes, columns, window)
     if mapping.population is not None:
         population, window, order = _listed(columns, population, window, folder, content)
     outside = (events["start"] < window.start) | (events["start"] > window.end)
@@ -295,7 +296,7 @@ def _log(
     return FailureLog(events, population, window, rejections.frame(), source)
 
 
-def _filled(seen: pd.DataFrame, size: int, columns: Columns) -> pd.DataFrame:
+def _filled(seen: pd.DataFrame, size: int, columns: Columns, window: Window) -> pd.DataFrame:
     """The nodes that records name, and as many others as make `size`."""
     if columns.mapping.population is not None:
         raise ArgumentError("n_nodes and population both say which nodes there were", remedy="give one of them")
@@ -305,12 +306,7 @@ def _filled(seen: pd.DataFrame, size: int, columns: Columns) -> pd.DataFrame:
     if len(systems) != 1:
         remedy = Remedy("give population, a table of the nodes", "give --population, a table of the nodes")
         raise ArgumentError(f"n_nodes={size}, and the log names {len(systems)} systems", remedy=remedy)
-    added = seen.iloc[np.zeros(size - len(seen), dtype=np.int64)].reset_index(drop=True)
-    names = [f"not seen {i + 1}" for i in range(len(added))]
-    unknown = {name: None for name in added.columns if name not in POPULATION_COLUMNS}
-    added = added.astype({"node": object, **dict.fromkeys(unknown, object)}).assign(node=names, **unknown)
-    population = pd.concat([seen.astype({"node": object}), added], ignore_index=True)
-    return population.assign(node=text_column(population["node"]), declared=True)
+    return with_nodes(seen, [f"not seen {i + 1}" for i in range(size - len(seen))], window)
 
 
 def _listed(

@@ -83,9 +83,10 @@ def scored(forecasts: pd.DataFrame, log: FailureLog) -> pd.DataFrame:
     people = log.population
     left = people.groupby(people["system"].astype(str))["left"].max()
     table = incidents(log).table
+    systems, began = table["system"].astype("category"), nanoseconds(table["start"])
     for name, rows in out.groupby(out["system"].astype(str)).indices.items():
         over = rows[end[rows] <= left.get(name, log.window.end).as_unit("ns").value]
-        at = np.sort(nanoseconds(table["start"])[(table["system"].astype(str) == name).to_numpy()])
+        at = np.sort(began[(systems == name).to_numpy()])
         came = np.searchsorted(at, end[over], "left") - np.searchsorted(at, begin[over], "left")
         low, high, level = (out[column].to_numpy(np.float64)[over] for column in ("lower", "upper", "level"))
         missed = np.maximum(np.maximum(low - came, came - high), 0.0)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.analyses.screening import Incidents, incidents
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import CodeArray, FloatArray, IntArray
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.fleet.prediction import TimeSteps
 from relfit.live.live_records import Alarm
@@ -37,6 +37,14 @@ def stamp(nanoseconds: int) -> pd.Timestamp:
     return pd.Timestamp(nanoseconds, tz="UTC")
 
 
+def _coded(column: pd.Series, names: list[str]) -> CodeArray:
+    """Number of each value among names; what is missing is not stated."""
+    kinds = column.astype("category").cat
+    number = {name: i for i, name in enumerate(names)}
+    codes = [*(number.get(str(kind), -1) for kind in kinds.categories), number.get(_NOT_STATED, -1)]
+    return np.array(codes, np.int32)[kinds.codes.to_numpy()]
+
+
 @dataclass(frozen=True, eq=False)
 class Streams:
     """Incidents by day of the parts of one kind, shape (streams, days).
@@ -53,7 +61,7 @@ class Streams:
     """
 
     kind: str
-    system: IntArray
+    system: CodeArray
     names: list[str]
     counts: FloatArray
     exposure: FloatArray
@@ -90,10 +98,11 @@ class WatchedFleet:
         self.several = len(self.systems) > 1
         table = self.joined.table
         self.begun = nanoseconds(table["start"])
-        self.system = pd.Index(self.systems).get_indexer(pd.Index(table["system"].astype(str)))
-        stated = table["cause"].astype(object).where(table["cause"].notna(), _NOT_STATED).astype(str)
-        self.cause, self.causes = pd.factorize(stated, sort=True)
-        self.scope = table["scope"].to_numpy(object)
+        self.system = _coded(table["system"], self.systems)
+        self.causes = sorted({_NOT_STATED if pd.isna(name) else str(name) for name in table["cause"].unique()})
+        self.cause = _coded(table["cause"], self.causes)
+        self.alone = (table["scope"] == "node").to_numpy()
+        self.narrow = self.alone | (table["scope"] == self.joined.group).to_numpy()
 
     @property
     def ends(self) -> IntArray:
@@ -101,19 +110,18 @@ class WatchedFleet:
         return self.steps.edges[1:]
 
     @cached_property
-    def node(self) -> IntArray:
+    def node(self) -> CodeArray:
         """The node of each incident that hit one, or the first of a rack's; -1 for wider ones and without a name."""
         number, node = self.joined.incident, self.node_of_event
         rows = np.flatnonzero((number >= 0) & (node >= 0))[::-1]
-        out = np.full(self.begun.size, -1, np.int64)
+        out = np.full(self.begun.size, -1, np.int32)
         out[number[rows]] = node[rows]
-        narrow = (self.scope == "node") | (self.scope == self.joined.group)
-        return np.where(narrow, out, -1)
+        return np.where(self.narrow, out, np.int32(-1))
 
     @cached_property
-    def own(self) -> IntArray:
+    def own(self) -> CodeArray:
         """The node of each incident that hit one alone; -1 for the others."""
-        return np.where(self.scope == "node", self.node, -1)
+        return np.where(self.alone, self.node, np.int32(-1))
 
     @cached_property
     def system_of_node(self) -> IntArray:
@@ -140,7 +148,7 @@ class WatchedFleet:
         names = pd.Series(self.nodes.get_level_values(-1).astype(str))
         return set(names[names.duplicated()])
 
-    def sizes(self, system: IntArray, at: IntArray) -> FloatArray:
+    def sizes(self, system: CodeArray, at: IntArray) -> FloatArray:
         """Nodes of a system that were watched at an instant."""
         out = np.ones(at.size)
         for code in range(len(self.systems)):
@@ -198,7 +206,7 @@ class WatchedFleet:
         index = pd.MultiIndex.from_arrays([self.nodes.get_level_values(i).astype(str) for i in (0, -1)])
         return each[~each.index.duplicated()].reindex(index).reset_index(drop=True)
 
-    def _by(self, kind: str, values: pd.Series, node: IntArray, rack: bool) -> Streams | None:
+    def _by(self, kind: str, values: pd.Series, node: CodeArray, rack: bool) -> Streams | None:
         """Streams by a value of the nodes, within systems; None where it tells no parts apart."""
         known = values.notna().to_numpy()
         pair = pd.MultiIndex.from_arrays([self.system_of_node, values.astype(str)])
@@ -219,11 +227,11 @@ class WatchedFleet:
         system, names = zip(*labels[used].tolist(), strict=True)
         return Streams(kind, np.array(system, np.int64), list(map(str, names)), counts, exposure)
 
-    def repairs(self) -> tuple[IntArray, IntArray, FloatArray]:
+    def repairs(self) -> tuple[CodeArray, IntArray, FloatArray]:
         """System, end (nanoseconds) and hours of each repair of a single node, in the order of ends."""
         table = self.joined.table
         hours = table["duration"].to_numpy(np.float64)
-        timed = (self.scope == "node") & np.isfinite(hours) & (hours > 0.0)
+        timed = self.alone & np.isfinite(hours) & (hours > 0.0)
         ends = nanoseconds(table["end"].where(table["end"].notna(), table["start"]))
         rows = np.flatnonzero(timed & (ends < self.steps.edges[-1]))
         rows = rows[np.argsort(ends[rows], kind="stable")]

@@ -263,13 +263,15 @@ class FleetStore:
 
     # --------------------------------------------------------------- what is stored
 
-    def log(self, *, nodes: int | None = None, timezone: str = "UTC", details: bool = True) -> FailureLog:
+    def log(
+        self, *, nodes: int | Sequence[str] | None = None, timezone: str = "UTC", details: bool = True
+    ) -> FailureLog:
         """All records as one log.
 
         Parameters
         ----------
-        nodes : int, optional
-            How many nodes there are, where no source lists them.
+        nodes : int or sequence of str, optional
+            How many nodes there are, or which, where no source lists them.
         timezone : str
             In which the log tells local times.
         details : bool

@@ -11,7 +11,7 @@ import pandas as pd
 
 from relfit.base.errors import DataError
 from relfit.base.text import count
-from relfit.io.frames import attribute_column, events_frame, open_outages, population_frame
+from relfit.io.frames import attribute_column, events_frame, open_outages, population_frame, with_nodes
 from relfit.io.merging import joint_window
 from relfit.io.parsing.times import UTC
 from relfit.live.store_databases import Database
@@ -24,7 +24,7 @@ _MOST_TEXTS = 200_000  # different details, or sets of attributes, that are kept
 _TEXTS = ("system", "node", "cause", "scope")
 
 
-def stored_log(database: Database, *, nodes: int | None, timezone: str, details: bool) -> FailureLog:
+def stored_log(database: Database, *, nodes: int | Sequence[str] | None, timezone: str, details: bool) -> FailureLog:
     """All records of a store; parameters and errors as of `FleetStore.log`."""
     notes = []
     texts = []
@@ -113,30 +113,17 @@ def _population(database: Database, windows: dict[str, Window], window: Window) 
     )  # fmt: skip
 
 
-def _filled(population: pd.DataFrame, size: int, window: Window) -> pd.DataFrame:
-    """The population with as many further nodes as make `size`."""
-    added = size - len(population)
-    if not added:
-        return population
-    if added < 0:
-        raise DataError(f"nodes = {size}, and {count(len(population), 'node')} are known", remedy="correct nodes")
-    systems = population["system"].astype(object).unique()
-    if len(systems) != 1:
-        raise DataError("nodes counts those of one system, and there are several", remedy="list them in population")
-    names = [f"not seen {i + 1}" for i in range(added)]
-    more = population_frame(
-        system=[systems[0]] * added, node=names, entered=pd.Series([window.start] * added, dtype=UTC),
-        left=pd.Series([window.end] * added, dtype=UTC), entered_known=False, left_known=False, declared=True,
-    )  # fmt: skip
-    whole = pd.concat(
-        [population.astype(dict.fromkeys(("system", "node"), object)), more.astype(object)], ignore_index=True
-    )
-    further = {name: whole[name] for name in whole.columns if name not in POPULATION_COLUMNS}
-    return population_frame(
-        system=whole["system"], node=whole["node"], entered=pd.to_datetime(whole["entered"], utc=True),
-        left=pd.to_datetime(whole["left"], utc=True), entered_known=whole["entered_known"].astype(bool).to_numpy(),
-        left_known=whole["left_known"].astype(bool).to_numpy(), declared=True, attributes=further,
-    )  # fmt: skip
+def _filled(population: pd.DataFrame, nodes: int | Sequence[str], window: Window) -> pd.DataFrame:
+    """The population with the nodes of a list, or as many further ones as make a number."""
+    if len(population["system"].unique()) != 1:
+        raise DataError("nodes are those of one system, and there are several", remedy="list them in population")
+    if isinstance(nodes, int):
+        if nodes < len(population):
+            what = f"nodes = {nodes}, and {count(len(population), 'node')} are known"
+            raise DataError(what, remedy="correct nodes")
+        return with_nodes(population, [f"not seen {i + 1}" for i in range(nodes - len(population))], window)
+    seen = set(population["node"].astype(str))
+    return with_nodes(population, [name for name in dict.fromkeys(nodes) if name not in seen], window)
 
 
 def _attributes(texts: pd.Series, standard: Sequence[str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import CodeArray, FloatArray, IntArray
 from relfit.base.text import count, duration, number
 from relfit.base.units import HOURS_PER_YEAR, NANOSECONDS_PER_HOUR
 from relfit.live.alarm_streams import DAY, Episode, WatchedFleet, stamp
@@ -55,10 +55,11 @@ def repeat_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
     if not rows.size:
         return
     at, node, cause = fleet.begun[rows], fleet.own[rows], fleet.cause[rows]
-    repair = np.nan_to_num(fleet.joined.table["duration"].to_numpy(np.float64)[rows])
-    end = at + (repair * NANOSECONDS_PER_HOUR).astype(np.int64)
-    place, stream = node * len(fleet.causes) + cause, fleet.system[rows] * len(fleet.causes) + cause
-    place, stream = pd.factorize(place)[0], pd.factorize(stream)[0]
+    hours = np.nan_to_num(fleet.joined.table["duration"].to_numpy(np.float64)[rows])
+    end = at + (hours * NANOSECONDS_PER_HOUR).astype(np.int64)
+    del hours
+    causes = np.int64(len(fleet.causes))
+    place, stream = (pd.factorize(each * causes + cause)[0].astype(np.int32) for each in (node, fleet.system[rows]))
     result = scan_recurrence(
         place, stream, at, end, fleet.sizes(fleet.system[rows], at), _alpha(fleet, at, allowed / _REPEAT_LOOKS),
         runs=_REPEATS, longest=_LONGEST_REPEAT, after_repair=True,
@@ -91,7 +92,7 @@ def _alpha(fleet: WatchedFleet, at: IntArray, allowed: float) -> FloatArray:
 
 
 def _runs(
-    result: Recurrence, place: IntArray, at: IntArray, fleet: WatchedFleet
+    result: Recurrence, place: CodeArray, at: IntArray, fleet: WatchedFleet
 ) -> Iterator[tuple[int, int, pd.Timestamp | None]]:
     """Conspicuous incidents of a place while it was so: the first and the last of them, and when it was over."""
     now = int(fleet.steps.edges[-1])

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.base.arrays import BoolArray, CodeArray, FloatArray, IntArray
 from relfit.base.units import NANOSECONDS_PER_HOUR
 
 __all__ = ["Recurrence", "scan_recurrence"]
 
 _DAY = 24 * NANOSECONDS_PER_HOUR
 _LAGS = np.array([1.0, 4.0, 14.0, 60.0, 365.0])  # days in which pairs are counted
+_TOGETHER = 250_000  # instants that are looked up at once
 _CELLS = 2_000_000  # of a grid in time, over all streams
 _PAST = 730 * _DAY  # that says what is usual
 _DOUBT = 0.2  # pairs that are added to those counted and to those by chance
@@ -54,8 +55,8 @@ class Recurrence:
 
 
 def scan_recurrence(
-    place: IntArray,
-    stream: IntArray,
+    place: CodeArray,
+    stream: CodeArray,
     at: IntArray,
     end: IntArray,
     size: FloatArray,
@@ -97,17 +98,18 @@ def scan_recurrence(
     ([402, 307], [3, 4])
     """
     order = np.lexsort((at, place))
-    place, stream, at, end = (each[order] for each in (place, stream, at, end))
-    size, alpha = np.maximum(size[order], 1.0), alpha[order]
-    index, new = np.arange(place.size), np.diff(place, prepend=-1) != 0
+    at, size, alpha = at[order], np.maximum(size[order], 1.0), alpha[order]
+    place, stream = place[order].astype(np.int32), stream[order].astype(np.int32)  # half the memory
+    index, new = np.arange(place.size, dtype=np.int32), np.diff(place, prepend=-1) != 0
     head = np.maximum.accumulate(np.where(new, index, 0))
     grid = _Grid(stream, at)
     chance = grid.sums(1.0 / size)
     passed = until_now = grid.at(chance, stream, at)
     if after_repair:  # chance of each time from a repair to the next failure
-        since = np.minimum(np.maximum(end, at)[index - 1], at)
+        since = np.minimum(np.maximum(end[order], at)[index - 1], at)
         own = np.maximum(passed - grid.at(chance, stream, since), 1.0 / size)
-        until_now = np.cumsum(np.where(new, 0.0, own))
+        own[new] = 0.0
+        until_now = np.cumsum(own)
         del since, own
     most = min(10.0 * float(alpha.max(initial=0.0)), 0.1)
     candidates = []
@@ -140,12 +142,12 @@ def scan_recurrence(
 class _Grid:
     """What is summed over time in each stream, in steps of an hour or so, linear between."""
 
-    def __init__(self, stream: IntArray, at: IntArray) -> None:
+    def __init__(self, stream: CodeArray, at: IntArray) -> None:
         self.origin = int(at.min(initial=0)) - 1
         self.streams, span = int(stream.max(initial=0)) + 1, int(at.max(initial=0)) - self.origin + 1
         self.width = max(NANOSECONDS_PER_HOUR, span * self.streams // _CELLS)
         self.size = span // self.width + 2
-        self.stream, self.step = stream, (at - self.origin) // self.width
+        self.stream, self.step = stream, ((at - self.origin) // self.width).astype(np.int32)
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Values of the incidents until each step begins, shape (streams, steps + 1)."""
@@ -153,13 +155,17 @@ class _Grid:
         each = np.bincount(cell, values, self.streams * self.size).reshape(self.streams, self.size)
         return np.hstack([np.zeros((self.streams, 1)), np.cumsum(each, axis=1)])
 
-    def at(self, sums: FloatArray, stream: IntArray, instant: IntArray) -> FloatArray:
+    def at(self, sums: FloatArray, stream: CodeArray, instant: IntArray) -> FloatArray:
         """Sums until an instant (nanoseconds)."""
-        step, part = np.divmod(np.clip(instant - self.origin, 0, self.width * (self.size - 1)), self.width)
-        low = sums[stream, step]
-        return np.asarray(low + part / self.width * (sums[stream, step + 1] - low))
+        out, end = np.empty(instant.size), self.width * (self.size - 1)
+        for first in range(0, instant.size, _TOGETHER):
+            rows = slice(first, first + _TOGETHER)
+            step, part = np.divmod(np.clip(instant[rows] - self.origin, 0, end), self.width)
+            low = sums[stream[rows], step]
+            out[rows] = low + part / self.width * (sums[stream[rows], step + 1] - low)
+        return out
 
-    def when(self, sums: FloatArray, stream: IntArray, instant: IntArray, more: FloatArray) -> IntArray:
+    def when(self, sums: FloatArray, stream: CodeArray, instant: IntArray, more: FloatArray) -> IntArray:
         """When so much more has come after an instant; after everything where it has not."""
         aim = self.at(sums, stream, instant) + more
         step = np.array([np.searchsorted(sums[i], x) for i, x in zip(stream, aim, strict=True)], np.int64)
@@ -167,8 +173,8 @@ class _Grid:
 
 
 def _usual(
-    grid: _Grid, chance: FloatArray, passed: FloatArray, place: IntArray, stream: IntArray, at: IntArray,
-    head: IntArray, rows: IntArray,
+    grid: _Grid, chance: FloatArray, passed: FloatArray, place: CodeArray, stream: CodeArray, at: IntArray,
+    head: CodeArray, rows: IntArray,
 ) -> FloatArray:  # fmt: skip
     """Pairs at one place within each lag, over those by chance, of other places in the two years before some rows."""
     out = np.ones((rows.size, _LAGS.size))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from relfit.base.errors import DataError, RelfitError
+from relfit.base.errors import DataError, ReadError, RelfitError
 from relfit.live._fleet_alarms import fleet_alarms
 from relfit.live._forecast_record import forecast_record, scored
 from relfit.live.fleet_store import FleetStore
@@ -54,17 +54,17 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
         sources = pd.DataFrame(rows, columns=["source", "new", "failure", "notes"])
         before = store.open_alarms()
         say("looking for changes", 0.6)
-        alarms = source_alarms(store, settings, made)
-        forecasts = pd.DataFrame()
+        alarms, forecasts = list[Alarm](), pd.DataFrame()
         study = None
         try:
-            log = store.log(nodes=settings.nodes, timezone=settings.timezone)
-        except DataError as error:
+            log = store.log(nodes=settings.population, timezone=settings.timezone)
+        except (DataError, ReadError) as error:
             problems = (str(error),)
         else:
             study = Study(log)
-            forecasts, more, wrong = _asked(store, study, settings, made)
-            alarms, problems = [*more, *alarms], tuple(wrong)
+            forecasts, alarms, wrong = _asked(store, study, settings)
+            problems = tuple(wrong)
+        alarms += source_alarms(store, settings, made)
         store.save_alarms(alarms, made)
         was, now_open = {a.key for a in before}, {a.key for a in alarms}
         result = Round(
@@ -103,9 +103,7 @@ def _fetched(store: FleetStore, source: SourceBase, settings: WatchSettings, now
     return name, new, failure, list(fetched.notes) if fetched is not None else []
 
 
-def _asked(
-    store: FleetStore, study: Study, settings: WatchSettings, now: pd.Timestamp
-) -> tuple[pd.DataFrame, list[Alarm], list[str]]:
+def _asked(store: FleetStore, study: Study, settings: WatchSettings) -> tuple[pd.DataFrame, list[Alarm], list[str]]:
     """Forecasts, made and scored, and alarms; what cannot be said is a problem and no end of the round."""
     problems = []
     forecasts, alarms = pd.DataFrame(), list[Alarm]()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     Field,
@@ -18,6 +18,7 @@ from pydantic import (
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.fleet.calibration.parameter_values import Model, rejection
 from relfit.fleet.calibration.validation_errors import ParameterError
+from relfit.io.host_lists import hosts
 from relfit.io.parsing.settings import read_settings
 from relfit.io.parsing.times import check_zone
 from relfit.live.sources import SOURCES, SourceBase
@@ -44,6 +45,14 @@ class OutputSettings(Model):
     params: FilePath | None = Field(None, description="parameters for planners and simulators: a .toml")
 
 
+def _node_lists(path: Path) -> list[str]:
+    """The lines of a file that lists nodes, without what follows a #."""
+    try:
+        return [line.partition("#")[0] for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReadError(f"the list of nodes cannot be read: {error}", path=path) from None
+
+
 class WatchSettings(Model):
     """What a fleet's ``watch.toml`` says; `read_watch_settings` reads one.
 
@@ -54,7 +63,9 @@ class WatchSettings(Model):
     password_env: str | None = Field(None, description="environment variable with the password of the store")
     fleet: str = Field("", description="its name; a store of another fleet is refused")
     timezone: str = Field("UTC", description="zone of times that carry none")
-    nodes: int | None = Field(None, ge=1, description="nodes that there are, where no source lists them")
+    nodes: Annotated[int, Field(ge=1)] | list[str] | FilePath | None = Field(
+        None, description='nodes where no source lists them: how many, ["n[001-200]"], or a file of such lists'
+    )
     sources: list[SerializeAsAny[SourceBase]] = Field(min_length=1, description="what is watched")
     alarms: AlarmSettings = AlarmSettings()
     outputs: OutputSettings = OutputSettings()
@@ -108,6 +119,20 @@ class WatchSettings(Model):
         if twice is not None:
             raise rejection(f"two are called {twice!r}", at="sources", remedy="give each a name of its own")
         return self
+
+    @property
+    def population(self) -> int | list[str] | None:
+        """How many nodes there are, or their names, as far as the settings say.
+
+        Raises
+        ------
+        ReadError
+            When a file of them cannot be read.
+        """
+        if self.nodes is None or isinstance(self.nodes, int):
+            return self.nodes
+        lists = self.nodes if isinstance(self.nodes, list) else _node_lists(Path(self.nodes))
+        return [name for each in lists for name in hosts(each)]
 
     @property
     def path(self) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -109,12 +109,16 @@ def family_mark(family: str) -> FamilyMark:
 
 
 @contextmanager
-def look() -> Iterator[None]:
-    """Use relfit's sizes and fonts for the figures drawn inside the ``with`` block."""
+def look(further: Mapping[Any, Any] | None = None) -> Iterator[None]:
+    """Use relfit's sizes and fonts, and `further` settings, for the figures drawn inside the ``with`` block."""
     import matplotlib as mpl
 
-    with mpl.rc_context(LOOK):
+    settings: dict[Any, Any] = {**LOOK, **(further or {})}
+    with mpl.rc_context(settings):
         yield
+        interactive = mpl.is_interactive()
+    # where pyplot was imported inside, a notebook was made to show figures then, and goes on to
+    mpl.interactive(interactive)
 
 
 def group_position(groups: pd.Index, group: object) -> int:

@@ -40,10 +40,9 @@ def drawn(figure: Figure) -> Picture:
 
 
 def _svg_of(figure: Figure, key: str, size: tuple[float, float]) -> str:
-    import matplotlib as mpl
     from matplotlib.figure import Figure as Canvas
 
-    with style.look(), mpl.rc_context(_PAGE_LOOK):
+    with style.look(_PAGE_LOOK):
         canvas = Canvas(figsize=size, layout="constrained")
         ax = canvas.add_subplot()
         figure.function(*figure.arguments, ax=ax, **figure.options)

@@ -177,3 +177,28 @@ def test_what_a_record_does_not_say_is_missing_and_no_empty_name(fleet: Path) ->
         events, population = store.log().events, store.log(nodes=3).population
     assert events[["node", "cause", "detail"]].iloc[-1].isna().all()
     assert population["node"].tolist() == ["n1", "n2", "n3"]
+
+
+@pytest.mark.parametrize("lists", ['["n[1-4]", "m1"]', '"nodes.txt"'])
+def test_nodes_that_never_failed_are_those_of_the_list(fleet: Path, lists: str) -> None:
+    put(fleet, "a.csv", ROWS)
+    (fleet / "nodes.txt").write_text("n[1-4]  # the first rack\n\nm1\n")
+    settings = (fleet / "watch.toml").read_text()
+    (fleet / "watch.toml").write_text(settings.replace("[[sources]]", f"nodes = {lists}\n[[sources]]"))
+    assert round_of(fleet).problems == ()
+    with FleetStore.open(str(fleet / "fleet.duckdb"), read_only=True) as store:
+        people = store.log(nodes=read_watch_settings(fleet / "watch.toml").population).population
+    assert sorted(people["node"].tolist()) == ["m1", "n1", "n2", "n3", "n4"]
+    assert people["entered"].nunique() == 1
+    assert people.set_index("node")["rack"].isna().to_dict() == {
+        "m1": True, "n1": False, "n2": False, "n3": False, "n4": True,
+    }  # fmt: skip
+
+
+def test_a_list_of_nodes_that_is_not_there_is_a_problem_and_loses_no_record(fleet: Path) -> None:
+    put(fleet, "a.csv", ROWS)
+    settings = (fleet / "watch.toml").read_text()
+    (fleet / "watch.toml").write_text('nodes = "none.txt"\n' + settings)
+    first = round_of(fleet)
+    assert first.records == 6
+    assert "the list of nodes cannot be read" in first.problems[0]

@@ -83,6 +83,19 @@ def test_names_from_the_log_are_taken_literally() -> None:
     drawn(plotting.distributions(fits))
 
 
+def test_a_notebook_that_was_made_to_show_figures_inside_goes_on_to() -> None:
+    before = plt.isinteractive()
+    try:
+        plt.ioff()
+        with style.look({"font.size": 3.0}):
+            assert plt.rcParams["font.size"] == 3.0
+            plt.ion()  # as the inline backend does when pyplot is imported for the first time
+        assert plt.isinteractive()
+        assert plt.rcParams["font.size"] != 3.0
+    finally:
+        plt.interactive(before)
+
+
 def test_fitted_curves_have_one_look_everywhere(fits: rf.fitting.Fits) -> None:
     ax = plotting.distributions(fits, ("white", "n003"))
     lines = {line.get_label(): line for line in ax.get_lines()}

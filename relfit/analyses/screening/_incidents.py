@@ -16,6 +16,7 @@ from relfit.base.arrays import BoolArray, Duration, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.bursts import FALSE_JOINS
 from relfit.base.numeric.ordering import order_in_groups
+from relfit.base.sealed import seal_frame
 from relfit.base.units import NANOSECONDS_PER_HOUR, hours, nanoseconds
 from relfit.log.outages import clock_step, node_values, of_whole_system, unknown_scope, watched_of
 from relfit.log.tables import POPULATION_COLUMNS, group_codes, made_once
@@ -107,15 +108,18 @@ def incidents(
         rows, heads = records.sorted_by(number)
     number = number[rows]
     groups = None if group_name is None else records.codes[group_name][rows]
-    table = _summary(events, rows, number, heads, records.codes["node"][rows], groups, place)
+    node, nowhere = records.codes["node"][rows], int((records.codes[place] < 0).sum())
+    del records
+    table = _summary(events, rows, number, heads, node, groups, place)
+    del node, groups
     of_system = of_whole_system(events)[rows]
     of_group = (events["scope"] == "group").to_numpy(dtype=bool)[rows]
     table["scope"] = _scopes(table, of_group, of_system, number, log, group_name)
     incident = np.full(len(log.events), -1, dtype=np.int64)
     incident[np.flatnonzero(~under_way)[rows]] = number
     return Incidents(
-        table, windows, incident, place, group_name, _exposure(log, group_name), level,
-        int((records.codes[place] < 0).sum()), int(under_way.sum()), unknown_scope(log),
+        seal_frame(table), windows, incident, place, group_name, _exposure(log, group_name), level,
+        nowhere, int(under_way.sum()), unknown_scope(log),
     )  # fmt: skip
 
 
@@ -223,9 +227,9 @@ def _codes(log: FailureLog, events: pd.DataFrame, place: str) -> tuple[IntArray,
         (code,), places = group_codes([events], keys)
         return code, places
     (node,), nodes = group_codes([events], ["system", "node"])
-    values = np.array([*node_values(log, place, nodes), None], dtype=object)[node]  # None for records without a node
-    (code,), places = group_codes([pd.DataFrame({"system": events["system"].to_numpy(), place: values})], keys)
-    return code, places
+    values = pd.DataFrame({"system": nodes.get_level_values(0), place: node_values(log, place, nodes)})
+    (code,), places = group_codes([values], keys)
+    return np.append(code, -1)[node], places
 
 
 def _kinds(number: IntArray, code: IntArray, size: int) -> tuple[IntArray, IntArray]:
@@ -251,18 +255,14 @@ def _summary(
     """One row per incident; `rows` sort events by incident and time, `heads` are the first of each incident."""
     size = heads.size
     places = ["system", *([place] if place != "system" and place in events.columns else [])]
-    events = events[[*places, "start", "end", "cause"]].iloc[rows]
-    begun = nanoseconds(events["start"])
-    end_known = events["end"].notna().to_numpy()
-    ended = np.where(end_known, nanoseconds(events["end"]), begun)
+    begun, end_known = nanoseconds(events["start"])[rows], events["end"].notna().to_numpy()[rows]
+    ended = np.where(end_known, nanoseconds(events["end"])[rows], begun)
     last_start = np.maximum.reduceat(begun, heads) if size else begun
     last_end = np.maximum.reduceat(ended, heads) if size else ended
     ends_known = np.bincount(number, end_known, size).astype(np.int64)
     records = np.bincount(number, minlength=size)
     outage = np.bincount(number, np.where(end_known, ended - begun, 0) / NANOSECONDS_PER_HOUR, size)
-    (cause,), causes = group_codes([events], ["cause"])
-    names = np.array([*causes, None], dtype=object)
-    table = events[[*places, "start"]].iloc[heads].reset_index(drop=True)
+    table = events[[*places, "start"]].iloc[rows[heads]].reset_index(drop=True)
     table["end"] = pd.Series(last_end.view("datetime64[ns]")).where(ends_known == records).dt.tz_localize("UTC")
     table["records"] = records
     table["nodes"] = _kinds(number, node, size)[0]
@@ -272,8 +272,10 @@ def _summary(
     table["spread"] = (last_start - begun[heads]) / NANOSECONDS_PER_HOUR
     table["node_hours"] = np.where(ends_known > 0, outage, np.nan)
     table["ends_unknown"] = records - ends_known
-    different, most = _kinds(number, cause, size)
-    table["cause"] = pd.Series(names[most], dtype=object)
+    del begun, ended, last_start, last_end, outage
+    (cause,), causes = group_codes([events], ["cause"])
+    different, most = _kinds(number, cause[rows], size)
+    table["cause"] = pd.Series(np.array([*causes, None], dtype=object)[most], dtype=object)
     table["causes"] = different
     return table
 

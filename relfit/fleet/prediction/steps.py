@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import CodeArray, FloatArray, IntArray
 from relfit.base.units import NANOSECONDS_PER_HOUR
 
 __all__ = ["TimeSteps"]
@@ -52,7 +52,7 @@ class TimeSteps:
         return self.width / _DAY
 
     def counts(
-        self, at: IntArray, group: IntArray | None = None, size: int = 1, weight: FloatArray | None = None
+        self, at: IntArray, group: CodeArray | None = None, size: int = 1, weight: FloatArray | None = None
     ) -> FloatArray:
         """Instants (nanoseconds) in each step, shape (groups, steps); those outside of all steps, or of group -1, not.
 

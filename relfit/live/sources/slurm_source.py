@@ -16,6 +16,7 @@ from pydantic import Field, model_validator
 
 from relfit.base.errors import ReadError
 from relfit.fleet.calibration.parameter_values import rejection
+from relfit.io.frames import with_nodes
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import FileSource, form_of
 from relfit.live.sources.source_base import (
@@ -176,10 +177,9 @@ class SlurmSource(SourceBase):
         if printed.count(b"\n") < 2:
             return Fetched(None, following)
         log = self._read("sacct", printed)
-        nodes = dict.fromkeys(
-            self._run("sinfo", "--noheader", "--Node", "--format=%N").decode(errors="replace").split()
-        )
-        log = replace(log, population=_with_nodes(log, list(nodes)))
+        there = self._run("sinfo", "--noheader", "--Node", "--format=%N").decode(errors="replace").split()
+        quiet = sorted(set(there) - set(log.population["node"].astype(str)))
+        log = replace(log, population=with_nodes(log.population, quiet, log.window))
         return Fetched(log, following, form_of(log), log.source.notes)
 
     def _snapshot(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
@@ -215,21 +215,3 @@ class SlurmSource(SourceBase):
 def _plain(text: object) -> str:
     """A text on one line."""
     return " ".join(str(text).split())
-
-
-def _with_nodes(log: FailureLog, nodes: list[str]) -> pd.DataFrame:
-    """The population with nodes of which the log has nothing."""
-    from relfit.io.frames import population_frame, text_column
-
-    people = log.population
-    names = [name for name in nodes if name not in set(people["node"].astype(object))]
-    if not names:
-        return people
-    ends = ([edge] * len(names) for edge in (log.window.start, log.window.end))
-    more = population_frame(
-        system=["system"] * len(names), node=names, entered=pd.Series(next(ends)), left=pd.Series(next(ends)),
-        entered_known=False, left_known=False, declared=True,
-    )  # fmt: skip
-    text = {"system": object, "node": object}
-    joined = pd.concat([people.astype(text), more.astype(text)], ignore_index=True)
-    return joined.assign(system=text_column(joined["system"]), node=text_column(joined["node"]))
