@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import socketserver
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,11 +48,55 @@ def test_a_file_that_cannot_be_read(fleet: Path, broken: bytes | None) -> None:
     assert (result.failed, result.records, result.new) == ((), 6, 1)
 
 
+class Poor(socketserver.StreamRequestHandler):
+    """A server that says nothing, ends in the middle, or sends what is no answer: by its path."""
+
+    def handle(self) -> None:
+        path = self.rfile.readline().split()[1].decode()
+        if path.startswith("/slow"):
+            threading.Event().wait(3.0)
+        elif path.startswith("/cut"):
+            self.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{"status": "succ')
+        elif path.startswith("/refused"):
+            self.wfile.write(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+        else:
+            self.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Length: 19\r\n\r\n{"data": {"x": []}}')
+
+
+@pytest.fixture
+def poor_server() -> Iterator[str]:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Poor) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/slow", "did not answer within 0.5 s"),
+        ("/cut", "its answer was cut short"),
+        ("/refused", "answers 401: Unauthorized"),
+        ("/other", "this is no answer of Prometheus"),
+    ],
+)
+def test_a_server_that_fails_ends_no_round(fleet: Path, poor_server: str, path: str, said: str) -> None:
+    settings = (fleet / "watch.toml").read_text()
+    further = f'[[sources]]\nkind = "prometheus"\nname = "site"\nurl = "{poor_server}{path}"\ntimeout = 0.5\n'
+    (fleet / "watch.toml").write_text(settings + further)
+    for new in (4, 0):
+        result = watch(read_watch_settings(fleet / "watch.toml"), "2024-02-01")
+        assert (result.records, result.new, result.failed) == (4, new, ("site",))
+        assert said in " ".join(result.sources["failure"])
+
+
+@pytest.mark.slow
 def test_ten_thousand_columns_are_told_and_kept_few(fleet: Path) -> None:
     settings = read_watch_settings(fleet / "watch.toml")
     watch(settings, "2024-02-01")
-    names = ",".join(f"x{i}" for i in range(3000))
-    values = ",".join("1" for _ in range(3000))
+    names = ",".join(f"x{i}" for i in range(10_000))
+    values = ",".join("1" for _ in range(10_000))
     (fleet / "a.csv").write_text(f"node,start,end,cause,{names}\na1,2024-01-08 10:00,2024-01-08 11:00,fan,{values}\n")
     result = watch(settings, "2024-02-02")
     assert (result.records, result.new) == (5, 1)

@@ -1,8 +1,8 @@
-"""A store in PostgreSQL holds what one in DuckDB holds; a second round at a time is refused."""
+"""PostgreSQL: a store holds what one in DuckDB holds, one round at a time; as a source it may be slow or refuse."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -10,11 +10,11 @@ import pytest
 
 from relfit.base.errors import RelfitError
 from relfit.live.fleet_store import FleetStore
+from relfit.live.watch_results import Round
 from relfit.live.watch_round import watch
 from relfit.live.watch_settings import read_watch_settings
 
-URL = os.environ.get("LIVE_POSTGRES", "")
-pytestmark = pytest.mark.skipif(not URL, reason="no PostgreSQL: tools/live.sh up DIR postgres, and source DIR/live.env")
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 FILES = {
     "a.csv": ["n1,2024-01-01 10:00,2024-01-01 12:30,disk,r1", 'n2,2024-01-03 10:00,,"a ""quoted"", \\N thing",r1'],
     "b.csv": ['n2,2024-01-03 10:00,2024-01-03 11:00,"a ""quoted"", \\N thing",r1', "n3,2024-01-05 10:00,,,r2"],
@@ -22,14 +22,19 @@ FILES = {
 }
 
 
-def test_both_stores_hold_the_same(tmp_path: Path) -> None:
-    import psycopg
+@pytest.fixture(scope="module")
+def server(live: Callable[..., dict[str, str]]) -> dict[str, str]:
+    return live("postgres")
 
-    with psycopg.connect(URL.replace("+psycopg", ""), autocommit=True) as server:
-        server.execute("DROP SCHEMA IF EXISTS relfit CASCADE")
+
+def plain(server: dict[str, str]) -> str:
+    return server["LIVE_POSTGRES"].replace("+psycopg", "")
+
+
+def test_both_stores_hold_the_same(server: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     logs = []
-    for store in (URL, "fleet.duckdb"):
+    for store in (server["LIVE_POSTGRES"], "fleet.duckdb"):
         settings = tmp_path / "watch.toml"
         settings.write_text(f'store = "{store}"\n[[sources]]\nkind = "file"\npath = "logs/*.csv"\n')
         new = []
@@ -48,7 +53,46 @@ def test_both_stores_hold_the_same(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(getattr(logs[0], name), getattr(logs[1], name))
 
 
-def test_one_round_at_a_time() -> None:
-    with FleetStore.open(URL), pytest.raises(RelfitError, match="in use by another round"):
-        FleetStore.open(URL)
-    FleetStore.open(URL).close()
+def test_one_round_at_a_time(server: dict[str, str]) -> None:
+    url = server["LIVE_POSTGRES"]
+    with FleetStore.open(url), pytest.raises(RelfitError, match="in use by another round"):
+        FleetStore.open(url)
+    FleetStore.open(url).close()
+
+
+QUERY = "SELECT 'n1' AS node, timestamp '2024-01-05 10:00' AS start, 'fan' AS cause"
+
+
+def test_a_wrong_password_and_a_slow_query_fail_alone(
+    server: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import psycopg
+
+    rules = Path(server["LIVE_FOLDER"]) / "postgres" / "data" / "pg_hba.conf"
+    with psycopg.connect(plain(server), autocommit=True) as connection:
+        connection.execute("CREATE USER reader PASSWORD 'r1ght'")
+        rules.write_text("host all reader 127.0.0.1/32 scram-sha-256\n" + rules.read_text())
+        connection.execute("SELECT pg_reload_conf()")
+    (tmp_path / "a.csv").write_text("node,start,end,cause\nn2,2024-01-01 10:00,2024-01-01 12:30,disk\n")
+    url = plain(server).replace("relfit@", "reader@")
+
+    def round_of(day: int, query: str = QUERY) -> Round:
+        (tmp_path / "watch.toml").write_text(
+            'store = "fleet.duckdb"\n[[sources]]\nkind = "file"\npath = "a.csv"\n'
+            f'[[sources]]\nkind = "sql"\nname = "site"\nurl = "{url}"\npassword_env = "SITE"\ntimeout = 1\n'
+            f'query = "{query}"\n'
+        )
+        return watch(read_watch_settings(tmp_path / "watch.toml"), f"2024-02-0{day}")
+
+    monkeypatch.setenv("SITE", "wr0ng")
+    refused = round_of(1)
+    assert (refused.records, refused.failed) == (1, ("site",))
+    told = " ".join(refused.sources["failure"])
+    assert "password authentication failed" in told
+    assert "wr0ng" not in told
+    monkeypatch.setenv("SITE", "r1ght")
+    assert (round_of(2).records, round_of(3).new) == (2, 0)
+    slow = round_of(4, QUERY + " FROM pg_sleep(20)")
+    assert (slow.records, slow.failed) == (2, ("site",))
+    assert "statement timeout" in " ".join(slow.sources["failure"])
+    assert round_of(5).new == 0

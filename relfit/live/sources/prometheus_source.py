@@ -129,7 +129,9 @@ class PrometheusSource(SourceBase):
         except requests.Timeout:
             raise SourceError(f"{where} did not answer within {self.timeout:g} s") from None
         except (requests.RequestException, ValueError) as error:
-            reason = "it cannot be reached" if isinstance(error, requests.ConnectionError) else "it sends no JSON"
+            cut = isinstance(error, requests.exceptions.ChunkedEncodingError)
+            reached = not isinstance(error, requests.ConnectionError)
+            reason = "its answer was cut short" if cut else "it sends no JSON" if reached else "it cannot be reached"
             raise SourceError(f"{where}: {reason}", remedy="is this the address of a Prometheus that runs?") from None
         if answer.status_code != 200:
             told = " ".join(str(document.get("error", answer.reason) if isinstance(document, dict) else "").split())
