@@ -127,7 +127,7 @@ def variant(name: str, n_jobs: int | None, n_runs: int, rng: int = 0, *, jobs: W
             even = sweep.break_even(worse, better, sweep.repairs[0])
             at = int(np.flatnonzero(np.isclose(sweep.repairs, 24.0 * days))[0])
             printed, quick = sweep.waits[:, 0, at], sweep.waits[:, 1, 0]
-            more = 100.0 * (quick - printed) / printed.mean()
+            more = 100.0 * (quick - printed) / (printed.mean() or np.nan)  # no wait, no ratio
             rows.append(
                 {
                     "variant": name,

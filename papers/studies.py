@@ -141,6 +141,9 @@ def _pairs_tables(stored: Stored, name: str = "pairs") -> dict[str, pd.DataFrame
         first, second = pair
         rows[variant] = {"rule, days": f"{first['by_node_hours']:.1f}"}
         for label, row in (("2X over 1X with 13 days", first), ("8X over 4X with 5 days", second)):
+            if not row["wait"]:
+                rows[variant] |= {f"{label}, %": "no job waits", f"{label}: days": ""}
+                continue
             rows[variant][f"{label}, %"] = f"{row['more']:.1f} ({row['more_error']:.1f})"
             rows[variant][f"{label}: days"] = _days(row)
     return {name: pd.DataFrame(rows).T.rename_axis("settings")}
@@ -171,6 +174,8 @@ def _width_tables(stored: Stored) -> dict[str, pd.DataFrame]:
         year = part[:4]
         for row in rows:
             width = row["width"]
+            if part == year and not np.isfinite(row["original wait"]):
+                continue  # no such jobs were drawn
             if part == year:
                 share = row["modified backfilled_percent"]
                 single.setdefault(width, {}).update({
