@@ -6,10 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
-
 import relfit as rf
-from relfit.base.arrays import Durations
 from relfit.base.errors import ArgumentError
 from relfit.cli import options as opt
 from relfit.cli import output
@@ -18,6 +15,7 @@ from relfit.cli.progress import ProgressSteps
 if TYPE_CHECKING:
     import pandas as pd
 
+    from relfit.base.arrays import Durations
     from relfit.fleet import ChosenPeriod
 
 __all__ = ["Drawn", "FleetOptions", "system"]

@@ -176,7 +176,10 @@ def begun(line):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks at the signals of a process in /proc")
-@pytest.mark.parametrize("name", ["SIGUSR1", "SIGTERM", "SIGINT"])
+@pytest.mark.parametrize(
+    "name",
+    ["SIGTERM", pytest.param("SIGUSR1", marks=pytest.mark.verify), pytest.param("SIGINT", marks=pytest.mark.verify)],
+)
 def test_signals_at_any_time_save_or_leave_the_last_state(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     Path("long.csv").write_text(

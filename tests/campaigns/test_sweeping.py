@@ -198,7 +198,7 @@ def test_pandas_reads_the_parts_while_it_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.verify), signal.SIGTERM])
 def test_a_signal_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path, number: int, root: Path) -> None:
     path = tmp_path / "c.toml"
     path.write_text(

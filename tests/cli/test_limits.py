@@ -186,6 +186,7 @@ def test_a_closed_stdout_and_a_name_that_is_no_text(tmp_path):
 
 STRUCK = """
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started the tests with it ignored
 from relfit.__main__ import main
 
 MODULE = sys.argv.pop()
