@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["nodes"]
 
-_NAMED = 40
+_NAMED, _FEW = 40, 16  # with --details, and without
+_UNITS = {"length": "length (h)", "lost": "lost (h)", "expected": "expected (h)", "checkpoint_every": "save every (h)"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +100,7 @@ def nodes(  # noqa: PLR0913 - one argument per option
     convention: Annotated[str, opt.option("NAME", "Of the time lost to a failure: exact, or the paper's.")] = "exact",
     after_failure: Annotated[str, opt.option("NAME", "Nodes are the same as at first, or as_new.")] = "same",
     deadline: Annotated[str | None, opt.option("TIME", "Show the probability to be done by then.")] = None,
+    details: opt.Details = False,
     export: Annotated[
         str | None, opt.option("slurm", "Weights, features and a drain list of nodes instead, into the folder --out.")
     ] = None,
@@ -160,17 +162,18 @@ def nodes(  # noqa: PLR0913 - one argument per option
         *([] if period is None else [period.headline]),
         best.headline,
         done.headline,
-        repr(chosen),
+        *([repr(chosen)] if details else []),
         *chosen.notes,
         *drawn.notes(chosen),
     ]
     if limit is not None and share is not None:
         lines.append(f"It is done within {limit:g} h with probability {share:.3g}.")
-    lines += ["", "Around the best", *output.table(_near(best, table))]
-    names = [str(name) for name in best.nodes[:_NAMED]]
+    if details:
+        lines += ["", "Around the best", *output.table(_near(best, table).rename(columns=_UNITS)), ""]
+    names = [str(name) for name in best.nodes[: _NAMED if details else _FEW]]
     more = len(best.nodes) - len(names)
-    lines += ["", "Nodes, the most reliable first"]
-    lines.append(", ".join(names) + (f" and {more} more (--json has all)" if more > 0 else ""))
+    said = ", ".join(names) + (f" and {more} more (--json has all)" if more > 0 else "")
+    lines += [f"Nodes, the most reliable first: {said}.", *([] if details else [output.TABLES])]
     output.print_lines([*lines, *written])
 
 

@@ -107,6 +107,7 @@ def calibrate(
     ] = None,
     rack: Annotated[str | None, opt.option("COLUMN", "Column that says in which rack a node stands.")] = None,
     level: opt.Level = 0.95,
+    details: opt.Details = False,
     seed: opt.Seed = 0,
     json: Json = False,
     out: Annotated[
@@ -158,7 +159,7 @@ def calibrate(
     if json:
         output.print_json(parameters.to_dict())
         return
-    output.print_lines(_about(parameters, log))
+    output.print_lines(_about(parameters, log) if details else _in_short(parameters))
     output.print_lines([f"written to {path}" for path in [*([out] if out is not None else []), *(p for _, p in files)]])
 
 
@@ -208,6 +209,20 @@ def _summary(parameters: rf.Parameters) -> str:
         parts.append(f"a repair takes {duration(params['mttr.mean'])}")
     text = ", ".join(parts) or "nothing is known"
     return f"{text[:1].upper()}{text[1:]}."
+
+
+def _in_short(parameters: rf.Parameters) -> list[str]:
+    """What was estimated in a sentence or two, and what planners assume and the log contradicts."""
+    from relfit.base.text import count
+
+    period = parameters.period
+    lines = [] if period is None or period.finding is None else [period.finding]
+    lines.append(_summary(parameters))
+    if parameters.warnings:
+        lines.append("What contradicts the assumptions of planners:")
+        lines += [f"- {text.partition(' (')[0].partition(';')[0].rstrip('.')}." for text in parameters.warnings]
+    values = count(len(parameters.to_frame()), "value")
+    return [*lines, f"--details shows {values} with intervals; --out FILE.toml writes them."]
 
 
 def _about(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:

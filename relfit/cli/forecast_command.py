@@ -32,6 +32,7 @@ def forecast(
     group: Annotated[str | None, opt.option("COLUMN", "Says where nodes stand; rack and the like by default.")] = None,
     service: Annotated[float, opt.option("P", "Probability that the stock of parts lasts.")] = 0.95,
     level: opt.Level = 0.95,
+    details: opt.Details = False,
     draws: Annotated[int, opt.option("N", "Random futures.", min=100, max=100_000)] = 4000,
     seed: opt.Seed = 0,
 ) -> None:
@@ -64,9 +65,9 @@ def forecast(
         ("By system", ahead.by_system if len(ahead.basis) > 1 else None, _RACKS),
         (f"By {ahead.group}", None if ahead.group is None else ahead.by_group, _RACKS),
     ):
-        if table is not None and len(table):
+        if details and table is not None and len(table):
             lines += ["", f"{title} (expected, {100 * level:g} % prediction interval)", *_rows(table, most)]
-    output.print_lines([*lines, *written])
+    output.print_lines([*lines, *([] if details else [output.TABLES]), *written])
 
 
 def _rows(table: pd.DataFrame, most: int) -> list[str]:

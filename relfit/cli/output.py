@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MORE",
+    "TABLES",
     "Answered",
     "Answers",
     "check_destination",
@@ -40,6 +41,7 @@ __all__ = [
 
 TABLE_ENDINGS = (".csv", ".parquet", ".json")
 MORE = "--details shows how this was found; --out FOLDER writes the tables."
+TABLES = "--details shows all tables; --out FILE writes every row."
 _ROWS = 12
 _COLUMNS = 14  # that a terminal can show
 

@@ -129,6 +129,7 @@ def system(
     k: Annotated[int | None, opt.option("K", "Only the first K of them.")] = None,
     horizon: Annotated[list[str] | None, opt.option("TIME", "Show reliability at 24h, ... Repeatable.")] = None,
     tolerate: Annotated[int, opt.option("S", "Nodes that may fail; none are replaced.")] = 0,
+    details: opt.Details = False,
 ) -> None:
     """How long 1 to K nodes survive together.
 
@@ -171,12 +172,22 @@ def system(
     if to.json:
         output.print_json(document)
         return
-    rows = _few(len(table))
-    lines = [*([] if period is None else [period.headline]), headline, repr(chosen), *notes, ""]
-    lines += ["All nodes together", *output.table(together), ""]
-    lines += ["The first k nodes (hours, failures per hour)", *output.table(table.iloc[rows])]
-    if len(rows) < len(table):
-        lines.append(f"{len(rows)} of {len(table)} sizes; --out FILE writes all of them")
+    lines = [*([] if period is None else [period.headline]), headline]
+    if details:
+        rows = _few(len(table))
+        lines += [
+            repr(chosen),
+            *notes,
+            "",
+            "All nodes together (hours, failures per hour)",
+            *output.table(together),
+            "",
+        ]
+        lines += ["The first k nodes (hours, failures per hour)", *output.table(table.iloc[rows])]
+        if len(rows) < len(table):
+            lines.append(f"{len(rows)} of {len(table)} sizes; --out FILE writes all of them")
+    else:
+        lines += [*notes, output.TABLES]
     output.print_lines([*lines, *written])
 
 

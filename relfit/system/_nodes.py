@@ -128,7 +128,7 @@ class SystemNodes:
 
         A node of a system made from fits that is more than twice as old as the longest time to failure that the fits
         have seen is named: either its age, unless it is that in a log, is in other units, or the answer rests on the
-        form of the family alone.
+        form of the distribution alone.
 
         Examples
         --------
@@ -144,7 +144,7 @@ class SystemNodes:
             return ()
         worst = int(far[np.argmax(self.ages[far])])
         others = f" (and {count(far.size - 1, 'other node')})" if far.size > 1 else ""
-        then = "the answer rests on the form of the family alone."
+        then = "the answer rests on the form of the distribution alone."
         return (
             f"{node_label(self.names, worst)} has an age of {number(self.ages[worst], 4)} h{others}, "
             f"{self.ages[worst] / longest:.2g} times the longest time to failure that was fitted "

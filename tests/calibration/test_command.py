@@ -21,7 +21,12 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_log_becomes_parameters(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibrate", "white", *FAST, "-o", "p.toml"]) == 0
+    assert main(["calibrate", "white", *FAST]) == 0
+    short = capsys.readouterr().out
+    assert "- Repair times are not exponential." in short
+    assert "--details shows" in short
+    assert short.count("\n") <= 20
+    assert main(["calibrate", "white", *FAST, "-o", "p.toml", "--details"]) == 0
     said = capsys.readouterr().out
     assert "mtbf.node" in said
     assert "What contradicts the assumptions of planners" in said

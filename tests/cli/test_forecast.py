@@ -63,3 +63,14 @@ def test_mistakes_are_one_line(capsys, more, text) -> None:
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert text in error
+
+
+def test_the_answer_is_short_and_details_have_every_cause(capsys) -> None:
+    assert main(["forecast", "white", "--draws", "200"]) == 0
+    short = capsys.readouterr().out
+    assert short.count("\n") <= 12
+    assert "--details shows all tables" in short
+    assert main(["forecast", "white", "--draws", "200", "--details"]) == 0
+    long = capsys.readouterr().out
+    assert {line.split("  ")[0] for line in long.splitlines()} >= {"hardware", "software", "network", "human error"}
+    assert "repair (h)" in long

@@ -371,7 +371,7 @@ def test_ages_that_come_from_the_log_are_not_asked_about() -> None:
     system = rf.system_from_log(rf.datasets.load("white"))  # some nodes were under way at an unknown age
     assert len(system.notes) == 1
     assert re.search(r"has an age of \d\d,\d{3} h", system.notes[0])
-    assert "the answer rests on the form of the family alone" in system.notes[0]
+    assert "the answer rests on the form of the distribution alone" in system.notes[0]
     assert "are ages in hours?" not in system.notes[0]
     assert "are ages in hours?" not in system.take([*range(500)]).later("1h").tolerating(1).notes[0]
     assert not re.search(r"e\+0", repr(system))
