@@ -21,7 +21,7 @@ def front(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any],
 
     Examples
     --------
-    >>> get, directory, names = front("relfit", {"text": "count percent"})
+    >>> get, directory, names = front("relfit.base", {"text": "count percent"})
     >>> get("percent")(0.5), names
     ('50 %', ['count', 'percent'])
     """

@@ -159,7 +159,7 @@ def calibrate(
     if json:
         output.print_json(parameters.to_dict())
         return
-    output.print_lines(_about(parameters, log) if details else _in_short(parameters))
+    output.print_lines(_about(parameters, log) if details else _in_short(parameters, log))
     output.print_lines([f"written to {path}" for path in [*([out] if out is not None else []), *(p for _, p in files)]])
 
 
@@ -211,13 +211,15 @@ def _summary(parameters: rf.Parameters) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _in_short(parameters: rf.Parameters) -> list[str]:
+def _in_short(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:
     """What was estimated in a sentence or two, and what planners assume and the log contradicts."""
     from relfit.base.text import count
 
     period = parameters.period
     lines = [] if period is None or period.finding is None else [period.finding]
     lines.append(_summary(parameters))
+    if log is not None and log.question is not None:
+        lines.append(log.question[:1].upper() + log.question[1:])
     if parameters.warnings:
         lines.append("What contradicts the assumptions of planners:")
         lines += [f"- {text.partition(' (')[0].partition(';')[0].rstrip('.')}." for text in parameters.warnings]
