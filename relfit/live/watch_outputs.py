@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,11 +38,10 @@ def write_outputs(
         else:
             written.append(place)
 
-    def page(place: str) -> None:
+    def page(asked: Study, place: str) -> None:
         from relfit.live._day_page import day_page
 
-        if study is not None:
-            day_page(study, result.alarms, previous, store.forecasts(), place)
+        day_page(asked, result.alarms, previous, store.forecasts(), place)
 
     def metrics(place: str) -> None:
         from relfit.live.prometheus_metrics import write_metrics
@@ -58,17 +58,18 @@ def write_outputs(
 
         write_slurm(result.alarms, study, place)
 
-    def params(place: str) -> None:
+    def params(asked: Study, place: str) -> None:
         from relfit.fleet.calibration.files import write_parameters
 
-        if study is not None:
-            write_parameters(study.parameters, Path(place))
+        write_parameters(asked.parameters, Path(place))
 
-    attempt(outputs.page, page)
+    if study is not None:  # of no record there is no page
+        attempt(outputs.page, partial(page, study))
     attempt(outputs.metrics, metrics)
     attempt(outputs.alertmanager, alerts)
     attempt(outputs.slurm, slurm)
-    attempt(outputs.params, params)
+    if study is not None:
+        attempt(outputs.params, partial(params, study))
     attempt(outputs.json_file, lambda place: _write_json(result.to_dict(), Path(place)))
     return tuple(written), tuple(problems)
 

@@ -111,6 +111,20 @@ def test_a_clock_that_jumps_back_makes_nothing_new(fleet: Path) -> None:
     assert watch(settings, "2024-02-02").records == 4
 
 
+def test_a_round_without_a_record_names_no_page_that_is_not_there(fleet: Path, capsys) -> None:
+    for name in ("a", "b"):
+        (fleet / f"{name}.csv").unlink()
+    outputs = '[outputs]\npage = "today.html"\nparams = "params.toml"\njson = "today.json"\n'
+    with (fleet / "watch.toml").open("a") as settings:
+        settings.write(outputs)
+    for _ in range(2):
+        assert main(["watch", "run", str(fleet / "watch.toml")]) == 4
+        said = capsys.readouterr()
+        assert "today.html" not in said.out + said.err
+        assert "params.toml" not in said.out + said.err
+        assert sorted(path.name for path in fleet.glob("today*")) == ["today.json"]
+
+
 def test_the_commands(fleet: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(fleet)
     (fleet / "watch.toml").unlink()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,15 @@ def test_a_database_that_fails_is_told_in_one_line(tmp_path: Path, settings: dic
     with pytest.raises(SourceError, match=said) as told:
         source(tmp_path, "sql", **settings).fetch({}, NOW)
     assert "\n" not in str(told.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "said"), [("postgresql", "timeout expired"), ("mariadb", "timed out")])
+def test_a_server_that_takes_the_connection_and_says_nothing(tmp_path: Path, kind: str, said: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"{kind}://x@127.0.0.1:{silent.getsockname()[1]}/db"
+        with pytest.raises(SourceError, match=said):
+            source(tmp_path, "sql", url=url, query="SELECT 1", timeout=2).fetch({}, NOW)
 
 
 def test_a_password_stands_in_no_file_and_no_message(tmp_path: Path, monkeypatch) -> None:
