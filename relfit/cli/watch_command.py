@@ -16,7 +16,7 @@ from relfit.cli.progress import ProgressSteps
 __all__ = ["init", "run", "status"]
 
 ALARMS, FAILED = 3, 4
-"""Exit status of a round with alarms, and of one in which a source failed (with or without alarms)."""
+"""Exit status of a round with alarms, and of one in which a source or an output failed (with or without alarms)."""
 Settings = Annotated[Path, typer.Argument(metavar="WATCH.toml", help="The settings of the watch.")]
 
 
@@ -54,7 +54,8 @@ def run(
 ) -> None:
     """Make one round over a fleet.
 
-    Ends with status 0 where nothing is to be said, 3 with alarms, 4 where a source failed.
+    Ends with status 0 where nothing is to be said, 3 with alarms, 4 where a source failed or something
+    was not written.
     """
     from relfit.live.watch_round import watch
     from relfit.live.watch_settings import read_watch_settings
@@ -66,8 +67,10 @@ def run(
     else:
         output.print_lines([*result.findings, *(f"written to {place}" for place in result.written)])
     sys.stdout.flush()
-    if result.failed or result.alarms:
-        raise typer.Exit(FAILED if result.failed else ALARMS)
+    if result.failed or result.undone:
+        raise typer.Exit(FAILED)
+    if result.alarms:
+        raise typer.Exit(ALARMS)
 
 
 def status(settings: Settings, json: Json = False) -> None:

@@ -35,6 +35,8 @@ class Round(Result):
         Files and places that were given something.
     problems : tuple of str
         What could not be done, in a sentence each.
+    undone : tuple of str
+        Those of them that the settings ask for: outputs, answers where records cannot be read as a log.
     """
 
     fleet: str
@@ -49,6 +51,7 @@ class Round(Result):
     forecasts: pd.DataFrame
     written: tuple[str, ...]
     problems: tuple[str, ...]
+    undone: tuple[str, ...]
 
     _frame: ClassVar[str] = "sources"
 

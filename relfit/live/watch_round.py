@@ -46,6 +46,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
     made = made.tz_localize("UTC") if made.tzinfo is None else made.tz_convert("UTC")
     say = progress or (lambda what, share: None)
     problems: tuple[str, ...] = ()
+    undone: tuple[str, ...] = ()
     with FleetStore.open(settings.store, settings.fleet, password_env=settings.password_env) as store:
         rows = []
         for number, source in enumerate(settings.sources):
@@ -60,6 +61,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
             log = store.log(nodes=settings.population, timezone=settings.timezone)
         except (DataError, ReadError) as error:
             problems = (str(error),)
+            undone = problems if store.size else ()
         else:
             study = Study(log)
             forecasts, alarms, wrong = _asked(store, study, settings)
@@ -70,11 +72,12 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
         result = Round(
             settings.fleet, made, store.size, int(sources["new"].sum()), store.rejected(), sources,
             tuple(store.open_alarms()), tuple(a.key for a in alarms if a.key not in was),
-            tuple(a.key for a in before if a.key not in now_open), forecasts, (), problems,
+            tuple(a.key for a in before if a.key not in now_open), forecasts, (), problems, undone,
         )  # fmt: skip
         say("writing", 0.9)
         written, failed = write_outputs(settings, result, study, before, store)
-        result = Round(**{**vars(result), "written": written, "problems": (*problems, *failed)})
+        further = {"written": written, "problems": (*problems, *failed), "undone": (*undone, *failed)}
+        result = Round(**{**vars(result), **further})
         store.save_round(made, result.to_dict())
     return result
 

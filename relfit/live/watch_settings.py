@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -14,6 +15,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.fleet.calibration.parameter_values import Model, rejection
@@ -43,6 +45,20 @@ class OutputSettings(Model):
     alertmanager: PlainUrl | None = Field(None, description="URL of an Alertmanager, as http://localhost:9093")
     slurm: FilePath | None = Field(None, description="folder of weights, features and the drain list for Slurm")
     params: FilePath | None = Field(None, description="parameters for planners and simulators: a .toml")
+
+
+_NODES = 'write how many, as 512, or lists, as ["n[001-512]"], or the name of a file with a list on each line'
+
+
+def _names(lists: Sequence[str]) -> list[str]:
+    """The nodes of lists; a list that is none, or of too many, is rejected."""
+    names: list[str] = []
+    for text in lists:
+        own = hosts(text)
+        if any("[" in name for name in own):
+            raise rejection(f"{text!r} is no list of nodes, or one of more than a million", remedy=_NODES)
+        names += own
+    return names
 
 
 def _node_lists(path: Path) -> list[str]:
@@ -81,6 +97,16 @@ class WatchSettings(Model):
                 )
             return without_password(store)
         return Located.of(store, info)
+
+    @field_validator("nodes", mode="before")
+    @classmethod
+    def _a_number_or_lists(cls, nodes: object) -> object:
+        number = isinstance(nodes, int) and not isinstance(nodes, bool) and nodes > 0
+        if isinstance(nodes, list) and nodes and all(isinstance(each, str) for each in nodes):
+            _names(nodes)
+        elif not (nodes is None or number or (isinstance(nodes, str) and "[" not in nodes)):
+            raise rejection("these are no nodes", remedy=_NODES)
+        return nodes
 
     @field_validator("timezone")
     @classmethod
@@ -127,12 +153,17 @@ class WatchSettings(Model):
         Raises
         ------
         ReadError
-            When a file of them cannot be read.
+            When a file of them cannot be read, or has a line that is no list of nodes.
         """
         if self.nodes is None or isinstance(self.nodes, int):
             return self.nodes
-        lists = self.nodes if isinstance(self.nodes, list) else _node_lists(Path(self.nodes))
-        return [name for each in lists for name in hosts(each)]
+        if isinstance(self.nodes, list):
+            return _names(self.nodes)
+        path = Path(self.nodes)
+        try:
+            return _names(_node_lists(path))
+        except PydanticCustomError as error:
+            raise ReadError(error.message(), path=path, remedy=_NODES) from None
 
     @property
     def path(self) -> Path:

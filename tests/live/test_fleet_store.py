@@ -11,6 +11,7 @@ import pytest
 
 import relfit as rf
 from relfit.base.errors import RelfitError
+from relfit.cli.app import main
 from relfit.live import store_schema
 from relfit.live.fleet_store import FleetStore
 from relfit.live.watch_round import watch
@@ -202,3 +203,19 @@ def test_a_list_of_nodes_that_is_not_there_is_a_problem_and_loses_no_record(flee
     first = round_of(fleet)
     assert first.records == 6
     assert "the list of nodes cannot be read" in first.problems[0]
+    assert first.undone == first.problems
+    assert main(["watch", "run", str(fleet / "watch.toml"), "--now", "2024-02-01"]) == 4
+    (fleet / "none.txt").write_text("n[1-3]\nn[0-99999999]\n")
+    assert "is no list of nodes" in round_of(fleet).undone[0]
+    (fleet / "none.txt").write_text("n[1-3]\n")
+    assert main(["watch", "run", str(fleet / "watch.toml"), "--now", "2024-02-01"]) == 0
+
+
+@pytest.mark.parametrize("nodes", ["0", "-3", "true", "1.5", "[]", "[1, 2]", '"n[1-3]"', '["n[0-99999999]"]'])
+def test_what_are_no_nodes_is_refused_before_the_round(fleet: Path, nodes: str, capsys) -> None:
+    put(fleet, "a.csv", ROWS)
+    settings = (fleet / "watch.toml").read_text()
+    (fleet / "watch.toml").write_text(f"nodes = {nodes}\n" + settings)
+    assert main(["watch", "run", str(fleet / "watch.toml")]) == 2
+    assert 'write how many, as 512, or lists, as ["n[001-512]"]' in " ".join(capsys.readouterr().err.split())
+    assert not (fleet / "fleet.duckdb").exists()
