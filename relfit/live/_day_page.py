@@ -90,7 +90,9 @@ def _ahead(study: Study) -> dict[str, object]:
         for row in ahead.by_system.to_dict("records")
     ]  # fmt: skip
     figure = Figure.of("coming", "Failures, and what is expected", forecast_figures.forecast, ahead)
-    table = Table("coming", "Expected, with limits", pd.DataFrame(rows), shown=_SHOWN)
+    table = Table(
+        "coming", f"Expected, with {100 * ahead.level:g} % prediction intervals", pd.DataFrame(rows), shown=_SHOWN
+    )
     picture = {"title": figure.title, "svg": drawn(figure).svg}
     return {"ahead": [ahead.headline, ahead.stock_headline], "pictures": [picture], "coming": [table]}
 
