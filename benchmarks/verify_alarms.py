@@ -97,8 +97,8 @@ def cusum_limit(rng: np.random.Generator, mean: float, factor: float, a_year: fl
 
 def false_alarms(fleets: int, sizes: list[tuple[int, float]]) -> bool:
     """Print false alarms a year, and say whether they are as few as stated."""
-    print(f"\nFalse alarms a year ({PER_YEAR:g} stated), with 95 % limits, {fleets} fleets of ten years each\n")
-    print("| fleet | nodes | all | limits | rates | nodes | repeats | repair time | chart by month |")
+    print(f"\nFalse alarms a year ({PER_YEAR:g} stated), with 95 % intervals, {fleets} fleets of ten years each\n")
+    print("| fleet | nodes | all | interval | rates | nodes | repeats | repair time | chart by month |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     good = True
     for nodes, rate in sizes:
