@@ -36,8 +36,9 @@ SHORT = {
     "mtbf": "node MTBF",
     "mttf": "fleet MTTF",
     "incidents": "next 30 days",
-    **{f"reliability {k} {p}": f"R {k} {p}" for k in known.SIZES for p in ("packed", "spread")},
-    "checkpoint_every": "save every",
+    "reliability 1 packed": "R 1",  # one node has no placement
+    **{f"reliability {k} {p}": f"R {k} {p}" for k in known.SIZES if k > 1 for p in ("packed", "spread")},
+    "checkpoint_every": "checkpoint interval",
     "waste": "waste",
     "spares": "spares",
 }
