@@ -85,7 +85,7 @@ def main() -> None:
     print()
     sizes = (20, 50, 200)
     print(f"power in % at 5 % for {', '.join(map(str, sizes))} complete lives (chi2: 99 replications)")
-    print("| lives of | fitted | " + " | ".join(TESTS) + " |")
+    print("| sample from | fitted | " + " | ".join(TESTS) + " |")
     print("|---|---|" + "---|" * len(TESTS))
     others = {**TRUTH, "loglogistic": rf.families.Loglogistic(1.5, 100.0)}
     for source, truth in list(others.items())[1:]:
