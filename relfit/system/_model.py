@@ -27,24 +27,23 @@ __all__ = ["System", "SystemsBySize"]
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class System(SystemNodes, Quantities):
-    """Nodes of any families, parameters and ages, and what else can end a job on them.
+    """Nodes of any distributions, parameters and ages, with common causes that end a job on them.
 
     Parameters
     ----------
     nodes : Distribution, or sequence of Distribution
-        A batch of a family (one entry per node), one distribution for all nodes, or a list with one for each node.
+        Distributions of the nodes: a batch with one entry per node, one distribution for all nodes, or a list.
     ages : float, duration, or array of these
         Time since each node's last failure, in hours unless it says otherwise ("30 days", Timedelta).
     names : sequence, optional
-        What the nodes are called in errors and tables; their positions from 0 when left out.
+        Names of the nodes in errors and tables; their positions from 0 by default.
     sources : array_like of int, optional
-        From which fitted group each node has its parameters, so that shared ones are known to be shared.
+        The fitted group of each node's parameters; nodes with one group share its uncertainty.
     tolerance : int
-        How many nodes may fail before the job ends: hot spares, or replicas. Failed nodes are not replaced. With 0 the
-        first failure ends the job.
+        Number of nodes that may fail before the job ends: hot spares, or replicas. Failed nodes are not replaced.
     common : Distribution, list or dict of these, optional
-        Events that end the job whatever its nodes do (power, cooling, file system). A pair ``(distribution, age)``
-        gives the time since the last such event.
+        Times to events that end the job whatever its nodes (power, cooling, file system). A pair ``(distribution,
+        age)`` gives the time since the last such event.
     racks, rack_lives, rack_ages : optional
         Label of each node's rack; the time to an event that takes all its nodes down (one distribution, or one for each
         label); its age. Only racks with nodes in the system count.
@@ -54,7 +53,7 @@ class System(SystemNodes, Quantities):
     unit : str
         Unit of ages that are plain numbers.
     longest_age : float or duration, optional
-        An age above it, a hundred years if left out, is rejected as one in other units; None allows any.
+        An age above it (a hundred years by default) is rejected as a wrong unit; None allows any.
 
     Raises
     ------
@@ -65,7 +64,7 @@ class System(SystemNodes, Quantities):
 
     Notes
     -----
-    All is computed from cumulative hazards, so 100 000 nodes do not underflow. ``R(x) = prod S_i(t_i + x) / S_i(t_i)``
+    Cumulative hazards are summed, so 100,000 nodes do not underflow. ``R(x) = prod S_i(t_i + x) / S_i(t_i)``
     (reliability-aware allocation, chapter 4).
 
     Examples
