@@ -133,7 +133,7 @@ class System(SystemNodes, Quantities):
     def sequences(
         self, until: Durations | None = None, failures: int | None = None, size: int = 1, rng: Seed = 0
     ) -> sampling.Sequences:
-        """Random sequences of failures: a node that fails starts anew, the others go on ageing.
+        """Random sequences of failures: a failed node is new, the others continue to age.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class System(SystemNodes, Quantities):
         horizon : float or duration, or array of these
             Horizons of the reliability and the hazard.
         order : array_like of int, optional
-            Positions of the nodes in the order in which they are added; as they stand when left out.
+            Positions of the nodes in the order in which they are added; the order of the system by default.
 
         Returns
         -------
@@ -181,7 +181,7 @@ class System(SystemNodes, Quantities):
         Raises
         ------
         ArgumentError
-            For a position that is not there or stands twice.
+            For an unknown or repeated position.
 
         Examples
         --------
@@ -240,7 +240,7 @@ class System(SystemNodes, Quantities):
 
     @cached_property
     def no_limits(self) -> str:
-        """Why `interval` has no answer for this system; empty where it has one."""
+        """Why `interval` is undefined for this system; empty if it is defined."""
         try:
             self._parameters()
         except ArgumentError as error:
@@ -248,7 +248,7 @@ class System(SystemNodes, Quantities):
         return ""
 
     def drawn(self, n_draws: int = 199, rng: Seed = 0) -> Iterator[System]:
-        """The system with parameters as likely as the fits leave them, one draw after the other.
+        """The system with parameters drawn from the distribution of the fits, one draw at a time.
 
         Parameters
         ----------
@@ -258,7 +258,7 @@ class System(SystemNodes, Quantities):
         Raises
         ------
         ArgumentError
-            For a system of given parameters, or fits without a covariance.
+            For a system of fixed parameters, or fits without a covariance.
         """
         for components, factors in self._parameters().each(n_draws, rng):
             common, racks = self.common, self.racks
@@ -292,19 +292,19 @@ class System(SystemNodes, Quantities):
         Returns
         -------
         Interval
-            With the status ``infinite`` where the estimate is, ``not_defined`` where a limit cannot be had.
+            Status ``infinite`` if the estimate is infinite, ``not_defined`` if a bound is undefined.
 
         Raises
         ------
         ArgumentError
-            For a system of given parameters, an unknown quantity, a level outside 0..1, too few draws, or fits without
+            For a system of fixed parameters, an unknown quantity, a level outside 0..1, too few draws, or fits without
             a covariance.
 
         Notes
         -----
-        Nodes that share a fit share its draws. Percentiles are reflected at the estimate (`uncertainty.limits`), but
-        for pooled nodes: there the draws are what the nodes may be. Ages are taken as known, and so are the times to
-        events of racks and common causes, unless the system was made from a model of a fleet.
+        Nodes that share a fit share its draws. Percentiles are reflected at the estimate (`uncertainty.limits`), except
+        for pooled nodes. Ages count as exact, and so do the times to events of racks and common causes, unless the
+        system comes from a model of a fleet.
 
         Examples
         --------
