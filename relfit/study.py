@@ -36,11 +36,10 @@ __all__ = ["Study"]
 
 
 class Study:
-    """A log with the options that its analyses share: all of them ask the same period, incidents and model.
+    """A log and the options that its analyses share: all use the same period, incidents and model.
 
-    A log never changes and keeps what it was asked (`FailureLog`): each answer is made once, whoever asks, and is
-    frozen. Answers are of the fleet as it is now where they say what to expect or to do; the period is what is steady
-    enough to learn from how failures hit and how nodes age.
+    Each analysis is computed once and cached with the log. What to expect or to do is of the fleet as it is now; impact
+    and ageing of failures are those of the period.
 
     Parameters
     ----------
@@ -49,24 +48,24 @@ class Study:
     period : {"stable", "all"} or tuple
         As for `relfit.fleet_model`.
     at : {"now", "long run"}
-        Of which the model and what follows from it are.
+        Whether the model and its results are of now or of the long run.
     horizon : duration
-        Ahead of the end of the log, that answers of now are for.
+        Time after the end of the log that results of now cover.
     window : float or duration, optional
-        Within which records are joined to incidents; chosen from the log when left out.
+        Join records within this time to incidents; chosen from the log by default.
     group : str, optional
-        Attribute that says in which rack a node stands.
+        Attribute with the rack of a node.
     first : {"known", "always", "never"}
         The time before a place's first incident.
     level : float
         Of all intervals.
     rng : int
-        Seed of what is drawn, but for the search of the period, which is the same in all studies of a log.
+        Random seed; the search of the period is the same for every seed.
 
     Raises
     ------
     ArgumentError
-        For a period, level or horizon that cannot be.
+        For an invalid period, level or horizon.
 
     Examples
     --------
@@ -103,17 +102,17 @@ class Study:
 
     @property
     def period(self) -> ChosenPeriod:
-        """The part of the log that is steady enough to learn from, or that was asked for."""
+        """The part of the log used: the stable period, or the period selected."""
         return chosen_period(self.log, self.asked_period)
 
     @property
     def until_now(self) -> ChosenPeriod:
-        """The same, drawn out to the end of the log: what answers of now are of."""
+        """The period extended to the end of the log, for results of now."""
         return until_now(self.log, self.period)
 
     @property
     def used(self) -> ChosenPeriod:
-        """The one of the two that `at` asks for."""
+        """`until_now` or `period`, by `at`."""
         return self.until_now if self.at == NOW else self.period
 
     @property
@@ -128,17 +127,17 @@ class Study:
 
     @property
     def incidents(self) -> Incidents:
-        """What the records of the period amount to when those of one incident are joined."""
+        """Incidents of the period: records that belong together, joined."""
         return incidents(self.used.log, self.window, group=self.group, level=self.level)
 
     @property
     def model(self) -> FleetModel:
-        """The fleet of the period, as it is now or in the long run."""
+        """The model of the fleet, now or in the long run."""
         return self._model(self.at)
 
     @property
     def long_run(self) -> FleetModel:
-        """The fleet as it was in the period."""
+        """The model of the fleet with the mean rates of the period."""
         return self._model(LONG_RUN)
 
     def _model(self, at: str) -> FleetModel:
@@ -149,7 +148,7 @@ class Study:
 
     @property
     def now(self) -> str:
-        """How many incidents a week come now, and came in the period."""
+        """Incidents per week now and in the period."""
         return self.model.now_headline
 
     @property
@@ -172,7 +171,7 @@ class Study:
 
     @property
     def repeat_failures(self) -> RepeatFailures:
-        """The same node and cause again, sooner after the repair than equal nodes would, in all of the log."""
+        """Failures of the same node and cause soon after the repair, more often than by chance, in the complete log."""
         return repeat_failures(self.log)
 
     @property
@@ -187,7 +186,7 @@ class Study:
 
     @property
     def bursts(self) -> Bursts:
-        """Whether incidents come after one another."""
+        """Whether incidents bring further incidents."""
         return bursts(self.used.log, self.incidents, level=self.level, rng=self.rng)
 
     # ------------------------------------------------------------------ what comes, and what follows
@@ -207,7 +206,7 @@ class Study:
     def forecast(self, horizons: Durations = ("30d", "90d"), **options: Any) -> Forecast:
         """Failures, repairs and parts to expect; options are those of `relfit.forecast`.
 
-        Of now they follow all of the log, unless a period was asked for by its ends.
+        Current rates follow the complete log, unless the period was set by its dates.
         """
         named = self.at == NOW and not isinstance(self.asked_period, tuple)
         period = None if named else self.asked_period
@@ -215,7 +214,7 @@ class Study:
         return forecast(self.log, horizons, **own | options)
 
     def what_if(self) -> WhatIf:
-        """Jobs of any size and length, with spares, quicker repairs, without the worst nodes: a grid, answered at once.
+        """Reliability of jobs with other sizes, lengths, spares, repair times and without the worst nodes, from a grid.
 
         Examples
         --------

@@ -97,7 +97,7 @@ def write_gallery() -> None:
     page = (DOCS / "gallery.md").read_text(encoding="utf-8").split("\n## ")[0].rstrip()
     for picture in sorted((DOCS / "gallery").glob("*.png")):
         doc = (inspect.getdoc(getattr(plotting, picture.stem)) or "").split("\n\n")[0].replace("\n", " ")
-        page += f"\n\n## {picture.stem}\n\n{doc}\n\n![{doc}](gallery/{picture.name})"
+        page += f"\n\n## {picture.stem}\n\n{doc}\n\n![{picture.stem}](gallery/{picture.name})"
     write(DOCS / "gallery.md", page + "\n")
 
 

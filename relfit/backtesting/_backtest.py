@@ -57,17 +57,17 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
     progress: Progress | None = None,
     rng: int = 0,
 ) -> Backtest:
-    """Predict a log's own past from many origins, and hold the predictions and simple counts to what came.
+    """Predict a log's own past from many origins, and compare predictions and simple counts with the outcome.
 
-    At each origin the log is cut: nothing after it is known. What relfit says then is compared with what the log has
-    of the time after, and so is what a person would count: failures of the last 6 or 3 windows as long as the horizon
-    (negative binomial with their mean and variance), jobs of the last 180 days, failures of each node in the last 90 or
-    365 days, and Young's checkpoint interval with the mean time between interruptions of the last 180 days.
+    At each origin the log is cut. Predictions from it are compared with the log after it, and so are simple counts:
+    failures of the last 6 or 3 windows as long as the horizon (negative binomial with their mean and variance), jobs of
+    the last 180 days, failures of each node in the last 90 or 365 days, and Young's checkpoint interval with the mean
+    time between interruptions of the last 180 days.
 
     Parameters
     ----------
     log : FailureLog
-        With dated events. Each of several systems is tested by itself.
+        With dated events. Several systems are tested separately.
     parts : str or sequence of str
         Of ``"forecasts"`` (failures, of each system, and by rack and cause), ``"jobs"`` (share that nothing
         interrupts, over the next 90 days), ``"nodes"`` (which fail in the next 30 days) and ``"decisions"``
@@ -75,28 +75,28 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
     horizons : duration or sequence of durations
         Of forecasts; whole days.
     every : duration, optional
-        Time between two origins, whole days. 30 days or more when left out, with sixty origins at most. The first is a
-        year, or a third of the log, after its start; the last one the shortest horizon before its end.
+        Time between two origins, whole days; by default 30 days or more, with at most sixty origins. The first is a
+        year, or a third of the log, after its start; the last is the shortest horizon before its end.
     sizes : int or sequence of int, optional
-        Nodes of jobs: 1, 16 and 64, as far as a system has twice as many, when left out.
+        Nodes of jobs; by default 1, 16 and 64, if a system has twice as many.
     lengths : duration or sequence of durations
         Of jobs.
     by, group : str, optional
-        Columns that tell kinds of failures apart and say where nodes stand, as for `relfit.forecast`. With ``by=None``
+        Columns with the kind of a failure and the location of a node, as for `relfit.forecast`. With ``by=None``
         forecasts are of whole systems only, which takes a second.
     checkpoint : Checkpoint
-        What a save and a restore take: six minutes each when left out.
+        Time to write and to restore a checkpoint; six minutes each by default.
     service : float
         Probability that a stock of parts lasts.
     level : float
         Of the predictions' intervals.
     fast : bool
-        Leave out what needs a model of the fleet at every origin: forecasts are of whole systems, and jobs are
-        predicted from the shares of each day alone.
+        Omit what needs a model of the fleet at every origin: forecasts are of whole systems, and jobs are predicted
+        from the shares of each day alone.
     progress : callable, optional
-        Is told what is done just now, and the share that is done.
+        Called with the current task and the share done.
     rng : int
-        Seed of random futures and of the blocks of time behind limits.
+        Seed of random futures and of the resampled blocks of time.
 
     Returns
     -------
@@ -105,15 +105,15 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
     Raises
     ------
     ArgumentError
-        For a log of lifetimes, an unknown part, or a size, length or horizon that cannot be.
+        For a log of lifetimes, an unknown part, or an invalid size, length or horizon.
     DataError
-        When the log is too short: fewer than four origins, or thirty records.
+        When the log is too short: fewer than four origins, or fewer than thirty records.
 
     Notes
     -----
-    A model of the fleet takes a second, so jobs, nodes and decisions are tested from twelve of the origins (fewer of
-    each of many systems), unless `every` is given. Limits come from resampled blocks of origins: windows of neighbours
-    overlap, and good and bad months last.
+    Jobs, nodes and decisions need a model of the fleet and are tested from twelve of the origins (fewer for each of
+    many systems), unless `every` is set. Intervals come from resampled blocks of origins, because neighbouring windows
+    overlap.
 
     Examples
     --------

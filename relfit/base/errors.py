@@ -34,7 +34,7 @@ class Remedy(str):
 
 
 class RelfitError(Exception):
-    """Base of every error that a user of relfit can cause.
+    """Base of all errors that a user of relfit can cause.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class RelfitError(Exception):
     line, column : int or str, optional
         The line (counted from 1) and the column (a number or a name) in that file.
     remedy : str, optional
-        What the user can do about it; a `Remedy` where the command line says it otherwise.
+        What the user can do about it; a `Remedy` if the command line words it differently.
 
     Examples
     --------
@@ -93,8 +93,8 @@ class ReadError(RelfitError):
 
 
 class DataError(RelfitError, ValueError):
-    """The data handed in cannot be what it is said to be (a negative duration, a weight below zero)."""
+    """The data have an invalid value (a negative duration, a weight below zero)."""
 
 
 class ArgumentError(RelfitError, ValueError):
-    """An argument or an option has a value that it cannot have."""
+    """An argument or an option has an invalid value."""

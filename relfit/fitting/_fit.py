@@ -40,11 +40,10 @@ def fit(
     workers: int | None = None,
     **columns: Any,
 ) -> Fits:
-    """Fit families to every group.
+    """Fit distributions to every group.
 
-    Whether an estimate exists is decided before the search where it can be: the exponential needs one failure; the
-    others need more than one failure time could explain, since otherwise the likelihood grows without bound. Standard
-    errors come from the observed information.
+    A group without an estimate gets a status that says why. The exponential needs one failure, other distributions
+    more; otherwise the likelihood grows without bound. Standard errors come from the observed information.
 
     Parameters
     ----------
@@ -52,29 +51,29 @@ def fit(
         Durations in hours: a list, an array or a Series, of two dimensions with a group in each row; a log stands for
         ``log.ttf()``; a table needs `columns`.
     families : str or sequence of str
-        Names of families; ``"core"`` for exponential, Weibull, gamma and lognormal, ``"all"`` for every family.
+        Names of distributions; ``"core"`` for exponential, Weibull, gamma and lognormal, ``"all"`` for all.
     observed, entry, by : array_like, shape (n,), optional
-        Of an array: whether each duration ended in a failure (all did when left out), the age at which it came under
-        observation (left truncation), and its group. Of a table the columns that hold these.
+        For an array: whether each duration ended in a failure (all by default), the age at which it came under
+        observation (left truncation), and its group. For a table: the columns with these.
     method : {"ml", "moments", "rank_y", "rank_x"}
         Maximum likelihood; matching moments (complete durations); rank regression on probability paper, of the plotting
-        position on the duration (``rank_y``) or the duration on the position. All but the first are for core families,
-        observed or right-censored durations.
+        position on the duration (``rank_y``) or the duration on the position. All but the first are for core
+        distributions and observed or right-censored durations.
     bias_correction : bool
         Correct the shape of the Weibull for the bias of its mean in small samples; see
         `relfit.fitting.bias_corrected_shape`.
     level : float
         Level of the intervals, between 0 and 1.
     n_resamples : int or "auto"
-        Replicates behind p-values that no table gives; see `FamilyFit.goodness`. They are drawn when first asked for.
-        For a Dask table "auto" draws none.
+        Resamples for p-values without a table; see `FamilyFit.goodness`. They are drawn on first use; for a Dask table
+        "auto" draws none.
     rng : int or numpy.random.Generator, optional
         Of the bootstrap.
     workers : int, optional
         Threads; does not change the numbers.
     **columns
-        For a table, which columns hold what: ``duration``, ``upper``, ``exit``, ``weights``, as for
-        `LifeData.from_frame`; for a Dask table ``partitioned_by_group`` as well.
+        For a table, the columns ``duration``, ``upper``, ``exit``, ``weights``, as for `LifeData.from_frame`; for a
+        Dask table ``partitioned_by_group`` as well.
 
     Returns
     -------
@@ -87,7 +86,7 @@ def fit(
     ArgumentError
         For an unknown family or method, a level outside 0..1, or a group that lies in two partitions.
     DataError
-        For durations that cannot be; see `LifeData`. For an array or a mapping without any.
+        For invalid durations (see `LifeData`), or an array or mapping without durations.
 
     Examples
     --------

@@ -25,7 +25,7 @@ __all__ = ["FamilyFit"]
 
 
 class FamilyFit(FamilyEstimates, Result):
-    """One family fitted to every group of a batch; see `FamilyEstimates` for what it holds.
+    """One distribution fitted to every group; `FamilyEstimates` lists its attributes.
 
     Parameters are attributes too: ``fits["weibull"].shape``; `GroupCurves` has ``sf``, ``hazard``, ``quantile``, ...
     """
@@ -68,7 +68,8 @@ class FamilyFit(FamilyEstimates, Result):
             The probability of a quantile; the time of a reliability or a hazard, in hours or as text such as "24h".
         kind : {"profile", "wald", "bootstrap", "resample", "exact"}
             `relfit.fitting.intervals.KINDS` explains them. Below some twenty failures prefer ``profile``, which is
-            asymptotic too: nominal 95 % limits of two parameters hold 92 to 94 % at ten lives, 89 to 91 % at five.
+            asymptotic too: nominal 95 % intervals of two parameters cover 92 to 94 % at ten durations, 89 to 91 % at
+            five.
         level : float, optional
             Between 0 and 1; that of the fit when left out.
         n_resamples : int
@@ -76,8 +77,8 @@ class FamilyFit(FamilyEstimates, Result):
         rng : int or numpy.random.Generator, optional
             Of the two bootstraps.
         terminated : {"time", "failure"}, optional
-            Of the exact intervals: whether observation ended by the clock or with the last failure. By the clock, where
-            a group has censored durations, when left out.
+            For exact intervals: whether observation ended at a fixed time or with the last failure. By default a fixed
+            time, if a group has censored durations.
         workers : int, optional
             Threads; does not change the numbers.
 
@@ -85,14 +86,13 @@ class FamilyFit(FamilyEstimates, Result):
         -------
         Interval
             Hours, per hour, or without unit, one value per group. The status is ``ok``; ``open_low``, ``open_high`` or
-            ``open`` (the data set no limit on that side, which then is the end of what the quantity can be);
+            ``open`` (the data set no bound on that side; the interval ends at the limit of the quantity's range);
             ``few_replicates``, ``not_converged``, ``not_defined``; or why there is no fit.
 
         Raises
         ------
         ArgumentError
-            For an unknown quantity or kind, a quantile or level outside 0..1, or a kind that does not exist for such
-            fits.
+            For an unknown quantity or kind, a quantile or level outside 0..1, or a kind undefined for these fits.
 
         Examples
         --------
@@ -109,7 +109,7 @@ class FamilyFit(FamilyEstimates, Result):
         Parameters
         ----------
         label : optional
-            The group; may be left out where there is one.
+            The group; not needed if there is only one.
         level : float
             Between 0 and 1: the region is where the log-likelihood is within half the chi-square quantile with two
             degrees of freedom of its maximum.
@@ -117,7 +117,7 @@ class FamilyFit(FamilyEstimates, Result):
         Returns
         -------
         dict of ndarray
-            Each parameter along the border, closed: the last point is the first. NaN where the region has no end.
+            Each parameter along the closed border: the last point is the first. NaN where the region is unbounded.
 
         Raises
         ------
@@ -144,10 +144,10 @@ class FamilyFit(FamilyEstimates, Result):
 
     @cached_property
     def parameter_intervals(self) -> dict[str, tuple[FloatArray, FloatArray]]:
-        """Lower and upper limits by parameter name at ``level``.
+        """Lower and upper bounds by parameter name at ``level``.
 
-        Wald limits on the log scale for parameters above zero, on the logit scale for fractions, on the natural scale
-        for others; exact limits (chi-square) for the rate of the exponential. `interval` gives better ones.
+        Wald intervals: on the log scale for positive parameters, on the logit scale for fractions, on the natural scale
+        for others; exact (chi-square) for the rate of the exponential. `interval` gives better ones.
         """
         return {name: self._quick(name) for name in self.parameters}
 
@@ -163,12 +163,12 @@ class FamilyFit(FamilyEstimates, Result):
 
     @property
     def mean_low(self) -> FloatArray:
-        """Lower limit of the mean: delta method on the log scale; exact for the exponential."""
+        """Lower bound of the mean: delta method on the log scale; exact for the exponential."""
         return self._mean_interval[0]
 
     @property
     def mean_high(self) -> FloatArray:
-        """Upper limit of the mean, as `mean_low`."""
+        """Upper bound of the mean, as `mean_low`."""
         return self._mean_interval[1]
 
     # --------------------------------------------------------- goodness of fit
@@ -184,12 +184,12 @@ class FamilyFit(FamilyEstimates, Result):
 
     @cached_property
     def ks_p_textbook(self) -> FloatArray:
-        """K-S p-value that takes the parameters as known: far too large when, as here, they were fitted."""
+        """K-S p-value that treats the fitted parameters as known: far too large."""
         return kolmogorov_p(self.ks, self.lives.n_failures)
 
     @cached_property
     def tests(self) -> Goodness:
-        """K-S, Cramer-von Mises and Anderson-Darling with p-values that account for the fit; see `goodness`."""
+        """K-S, Cramer-von Mises and Anderson-Darling tests; see `goodness`."""
         return self.goodness(n_resamples=self.n_resamples, rng=self.rng)
 
     @property
@@ -207,9 +207,9 @@ class FamilyFit(FamilyEstimates, Result):
     ) -> Goodness:
         """Tests of fit whose p-values account for the fitted parameters.
 
-        Complete groups of the core families take their p-values from tables, all others from a parametric bootstrap
-        that censors as the group was censored, and lets every life enter at the age at which it came under observation.
-        Durations in intervals have none of these tests, those truncated on the right no p-value.
+        Complete groups of the core distributions take their p-values from tables, all others from a parametric
+        bootstrap with the censoring and the entry ages of the group. Durations in intervals have none of these tests,
+        right-truncated ones no p-value.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class FamilyFit(FamilyEstimates, Result):
         )
 
     def columns(self) -> dict[str, Any]:
-        """Everything about this family, one array per column."""
+        """All results of this distribution, one array per column."""
         values: dict[str, Any] = {
             "family": np.full(len(self.groups), self.name, dtype=object),
             "status": self.status,

@@ -26,7 +26,7 @@ __all__ = ["Fits"]
 
 
 class Fits(Result):
-    """Several families fitted to the same groups.
+    """Several distributions fitted to the same groups.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Fits(Result):
 
     @property
     def headline(self) -> str:
-        """Families, groups, durations, and how often each family is the best."""
+        """Distributions, groups, durations, and how often each distribution is the best."""
         best = self.best().value_counts()
         counts = ", ".join(f"{name} {int(best.get(name, 0))}" for name in self.families)
         few = int((~comparison.comparable(self.results)).sum())
@@ -80,7 +80,7 @@ class Fits(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Everything, one row per group and family, the group's keys as columns."""
+        """All results, one row per group and distribution, with the group's keys as columns."""
         keys = key_columns(self.groups)
         frames = [pd.concat([keys, pd.DataFrame(result.columns())], axis=1) for result in self.results.values()]
         table = pd.concat(frames)
@@ -95,10 +95,10 @@ class Fits(Result):
         )
 
     def summary(self) -> pd.DataFrame:
-        """The main figures, one row per group and family; `to_frame` has the rest.
+        """The main figures, one row per group and distribution; `to_frame` has the rest.
 
-        The mean has its interval beside it. ``ks_p`` accounts for the fitted parameters, and ``p_source`` says where it
-        comes from; ``ks_p_textbook`` takes the parameters as known and is too large.
+        ``ks_p`` accounts for the fitted parameters, ``p_source`` names its source. ``ks_p_textbook`` treats the
+        parameters as known and is too large.
         """
         frame = self.to_frame()
         keys = list(frame.columns[: frame.columns.get_loc("status")])
@@ -108,12 +108,12 @@ class Fits(Result):
         return frame.set_index(keys)[[*columns, "loglik", "aicc", "ks", "ks_p", "p_source", "ks_p_textbook"]]
 
     def compare(self, alpha: float = 0.05) -> pd.DataFrame:
-        """How many groups each family fits best, and as well as any (reliability-aware allocation, Table 3.2).
+        """Number of groups that each distribution fits best, or as well as the best.
 
         Parameters
         ----------
         alpha : float
-            A family is as good as the best in a group if its textbook K-S p-value is above `alpha`.
+            A distribution is as good as the best in a group if its textbook K-S p-value is above `alpha`.
 
         Returns
         -------
@@ -121,15 +121,14 @@ class Fits(Result):
             Indexed by family: ``fitted`` groups; ``compared`` groups, the same for all families: those with two
             failures more than the largest family has parameters, and two families fitted; of these ``best_by_p``
             (highest textbook K-S p-value), ``as_good_by_p`` and its share in percent; ``best_by_aicc``,
-            ``as_good_by_aicc`` (within 2 of the lowest) and its share; ``alone``: groups that no other family
-            could be fitted to.
+            ``as_good_by_aicc`` (within 2 of the lowest) and its share; ``alone``: groups with no other fit.
         """
         distance = np.stack([result.ks for result in self.results.values()])
         p = np.stack([result.ks_p_textbook for result in self.results.values()])
         return comparison.compare(self.results, distance, p, alpha)
 
     def describe(self, family: str = "weibull") -> pd.DataFrame:
-        """Spread of parameters and mean life over the groups (reliability-aware allocation, Table 3.5).
+        """Variation of the parameters and the mean over the groups.
 
         Parameters
         ----------
@@ -139,7 +138,7 @@ class Fits(Result):
         return comparison.describe(self[family])
 
     def best(self, by: str = "aicc") -> pd.Series:
-        """Name of the best family of each group; missing where there are too few failures to compare (`compare`).
+        """Name of the best distribution of each group; missing with too few failures to compare (`compare`).
 
         Parameters
         ----------
@@ -156,7 +155,7 @@ class Fits(Result):
         return pd.Series(names, index=self.groups, name=f"best_by_{by}", dtype=object)
 
     def weights(self, by: str = "aicc") -> pd.DataFrame:
-        """Weight of each family in each group: its share of ``exp(-criterion / 2)`` (Burnham and Anderson 2002).
+        """Weight of each distribution in each group: its share of ``exp(-criterion / 2)`` (Burnham and Anderson 2002).
 
         Parameters
         ----------
@@ -170,7 +169,7 @@ class Fits(Result):
         return comparison.weights(self.results, self.groups, by)
 
     def ranking(self, by: str = "aicc") -> pd.DataFrame:
-        """Families of every group from best to worst, by the criterion that `by` names as for `weights`.
+        """Distributions of each group from best to worst, by the criterion `by` as for `weights`.
 
         Returns
         -------
@@ -188,7 +187,8 @@ class Fits(Result):
         return comparison.ranking(self.results, self.groups, by)
 
     def rejected(self, test: str = "ad", alpha: float = 0.05) -> pd.DataFrame:
-        """How many groups reject each family, by calibrated p-values, with and without regard to their number.
+        """Number of groups that reject each distribution, by calibrated p-values, with and without adjustment for many
+        groups.
 
         Parameters
         ----------
@@ -199,8 +199,8 @@ class Fits(Result):
         Returns
         -------
         pandas.DataFrame
-            Indexed by family: groups ``tested``, ``rejected`` at `alpha` one by one, the number to be ``expected`` by
-            chance if the family were right everywhere, ``rejected_adjusted``, and groups ``not_computed``.
+            Indexed by family: groups ``tested``, ``rejected`` at `alpha`, the number ``expected`` by chance if the
+            distribution is true everywhere, ``rejected_adjusted``, and groups ``not_computed``.
         """
         if not 0.0 < alpha < 1.0:
             raise ArgumentError(f"alpha {alpha} is not between 0 and 1")
@@ -228,13 +228,13 @@ class Fits(Result):
         n_resamples: int = 999,
         rng: Seed = 0,
     ) -> pd.DataFrame:
-        """Interval of a quantity for every group and family; `FamilyFit.interval` documents the arguments.
+        """Interval of a quantity for every group and distribution; `FamilyFit.interval` documents the arguments.
 
         Parameters
         ----------
         quantity : str
-            ``mean``, ``median``, ``quantile``, ``reliability``, ``hazard``, or a parameter, which only those families
-            have that are then left in.
+            ``mean``, ``median``, ``quantile``, ``reliability``, ``hazard``, or a parameter (of the distributions that
+            have it).
         at, kind, level, n_resamples, rng : optional
             See `FamilyFit.interval`.
         families : str or sequence of str, optional
@@ -276,7 +276,7 @@ class Fits(Result):
         return table.iloc[order].reset_index(drop=True)
 
     def competing(self, family: str = "weibull") -> CompetingFit:
-        """Causes of failure put together, for fits of ``log.ttf(competing=...)``.
+        """Competing causes of failure, for fits of ``log.ttf(competing=...)``.
 
         Parameters
         ----------
@@ -286,8 +286,8 @@ class Fits(Result):
         Returns
         -------
         CompetingFit
-            The distribution of the time to a failure of any cause, cumulative incidence by cause, and the share of
-            each cause. Causes are taken as independent, which data of this kind can neither show nor refute.
+            The distribution of the time to a failure of any cause, cumulative incidence by cause, and the share of each
+            cause. Causes are assumed independent, which such data cannot test.
 
         Examples
         --------
@@ -300,19 +300,19 @@ class Fits(Result):
         return causes_in_series(self[family])
 
     def pool(self, family: str = "weibull", level: float | None = None) -> PooledFit:
-        """Every group drawn towards the fleet as far as its own failures leave open (empirical Bayes).
+        """Estimates of every group, shrunk towards the fleet (empirical Bayes).
 
         Parameters
         ----------
         family : str
-            Any family, fitted already or not.
+            Any distribution, fitted already or not.
         level : float, optional
-            Level of the limits; that of the fits when left out.
+            Level of the intervals; that of the fits by default.
 
         Returns
         -------
         PooledFit
-            Estimates for every group that has a life, with or without failures, and the shrinkage of each.
+            Estimates for every group with durations, with or without failures, and the shrinkage of each.
         """
         return pool(family_named(family), self.lives, self.level if level is None else level)
 

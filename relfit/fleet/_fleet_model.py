@@ -40,33 +40,32 @@ def fleet_model(
     level: float = 0.95,
     rng: int | np.random.Generator | None = 0,
 ) -> FleetModel:
-    """What a log implies about its fleet, as it is now or in the long run.
+    """Model a fleet from its log: rates by scope, differences between nodes, repairs; now or in the long run.
 
     Records are joined to incidents; each incident has a scope: one node, several nodes of one rack, several nodes
-    elsewhere, the whole system. Each scope has its own times between incidents, on the time that its places operate,
-    and its own repairs. Nodes may differ in rate (frailty), apart from what their failure rate does with age.
+    elsewhere, the whole system. Each scope has its own times between incidents, in operating hours, and its own
+    repairs. Nodes may differ in rate (frailty), in addition to the change of their failure rate with age.
 
     Parameters
     ----------
     log : FailureLog
         With dated events.
     period : {"stable", "all"}, tuple or ChosenPeriod
-        The part of the log to use: the stable period (all of it where there are several systems), all, or
-        ``(since, until)``; or what `relfit.fleet.chosen_period` found.
+        The part of the log to use: the stable period (of several systems all of the log), all, ``(since, until)``, or a
+        result of `relfit.fleet.chosen_period`.
     at : {"now", "long run"}
-        ``now``: how incidents hit, age and are repaired is that of the period, drawn out to the end of the log; how
-        often they come follows all of the log, the last weeks most (`relfit.fleet.prediction`), and so do the nodes'
-        shares; jobs are held to how many went through lately. Limits hold for what may change over `horizon`. ``long
-        run``: the mean rates of the period.
+        ``now``: rates and shares of the nodes follow the complete log, weighted towards the last weeks
+        (`relfit.fleet.prediction`), and jobs are adjusted to the share that recently ran through; impact, ageing and
+        repair of incidents are those of the period, extended to the end of the log. Intervals include what may change
+        over `horizon`. ``long run``: the mean rates of the period.
     horizon : duration
-        Ahead of the end of the log, that answers of ``now`` are for.
+        Time after the end of the log that results of ``now`` cover.
     window, group
         As for `relfit.incidents`.
     first : {"known", "always", "never"}
-        The time before a place's first incident: by its age (in steady state where that is not known), a whole
-        time, or left out; as for `FailureLog.ttf`.
+        The time before a place's first incident, as for `FailureLog.ttf`.
     level : float
-        Of limits, where no other is asked for.
+        Default level of the intervals.
     rng : int or numpy.random.Generator
         For the search of the stable period.
 

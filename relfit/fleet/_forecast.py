@@ -48,7 +48,7 @@ def forecast(
     n_draws: int = 4000,
     rng: int | np.random.Generator | None = 0,
 ) -> Forecast:
-    """How many failures, how much repair and how many spare parts to expect after the end of a log.
+    """Forecast failures, hours of repair and spare parts after the end of a log.
 
     Parameters
     ----------
@@ -57,20 +57,20 @@ def forecast(
     horizons : duration, or sequence of these
         How far ahead, from the end of the log: hours, or text such as "30d".
     at : {"now", "long run"}
-        Whether rates follow the fleet as it has been lately, or are the mean ones of a period.
+        Whether rates are current, or means of a period.
     period : {"stable", "all"}, tuple or ChosenPeriod, optional
-        The part of the log that is looked at, as for `relfit.fleet_model`. When left out, all of it for ``now``, the
-        stable period for ``long run``.
+        The part of the log to use, as for `relfit.fleet_model`; by default all of it for ``now``, the stable period for
+        ``long run``.
     by : str
-        Column of events that tells kinds of failures apart.
+        Column of events with the kind of a failure.
     group : str, optional
-        Attribute that says in which rack a node stands; rack, frame, cabinet or chassis when left out.
+        Attribute with the rack of a node; rack, frame, cabinet or chassis by default.
     service : float
-        Probability that the stock of parts lasts for the horizon, one part for each failure.
+        Probability that the stock of parts lasts for the horizon, with one part for each failure.
     level : float
         Of the prediction intervals.
     n_draws : int
-        Random futures behind them.
+        Number of random futures.
     rng : int or numpy.random.Generator
 
     Returns
@@ -80,18 +80,18 @@ def forecast(
     Raises
     ------
     ArgumentError
-        For a log of lifetimes without dates, an unknown column or period, a horizon that is not above zero or over ten
-        times as long as the part of the log that it rests on.
+        For a log of lifetimes without dates, an unknown column or period, or a horizon that is not positive or over ten
+        times as long as the part of the log used.
     DataError
-        When no node was under observation at the end of the log, or nothing failed.
+        When no node was under observation at the end of the log, or there is no failure.
 
     Notes
     -----
     Counts by day are predicted by means that discount the past with half-lives from five days to none at all, each with
-    several sizes of scatter. Every ten days of the past they are scored by what came after, over ten days and over the
-    horizon, and mixed accordingly (`relfit.fleet.prediction`). A steady fleet gives the weight to the mean of all its
-    past, a fleet that moves to those that follow it, and how far past predictions missed makes the width of the
-    intervals. Racks and causes have shares of the whole that follow their own records.
+    several sizes of scatter. Every ten days of the past they are scored by the outcome, over ten days and over the
+    horizon, and mixed accordingly (`relfit.fleet.prediction`). At a constant rate the mean of all the past dominates,
+    at a changing rate the recent means. Past errors set the width of the intervals. Racks and causes have shares that
+    follow their own records.
 
     Examples
     --------

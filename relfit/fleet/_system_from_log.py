@@ -31,21 +31,21 @@ def system_from_log(
     first: str = "known",
     **options: Any,
 ) -> System:
-    """The fleet of a log as it stood at an instant, with what racks and whole systems add.
+    """The nodes of a log at a date as a `System`, with racks and whole-system failures.
 
     Parameters
     ----------
     log : FailureLog
     at : str, datetime or pandas.Timestamp, optional
-        An instant: what came later is not used; the end of the window when left out, or "now". "long run" is for the
-        mean rates of the period, at its end.
+        A date; later records are not used. By default ("now") the end of the window. "long run" takes the mean rates of
+        the period, at its end.
     nodes : sequence of labels, optional
-        Those that were watched and up then when left out.
+        By default those under observation and up at that date.
     period, first
         As for `relfit.fleet_model`.
     families : str or sequence of str, optional
-        Fit the times between each node's own failures with these, node by node. When left out, nodes have the fleet's
-        Weibull shape and the rate that is expected of each given what it has been through (`relfit.fleet.FleetModel`).
+        Fit these distributions to the times between failures, node by node. By default nodes have the fleet's Weibull
+        shape, and each the rate expected given its history (`relfit.fleet.FleetModel`).
     family, missing
         With `families`: as for `system_from_fits`.
     **options
@@ -54,9 +54,9 @@ def system_from_log(
     Raises
     ------
     ArgumentError
-        For an instant outside the log, an unknown label or family, or a log without dates.
+        For a date outside the log, an unknown label or distribution, or a log without dates.
     DataError
-        For a node that was not watched, or in repair, then.
+        For a node that was not under observation, or in repair, at that date.
 
     Examples
     --------

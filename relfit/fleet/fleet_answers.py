@@ -34,9 +34,9 @@ QUANTITIES = ("mtbf", "mttr", "mttf", "reliability", "incidents", "nodes_down")
 
 
 class FleetModel(FleetParts, Result):
-    """Incidents of a fleet by scope, with their rates, ageing, repairs, and what they do to jobs.
+    """Incidents of a fleet by scope: rates, ageing, repairs, and their effect on jobs.
 
-    See `FleetParts` for what it holds.
+    `FleetParts` lists its attributes.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class FleetModel(FleetParts, Result):
 
     @property
     def now_headline(self) -> str:
-        """Incidents a week now, with limits, and those of the period; empty for the long run."""
+        """Incidents per week now, with the interval, and in the period; empty for the long run."""
         if self.lately is None:
             return ""
         week, low, high = self.lately.a_week(self.level)
@@ -81,7 +81,7 @@ class FleetModel(FleetParts, Result):
 
     @property
     def headline(self) -> str:
-        """How often the fleet is interrupted, and by what."""
+        """Time between incidents, and their number by scope."""
         numbers = {name: int(self.incidents_of(name).sum()) for name in SCOPES}
         total = sum(numbers.values())
         if not total:
@@ -146,19 +146,19 @@ class FleetModel(FleetParts, Result):
             )
 
     def nodes_now(self) -> pd.DataFrame:
-        """The nodes that are there, by how much more often than the mean node they fail by themselves lately.
+        """Nodes by their current failure rate, relative to the mean node.
 
         Returns
         -------
         pandas.DataFrame
             ``system``, ``node``, ``factor`` (times the mean of its system) with ``factor_low`` and ``factor_high``,
-            ``probability`` (that it fails at least twice as often as the mean) and ``outlier``: whether it is among
-            those of which at most 5 % are expected to be named falsely. Highest factors first.
+            ``probability`` (that it fails at least twice as often as the mean) and ``outlier``: at an expected share of
+            false outliers of at most 5 %. Highest factors first.
 
         Raises
         ------
         DataError
-            Where only nodes that failed are known, and there must be others.
+            When the log names only nodes that failed, and there must be others.
 
         Examples
         --------
@@ -195,14 +195,14 @@ class FleetModel(FleetParts, Result):
     # ------------------------------------------------------------------ answers
 
     def system(self, nodes: Any = None, ages: object = None, **options: Any) -> System:
-        """Nodes as they stood at the end of the period, with what racks and whole systems add, as a `System`.
+        """The nodes at the end of the period as a `System`, with failures of racks and whole systems.
 
         Parameters
         ----------
         nodes : sequence of labels, optional
-            All that were watched to the end, and were not down then, when left out.
+            By default all under observation and up at the end.
         ages : float, duration, or array of these, optional
-            Hours of operation since each node's last failure; as the log has them when left out.
+            Hours of operation since each node's last failure; by default from the log.
         **options
             ``tolerance`` and ``rack_events``, as for `System`.
 
@@ -211,11 +211,11 @@ class FleetModel(FleetParts, Result):
         ArgumentError
             For an unknown node, or when no node is left.
         DataError
-            Where only nodes that failed are known, and there must be others.
+            When the log names only nodes that failed, and there must be others.
 
         Notes
         -----
-        Limits (``system.interval``) hold for the uncertainty of rates, shapes and frailties of all scopes.
+        Intervals (``system.interval``) include the uncertainty of rates, shapes and frailties of all scopes.
 
         Examples
         --------
@@ -247,7 +247,7 @@ class FleetModel(FleetParts, Result):
         n_draws: int = 499,
         rng: int | np.random.Generator | None = 0,
     ) -> Interval:
-        """A quantity of the fleet, or of a job on part of it, with its limits.
+        """A quantity of the fleet, or of a job on part of it, with its interval.
 
         Parameters
         ----------
@@ -256,8 +256,8 @@ class FleetModel(FleetParts, Result):
             of a job between the incidents that hit it. ``mttr``: hours until an incident of `scope` is repaired.
             ``mttf``: hours between incidents of any scope in the system. ``reliability``: probability that a job that
             begins at a random instant, on nodes that are up, runs for `at` without interruption. ``incidents``:
-            expected number in the time `at`, of `scope` or of all. ``nodes_down``: number of nodes down at a random
-            instant, while the system is up, that is not exceeded with probability `at`.
+            expected number in the time `at`, of `scope` or of all. ``nodes_down``: quantile, at probability `at`, of
+            the number of nodes down at a random instant while the system is up.
         at : duration, or array of these, or a probability
         scope : {"node", "rack", "group", "system"}, optional
         system : label, optional
@@ -276,15 +276,15 @@ class FleetModel(FleetParts, Result):
         Returns
         -------
         Interval
-            Of the shape of `at`. Percentiles of draws: rates as gamma variables whose spread holds for the scatter
-            between places, shapes normal on the log scale, frailties of nodes given what each has been through.
+            Of the shape of `at`. Percentiles of draws: rates from gamma distributions that include the scatter between
+            places, shapes from normal distributions on the log scale, frailties of nodes given their histories.
 
         Raises
         ------
         ArgumentError
             For an unknown quantity, scope, system, node or placement, or a missing or impossible argument.
         DataError
-            For a quantity of nodes where only those that failed are known, and there must be others.
+            For a quantity of nodes when the log names only those that failed, and there must be others.
         """
         if quantity != "mttr" and (
             scope == "node" or size is not None or nodes is not None or quantity == "nodes_down"

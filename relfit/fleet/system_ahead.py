@@ -70,7 +70,7 @@ class SystemAhead:
     joined : Incidents
         Of this log.
     by : str
-        Column of events that tells kinds of failures apart.
+        Column of events with the kind of a failure.
     width : float
         Hours of a step.
     long_run : bool
@@ -79,7 +79,7 @@ class SystemAhead:
     Raises
     ------
     DataError
-        When no node was under observation at the end of the log, or nothing failed.
+        When no node was under observation at the end of the log, or there is no failure.
     """
 
     def __init__(self, log: FailureLog, joined: Incidents, by: str, width: float, long_run: bool = False) -> None:

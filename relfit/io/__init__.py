@@ -72,17 +72,17 @@ def read(
         A file, plain or compressed with gz, bz2, xz, zst or zip, the folder of a Failure Trace Archive trace, a folder
         or a pattern (``"logs/*.gz"``) of files of one format, or a table in memory.
     format : str, optional
-        One of `FORMATS`; found out from the content when left out.
+        One of `FORMATS`; detected from the content by default.
     strict : bool
-        A row that would be rejected is an error.
+        Raise an error for a row that would be rejected.
     timezone : str, optional
-        Zone of times that carry none, such as ``"America/Denver"``; UTC for tables when left out.
+        Zone of times without one, such as ``"America/Denver"``; UTC for tables by default.
     nodeless : {"system", "node", "ignore"}, optional
-        What records are that name neither a node nor their scope: outages of the whole system (so taken, with a note,
-        when left out), failures of one node, unknown which, or nothing to count.
+        How to read records that name neither a node nor a scope: as outages of the whole system (the default, with a
+        note), as failures of an unknown node, or not at all.
     max_size : str or float, optional
-        Bytes that the content may have once it is decompressed, as ``"32GB"``; 8 GiB, and a thousand times the size on
-        disk, when left out. What is read block by block may have any size.
+        Largest size of the decompressed content, as ``"32GB"``; by default 8 GiB, and a thousand times the size on
+        disk. Formats read block by block have no limit.
     mapping : str, Path or dict, optional
         For tables: a TOML file, or its content, with the same keys as `options`.
     **options
@@ -97,7 +97,7 @@ def read(
     Raises
     ------
     ReadError
-        When the file cannot be read as what it is said or found to be.
+        When the file cannot be read in this format.
     ArgumentError
         For an unknown format or option.
 

@@ -42,17 +42,17 @@ def write(log: FailureLog, path: str | Path, *, by: str | None = None) -> Path:
     ----------
     log : FailureLog
     path : str or Path
-        A ``.parquet`` file, or with `by` a folder, made where it is not there. A ``.csv`` file gets the events alone:
-        nodes that never failed, the window and rejected rows are not in it.
+        A ``.parquet`` file, or with `by` a folder, created if missing. A ``.csv`` file has the events alone, without
+        nodes that never failed, the window and rejected rows.
     by : {"year", "month", "system"}, optional
         A file for each, ``2003.parquet`` or ``2003-07.parquet``; `relfit.read` of the folder gives the log back.
 
     Raises
     ------
     ArgumentError
-        For another ending, and when the folder does not exist or may not be written to.
+        For another ending, or a folder that does not exist or is not writable.
     DataError
-        When a text is none that Parquet can hold, or there are no events for a table of them.
+        When Parquet cannot hold a text, or the log has no events to write as a table.
     """
     place = Path(path)
     if by is not None:

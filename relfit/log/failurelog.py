@@ -24,7 +24,7 @@ __all__ = ["FailureLog", "Source", "Window"]
 
 @dataclass(frozen=True, eq=False)
 class FailureLog(Tables):
-    """The events of a fleet: tables that can be selected from, and the times to failure and repair they hold.
+    """The failures of a fleet: tables to select from, and their times to failure and to repair.
 
     `Tables` lists the columns of ``events``, ``population``, ``rejected`` and ``lifetimes``.
     """
@@ -50,15 +50,15 @@ class FailureLog(Tables):
     def where(self, conditions: Mapping[str, object] | None = None, /, **columns: Any) -> FailureLog:
         """The part of the log with these values.
 
-        A condition on a column of the population selects nodes with all they did, and what happened to their whole
-        system, and narrows the window to the time when they were there; one on a column that only events have
-        (``cause``) selects events and leaves the rest. A lifetime that ended by another cause is censored.
+        A condition on a column of the population selects nodes with all their events and those of their whole system,
+        and narrows the window to the time when they existed. A condition on a column that only events have (``cause``)
+        selects events. A lifetime that ended by another cause is censored.
 
         Parameters
         ----------
         conditions, **columns : value or collection of values
-            Compared as text, so ``system=20`` and ``system="20"`` are one. ``None`` selects missing values. A column
-            that is not there, or a value that selects nothing, is an `ArgumentError`.
+            Compared as text, so ``system=20`` and ``system="20"`` are the same. ``None`` selects missing values. An
+            unknown column, or a value that selects nothing, raises an `ArgumentError`.
 
         Examples
         --------
@@ -133,11 +133,11 @@ class FailureLog(Tables):
     def between(self, since: object = None, until: object = None) -> FailureLog:
         """The log as observed from `since` to `until`.
 
-        Failures that began outside are left out, nodes that were not there too, and the window is narrowed. A period
-        holds its first instant and not its last, unless that is the log's own, so that adjoining periods add up. An
-        outage that was going on at `since` is kept and marked ``start_cut``; one still going on at `until` is
-        shortened and marked ``end_cut``. Nodes that were there before `since` are not new then: their first life is
-        under way at an unknown age (`ttf`). Sources that give durations without dates cannot be cut.
+        Failures that began outside, and nodes that did not exist then, are omitted. A period includes its first instant
+        and not its last, unless that is the log's own, so that adjoining periods add up. An outage in progress at
+        `since` is kept and marked ``start_cut``; one in progress at `until` is shortened and marked ``end_cut``. The
+        first time of a node installed before `since` is in progress at an unknown age (`ttf`). Durations without dates
+        cannot be cut.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class FailureLog(Tables):
         Raises
         ------
         ArgumentError
-            When nothing is left, or the log has lives without dates.
+            When nothing remains, or the log has durations without dates.
         """
         if since is None and until is None:
             return self
@@ -216,30 +216,30 @@ class FailureLog(Tables):
         ----------
         per : str
             ``"node"``, ``"system"``, any column of events or population, or ``"all"`` for the times of all nodes as one
-            sample. Anything else pools the failure instants of its nodes, sorts and differences them (reliability-aware
-            allocation, Figure 4.1); lifetimes that the source gives whole are pooled as a sample.
+            sample. Any other column takes the times between the pooled failures of its nodes (reliability-aware
+            allocation, Figure 4.1); lifetimes without dates are pooled as a sample.
         censor : bool
-            Count the time after the last failure as right-censored at the end of observation. ``False`` leaves it out,
-            as the papers do, which biases the mean low.
+            Count the time after the last failure as right-censored at the end of observation. ``False`` omits it, as
+            the papers do, which biases the mean downwards.
         origin : {"failure", "repair"}
             Whether a time to failure runs from failure to failure, or from the end of an outage to the next failure.
         first : {"known", "always", "never"}
-            The time before a group's first failure. ``"known"``: a life from age 0 where the group was installed then;
-            otherwise one under way at an unknown age (``LifeData.stationary``; for pooled groups too, whose failures
-            are a process under way). ``"always"``: from age 0. ``"never"``: left out. A node that never failed is one
-            such censored time.
+            The time before a group's first failure. ``"known"``: from age 0 if the group was installed then; otherwise
+            in progress at an unknown age (``LifeData.stationary``). ``"always"``: from age 0. ``"never"``: omitted. A
+            node that never failed has one such time, censored.
         overlaps : {"merge", "ends", "keep"}
-            A record that begins while the same node is already down is part of that outage, or a failure of its own.
-            Where most records have no end, ``"merge"`` also joins those of one burst, ``"ends"`` does not.
+            Whether a record that begins while the same node is down belongs to that outage (``"merge"``, ``"ends"``) or
+            is a failure of its own (``"keep"``). Where most records have no end, ``"merge"`` also joins those of one
+            burst, ``"ends"`` does not.
         zeros : {"apart", "keep"}
-            Times of length zero are counted apart in ``counts``, or kept.
+            Whether times of zero are only counted in ``counts``, or kept.
         since, until : str, datetime or pandas.Timestamp, optional
-            Times as they were seen in this part of the observation. One under way at `since` enters at the age it
-            had then (left truncation), or as one of unknown age; one that lasted beyond `until` is censored there. So a
-            period uses what is known from before it, where `between` starts afresh.
+            Part of the observation. A time in progress at `since` is left-truncated at its age then, or of unknown age;
+            one that lasted beyond `until` is censored there. In contrast to `between`, ages from before the period are
+            known.
         competing : str, optional
-            Column of events, such as ``cause``: a group for every group and cause, in which only failures of that
-            cause end a time and the others censor it (competing risks).
+            Column of events, such as ``cause``: one group per group and cause, in which other causes censor a time
+            (competing risks).
 
         Returns
         -------
@@ -281,7 +281,7 @@ class FailureLog(Tables):
         per : str
             ``"node"``, ``"system"``, any column of events or population, or ``"all"`` for one sample.
         censor : bool
-            Count outages that were cut off by the end of observation as right-censored, or leave them out.
+            Count outages cut off by the end of observation as right-censored, or omit them.
         overlaps, zeros, since, until
             As for `ttf`, as are the result, in hours, and the errors.
 
@@ -302,7 +302,7 @@ class FailureLog(Tables):
     # ----------------------------------------------------------------- showing
 
     def info(self) -> dict[str, Any]:
-        """What was read, kept and rejected, and what the log holds; ready for JSON."""
+        """Counts of rows read, kept and rejected, and a summary of the log; ready for JSON."""
         rejected = self.rejections()["rows"]
         events, population = self.events, self.population
         return {
@@ -340,7 +340,7 @@ class FailureLog(Tables):
     def rejections(self) -> pd.DataFrame:
         """Rejected rows by kind of reason, most frequent first: how many ``rows``, and the ``first_line``.
 
-        What a reason quotes from its row gives way to ``...``, so that rows rejected alike are one kind.
+        Quotes from a row are replaced by ``...``, so that rows rejected for one reason are counted together.
         """
         kinds = self.rejected["reason"].astype(str).str.replace(r"'[^']*'|\"(?!,\")[^\"]*\"|\d+", "...", regex=True)
         lines = self.rejected["line"].groupby(kinds.rename("reason"), sort=False)

@@ -23,18 +23,17 @@ _FLAGS = ("observed", "stationary")
 
 
 class LifeData(Result, Ragged):
-    """Durations of many groups (nodes, systems, causes), kept flat with offsets; one duration is called a life.
+    """Durations of many groups (nodes, systems, causes), in flat arrays with offsets.
 
-    Group ``j`` owns ``durations[offsets[j]:offsets[j + 1]]``. The order within a group is the order in time where
-    the lives come from a log, and is kept. What most lives do not need (intervals, truncation, weights) is None.
+    Group ``j`` owns ``durations[offsets[j]:offsets[j + 1]]``. Durations from a log are in the order of time within a
+    group. Intervals, truncation and weights are None where no duration needs them.
 
     Parameters
     ----------
     durations : ndarray of float, shape (n,)
-        Hours; finite and not negative. The failure time of an observed life, else the time until which the life is
-        known to have lasted.
+        Hours; finite and not negative. The failure time if observed, else the time survived.
     observed : ndarray of bool, shape (n,)
-        True where the life ended in a failure (or the repair ended) at a known time, False where it is censored.
+        True where a failure (or the end of a repair) was observed, False where the duration is censored.
     offsets : ndarray of int, shape (groups + 1,)
         Where each group begins; the last entry is ``n``.
     groups : pandas.Index
@@ -42,34 +41,33 @@ class LifeData(Result, Ragged):
     measure : str
         ``"ttf"`` (time to failure), ``"ttr"`` (time to repair) or ``"life"``.
     counts : pandas.DataFrame, optional
-        One row per group, in the same order: what was left out of `durations` while it was made from a log and why
-        (``zero_gaps``, ``overlapping``, ...).
+        One row per group, in the same order: how many rows of a log were omitted and why (``zero_gaps``,
+        ``overlapping``, ...).
     notes : tuple of str
-        Rules that were applied, in words a report can print.
+        Rules that were applied, as sentences for a report.
     upper : ndarray of float, shape (n,), optional
-        Where `observed` is false, the time by which the life had ended: infinite for right censoring, finite for an
-        interval ``(durations, upper]``, which is left censoring if it begins at zero. Right censoring when left out.
+        Where `observed` is false, the latest time of the failure: infinite for right censoring (the default), finite
+        for an interval ``(durations, upper]``, which is left censoring if it begins at zero.
     entry : ndarray of float, shape (n,), optional
-        Left truncation: the age from which the life was watched; it would not be here had it ended before. Zero for
-        lives watched from the start.
+        Left truncation: the age from which the duration was under observation; zero if from the start.
     exit : ndarray of float, shape (n,), optional
-        Right truncation: the life is here only because it ended by then. Infinite for lives without this condition.
+        Right truncation: the age by which the duration had to end to be in the data; infinite without this condition.
     weights : ndarray of int, shape (n,), optional
-        How many equal lives a row stands for.
+        Number of equal durations in a row.
     limit : ndarray of float, shape (n,), optional
-        The age at which a life would have been right-censored had it lasted, where that is known for the lives that
-        failed too; infinite for none. It makes bootstrap p-values more exact, and changes no estimate.
+        The age at which a duration would have been right-censored, if known for failures too; infinite for none. It
+        makes bootstrap p-values more exact, and changes no estimate.
     stationary : ndarray of bool, shape (n,), optional
-        True for a life that was under way at an unknown age when its observation began, in a fleet in steady state; its
-        duration runs from then. Its density is ``S(x) / mean`` if it ended, and the integral of ``S`` beyond ``x`` over
-        the mean if not. It has neither truncation nor interval.
+        True for a time in progress at an unknown age when observation began, in a fleet in steady state; its duration
+        runs from then. The likelihood is ``S(x) / mean`` if it ended, and the integral of ``S`` beyond ``x`` over the
+        mean if not. It has neither truncation nor interval.
 
     Raises
     ------
     DataError
         When shapes disagree; when a duration is negative, NaN or infinite, an interval's ends are exchanged, a
-        truncation lies past the failure, a stationary life is truncated, or a weight is negative or no whole number. It
-        names the group and the row.
+        truncation is after the failure, a stationary duration is truncated, or a weight is negative or no whole number.
+        The error names the group and the row.
 
     Examples
     --------

@@ -25,16 +25,16 @@ def plot(result: object, ax: Axes | None = None, **options: Any) -> Axes:
     Parameters
     ----------
     result : Result
-        Anything relfit returns that has a figure.
+        Any result with a figure.
     ax : matplotlib.axes.Axes, optional
-        A new figure where it is left out.
+        Where to draw; a new figure by default.
     **options
-        Of the figure; `relfit.plotting` has each under its name, and further figures.
+        Options of the figure; `relfit.plotting` has each figure under its name, and more.
 
     Raises
     ------
     ArgumentError
-        For what has no figure.
+        For an object without a figure.
     """
     package = import_module("relfit.plotting")
     for module in iter_modules(package.__path__, "relfit.plotting."):

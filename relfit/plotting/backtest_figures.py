@@ -21,7 +21,7 @@ __all__ = ["backtest"]
 
 @plot.register(Backtest)
 def backtest(result: Backtest, ax: Axes | None = None, *, part: str | None = None, system: str | None = None) -> Axes:
-    """Forecasts of the first horizon over time with the numbers that came, or predicted against seen shares of jobs.
+    """Past forecasts with the observed counts, or predicted against observed shares of jobs.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ def batch_states(run: BatchRun, ax: Axes | None = None) -> Axes:
 
 
 def gantt(run: BatchRun, ax: Axes | None = None) -> Axes:
-    """Which job was on which nodes when; a cross ends an attempt that a failure killed, grey is a failed node.
+    """Jobs on nodes over time; a cross marks an attempt ended by a failure, grey a failed node.
 
     Raises
     ------

@@ -21,7 +21,7 @@ _MARKS = "osD^"
 
 @plot.register(Bursts)
 def bursts(result: Bursts, ax: Axes | None = None) -> Axes:
-    """Incidents a day after an incident, by delay and scope: counted, and expected without bursts with a 95 % band."""
+    """Incidents per day after an incident, by delay and scope: counted, and expected without bursts (95 % band)."""
     ax = style.axes(ax)
     if not len(result.by_delay):
         return style.empty(ax, "Too few incidents to see what comes after them")

@@ -164,7 +164,7 @@ def sobol_indices(result: CampaignResults, ax: Axes | None = None, *, output: st
 
 @plot.register(Ownership)
 def costs_of_ownership(result: Ownership, ax: Axes | None = None) -> Axes:
-    """Costs of the cheapest cells, by what they are for."""
+    """Costs of the cheapest cells, by purpose."""
     table = result.costs.head(12)
     ax = style.axes(ax, (7.6, 1.6 + 0.34 * len(table)))
     ax.grid(visible=False, axis="y")

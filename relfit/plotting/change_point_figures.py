@@ -24,7 +24,7 @@ _UNITS = (("day", 24.0), ("week", 168.0), ("month", 730.5), ("year", HOURS_PER_Y
 
 @plot.register(ChangePoints)
 def change_points(cut: ChangePoints, ax: Axes | None = None, *, used: Period | str | None = "stable") -> Axes:
-    """The failure rate over time and the mean of each period; the one that is used is shaded.
+    """The failure rate over time and the mean of each period; the period used is shaded.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ _CAUSES = 10  # shown
 
 @plot.register(TimeTally)
 def events_over_time(tally: TimeTally | FailureLog, ax: Axes | None = None) -> Axes:
-    """Events in bins of time, stacked by cause (reliability-aware allocation, Figure 3.1)."""
+    """Events in calendar bins, stacked by cause."""
     tally = tally if isinstance(tally, TimeTally) else over_time(tally)
     ax = style.axes(ax)
     total = tally.total
@@ -53,7 +53,7 @@ def events_over_time(tally: TimeTally | FailureLog, ax: Axes | None = None) -> A
 
 @plot.register(CauseTally)
 def causes(tally: CauseTally | FailureLog, ax: Axes | None = None) -> Axes:
-    """Each cause's share of the events and of the hours of outage; beyond ten causes, rare ones are joined."""
+    """Each cause's share of events and of outage hours; beyond ten causes, rare ones are joined."""
     tally = tally if isinstance(tally, CauseTally) else by_cause(tally)
     ax = style.axes(ax)
     table = tally.table[["events_share", "outage_share"]]

@@ -26,7 +26,7 @@ MOST_GROUPS = 60
 
 @plot.register(Fits)
 def distributions(fits: Fits, group: object = None, ax: Axes | None = None) -> Axes:
-    """Empirical (Kaplan-Meier) distribution function of one group's lives against its fitted families.
+    """Empirical (Kaplan-Meier) distribution function of one group and its fitted distributions.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def _one_family(fit: FamilyFit, group: object = None, ax: Axes | None = None) ->
 
 
 def probability_plot(fits: Fits, group: object = None, ax: Axes | None = None, *, family: str = "weibull") -> Axes:
-    """Probability plot of one group's lives: on this family's paper its fitted line is straight.
+    """Probability plot of one group on the distribution's paper, where the fitted line is straight.
 
     Points are at the mid-steps of the Kaplan-Meier estimate. On Weibull and lognormal paper time is logarithmic; on
     exponential and gamma paper it is linear.

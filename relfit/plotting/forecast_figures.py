@@ -22,7 +22,7 @@ _DAY = 24.0
 
 @plot.register(Forecast)
 def forecast(result: Forecast, ax: Axes | None = None) -> Axes:
-    """Failures of the past in bins as long as the first horizon, and what is expected, per bin.
+    """Past failures in bins as long as the first horizon, and the forecast.
 
     Longer horizons are drawn as means per bin: their intervals are those of the whole horizon.
 

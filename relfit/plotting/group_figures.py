@@ -19,7 +19,7 @@ MOST_GROUPS = 40
 
 
 def means_by_group(table: pd.DataFrame, ax: Axes | None = None, *, what: str = "MTTF", level: float = 0.95) -> Axes:
-    """Mean times of groups, sorted, each with its interval; of the 40 groups with the most failures.
+    """Mean times of the 40 groups with the most failures, sorted, with intervals.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ _TICKS = (
 
 @plot.register(IncidentWindow)
 def incident_window(result: Incidents | IncidentWindow, ax: Axes | None = None) -> Axes:
-    """Gaps between records of different nodes by length, times those by chance: why the window ends where it does."""
+    """Gaps between records of different nodes as a multiple of chance, with the incident window."""
     ax = style.axes(ax)
     choice = result.window if isinstance(result, Incidents) else result
     table = choice.table
@@ -60,7 +60,7 @@ def incident_window(result: Incidents | IncidentWindow, ax: Axes | None = None) 
 
 
 def incidents_by_window(result: Incidents, ax: Axes | None = None) -> Axes:
-    """How many incidents the records make, by the window, and how many independent failures would make."""
+    """Number of incidents by window, beside that of independent failures."""
     ax = style.axes(ax)
     choice, table = result.window, result.window.table
     if not len(table):
@@ -108,7 +108,7 @@ def _durations(ax: Axes, edges: np.ndarray) -> None:
 
 @plot.register(Incidents)
 def incident_sizes(result: Incidents, ax: Axes | None = None) -> Axes:
-    """How many incidents of each scope hit at least so many nodes."""
+    """Incidents of each scope that hit at least a number of nodes."""
     ax = style.axes(ax)
     if not len(result):
         return style.empty(ax, "The log has no events to join to incidents")

@@ -39,7 +39,7 @@ _NAMED_PLACES = 4
 
 @plot.register(Correlations)
 def correlations(result: Correlations, ax: Axes | None = None) -> Axes:
-    """Histogram of the coefficients of all pairs of nodes, and that of independent nodes (Figure 3.3)."""
+    """Histogram of the correlations of all pairs of nodes, beside that of independent nodes."""
     ax = style.axes(ax)
     if not result.n_pairs:
         return style.empty(ax, style.headline(result))
@@ -63,7 +63,7 @@ def correlations(result: Correlations, ax: Axes | None = None) -> Axes:
 
 
 def correlation_classes(result: Correlations, ax: Axes | None = None) -> Axes:
-    """Pairs of nodes in the classes of Table 3.4, beside what independent nodes would have."""
+    """Pairs of nodes by class of correlation, beside those expected of independent nodes."""
     ax = style.axes(ax)
     if not result.n_pairs:
         return style.empty(ax, style.headline(result))
@@ -90,7 +90,7 @@ def correlation_classes(result: Correlations, ax: Axes | None = None) -> Axes:
 
 @plot.register(SerialTests)
 def durbin_watson(result: SerialTests, ax: Axes | None = None, *, alpha: float = 0.05) -> Axes:
-    """Durbin-Watson of the times to failure of every node (Figure 3.4), by their number, with the range by chance.
+    """Durbin-Watson of each node's times to failure, by their number, with the range by chance.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def durbin_watson(result: SerialTests, ax: Axes | None = None, *, alpha: float =
 
 @plot.register(PooledTests)
 def durbin_watson_pooled(result: PooledTests, ax: Axes | None = None, *, alpha: float = 0.05) -> Axes:
-    """Durbin-Watson of the failures of the first k nodes pooled (Figure 3.5), with the range by chance.
+    """Durbin-Watson of the pooled failures of the first k nodes, with the range by chance.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def _chance_band(ax: Axes, size: np.ndarray, alpha: float) -> None:
 
 
 def autocorrelation(result: SerialTests, ax: Axes | None = None, *, alpha: float = 0.05) -> Axes:
-    """Mean autocorrelation of the nodes' times to failure, with the range by chance; a node weighs as it has times.
+    """Mean autocorrelation of the nodes' times to failure, weighted by their number, with the range by chance.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def autocorrelation(result: SerialTests, ax: Axes | None = None, *, alpha: float
 
 @plot.register(Dispersion)
 def dispersion(result: Dispersion, ax: Axes | None = None) -> Axes:
-    """Index of dispersion of the counts of failures over time scales, with the range of what it is compared with."""
+    """Index of dispersion of failure counts by length of time, with the range of a Poisson process."""
     ax = style.axes(ax)
     enough = ~result.too_few
     if not enough.any():
@@ -288,7 +288,7 @@ def dispersion(result: Dispersion, ax: Axes | None = None) -> Axes:
 
 @plot.register(Cofailures)
 def failing_together(result: Cofailures | Sequence[Cofailures], ax: Axes | None = None) -> Axes:
-    """How many times as often as by chance two nodes of one place fail together, by scope, and the worst places.
+    """Failures of two nodes together as a multiple of chance, by scope, and the worst places.
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ def _short(value: float) -> str:
 
 @plot.register(Cycles)
 def clock_cycle(result: Cycles, ax: Axes | None = None, *, cycle: str = "day") -> Axes:
-    """Failures by hour of the day or day of the week, with the test that bursts do not fool in the title.
+    """Failures by hour of the day or day of the week; the title has a test that is robust to bursts.
 
     Parameters
     ----------

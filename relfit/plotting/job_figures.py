@@ -24,7 +24,7 @@ _HIGHEST = 30.0  # times the best expected time: what is drawn of a curve that r
 
 @plot.register(BestSize)
 def completion_by_size(result: BestSize, ax: Axes | None = None) -> Axes:
-    """Expected completion time by number of nodes, with and without failures (Figures 6.5 and 6.7 a).
+    """Expected completion time by number of nodes, with and without failures.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def completion_by_size(result: BestSize, ax: Axes | None = None) -> Axes:
 
 @plot.register(CompletionTime)
 def completion_curve(done: CompletionTime, ax: Axes | None = None) -> Axes:
-    """Probability to be done by any time.
+    """Probability of completion, over time.
 
     Returns
     -------

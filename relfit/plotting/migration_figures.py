@@ -23,7 +23,7 @@ _COLOURS = (style.BLUE, style.ORANGE, style.GREEN)
 
 @plot.register(MigrationPlan)
 def yield_by_size(plan: MigrationPlan, ax: Axes | None = None) -> Axes:
-    """Yield of checkpoints alone and of migration on predictions, by the size of a job."""
+    """Yield of checkpoints alone and of migration on predictions, by size of the job."""
     ax = style.axes(ax)
     predictor = plan.predictor
     if predictor is None:
@@ -74,7 +74,7 @@ def _quality_needed(plan: MigrationPlan, ax: Axes) -> Axes:
 
 @plot.register(ReplicationPlan)
 def yield_of_replicas(plan: ReplicationPlan, ax: Axes | None = None) -> Axes:
-    """Yield of checkpoints alone, pairs and triples over the number of nodes, with the break-even."""
+    """Yield of checkpoints alone, pairs and triples by number of nodes, with the break-even."""
     from relfit.planning.replication.replicas import CopiedJob
 
     ax = style.axes(ax)

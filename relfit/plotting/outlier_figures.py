@@ -23,7 +23,7 @@ _KINDS = 60  # of hours under observation told apart
 
 @plot.register(OutlierNodes)
 def outlier_nodes(result: OutlierNodes, ax: Axes | None = None) -> Axes:
-    """Nodes by their number of failures, outlier nodes marked, against equal nodes and what describes them best.
+    """Nodes by number of failures, against equal nodes and the best description; outlier nodes are marked.
 
     That is two classes of nodes, or rates that differ by degrees.
     """

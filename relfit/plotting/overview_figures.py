@@ -65,7 +65,7 @@ def _frame(index: Any, value: npt.ArrayLike, low: npt.ArrayLike, high: npt.Array
 
 @plot.register(Availability)
 def availability(result: Availability, ax: Axes | None = None, *, group: object = None) -> Axes:
-    """Availability of each group with its interval, lowest first; of one `group` where it is named."""
+    """Availability of each group, or of one `group`, with its interval, lowest first."""
     frame = _frame(result.groups, result.operational, result.low, result.high)
     if group is not None:
         frame = frame.iloc[[style.group_position(frame.index, group)]]
@@ -86,7 +86,7 @@ def fleet(model: FleetModel, ax: Axes | None = None) -> Axes:
 
 @plot.register(Parameters)
 def parameters(params: Parameters, ax: Axes | None = None) -> Axes:
-    """Mean times between failures and to repair, with their intervals where these are known."""
+    """Mean times between failures and to repair, with intervals."""
     rows = {}
     for part, title in ((params.mtbf, "MTBF"), (params.mttr, "MTTR")):
         for name in type(part).model_fields:
@@ -101,7 +101,7 @@ def parameters(params: Parameters, ax: Axes | None = None) -> Axes:
 
 @plot.register(Regression)
 def effects(fit: Regression, ax: Axes | None = None) -> Axes:
-    """The effect of each covariate as a ratio with its interval; one is no effect."""
+    """The effect of each covariate as a ratio with its interval; 1 is no effect."""
     ratio = next(str(name) for name in fit.table.columns if str(name).endswith("_ratio"))
     columns = (fit.table[f"{ratio}{side}"] for side in ("", "_low", "_high"))
     return _dots(
@@ -121,7 +121,7 @@ def _attributes(result: AttributeEffects, ax: Axes | None = None) -> Axes:
 
 @plot.register(ChosenPeriod)
 def period(chosen: ChosenPeriod, ax: Axes | None = None) -> Axes:
-    """The rate over time with the period that is used; events over time where no change was looked for."""
+    """The failure rate over time with the period used; events over time if no change points were estimated."""
     if chosen.points is not None:
         return change_points(chosen.points, ax)
     return events_over_time(chosen.log, ax)
@@ -150,7 +150,7 @@ def _observed(result: ObservedTimes, ax: Axes | None = None) -> Axes:
 
 @plot.register(Dependence)
 def dependence(result: Dependence, ax: Axes | None = None, *, part: str | None = None) -> Axes:
-    """The figure of one `part`: failures of a rack together, of a system, ...; the first with an answer if left out."""
+    """The figure of one `part` of the tests of dependence; the first with a result by default."""
     answered = [name for name in _PARTS if getattr(result, name) is not None]
     if part is not None and part not in answered:
         raise ArgumentError(f"there is no answer to {part!r}", remedy=f"there is {', '.join(answered) or 'none'}")

@@ -38,7 +38,7 @@ _PROCESSES = {
 
 @plot.register(StepCurves)
 def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: object = None) -> Axes:
-    """A survival, cumulative hazard or mean cumulative function with its limits.
+    """A survival, cumulative hazard or mean cumulative function with its confidence interval.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def _ages(ax: Axes, end: float) -> None:
 
 @plot.register(TrendTests)
 def trends(result: TrendTests, ax: Axes | None = None, *, alpha: float = 0.05) -> Axes:
-    """Overview of the trend tests: of one group the statistics, of many the share with a rising or falling rate.
+    """Trend tests: the statistics of one group, or the share of groups with a rising or falling rate.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def processes(
     *,
     observed: MeanCumulative | None = None,
 ) -> Axes:
-    """Expected failures of a node by age under the fitted point processes; of the group with the most failures.
+    """Expected failures of a node by age under the fitted point processes, for the group with the most failures.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def _expected(fit: ProcessFit, place: int, age: np.ndarray) -> np.ndarray:
 
 @plot.register(AvailabilityOverTime)
 def availability_over_time(result: AvailabilityOverTime, ax: Axes | None = None) -> Axes:
-    """Availability in calendar bins, with limits; of the groups with the most node-hours, and the average of all."""
+    """Availability in calendar bins with intervals: the groups with the most node-hours, and the mean of all."""
     from matplotlib.ticker import MaxNLocator
 
     ax = style.axes(ax, (6.4, 3.6))

@@ -24,7 +24,7 @@ _FITTED = ("ok", "one_class", "no_split")
 
 
 def repair_times(result: RepairKinds, ax: Axes | None = None, *, group: object = None) -> Axes:
-    """Repair times of one group on a log axis, with the quick and slow repairs fitted to them and the split.
+    """Repair times of one group on a log axis, with the fitted quick and slow repairs and the split.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def _density(row: pd.Series, kind: str, at: np.ndarray) -> np.ndarray:
 
 @plot.register(RepairKinds)
 def repair_classes(result: RepairKinds, ax: Axes | None = None) -> Axes:
-    """Means of quick and slow repairs of every group with their intervals, and the share of quick ones."""
+    """Means of quick and slow repairs of each group with intervals, and the share of quick ones."""
     ax = style.axes(ax)
     rows = result.best()
     shown = rows[rows["status"].isin(_FITTED)].sort_values("repairs", ascending=False, kind="stable")

@@ -53,7 +53,7 @@ def repair_sweep(result: RepairSweep, ax: Axes | None = None, *, relative: bool 
 
 
 def repair_sweep_map(result: RepairSweep, ax: Axes | None = None) -> Axes:
-    """Mean wait by repair time and failure rate; lines join the pairs that cost users the same.
+    """Mean wait by repair time and failure rate; lines join pairs of equal wait.
 
     Returns
     -------

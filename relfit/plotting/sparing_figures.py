@@ -37,7 +37,7 @@ _SEEN = 0.0005  # share from which a part is in the legend
 
 @plot.register(SparingEvaluation)
 def gpu_hours(evaluation: SparingEvaluation, ax: Axes | None = None) -> Axes:
-    """Where the GPU hours go under each strategy, best first (at most ten); of several cases, their mean."""
+    """Use of the GPU hours by strategy, best first (at most ten); the mean of several cases."""
     cases = tuple(range(1, evaluation.cett.ndim))
     goodput = evaluation.goodput.mean(axis=cases)
     order = np.argsort(-goodput, kind="stable")[:_ROWS]
@@ -73,7 +73,7 @@ def gpu_hours(evaluation: SparingEvaluation, ax: Axes | None = None) -> Axes:
 
 @plot.register(SparingMap)
 def decision_map(result: SparingMap, ax: Axes | None = None) -> Axes:
-    """Which strategy is best where, with the boundaries between them."""
+    """The best strategy by MTBF and MTTR, with the boundaries."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
@@ -133,7 +133,7 @@ def _tints(count: int) -> list[str]:
 
 @plot.register(SparingPlan)
 def uncertain_spares(result: SparingPlan, ax: Axes | None = None) -> Axes:
-    """How often each number of spare blocks is the best one over the draws."""
+    """Share of the draws in which each number of spare blocks is best."""
     ax = style.axes(ax)
     spare = result.over_draws.spare_blocks[0]
     values, counts = np.unique(spare, return_counts=True)
@@ -162,7 +162,7 @@ def uncertain_spares(result: SparingPlan, ax: Axes | None = None) -> Axes:
 
 @plot.register(SparingSimulation)
 def simulated_hours(result: SparingSimulation, ax: Axes | None = None) -> Axes:
-    """Simulated shares of GPU hours beside those of the closed form."""
+    """Shares of GPU hours, simulated and by the closed form."""
     table = result.shares
     table = table[(table["simulated"] > _SEEN) | (table["closed_form"] > _SEEN)]
     ax = style.axes(ax, (6.8, 1.4 + 0.42 * len(table)))

@@ -29,7 +29,7 @@ _DRAWS_BY_SIZE = 199
 def reliability_curve(
     system: System, until: object = None, ax: Axes | None = None, *, level: float | None = 0.95
 ) -> Axes:
-    """Reliability of a system over the length of a job, with its limits where the system was made from fits.
+    """Reliability of a system by length of the job, with its confidence interval if made from fits.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def by_size(
     level: float | None = 0.95,
     **line: Any,
 ) -> Axes:
-    """A quantity of the first k nodes for every k (reliability-aware allocation, Figures 4.8 and 4.9).
+    """A quantity of the first k nodes, for every k.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def by_size(
 
 @plot.register(SystemChiSquare)
 def chi_square_bins(result: SystemChiSquare, ax: Axes | None = None) -> Axes:
-    """Observed and expected numbers of failures by time to failure (reliability-aware allocation, Figure 4.3).
+    """Observed and expected numbers of failures, by time to failure.
 
     Examples
     --------

@@ -32,7 +32,7 @@ _SEEN = 0.0005  # share from which a part is in the legend
 
 @plot.register(TrainingSimulation)
 def training_time(result: TrainingSimulation, ax: Axes | None = None) -> Axes:
-    """Where the time of the job goes, in the mean over the runs."""
+    """Mean use of the job's time over the runs."""
     ax = style.axes(ax, (7.6, 2.6))
     ax.grid(visible=False, axis="y")
     mean, left = result.outputs["mean"], 0.0
@@ -50,7 +50,7 @@ def training_time(result: TrainingSimulation, ax: Axes | None = None) -> Axes:
 
 @plot.register(TrainingDesigns)
 def training_designs(result: TrainingDesigns, ax: Axes | None = None) -> Axes:
-    """Effective training ratio of the designs, by cost or by the one key that differs."""
+    """Effective training ratio of designs, by cost or by the parameter that differs."""
     ax = style.axes(ax)
     table = result.designs
     by = "cost" if "cost" in table else result.keys[0]
@@ -67,7 +67,7 @@ def training_designs(result: TrainingDesigns, ax: Axes | None = None) -> Axes:
 
 
 def server_states(result: TrainingSimulation, ax: Axes | None = None, *, replication: int = 0) -> Axes:
-    """Servers that neither run the job nor idle, over time, in one replication.
+    """Servers in each state except active and spare over time, in one replication.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ __all__ = ["job_shares"]
 
 @plot.register(Workload)
 def job_shares(result: Workload, ax: Axes | None = None, *, weight: str = "jobs") -> Axes:
-    """Which share of the jobs is how wide and how long (Figures 5 and 6 of the paper on repair time and reliability).
+    """Shares of the jobs by width and by run time.
 
     Parameters
     ----------

@@ -75,21 +75,21 @@ def report(
     Parameters
     ----------
     log : FailureLog or Study
-        Of one system; of several the report compares them. Lives without repair get a report of their own kind.
+        Several systems are compared. Lifetimes without repair have a report of their own kind.
     path : str or Path
         The file to write.
     period : {"stable", "all"} or tuple
-        The part of the log that the numbers are about, as for `relfit.fleet_model`; the report's first line names it.
+        The part of the log to use, as for `relfit.fleet_model`; the report's first line names it.
     first : {"known", "always", "never"}
         The time before a place's first incident, as for `relfit.fleet_model`.
     families : sequence of str, optional
-        Families to fit; the four core ones when left out.
+        Distributions to fit; the four core ones by default.
     level : float
         Level of the intervals.
     title : str, optional
-        Head of the report.
+        Heading of the report.
     progress : callable, optional
-        Called before each part of the page with what it is about, and the share of the parts that are done.
+        Called before each part of the page with its subject and the share done.
 
     Returns
     -------

@@ -27,24 +27,23 @@ __all__ = ["System", "SystemsBySize"]
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class System(SystemNodes, Quantities):
-    """Nodes of any families, parameters and ages, and what else can end a job on them.
+    """Nodes of any distributions, parameters and ages, with common causes that end a job on them.
 
     Parameters
     ----------
     nodes : Distribution, or sequence of Distribution
-        A batch of a family (one entry per node), one distribution for all nodes, or a list with one for each node.
+        Distributions of the nodes: a batch with one entry per node, one distribution for all nodes, or a list.
     ages : float, duration, or array of these
         Time since each node's last failure, in hours unless it says otherwise ("30 days", Timedelta).
     names : sequence, optional
-        What the nodes are called in errors and tables; their positions from 0 when left out.
+        Names of the nodes in errors and tables; their positions from 0 by default.
     sources : array_like of int, optional
-        From which fitted group each node has its parameters, so that shared ones are known to be shared.
+        The fitted group of each node's parameters; nodes with one group share its uncertainty.
     tolerance : int
-        How many nodes may fail before the job ends: hot spares, or replicas. Failed nodes are not replaced. With 0 the
-        first failure ends the job.
+        Number of nodes that may fail before the job ends: hot spares, or replicas. Failed nodes are not replaced.
     common : Distribution, list or dict of these, optional
-        Events that end the job whatever its nodes do (power, cooling, file system). A pair ``(distribution, age)``
-        gives the time since the last such event.
+        Times to events that end the job whatever its nodes (power, cooling, file system). A pair ``(distribution,
+        age)`` gives the time since the last such event.
     racks, rack_lives, rack_ages : optional
         Label of each node's rack; the time to an event that takes all its nodes down (one distribution, or one for each
         label); its age. Only racks with nodes in the system count.
@@ -54,7 +53,7 @@ class System(SystemNodes, Quantities):
     unit : str
         Unit of ages that are plain numbers.
     longest_age : float or duration, optional
-        An age above it, a hundred years if left out, is rejected as one in other units; None allows any.
+        An age above it (a hundred years by default) is rejected as a wrong unit; None allows any.
 
     Raises
     ------
@@ -65,7 +64,7 @@ class System(SystemNodes, Quantities):
 
     Notes
     -----
-    All is computed from cumulative hazards, so 100 000 nodes do not underflow. ``R(x) = prod S_i(t_i + x) / S_i(t_i)``
+    Cumulative hazards are summed, so 100,000 nodes do not underflow. ``R(x) = prod S_i(t_i + x) / S_i(t_i)``
     (reliability-aware allocation, chapter 4).
 
     Examples
@@ -134,7 +133,7 @@ class System(SystemNodes, Quantities):
     def sequences(
         self, until: Durations | None = None, failures: int | None = None, size: int = 1, rng: Seed = 0
     ) -> sampling.Sequences:
-        """Random sequences of failures: a node that fails starts anew, the others go on ageing.
+        """Random sequences of failures: a failed node is new, the others continue to age.
 
         Parameters
         ----------
@@ -173,7 +172,7 @@ class System(SystemNodes, Quantities):
         horizon : float or duration, or array of these
             Horizons of the reliability and the hazard.
         order : array_like of int, optional
-            Positions of the nodes in the order in which they are added; as they stand when left out.
+            Positions of the nodes in the order in which they are added; the order of the system by default.
 
         Returns
         -------
@@ -182,7 +181,7 @@ class System(SystemNodes, Quantities):
         Raises
         ------
         ArgumentError
-            For a position that is not there or stands twice.
+            For an unknown or repeated position.
 
         Examples
         --------
@@ -241,7 +240,7 @@ class System(SystemNodes, Quantities):
 
     @cached_property
     def no_limits(self) -> str:
-        """Why `interval` has no answer for this system; empty where it has one."""
+        """Why `interval` is undefined for this system; empty if it is defined."""
         try:
             self._parameters()
         except ArgumentError as error:
@@ -249,7 +248,7 @@ class System(SystemNodes, Quantities):
         return ""
 
     def drawn(self, n_draws: int = 199, rng: Seed = 0) -> Iterator[System]:
-        """The system with parameters as likely as the fits leave them, one draw after the other.
+        """The system with parameters drawn from the distribution of the fits, one draw at a time.
 
         Parameters
         ----------
@@ -259,7 +258,7 @@ class System(SystemNodes, Quantities):
         Raises
         ------
         ArgumentError
-            For a system of given parameters, or fits without a covariance.
+            For a system of fixed parameters, or fits without a covariance.
         """
         for components, factors in self._parameters().each(n_draws, rng):
             common, racks = self.common, self.racks
@@ -293,19 +292,19 @@ class System(SystemNodes, Quantities):
         Returns
         -------
         Interval
-            With the status ``infinite`` where the estimate is, ``not_defined`` where a limit cannot be had.
+            Status ``infinite`` if the estimate is infinite, ``not_defined`` if a bound is undefined.
 
         Raises
         ------
         ArgumentError
-            For a system of given parameters, an unknown quantity, a level outside 0..1, too few draws, or fits without
+            For a system of fixed parameters, an unknown quantity, a level outside 0..1, too few draws, or fits without
             a covariance.
 
         Notes
         -----
-        Nodes that share a fit share its draws. Percentiles are reflected at the estimate (`uncertainty.limits`), but
-        for pooled nodes: there the draws are what the nodes may be. Ages are taken as known, and so are the times to
-        events of racks and common causes, unless the system was made from a model of a fleet.
+        Nodes that share a fit share its draws. Percentiles are reflected at the estimate (`uncertainty.limits`), except
+        for pooled nodes. Ages count as exact, and so do the times to events of racks and common causes, unless the
+        system comes from a model of a fleet.
 
         Examples
         --------

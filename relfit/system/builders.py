@@ -39,28 +39,27 @@ def system_from_fits(
     Parameters
     ----------
     fits : Fits, FamilyFit or PooledFit
-        As `relfit.fit`, ``fits["weibull"]`` and ``fits.pool()`` give them, a group for every node.
+        A result of `relfit.fit`, ``fits["weibull"]`` or ``fits.pool()``, with one group per node.
     nodes : sequence of labels, or int, optional
-        Groups to take, in this order; a label may stand more than once, for several nodes with the parameters of one
-        group. A number of nodes where there is one group. All groups when left out.
+        Groups to take, in this order; a repeated label makes several nodes with the parameters of one group. With a
+        single group, the number of nodes. All groups by default.
     ages : float, duration, or array of these
         As for `System`: one for all nodes, or one for each of `nodes`.
     family : str
-        ``"best"`` takes the best family of each node by the criterion `by`, and the simplest one fitted where a node
-        has too few failures to compare; else one family for all.
+        ``"best"`` takes the best distribution of each node by the criterion `by`, or the simplest one if a node has too
+        few failures to compare; else one distribution for all.
     by : str
         Criterion, as for ``Fits.best``.
     missing : {"error", "drop", "pool"}
-        What to do with nodes whose fit has no estimate: reject and name them, leave them out, or give them what is
-        expected of a node of the fleet given its own failure-free time (``Fits.pool``). For intervals on pooled nodes,
-        build the system from ``fits.pool()``.
+        Nodes without an estimate: raise an error, omit them, or give them the expectation for a node of the fleet given
+        its failure-free time (``Fits.pool``). For intervals on pooled nodes, build the system from ``fits.pool()``.
     unit, longest_age, **options
         As for `System`.
 
     Raises
     ------
     DataError
-        Where a node has no estimate, or an impossible age; the error names it.
+        When a node has no estimate, or an impossible age; the error names it.
     ArgumentError
         For an unknown label, family or option.
 

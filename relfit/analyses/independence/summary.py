@@ -163,32 +163,30 @@ def dependence(
     incidents: Incidents | None = None,
     rng: Seed = 0,
 ) -> Dependence:
-    """Whether failures of a log depend on each other, between nodes and along time.
+    """Test whether failures depend on each other, between nodes and along time.
 
-    Between nodes every failure counts. Along time an incident, such as a rack that fails as one, counts once: it says
-    that nodes fail together, not that the rate changes.
+    Between nodes every failure counts. Along time an incident, such as a failure of a rack, counts once.
 
     Parameters
     ----------
     log : FailureLog
     window : float, str or Timedelta
-        How close two failures are together; a number is hours.
+        Largest time between two failures that count as together; a number is hours.
     place : str, optional
-        Column that tells where nodes are, for failing together; one of ``rack``, ``cabinet``, ``cage``, ``frame`` and
-        ``row`` that the log has when left out.
+        Column with the location of nodes; by default the first of ``rack``, ``cabinet``, ``cage``, ``frame`` and
+        ``row`` in the log.
     method : {"spearman", "pearson", "kendall"}
-        Of the correlation between nodes.
+        Correlation between nodes.
     incidents : Incidents, optional
-        Of `log`, where they are at hand.
+        Incidents of `log`, to reuse.
     rng : int or numpy.random.Generator
-        For random logs, and for the 4,000 nodes whose pairs are correlated where there are more. The same seed gives
-        the same numbers whatever the number of threads.
+        For random logs, and for a sample of 4,000 nodes if there are more. Results do not depend on the number of
+        threads.
 
     Returns
     -------
     Dependence
-        A part that cannot be computed (one node, no dates, a window of zero) is None, with the reason in ``problems``;
-        the others still come out.
+        A part that cannot be computed (one node, no dates, a window of zero) is None, with the reason in ``problems``.
 
     Examples
     --------

@@ -47,7 +47,7 @@ def regress(
     cluster: str | None = "node",
     reference: Mapping[str, object] | None = None,
 ) -> Regression:
-    """How attributes of nodes and events change times to failure or repair, or how often nodes fail.
+    """Regression of times to failure, times to repair or failure counts on attributes of nodes and events.
 
     Parameters
     ----------
@@ -56,17 +56,17 @@ def regress(
         ``"ttf ~ cage + column"`` (time to failure), ``"ttr ~ cause"`` (time to repair) or ``"failures ~ rack"``
         (failures of each node over the hours that it was observed). The right side names attributes of the log,
         ``system`` or ``cause``, in the language of formulaic; text is a category, ``C(cage)`` makes a number one. The
-        cause of a time to failure is that of the failure with which it began, that of a time to repair its own.
+        cause of a time to failure is that of the failure with which it began.
     model : {"cox", "weibull", "lognormal", "negative binomial"}, optional
-        Of times: proportional hazards (ties after Efron; used when left out), or accelerated failure time. Of
-        ``failures``: negative binomial.
+        Of times: proportional hazards (the default, ties after Efron), or accelerated failure time. Of ``failures``:
+        negative binomial.
     level : float
         Level of the intervals.
     cluster : str or None
-        Standard errors are robust to dependence among the rows with one value of this; ``"node"`` since a node has
-        several times. ``None`` takes rows as independent.
+        Standard errors are robust to dependence among rows with the same value of this column. ``None`` assumes
+        independent rows.
     reference : mapping from attribute to level, optional
-        What other levels are compared to; the first in natural order when left out. It makes a number a category.
+        Reference level; by default the first in natural order. It makes a number a category.
 
     Returns
     -------
@@ -75,8 +75,8 @@ def regress(
     Raises
     ------
     ArgumentError
-        For a formula, a column, a level or a model that is not there; where the coefficients cannot be estimated
-        (constant or collinear covariates, a level without a failure, too few failures).
+        For an unknown formula, column, level or model, or coefficients that cannot be estimated (constant or collinear
+        covariates, a level without a failure, too few failures).
 
     Examples
     --------

@@ -68,30 +68,29 @@ def change_points(
 ) -> ChangePoints:
     """Cut the observation of a log into periods of constant failure rate.
 
-    The period to use is the most recent one that holds a sixth of the exposure or more and at least ten failures; if
-    none does, the one with the most exposure of those with ten failures, else the one with the most failures. Periods
-    before it are named ``higher early rate`` where all from the start on have a higher rate than it has, else
-    ``earlier``; those after it ``higher later rate`` where their rate is higher by `least_change`, else ``later``. The
-    period to use is ``higher later rate`` too where it ends the log, and the one before it was long enough and had a
-    lower rate.
+    The period to use is the most recent one with at least a sixth of the exposure and ten failures; else, of those with
+    ten failures, the one with the most exposure; else the one with the most failures. Earlier periods are named
+    ``higher early rate`` if all of them from the start on have a higher rate, else ``earlier``; later ones ``higher
+    later rate`` if their rate is higher by `least_change`, else ``later``. The period to use is ``higher later rate``
+    too if it ends the log, and the one before it was long enough and had a lower rate.
 
     Parameters
     ----------
     log : FailureLog
-        Select a system first (``log.where(system=...)``): the rate of all is taken as one.
+        Select a system first (``log.where(system=...)``); otherwise the rate is that of all systems together.
     of : {"incidents", "records"} or Incidents
-        Count incidents, those of `relfit.analyses.screening.incidents` or these of this log, or every record.
+        Count incidents (these, or those of `relfit.analyses.screening.incidents`), or every record.
     bin_width : duration
-        Of a bin. A period is 30 days long or more, or a tenth of a log that is shorter than 300 days.
+        Width of a bin. A period has at least 30 days, or a tenth of a log shorter than 300 days.
     alpha : float
-        Probability to find a change where there is none; sets the penalty.
+        Probability to report a change at a constant rate; sets the penalty.
     least_change : float
-        Neighbouring periods whose rates differ by a smaller factor are one; 1 keeps all. By a quarter: the rate of a
-        period with sixty failures is known no better, and a large log makes any change significant.
+        Neighbouring periods whose rates differ by a smaller factor are joined; 1 keeps all. The default of 1.25 is the
+        precision of a rate from sixty failures; in a large log any change is significant.
     level : float
         Level of the confidence intervals of rates and starts.
     n_resamples : int
-        Simulated logs behind the penalty, 99 or more; fewer are drawn where there is plainly no change.
+        Simulated logs behind the penalty, 99 or more; fewer are drawn if there is clearly no change.
     rng : int or numpy.random.Generator
 
     Returns
@@ -203,7 +202,7 @@ def change_points(
 def stable_period(log: FailureLog, **options: Any) -> Period:
     """The most recent period that is long enough for a fit; options as for `change_points`.
 
-    `relfit.fleet.chosen_period` says whether it is used: where its start is not known well, all of the log is.
+    `relfit.fleet.chosen_period` takes the complete log instead if the start of this period is too uncertain.
 
     Examples
     --------

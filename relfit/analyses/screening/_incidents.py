@@ -45,23 +45,21 @@ def incidents(
     """Join the records of a log to incidents.
 
     Bursts of one node are joined first, then different nodes of one group (a rack), then different groups of the
-    system, each level with a window of its own: the longest within which such records follow each other more often than
-    chance explains while chance alone joins less than 1 % of the incidents. The scope follows from the nodes that were
-    hit: one node; several in one group; nodes of several groups; the system, if these were half of its nodes or a
-    record says so.
+    system. Each level has its own window: the longest in which such records follow each other more often than by
+    chance, while chance alone joins less than 1 % of the incidents. The scope follows from the nodes hit: one node;
+    several in one group; nodes of several groups; the system, if half of its nodes were hit or a record says so.
 
     Parameters
     ----------
     log : FailureLog
     window : float or duration, optional
-        Longest time between two records of an incident, of one node or several, hours or text such as "5min"; 0 joins
-        what began at one instant. Estimated for each level when left out, see
-        `relfit.analyses.screening.IncidentWindow`.
+        Longest time between two records of an incident, hours or text such as "5min"; 0 joins what began at one
+        instant. Estimated for each level by default, see `relfit.analyses.screening.IncidentWindow`.
     place : str
-        Where records must be together: ``"system"``, ``"node"``, or an attribute such as ``"rack"``.
+        Join records of one ``"system"``, ``"node"``, or value of an attribute such as ``"rack"``.
     group : str, optional
-        Attribute that says which nodes stand together, for the scope; the first of rack, frame, cabinet, chassis that
-        the log has when left out. Without one, several nodes are the scope ``"group"``.
+        Attribute with the location of nodes, for the scope; by default the first of rack, frame, cabinet, chassis in
+        the log. Without one, several nodes are the scope ``"group"``.
     level : float
         Level of the intervals of rates.
 

@@ -59,7 +59,7 @@ class OutlierNodes(Result):
     models : RenewalModels
         What the nodes of each system were described by, with whether their failure rate changes with age.
     alpha : float
-        Largest share of the outlier nodes that is expected to be named falsely.
+        Largest expected share of false outlier nodes.
     level : float
         Level of the intervals.
     without_node : int
@@ -143,24 +143,23 @@ def outlier_nodes(
 ) -> OutlierNodes:
     """Find the nodes of every system that fail far more often than the others.
 
-    Failures are incidents of one node: what hits several nodes of a rack, or the system, is no failure of each of them.
-    Where two classes describe the nodes best, outliers are the nodes of the bad class (at most half of the nodes, at
-    twice the rate or more). Where rates vary continuously, they are nodes whose rate is three times the mean or more.
-    Each node has the probability of that, given its own failures and how the rates of all differ; the nodes with
-    the largest are named as long as at most `alpha` of them are expected to be wrong. Equal nodes have no outliers.
+    Failures are incidents of one node: an incident of a rack or the system is no failure of each node. Where two
+    classes describe the nodes best, outliers are the nodes of the bad class (at most half of the nodes, at twice the
+    rate or more). Where rates vary continuously, they are nodes whose rate is three times the mean or more. Each node
+    has a probability to be an outlier, given its failures and the rates of all nodes; the nodes with the largest are
+    listed while the expected share of false ones is at most `alpha`. Equal nodes have no outliers.
 
     Parameters
     ----------
     log : FailureLog
     of : Incidents, optional
-        Those of this log, where there are some already; else those of `relfit.analyses.screening.incidents`.
+        Incidents of this log, to reuse; those of `relfit.analyses.screening.incidents` by default.
     alpha : float
-        Largest share of the outlier nodes that is expected to be named falsely.
+        Largest expected share of false outlier nodes.
     level : float
         Level of the intervals.
     n_resamples : int
-        Random logs of equal nodes behind the test of equal nodes (`relfit.analyses.screening.renewal_models`); 0 for no
-        test.
+        Random logs for the test of equal nodes (`relfit.analyses.screening.renewal_models`); 0 for no test.
     rng : int or numpy.random.Generator
 
     Returns

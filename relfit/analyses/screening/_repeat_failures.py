@@ -120,7 +120,7 @@ def repeat_failures(log: FailureLog, *, of: Incidents | None = None, alpha: floa
     ----------
     log : FailureLog
     of : Incidents, optional
-        Those of this log, where there are some already; else those of `relfit.analyses.screening.incidents`.
+        Incidents of this log, to reuse; those of `relfit.analyses.screening.incidents` by default.
     alpha : float
         Largest share of the repeats that is expected to be by chance (Benjamini and Hochberg 1995, over all failures).
 

@@ -39,7 +39,7 @@ def over_groups(offsets: npt.NDArray[np.int64], work: Callable[[int, int], None]
     work : callable
         Must release the interpreter lock to gain from threads, and touch only its own groups.
     workers : int, optional
-        Threads; as many as there are processors when left out.
+        Threads; one per processor by default.
     """
     groups = offsets.size - 1
     if groups < 2 or offsets[-1] < _SMALL_BATCH:

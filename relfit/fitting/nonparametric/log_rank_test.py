@@ -52,7 +52,7 @@ def log_rank(
     observed: npt.ArrayLike | None = None,
     entry: npt.ArrayLike | None = None,
 ) -> LogRank:
-    """Log-rank test of the groups of some durations.
+    """Log-rank test of equal survival functions in all groups.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def log_rank(
     by : array_like, shape (n,), optional
         The group of each duration.
     observed : array_like of bool, shape (n,), optional
-        Whether each ended in a failure; all of them when left out.
+        Whether each ended in a failure; all by default.
     entry : array_like of float, shape (n,), optional
         Age at which each came under observation (left truncation).
 

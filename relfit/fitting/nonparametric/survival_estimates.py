@@ -41,21 +41,21 @@ def kaplan_meier(
         Hours, without intervals and without right truncation; of a log its times to failure. Of two dimensions each row
         is a group.
     observed : array_like of bool, shape (n,), optional
-        Whether each ended in a failure; all of them when left out.
+        Whether each ended in a failure; all by default.
     entry : array_like of float, shape (n,), optional
         Age at which each came under observation (left truncation).
     by : array_like, shape (n,), optional
         The group of each duration.
     level : float
-        Level of the pointwise limits, which are normal on the scale of the log of the cumulative hazard, with
-        Greenwood's variance; between 0 and 1.
+        Level of the pointwise intervals, which are normal on the scale of the log cumulative hazard, with Greenwood's
+        variance; between 0 and 1.
 
     Returns
     -------
     StepCurves
-        Both limits are 1 before the first failure. Where the curve has reached zero, `low` is zero and `high` the
-        last limit before. Status ``collapsed``: with delayed entry the curve fell to zero because all then at risk
-        failed, though others came or failed later, so it says little. A group without durations has no step.
+        Both bounds are 1 before the first failure. Where the curve has reached zero, `low` is zero and `high` the last
+        bound before. With status ``collapsed``, the curve is of little use: all at risk failed before others entered. A
+        group without durations has no step.
 
     Raises
     ------
@@ -117,12 +117,12 @@ def nelson_aalen(
     data, observed, entry, by
         As for `kaplan_meier`.
     level : float
-        Level of the pointwise limits, which are normal on the log scale; between 0 and 1.
+        Level of the pointwise intervals, which are normal on the log scale; between 0 and 1.
 
     Returns
     -------
     StepCurves
-        Both limits are 0 before the first failure. A group without durations has no step.
+        Both bounds are 0 before the first failure. A group without durations has no step.
 
     Raises
     ------
@@ -133,9 +133,9 @@ def nelson_aalen(
 
     Notes
     -----
-    d failures at one time among n at risk add ``1/n + 1/(n-1) + ... + 1/(n-d+1)``, as if they had failed in turn,
-    with the sum of the squares as variance (Fleming and Harrington 1984). With delayed entry there may be ages at which
-    nobody is at risk: the curve is level there, which is no estimate.
+    d failures at one time among n at risk add ``1/n + 1/(n-1) + ... + 1/(n-d+1)``, as if they had failed in turn, with
+    the sum of the squares as variance (Fleming and Harrington 1984). With delayed entry the curve is flat at ages
+    without anybody at risk, which is no estimate.
 
     Examples
     --------

@@ -57,19 +57,19 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
     model: FleetModel | None = None,
     rng: int | np.random.Generator | None = 0,
 ) -> Parameters:
-    """Estimate everything that planners need from a failure log, each with an interval and what it rests on.
+    """Estimate all parameters that planners need from a failure log, each with its interval and provenance.
 
-    What the log cannot give is not there, and ``absent`` says why. A scope in which nothing failed has a lower limit of
-    its mean time between failures and no value.
+    ``absent`` says why a parameter is missing. A scope without failures has a lower bound of its mean time between
+    failures and no value.
 
     Parameters
     ----------
     log : FailureLog
         Select one system first (``log.where(system=...)``) unless all are alike.
     at : {"now", "long run"}
-        As for `relfit.fleet_model`: rates and repairs of now, or those of the period.
+        As for `relfit.fleet_model`: current rates and repairs, or those of the period.
     horizon : duration
-        Ahead of the end of the log, that those of now are for.
+        Time after the end of the log that results of now cover.
     period : {"stable", "all"} or (since, until), optional
         The part of the log to use. ``"stable"`` is `relfit.stable_period`, the default where ``"period"`` is among
         `parts`; else the whole log.
@@ -77,19 +77,19 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
         Of ``"period"``, ``"mtbf"``, ``"mttr"``, ``"repair_kinds"`` (quick and slow ones), ``"families"``,
         ``"bad_nodes"``, ``"dependence"`` and ``"trend"``. ``("mtbf", "mttr")`` alone takes milliseconds.
     families : sequence of str
-        Among which `failure` and `repair` are chosen by AICc.
+        Candidate distributions of `failure` and `repair`, compared by AICc.
     window : float or duration, optional
-        Within which records are joined to incidents; chosen from the log when left out.
+        Join records within this time to incidents; chosen from the log by default.
     group : str, optional
-        Attribute that says in which rack a node stands; rack, frame, cabinet or chassis when left out.
+        Attribute with the rack of a node; rack, frame, cabinet or chassis by default.
     first : {"known", "always", "never"}
-        The time before a node's first failure: by its age, a whole time, or left out; as for `FailureLog.ttf`.
+        The time before a node's first failure, as for `FailureLog.ttf`.
     level : float
         Level of the intervals.
     name : str, optional
-        What the cluster is called; the name of the log's only system when left out.
+        Name of the cluster; by default that of the log's only system.
     model : FleetModel, optional
-        Of this log, where there is one already: its period is used, and `period`, `window` and `group` are not.
+        A model of this log, to reuse; its period replaces `period`, `window` and `group`.
     rng : int or numpy.random.Generator, optional
         For the test of bad nodes and dependence.
 
@@ -105,8 +105,8 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
     Notes
     -----
     Rates are those of the model of the fleet (`relfit.fleet_model`): incidents over hours in operation, with Poisson
-    intervals that are wider by the scatter of counts between places and along time; the mean time to repair has an
-    exact, a profile or a skewness-corrected interval, by how the repairs are distributed
+    intervals widened by the scatter of counts between places and along time. The mean time to repair has an exact, a
+    profile or a skewness-corrected interval, depending on the distribution of the repairs
     (`relfit.fleet.calibration.repair_times`).
 
     Examples

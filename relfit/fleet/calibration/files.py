@@ -40,7 +40,7 @@ def read_parameters(path: str | Path) -> Parameters:
     Raises
     ------
     ReadError
-        When it cannot be read, is no TOML or JSON, or says something that cannot be: one line with the dotted key.
+        When it cannot be read, is neither TOML nor JSON, or has an invalid value; the error names the dotted key.
     """
     return parameters_of_document(read_document(Path(path)), Path(path))
 

@@ -154,7 +154,7 @@ def read(path: Any, format: str | None = None, **options: Any) -> FailureLog:  #
 
 
 def read_workload(path: str | Path, format: str | None = None, **options: Any) -> Workload:
-    """Read the jobs of a batch system from a file, or a list of jobs that was fetched by its name.
+    """Read the jobs of a batch system from a file, or a fetched data set by its name.
 
     Parameters
     ----------

@@ -181,8 +181,8 @@ def plan_checkpoints(
 ) -> CheckpointPlan:
     """Plan the checkpoints of a job.
 
-    With rates, failures are exponential. With a distribution the renewal equation gives the plan: a node that failed is
-    new, all others go on ageing through restarts, so that they are of all ages, where `AgeingNodes` do not say which.
+    Failures with rates are exponential. With a distribution the plan comes from the renewal equation: a failed node is
+    new, and the others continue to age through restarts. They are of all ages, unless `AgeingNodes` sets their ages.
 
     Parameters
     ----------
@@ -190,32 +190,31 @@ def plan_checkpoints(
         A mean time between failures of one node, calibrated parameters (their rates), or the distribution of the times
         to failure of the nodes.
     checkpoint : Checkpoint
-        What saves and restores cost; with ``every``, the plan says what so much work between saves loses.
+        Costs of checkpoints; with ``every``, the plan includes the loss with this checkpoint interval.
     restart : duration
-        From a failure, or from the repair that the job waits for, to the restore; without failures.
+        Time from a failure, or from the repair that the job waits for, to the restore.
     nodes : int, optional
-        Of the job; see `rate_of_job`.
+        Nodes of the job; see `rate_of_job`.
     repair : duration, optional
-        Mean time to repair that the job waits for after each failure, since it has no spares, and for what fails
-        meanwhile; 0 where spares take over at once. That of the parameters (by what
-        failed) when left out, else 0.
+        Mean time to repair that a job without spares waits for after each failure; 0 if spares take over at once. By
+        default that of the parameters (by what failed), else 0.
     global_saves : GlobalSaves, optional
         Plan two levels: `checkpoint` has the costs of the local one. See `relfit.planning.checkpointing.two_level`.
     work : duration, optional
         Hours of work of the job, for its expected time.
     events : float, optional
-        Failures behind a mean time.
+        Number of failures behind the mean time.
     robust : "mean" or float
         Choose the robust interval by the mean waste over the draws, or by a quantile of it.
     n_draws, level, rng
-        Number of draws, level of the limits, seed.
+        Number of draws, level of the intervals, seed.
 
     Raises
     ------
     DataError
         When the mean time between failures is infinite.
     ArgumentError
-        For options that do not go together, or a quantile or level that is not between 0 and 1.
+        For incompatible options, or a quantile or level outside 0..1.
 
     Examples
     --------

@@ -197,9 +197,9 @@ def plan_migration(
     level: float = 0.95,
     rng: Seed = 0,
 ) -> MigrationPlan:
-    """Compare checkpoints alone with migration on predictions, for a machine full of jobs.
+    """Compare checkpoints alone with migration on predictions, for a fully used machine.
 
-    Failures of groups of nodes and of whole systems are not predicted. Without a recall or a precision the plan says
+    Failures of groups of nodes and of whole systems are not predicted. Without a recall or a precision the plan states
     how good the predictions must be.
 
     Parameters
@@ -207,28 +207,28 @@ def plan_migration(
     source : duration or Parameters
         Mean time between the failures of one node, or calibrated parameters.
     costs : Scenario
-        Save, restore, migration, and the restart from a failure, or from the repair that the job waits for, to the
-        restore; without failures.
+        Times to save, restore and migrate, and from a failure, or from the repair that the job waits for, to the
+        restore.
     predictor : Predictor, optional
-        How good the predictions are; its recall or precision may be None.
+        Recall and precision of the predictions; either may be None.
     nodes : int, optional
-        Of the machine, spares included; of the fleet, where the parameters know it.
+        Nodes of the machine, spares included; by default those of the parameters.
     repair : duration, optional
-        As in `plan_checkpoints`. A node that a job has left in time is away for the migration, repair and restart.
+        As in `plan_checkpoints`. A node that a job has left in time is unavailable for the migration, repair and
+        restart.
     risk : float
-        Probability to be short of a spare.
+        Probability to run out of spares.
     spares : int, optional
-        A number of spares, instead of that for the risk.
+        Number of spares, instead of `risk`.
     mix : JobMix or float
-        Jobs by size, or the share of the jobs that have one node, as in `job_mix`; with 1 every node has a job of its
-        own.
+        Jobs by size, or the share of jobs with one node, as in `job_mix`; with 1 every node has its own job.
     events, n_draws, level, rng
         As in `plan_checkpoints`.
 
     Raises
     ------
     ArgumentError
-        Without a number of nodes, for more spares than nodes, or a share that is not between 0 and 1.
+        Without a number of nodes, for more spares than nodes, or a share outside 0..1.
 
     Examples
     --------

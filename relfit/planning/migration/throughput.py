@@ -29,12 +29,12 @@ __all__ = ["SCENARIOS", "JobMix", "Scenario", "Throughputs", "compare_throughput
 
 @dataclass(frozen=True)
 class Scenario:
-    """What saving, restoring, rebooting and migrating cost.
+    """Times to save, restore, restart and migrate.
 
     Attributes
     ----------
     save, restore, restart, migration : ndarray
-        C, R, D and M, hours; any durations are taken.
+        C, R, D and M, hours or any durations.
     name : str
 
     Examples
@@ -234,13 +234,13 @@ def compare_throughputs(
         of n times to failure. (The paper's formula for Weibull times, section 4.2, has a slip: the scale goes with
         ``n**(-1/shape)``.)
     risk : array_like of float
-        Probability to be short of a spare.
+        Probability to run out of spares.
     parallel : bool
         Jobs of many sizes; else each node has a job of its own.
     mix : JobMix, optional
         Jobs by size; by `share_sequential`, as in `job_mix`, when left out.
     spares : array_like of int, optional
-        A number of spares, instead of that for the risk.
+        Number of spares, instead of `risk`.
 
     Raises
     ------

@@ -107,7 +107,7 @@ def plan_replication(
     level: float = 0.95,
     rng: Seed = 0,
 ) -> ReplicationPlan:
-    """Compare replication with checkpoints alone for a job that has a number of nodes to itself.
+    """Compare replication with checkpoints alone for a job with its own nodes.
 
     Failures of groups of nodes and of whole systems stop a job with or without copies.
 
@@ -116,24 +116,24 @@ def plan_replication(
     source : duration or Parameters
         Mean time between the failures of one node, or calibrated parameters.
     checkpoint : Checkpoint
-        What saves and restores cost; a save holds the restart of failed copies.
+        Costs of checkpoints; a checkpoint includes the restart of failed copies.
     restart : duration
         From a failure to the restore, without failures.
     nodes : int, optional
-        Of the job, copies included.
+        Nodes of the job, copies included.
     repair : duration, optional
-        As in `plan_checkpoints`: what the job waits for when it is interrupted, with what fails meanwhile.
+        As in `plan_checkpoints`, for interruptions of the job.
     most_replicas : int
-        2, 3, ... up to this many copies are looked at.
+        Largest number of copies to compare.
     overhead : float
-        Share of speed that copies lose to keep in step.
+        Share of speed lost to synchronization of the copies.
     events, n_draws, level, rng
         As in `plan_checkpoints`.
 
     Raises
     ------
     ArgumentError
-        For fewer than two nodes, a save that takes no time, or a share that is not between 0 and 1.
+        For fewer than two nodes, a checkpoint that takes no time, or a share outside 0..1.
 
     Examples
     --------

@@ -316,8 +316,8 @@ def spare_blocks_needed(
     zones : int
         Zones of the job.
     racks : array_like of int, optional
-        Racks per zone, where blocks are parts of racks that take all their blocks down together. Each block has a rack
-        of its own when left out.
+        Racks per zone, if racks have several blocks and take them down together. By default each block has its own
+        rack.
     mtbf_rack : array_like or duration
         Of a rack, for `racks`.
 
@@ -332,8 +332,8 @@ def spare_blocks_needed(
 
     Notes
     -----
-    By bisection on the survival function, which falls as spares are added; all cases at once. The Poisson approximation
-    has the mean L MTTR / MTBF (end of appendix B), and knows nothing of racks.
+    Bisection on the survival function. The Poisson approximation has the mean L MTTR / MTBF (end of appendix B) and
+    ignores racks.
 
     Examples
     --------

@@ -25,7 +25,7 @@ class Cluster:
     Attributes
     ----------
     zones : int
-        Sparing zones (the paper's B): a spare stands in only for devices of its own zone.
+        Sparing zones (the paper's B): a spare replaces only devices of its own zone.
     racks : int
         Racks per zone.
     trays : int
@@ -34,14 +34,13 @@ class Cluster:
         GPUs per tray.
     group : int, optional
         GPUs that must be placed in one zone. The working blocks of a zone are then a multiple of the blocks of one
-        group (equation 6); None for no such rule.
+        group (equation 6).
     partial_groups : bool
-        What to do with blocks that do not divide the group: leave such a strategy out (False, the default), or fill
-        the group's last block in part and count the rest as stranded.
+        Blocks that do not divide the group: omit the strategy (False, the default), or fill the group's last block in
+        part and count the rest as stranded.
     shared_racks : bool
-        When a rack holds several blocks: whether it takes them down together and interrupts the job once (True), or
-        each block has a rack of its own that fails by itself, the paper's convention (False), which needs far fewer
-        spares than there must be.
+        Whether a rack with several blocks takes them down together (True), or each block has its own rack that fails
+        independently (False): the paper's convention, which needs far too few spares.
 
     Examples
     --------
@@ -97,12 +96,12 @@ class Cluster:
 
 @dataclass(frozen=True, eq=False)
 class DeviceFailures:
-    """How often devices fail and how long a repair takes, in hours; arrays of one shape (or shapes that broadcast).
+    """Mean times between failures and to repair, in hours; arrays of shapes that broadcast.
 
     Attributes
     ----------
     mtbf_tray : ndarray
-        Mean time between failures of one tray that stay within it.
+        Mean time between failures of one tray that affect only this tray.
     mtbf_rack : ndarray
         Mean time between failures of one rack that take all its trays; infinite for none.
     mttr : ndarray

@@ -199,19 +199,19 @@ def evaluate_sparing(
     *,
     workers: int | None = None,
 ) -> SparingEvaluation:
-    """Where the GPU hours of a cluster go under given strategies.
+    """Use of the GPU hours of a cluster under sparing strategies.
 
     Parameters
     ----------
     cluster : Cluster
     strategies : Strategies
-        Shape (s,). Without spare blocks, the best number under the placement rule is taken for each case.
+        Shape (s,). Without spare blocks, each case has its best number under the placement rule.
     failures : DeviceFailures
         Any shape g.
     recovery : Recovery, optional
-        Without it a failure costs nothing but the swap of blocks.
+        By default a failure costs only the swap of blocks.
     performance : Performance, optional
-        Speed of blocks; equal for all when left out.
+        Speed of blocks; equal by default.
     workers : int, optional
         Threads; the result does not depend on it.
 
@@ -223,8 +223,8 @@ def evaluate_sparing(
     Raises
     ------
     ArgumentError
-        For blocks that do not divide a rack or a group, or spare blocks that leave none to work or break the placement
-        rule.
+        For blocks that do not divide a rack or a group, or spare blocks that leave no working block or break the
+        placement rule.
 
     Notes
     -----

@@ -24,28 +24,28 @@ _LONGEST = 1e200  # times as long as an undisturbed recovery
 
 @dataclass(frozen=True)
 class Recovery:
-    """How a job saves its state and comes back after a failure.
+    """How a job writes checkpoints and recovers from a failure.
 
-    With a `loss_limit` of 0 any failure stops the whole job, as in the paper. Otherwise it goes on at reduced size
+    With a `loss_limit` of 0 any failure stops the whole job, as in the paper. Otherwise it continues at reduced size
     until more than `loss_limit` of its blocks are missing: because spares have run out (until a repair ends), or
-    because their unit is being brought back after a failure (for the time of detection and restart, with the state of
-    the others). When a failure takes the job beyond the limit it goes back to its last checkpoint; while spares alone
-    leave more than `loss_limit` missing, it is blocked.
+    because their unit is recovering from a failure (for the time of detection and restart). A failure beyond the limit
+    returns the job to its last checkpoint. While a lack of spares leaves more than `loss_limit` missing, the job is
+    blocked.
 
     Attributes
     ----------
     checkpoint_every : float, duration or None
         Work between checkpoints; None for the best.
     save, detection, restart : float or duration
-        Time to save a checkpoint, to notice a failure, and from there to find spares, load the state and work again.
+        Time to write a checkpoint, to notice a failure, and from there to find spares, load the state and resume.
     disturbed : bool
-        False, as in the paper: failures during detection and restart cost nothing. True: they start them again.
+        False, as in the paper: failures during detection and restart cost nothing. True: they restart the recovery.
     loss_limit : int
-        Missing blocks that the job, all zones together, can stand.
+        Missing blocks that the job, over all zones, can tolerate.
     unit : int
-        Blocks that drop out together when one of them fails (a data-parallel replica).
+        Blocks that stop together when one of them fails (a data-parallel replica).
     exchange : float or duration
-        Time between exchanges of state among units; a unit that drops out loses half of it on average.
+        Time between exchanges of state among units; a unit that stops loses half of it on average.
 
     Examples
     --------

@@ -159,7 +159,7 @@ def plan_sparing(
     rng: Seed = 0,
     workers: int | None = None,
 ) -> SparingPlan:
-    """The best sparing plan, with intervals that carry the uncertainty of the parameters.
+    """The best sparing plan, with intervals that include the uncertainty of the parameters.
 
     Parameters
     ----------
@@ -172,8 +172,8 @@ def plan_sparing(
     level : float
         Level of the intervals.
     robust : float, optional
-        The robust plan maximises this quantile of goodput over the draws (0.1: what is reached in nine of ten cases);
-        its mean when left out.
+        The robust plan maximises this quantile of goodput over the draws (0.1: reached in nine of ten cases); the mean
+        by default.
     rng : int or numpy.random.Generator
     workers : int, optional
 
@@ -188,8 +188,8 @@ def plan_sparing(
 
     Notes
     -----
-    Spares and work between checkpoints of a draw are the best ones for that draw, so their interval says how far the
-    best plan itself is uncertain. The robust plan keeps its own whatever the draw.
+    Spares and checkpoint interval are optimised for each draw, so their intervals show the uncertainty of the best
+    plan. The robust plan is the same for all draws.
 
     Examples
     --------

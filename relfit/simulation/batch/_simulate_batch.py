@@ -48,41 +48,40 @@ def simulate_batch(
 ) -> BatchRun:
     """Simulate a batch system.
 
-    At one instant jobs end, nodes come back, failures strike, jobs join the queue; then the scheduler decides.
+    Order of events at one instant: jobs end, nodes return, failures strike, jobs join the queue, the scheduler decides.
 
     Parameters
     ----------
     workload : Workload
-        Jobs wider than the machine are refused, and counted.
+        Jobs wider than the machine are rejected and counted.
     cluster : int, BatchCluster or sequence of NodeClass, optional
-        The machine, or how many nodes it has; those of the workload when left out. With classes of nodes each has a
-        queue of its own, and a job runs on nodes of its `node_class` alone. The clock of a class runs from its first
-        job to the end of its last; the nodes of the first class come first in the result.
+        The machine, or its number of nodes; that of the workload by default. Each class of nodes has its own queue, and
+        a job runs only on nodes of its `node_class`. The clock of a class runs from its first job to the end of its
+        last; the nodes of the first class come first in the result.
     scheduler : str or Scheduler
         ``"easy"``, ``"fcfs"``, ``"conservative"``, or with options.
     failures : Failures or sequence of them
         `SystemFailures`, `NodeFailures`, `GroupFailures`, `ReplayedFailures`, `CalibratedFailures`. A failure of a node
-        that is down is ignored. Those of a machine with classes strike all of them at one instant; numbers of nodes
-        count over the classes in their order.
+        that is down is ignored. With classes of nodes, failures strike all classes at one instant; nodes are numbered
+        over the classes in their order.
     allocation : str or Allocation
         Which idle nodes a job gets: the name of a policy, or with options.
     checkpoint : Checkpoint or CheckpointShares, optional
-        A job saves after every so much work and goes on from there after a failure. Without ``every``, at ``sqrt(2 save
-        M) - save`` with M the MTBF of the nodes of the job (needs ``BatchCluster(mtbf=...)``, or failures that know
-        it).
+        Checkpoints of the jobs. Without ``every``, the interval is ``sqrt(2 save M) - save`` with M the MTBF of the
+        nodes of the job (needs ``BatchCluster(mtbf=...)``, or failures with an MTBF).
     reservations : sequence of Reservation
-        Planned maintenance: no job is started that would be on the nodes then, by its walltime.
+        Planned maintenance: no job starts whose walltime overlaps it on these nodes.
     until : duration, optional
-        Where the simulation ends, on the clock of the workload.
+        End of the simulation, on the clock of the workload.
     keep : {"jobs", "attempts", "nodes"}
-        What is kept: jobs alone, all attempts and outages too, or also which nodes each attempt had.
+        What to store: jobs alone, also all attempts and outages, or also the nodes of each attempt.
     saving : Saving, optional
-        When and where the simulation saves itself; `resume_batch` goes on. Classes are simulated one after another:
-        intervals of simulated time are those of the class under way.
+        When and where the simulation stores its state; `resume_batch` continues. Classes are simulated in turn:
+        intervals of simulated time are those of the current class.
     progress : callable, optional
-        Called now and then with a text that says how far the run is, and the share of the jobs that have ended.
+        Called regularly with a text on the progress and the share of the jobs that have ended.
     rng : int or numpy.random.Generator
-        Failures of the machine, and those of each class, have streams of their own.
+        Failures of the machine and of each class have their own random streams.
 
     Returns
     -------
@@ -92,14 +91,14 @@ def simulate_batch(
     Raises
     ------
     ArgumentError
-        For names that are not known and settings that do not go together.
+        For unknown names and incompatible settings.
     DataError
-        When jobs wait for more nodes than are ever up at once, or failures let a job hardly ever end.
+        When jobs wait for more nodes than are ever up at once, or failures hardly let a job end.
 
     Notes
     -----
-    The first call of an installation compiles the simulator, which takes some ten seconds and is said on stderr.
-    Allocation by a policy and starts that are planned ahead are compiled when they are first used.
+    The first call of an installation compiles the simulator, which takes some ten seconds. Allocation policies and
+    planned starts are compiled on first use.
 
     References
     ----------

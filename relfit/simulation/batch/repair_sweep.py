@@ -207,7 +207,7 @@ def sweep_repairs(
     n_runs : int
         Simulations of every cell.
     workers : int, optional
-        Threads; as many as there are processors when left out. The result does not depend on it.
+        Threads; one per processor by default. The result does not depend on it.
     rng : int
     **options
         Of `simulate_batch`, such as ``scheduler`` (with ``reject_after_repairs`` where wide jobs hardly ever find

@@ -34,7 +34,7 @@ def replicate(
         Must release the interpreter lock to gain from threads, and draw from a random stream of its own number.
     numbers : sequence of int
     workers : int, optional
-        Threads; as many as there are processors when left out.
+        Threads; one per processor by default.
     progress : callable, optional
         Called after each run with how many are over.
 

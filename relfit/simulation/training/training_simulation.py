@@ -190,17 +190,17 @@ def simulate_training(
     Parameters
     ----------
     params : TrainingParameters or mapping, optional
-        The published simulator's defaults where a key is left out; `relfit.simulation.training.read_training` reads a
+        Keys without a value have the published simulator's defaults; `relfit.simulation.training.read_training` reads a
         file.
     n_replications, rng, level : optional
-        Those of `params` when left out. The same `rng` gives the same runs, whatever `workers`; two sets of parameters
-        with one `rng` share their random numbers, so that their difference is more precise than either.
+        Those of `params` by default. The same `rng` gives the same runs for any number of `workers`; two sets of
+        parameters with one `rng` share their random numbers, so that their difference is more precise than either.
     first : int
-        Number of the first replication: the numbers before it are left to another call.
+        Number of the first replication; another call may have run those before it.
     program_semantics : bool
         The published program's behaviour wherever it differs from its paper; see `TrainingParameters.as_program`.
     relative_accuracy : float, optional
-        Add replications until half of the interval of the mean time is this share of it, up to
+        Add replications until half the width of the interval of the mean time is this share of the mean, up to
         ``params.max_replications``.
     host_selection, retirement : callable, optional
         Policies of your own; see `HostSelection` and `RetirementRule`.
@@ -209,7 +209,7 @@ def simulate_training(
     check : bool
         Check after every event that no server and no minute is lost; slow.
     workers : int, optional
-        Threads; as many as there are processors when left out.
+        Threads; one per processor by default.
 
     Returns
     -------
@@ -218,7 +218,7 @@ def simulate_training(
     Raises
     ------
     ArgumentError
-        For parameters that cannot be.
+        For invalid parameters.
     DataError
         When a job does not end within ``params.max_events`` events.
 

@@ -192,31 +192,31 @@ def best_size(
 ) -> BestSize:
     """Expected completion time of a job on the first k nodes of an order, for k = 1..K, and the best k.
 
-    Limits come from the uncertainty of the fitted parameters; order and chosen nodes stay as they are.
+    Intervals come from the uncertainty of the fitted parameters, with order and nodes fixed.
 
     Parameters
     ----------
     system : System
-        The nodes to choose from. With a tolerance s, a job on k nodes has s spares beside them: the first k + s nodes,
-        of which s may fail before it starts again.
+        The nodes to choose from. With a tolerance s, a job on k nodes has s spares: it has the first k + s nodes, of
+        which s may fail before it restarts.
     job : Job or duration
-        Or its time on one node. For a checkpoint without ``every`` each size has its own best.
+        A job, or its time on one node. For a checkpoint without ``every`` each size has its own best interval.
     k_min, k_max : int, optional
-        Smallest and largest number of nodes; 1 and all (but the spares) when left out.
+        Smallest and largest number of nodes; 1 and all (except the spares) by default.
     order : "reliability", "given" or array of int
-        The most reliable first, ties by position; as they stand; or positions of nodes.
+        The most reliable first, ties by position; the order of `system`; or positions of nodes.
     horizon : float or duration, optional
-        Hours over which reliability gives the order. The length of the job on the best number of nodes when left out,
-        found by repeating.
+        Hours over which reliability gives the order; by default the length of the job on the best number of nodes, by
+        iteration.
     rule : {"least", "first"}
-        ``least``: the smallest expected time over all sizes, the smaller size where two are equal. ``first``: add nodes
-        while the expected time does not grow (RA-Opt, Figure 6.6 of the paper).
+        ``least``: the smallest expected time over all sizes, the smaller size if two are equal. ``first``: add nodes
+        while the expected time does not grow (RA-Opt).
     convention, after_failure
         As for `completion_time`.
     level : float, optional
-        Of the confidence intervals; there are none when left out.
+        Level of the confidence intervals; none by default.
     n_draws : int
-        Draws of the parameters for them.
+        Number of draws of the parameters.
     rng : int or Generator, optional
 
     Returns
@@ -226,13 +226,13 @@ def best_size(
     Raises
     ------
     ArgumentError
-        For more nodes than there are, an unknown name, or settings of the job that cannot be.
+        For too many nodes, an unknown name, or invalid settings of the job.
 
     Notes
     -----
-    Hazards are interpolated along the log of time: expected times are right to some eight digits, and sizes that differ
-    by less cannot be told apart; `BestSize.completion` computes one from its nodes. With checkpoints and nodes that
-    age, at most some 200 sizes are looked at, closest around the best.
+    Hazards are interpolated along the log of time: expected times have some eight correct digits. `BestSize.completion`
+    computes one from its nodes. With checkpoints and nodes that age, at most some 200 sizes are computed, closest
+    around the best.
 
     Examples
     --------

@@ -55,7 +55,7 @@ def expected_time(
     source : System, Distribution, or a mean time in hours
         What the job runs on until its first failure, with `ages`; see `time_to_failure`.
     work : duration
-        Hours without failures and saves.
+        Hours without failures and checkpoints.
     checkpoint : Checkpoint, optional
         Every attempt begins from zero without one.
     restart : duration
@@ -63,9 +63,9 @@ def expected_time(
     ages : array_like of durations
         Of the nodes of a distribution, at the first start.
     later : optional
-        What every further attempt meets, where that is another `source`.
+        Another `source` for further attempts.
     last_save : bool
-        Whether the end of the work is saved too.
+        Whether to write a checkpoint at the end of the work, too.
 
     Examples
     --------

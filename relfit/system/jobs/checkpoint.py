@@ -38,12 +38,12 @@ Hours = FloatArray | float
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """How a job saves its state, and what that costs; hours.
+    """The checkpoint interval of a job and the cost of a checkpoint; hours.
 
     Parameters
     ----------
     every : float or duration, optional
-        Hours of work between two saves. The best is looked for where it is left out.
+        Hours of work between two checkpoints; the best by default.
     save : float or duration
         Time to save.
     restore : float or duration
@@ -51,13 +51,13 @@ class Checkpoint:
     exposed : tuple of str
         In which of ``"save"`` and ``"restore"`` failures can strike.
     slowed : float
-        Share of speed lost while a save goes on: 1 stops the work, 0 is an asynchronous save that costs nothing by
-        itself. What is done meanwhile is in the next save.
+        Share of speed lost while a checkpoint is written: 1 stops the work, 0 is an asynchronous checkpoint without
+        cost. Work done meanwhile is in the next checkpoint.
 
     Raises
     ------
     ArgumentError
-        For durations that cannot be, unknown names, and asynchronous saves in which nothing can fail.
+        For invalid durations, unknown names, and asynchronous checkpoints that no failure can strike.
 
     Examples
     --------

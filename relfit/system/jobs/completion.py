@@ -48,18 +48,19 @@ _RUNS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A job: its work, how it speeds up, and what a failure costs it.
+    """A job: its work, its speed-up, and the cost of a failure.
 
     Parameters
     ----------
     work : float or duration, optional
-        Time on one node without failures; may be left out where the table of `speedup` knows it.
+        Time on one node without failures; not needed if the table of `speedup` implies it.
     speedup : Speedup or mapping, optional
-        See `relfit.system.jobs.as_speedup`; perfect speed-up when left out.
+        See `relfit.system.jobs.as_speedup`; perfect speed-up by default.
     restart : float or duration
         Time from a failure to the next start (before the restore of a checkpoint).
     checkpoint : Checkpoint, optional
-        Without one every attempt begins from zero. Without ``every`` the best is looked for, on any number of nodes.
+        Without one every attempt begins from zero. Without ``every`` each number of nodes has its best checkpoint
+        interval.
 
     Examples
     --------
@@ -113,7 +114,7 @@ class CompletionTime(Result):
         Nodes.
     job : Job
     length : float
-        Hours without failures and saves.
+        Hours without failures and checkpoints.
     log_expected : float
         Natural logarithm of the expected hours, which may be beyond the range of `expected`.
     success : float
@@ -237,7 +238,7 @@ def completion_time(
     n_draws: int = 400,
     rng: Seed = 0,
 ) -> CompletionTime:
-    """When a job started now on all nodes of `system` will be done.
+    """Completion time of a job that starts now on all nodes of `system`.
 
     A failure is one of the system: of more nodes than it tolerates.
 
@@ -248,23 +249,23 @@ def completion_time(
     work : float, duration or Job
         Time on one node without failures, or a `Job` with all its settings.
     speedup : Speedup or mapping, optional
-        How much faster the job is on k nodes; see `relfit.system.jobs.as_speedup`.
+        Speed-up of the job on k nodes; see `relfit.system.jobs.as_speedup`.
     restart : float or duration
         Time from a failure to the next start.
     checkpoint : Checkpoint, optional
-        How the job saves its state; it begins from zero without. Without ``every`` the best is looked for.
+        Checkpoints of the job; without them every attempt begins from zero. Without ``every`` the interval is the best.
     size : int, optional
-        Nodes that the work is spread over, where it is fewer than `system` has (the others are spares).
+        Number of nodes that do the work, if fewer than `system` has (the others are spares).
     convention : {"exact", "paper"}
         ``exact``: a failed attempt loses ``E[X | X < T]``, the mean time to failure given that it is before the end.
         ``paper``: it loses the mean time to failure of the system (equation 6.1), which is too much; with checkpoints,
         the efficiency of the sparing paper, appendix C, with a failure rate of 1 / mean time to failure.
     after_failure : {"same", "as_new"}
-        What further attempts meet: the same ages as the first, or all nodes as new.
+        Ages at further attempts: those of the first, or all nodes as new.
     level : float, optional
         Of intervals from the uncertainty of the fitted parameters, as 0.95; the system must come from fits.
     n_draws : int
-        Draws of the parameters for them.
+        Number of draws of the parameters.
     rng : int or Generator, optional
 
     Returns
@@ -274,7 +275,7 @@ def completion_time(
     Raises
     ------
     ArgumentError
-        For work, times or names that cannot be.
+        For invalid work, times or names.
 
     Notes
     -----

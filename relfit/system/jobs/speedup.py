@@ -117,9 +117,8 @@ class Gustafson(_ByFraction):
 class MeasuredSpeedup(Speedup):
     """Speed-ups measured at some numbers of nodes.
 
-    Between two of them the logarithm of the speed-up is linear in the logarithm of the number. Above the largest the
-    speed-up stays at its last value (more nodes bring nothing but failures), below the smallest it is proportional to
-    the number.
+    Between two of them the logarithm of the speed-up is linear in the logarithm of the number. Above the largest number
+    the speed-up is constant, below the smallest it is proportional to the number.
 
     Parameters
     ----------
@@ -128,7 +127,7 @@ class MeasuredSpeedup(Speedup):
     speedups : array_like of float, shape (m,)
         Above zero.
     work : float, optional
-        Hours on one node, where times were measured; see `of_times`.
+        Hours on one node, if times were measured; see `of_times`.
 
     Examples
     --------
