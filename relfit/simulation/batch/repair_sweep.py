@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,13 +12,14 @@ from scipy.optimize import isotonic_regression
 from relfit.base.arguments import durations, positive, share, whole
 from relfit.base.arrays import Durations, FloatArray, Seed
 from relfit.base.errors import ArgumentError
-from relfit.base.numeric.batches import in_threads
 from relfit.base.results import Interval, Result
 from relfit.base.text import count, duration, interval
 from relfit.io.workloads import Workload
 from relfit.simulation.batch._simulate_batch import simulate_batch
 from relfit.simulation.batch.batch_settings import BatchCluster
 from relfit.simulation.batch.failure_source import SystemFailures
+from relfit.simulation.campaigns.campaign import Campaign
+from relfit.simulation.campaigns.sweeping import sweep
 
 __all__ = ["RATES", "REPAIRS", "RepairSweep", "sweep_repairs"]
 
@@ -234,19 +233,24 @@ def sweep_repairs(
     for name, values in (("rates", rate), ("repairs", repair)):
         if values.ndim != 1 or not values.size or (np.diff(values) <= 0.0).any():
             raise ArgumentError(f"{name} are not in rising order", remedy="give each once, the smallest first")
+    errors: list[Exception] = []
+
+    def wait(seed: int, rate: float, repair: float) -> float:
+        failures = SystemFailures(mtbf=base / rate, repair=repair)
+        try:
+            result = simulate_batch(workload, cluster, failures=failures, rng=seed, **options)
+        except Exception as error:
+            errors.append(error)
+            raise
+        return float(result.jobs["waited"].mean()) / 3600.0
+
     seeds = np.random.SeedSequence(rng).generate_state(runs)
-    cells = list(product(range(runs), range(rate.size), range(repair.size)))
-
-    waits = np.empty((runs, rate.size, repair.size))
-
-    def wait(cell: tuple[int, int, int]) -> None:
-        run, i, j = cell
-        failures = SystemFailures(mtbf=base / rate[i], repair=repair[j])
-        result = simulate_batch(workload, cluster, failures=failures, rng=int(seeds[run]), **options)
-        waits[cell] = float(result.jobs["waited"].mean()) / 3600.0
-
-    in_threads(wait, cells, workers or os.cpu_count() or 1)
-    return RepairSweep(base, rate, repair, waits)
+    values = {"seed": seeds.tolist(), "rate": rate.tolist(), "repair": repair.tolist()}
+    campaign = Campaign(run=wait, parameters=values, replications=1)
+    cells = sweep(campaign, executor="threads", workers=workers, stopped=lambda: bool(errors))
+    if errors:
+        raise errors[0]
+    return RepairSweep(base, rate, repair, cells.of()["mean"].to_numpy().reshape(runs, rate.size, repair.size))
 
 
 def _rising(values: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Who computes: this process, its cores, or Dask; each takes a function and gives a future."""
+"""Who computes: this process, its threads, other processes, or Dask; each takes a function and gives a future."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from multiprocessing.connection import wait as wait_for
 from typing import Any, Protocol
 
 from relfit.base.errors import ArgumentError, DataError
+from relfit.base.numeric.batches import processors
 from relfit.simulation.campaigns.runners import Runner
 
 __all__ = ["Computing", "WorkersLostError", "computing", "first_done", "runner_here"]
@@ -35,7 +36,7 @@ class Computing(Protocol):
 
     token: str
     here: bool
-    """Whether a task is over when `submit` returns."""
+    """Whether tasks run in this process, where they can be told to stop."""
 
     @property
     def slots(self) -> int:
@@ -58,22 +59,24 @@ def runner_here(token: str) -> Runner:
 
 def computing(executor: str, workers: int | None, runner: Runner) -> Computing:
     """What `executor` names; an ArgumentError for another name, or where Dask is not installed or not reached."""
+    token, many = secrets.token_hex(8), workers or processors()
     if executor == "serial":
-        return _Here(runner, secrets.token_hex(8))
+        return _Here(runner, token)
+    if executor == "threads":
+        return _Threads(runner, token, many)
     if executor == "processes":
-        return _Processes(runner, secrets.token_hex(8), workers or os.cpu_count() or 1)
+        return _Processes(runner, token, many)
     if executor == "dask" or "://" in executor:
-        return _Dask(
-            runner, secrets.token_hex(8), None if executor == "dask" else executor, workers or os.cpu_count() or 1
-        )
-    remedy = "use processes, serial, dask or the address of a Dask scheduler, as tcp://HOST:8786"
+        return _Dask(runner, token, None if executor == "dask" else executor, many)
+    remedy = "use processes, threads, serial, dask or the address of a Dask scheduler, as tcp://HOST:8786"
     raise ArgumentError(f"executor {executor!r} is not known", remedy=remedy)
 
 
 class _Here:
     """The process itself, one task after another."""
 
-    slots, here = 1, True
+    here = True
+    slots = 1
 
     def __init__(self, runner: Runner, token: str) -> None:
         self._runner, self.token = runner, token
@@ -92,6 +95,26 @@ class _Here:
 
     def __exit__(self, *_: object) -> None:
         del _RUNNERS[self.token]
+
+
+class _Threads(_Here):
+    """Threads of this process, for runs that release the interpreter lock; they end with it."""
+
+    def __init__(self, runner: Runner, token: str, workers: int) -> None:
+        super().__init__(runner, token)
+        self.slots = workers
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(function(*arguments))
+            except BaseException as error:
+                future.set_exception(error)
+
+        threading.Thread(target=run, daemon=True).start()
+        return future
 
 
 class _Processes:

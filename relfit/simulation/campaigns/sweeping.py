@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,7 +59,7 @@ class _Task:
 
 def sweep(
     campaign: Campaign | str | Path,
-    store: str | Path,
+    store: str | Path | None = None,
     *,
     executor: str = "processes",
     workers: int | None = None,
@@ -75,12 +76,13 @@ def sweep(
     ----------
     campaign : Campaign, str or Path
         A path is read by `read_campaign`.
-    store : str or Path
-        The folder of the results; it is made where there is none.
+    store : str or Path, optional
+        The folder of the results; it is made where there is none. Nothing is kept on disk when left out.
     executor : str
-        ``"processes"`` of this machine, ``"serial"``, ``"dask"`` (a local cluster), or the address of a scheduler.
+        ``"processes"`` of this machine, ``"threads"`` of this process, ``"serial"``, ``"dask"`` (a local cluster), or
+        the address of a scheduler.
     workers : int, optional
-        Processes; as many as there are processors when left out.
+        Processes or threads; as many as there are processors when left out.
     retry_failed : bool
         Run again what failed.
     progress : callable, optional
@@ -105,6 +107,12 @@ def sweep(
     >>> sweep(campaign, "squares", executor="serial").of("value")["mean"].tolist()
     [4.0, 9.0]
     """
+    if store is None:
+        with TemporaryDirectory(prefix="relfit-") as folder:
+            return sweep(
+                campaign, folder, executor=executor, workers=workers, retry_failed=retry_failed, progress=progress,
+                stopped=stopped,
+            )  # fmt: skip
     plan = campaign if isinstance(campaign, Campaign) else read_campaign(campaign)
     runner, cells = runner_of(plan), cells_of(plan)
     unique = {cell.key: cell.settings for cell in cells}
@@ -212,8 +220,6 @@ class _Work:
                     seed = self.campaign.seed
                     future = where.submit(_run, where.token, settings, task.cells, task.first, task.last, seed, asked)
                     running[future] = task, deaths
-                if where.here:
-                    break
             for future in first_done(set(running), 0.2):
                 task, deaths = running.pop(future)
                 try:
