@@ -48,7 +48,7 @@ def run(
     to: opt.Output,
     store: Annotated[Path | None, opt.option("DIR", "Folder of the results (required); goes on where it is.")] = None,
     executor: Annotated[
-        str, opt.option("NAME", "Who computes: processes, threads, serial, dask, or tcp://HOST:PORT of a Dask scheduler.")
+        str, opt.option("NAME", "Who computes: processes, threads, serial, dask, or tcp://HOST:PORT of Dask.")
     ] = "processes",
     workers: Annotated[
         int | None, opt.option("N", "Processes; one per processor when left out.", min=1, max=4096)

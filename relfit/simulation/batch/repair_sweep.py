@@ -245,8 +245,8 @@ def sweep_repairs(
         return float(result.jobs["waited"].mean()) / 3600.0
 
     seeds = np.random.SeedSequence(rng).generate_state(runs)
-    values = {"seed": seeds.tolist(), "rate": rate.tolist(), "repair": repair.tolist()}
-    campaign = Campaign(run=wait, parameters=values, replications=1)
+    grid = {"seed": seeds.tolist(), "rate": rate.tolist(), "repair": repair.tolist()}
+    campaign = Campaign(run=wait, parameters=grid, replications=1)
     cells = sweep(campaign, executor="threads", workers=workers, stopped=lambda: bool(errors))
     if errors:
         raise errors[0]

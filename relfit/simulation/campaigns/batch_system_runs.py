@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-import numpy as np
-
 import relfit as rf
 from relfit.base.errors import ArgumentError
 from relfit.base.results import json_ready
 from relfit.simulation.campaigns.campaign import Campaign
 from relfit.simulation.campaigns.cell_designs import canonical
-from relfit.simulation.campaigns.runners import Outputs, changed, stream
+from relfit.simulation.campaigns.runners import Outputs, changed, columns, stream
 
 __all__ = ["BatchSystemRuns"]
 
@@ -73,7 +71,7 @@ class BatchSystemRuns:
         runs = rf.batch.simulate_batches(
             self._workload(config), *machine, n_runs=last - first, rng=stream(seed, first), workers=1, **options
         ).runs
-        return {str(name): column.to_numpy(dtype=np.float64) for name, column in runs.items() if name not in _CLOCKED}
+        return columns(runs.drop(columns=[name for name in _CLOCKED if name in runs]))
 
 
 def _by_name(tables: object, sums: dict[str, int]) -> Any:

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
@@ -21,10 +20,10 @@ from relfit.base.text import count
 from relfit.base.writing import complete
 from relfit.simulation.campaigns.campaign import Until
 from relfit.simulation.campaigns.campaign_store import CampaignStore
+from relfit.simulation.engine.replications import row_means, row_statistics
 
-__all__ = ["CampaignResults", "load", "replications_needed", "row_means", "statistics"]
+__all__ = ["CampaignResults", "load", "replications_needed"]
 
-_PERCENTILES = (5, 25, 50, 75, 95)
 _GROWTH = 1.25
 
 
@@ -146,7 +145,7 @@ class CampaignResults(Result):
         table = self.cells
         if experiment is not None:
             table = self.where(experiment=experiment)[["experiment", *self.varied(experiment)]]
-        values = statistics(self.samples(output), self.level)
+        values = row_statistics(self.samples(output), self.level)
         values.insert(1, "failed", self._n_failed.reindex(values.index, fill_value=0))
         return table.join(values).reset_index(drop=True)
 
@@ -176,7 +175,7 @@ class CampaignResults(Result):
         table, most = self.of(), self.campaign.get("best") == "most"
         mean = table["mean"].to_numpy(dtype=np.float64)
         best: Any = table.iloc[int(np.nanargmax(mean) if most else np.nanargmin(mean))]
-        where = ", ".join(f"{name} {_shown(best[name])}" for name in self.parameters if not _left(best[name]))
+        where = ", ".join(f"{name} {_shown(value)}" for name, value in best[self.parameters].dropna().items())
         limits = f" ({best['low']:,.6g}-{best['high']:,.6g})" if np.isfinite(best["low"]) else ""
         name = self.output.replace("_", " ")
         return f"{text}; {'most' if most else 'least'} {name} {best['mean']:,.6g}{limits} at {where}."
@@ -211,7 +210,7 @@ class CampaignResults(Result):
             The other parameters that differ, `parameter`, ``mean``, ``low``, ``high``.
         """
         cells = self.where(**where)
-        cells = cells[~cells[self._parameter(parameter)].map(_left)]
+        cells = cells[cells[self._parameter(parameter)].notna()]
         others = [n for n in self.parameters if n != parameter and len(set(map(str, cells[n]))) > 1]
         parts = []
         groups = cells.groupby(others, sort=False, dropna=False) if others else [((), cells)]
@@ -222,7 +221,7 @@ class CampaignResults(Result):
             if relative:
                 own = _ratios(values, self.level)
             else:
-                own = statistics(pd.DataFrame(values), self.level)[["mean", "low", "high"]].reset_index(drop=True)
+                own = row_statistics(pd.DataFrame(values), self.level)[["mean", "low", "high"]].reset_index(drop=True)
             parts.append(pd.concat([table, own], axis=1))
         return pd.concat(parts, ignore_index=True)
 
@@ -255,7 +254,7 @@ class CampaignResults(Result):
         Means over cells that differ in further parameters.
         """
         cells = self.where(**where)
-        cells = cells[~cells[self._parameter(row)].map(_left) & ~cells[self._parameter(column)].map(_left)]
+        cells = cells[cells[self._parameter(row)].notna() & cells[self._parameter(column)].notna()]
         mean = self.samples(output).mean(axis=1)
         table = cells[[row, column]].assign(mean=mean.reindex(cells.index))
         table = table.pivot_table(index=row, columns=column, values="mean", sort=False)
@@ -288,32 +287,6 @@ class CampaignResults(Result):
         return paths
 
 
-def statistics(samples: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Runs, mean with Student's interval, standard deviation and percentiles of each row; NaN is no run."""
-    values = np.sort(samples.to_numpy(dtype=np.float64), axis=1)  # NaN last
-    n, mean, sd, half = row_means(values, level)
-    table = {"runs": n, "mean": mean, "sd": sd, "low": mean - half, "high": mean + half}
-    padded = values if values.shape[1] else np.full((len(values), 1), np.nan)
-    for percent in _PERCENTILES:
-        at = np.maximum(n - 1, 0) * (percent / 100.0)
-        below = np.floor(at).astype(np.int64)
-        rows = np.arange(len(n))
-        low, high = padded[rows, below], padded[rows, np.minimum(below + 1, np.maximum(n - 1, 0))]
-        table[f"p{percent}"] = low + (at - below) * (high - low)
-    table |= {"min": padded[:, 0], "max": padded[np.arange(len(n)), np.maximum(n - 1, 0)]}
-    return pd.DataFrame(table, index=samples.index)
-
-
-def row_means(values: FloatArray, level: float) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-    """Of each row how many values it has (NaN is none), their mean and deviation, and half of the mean's interval."""
-    n = np.isfinite(values).sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.nansum(values, axis=1) / n
-        freedom = np.where(n > 1, n - 1.0, np.nan)
-        sd = np.sqrt(np.nansum((values - mean[:, None]) ** 2, axis=1) / freedom)
-        return n, mean, sd, special.stdtrit(freedom, 0.5 + 0.5 * level) * sd / np.sqrt(n)
-
-
 def _ratios(values: FloatArray, level: float) -> pd.DataFrame:
     """Means over that of the first row, with limits from differences of the same replications."""
     both = np.where(np.isfinite(values) & np.isfinite(values[0]), 1.0, np.nan)
@@ -330,11 +303,6 @@ def _scattered(keys: pd.Index, rows: pd.DataFrame, values: FloatArray, width: in
     table = np.full((keys.size, width), empty)
     table[code[fits], replication[fits]] = values[fits]
     return table
-
-
-def _left(value: object) -> bool:
-    """Whether a cell leaves a parameter as the configuration has it."""
-    return value is None or value is pd.NA or value != value
 
 
 def _shown(value: object) -> str:
@@ -415,19 +383,16 @@ def replications_needed(
     done = np.zeros(values.shape, dtype=bool)
     for rows in (runs, failed):
         done |= _scattered(keys, rows, np.ones(len(rows), dtype=bool), until.at_most, False)
-    return pd.Series([_enough(*each, least, until, level) for each in zip(values, done, strict=True)], index=keys)
+    return pd.Series(_enough(values, done, least, until, level), index=keys)
 
 
-def _enough(values: FloatArray, done: Any, least: int, until: Until, level: float) -> int:
-    """The number of replications at which the interval is narrow enough, or that must be done to tell."""
-    n = least
+def _enough(values: FloatArray, done: Any, least: int, until: Until, level: float) -> IntArray:
+    """Per cell the replications at which its interval is narrow enough, or that must be done to tell."""
+    needed, n = np.full(len(values), until.at_most), least
     while n < until.at_most:
-        there = values[:n][np.isfinite(values[:n])]
-        if not done[:n].all() or not there.size:  # to be done, or all failed
-            break
-        if there.size > 1:
-            half = special.stdtrit(there.size - 1, 0.5 + 0.5 * level) * there.std(ddof=1) / np.sqrt(there.size)
-            if 2.0 * half <= until.width * abs(there.mean()):
-                break
+        _, mean, _, half = row_means(values[:, :n], level)
+        narrow = 2.0 * half <= until.width * np.abs(mean)
+        over = narrow | ~done[:, :n].all(axis=1) | np.isnan(mean)  # narrow, to be done, or all failed
+        needed[over] = np.minimum(needed[over], n)
         n = min(max(n + 1, int(np.ceil(_GROWTH * n))), until.at_most)
-    return n
+    return needed

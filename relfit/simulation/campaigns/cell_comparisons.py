@@ -14,7 +14,8 @@ from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Interval
 from relfit.base.units import hours
-from relfit.simulation.campaigns.campaign_results import CampaignResults, row_means
+from relfit.simulation.campaigns.campaign_results import CampaignResults
+from relfit.simulation.engine.replications import row_means
 
 __all__ = ["best_cells", "break_even", "contour", "not_worse", "numbers", "pareto_front"]
 

@@ -9,8 +9,7 @@ import numpy as np
 from relfit.base.errors import ArgumentError
 from relfit.fitting import fit
 from relfit.fleet.calibration.files import parameters_of_document
-from relfit.simulation.campaigns.campaign import Campaign
-from relfit.simulation.campaigns.runners import Outputs, changed, document_of
+from relfit.simulation.campaigns.runners import DocumentRuns, Outputs, changed, replicated
 from relfit.simulation.simulated_logs import simulate_log
 
 if TYPE_CHECKING:
@@ -22,26 +21,17 @@ __all__ = ["LogFitRuns"]
 _OWN = ("span", "nodes", "racks", "families")
 
 
-class LogFitRuns:
+class LogFitRuns(DocumentRuns):
     """`simulate_log` from parameters, and `relfit.fit` of its times to failure.
 
     The configuration is a parameter file, with ``span``, ``nodes``, ``racks`` and ``families`` (of the fits) beside.
     """
 
     output = "mean"
+    document = "parameters of a log"
 
-    def __init__(self, campaign: Campaign) -> None:
-        self.base, _ = document_of(campaign.config, "parameters of a log")
-
-    def identity(self) -> Any:
-        """The configuration."""
-        return self.base
-
-    def check(self, settings: dict[str, object]) -> None:
+    def arguments(self, settings: dict[str, object]) -> tuple[Any, dict[str, Any]]:
         """As parameters are checked."""
-        self._arguments(settings)
-
-    def _arguments(self, settings: dict[str, object]) -> tuple[Any, dict[str, Any]]:
         tables = changed(self.base, settings)
         own = {name: tables.pop(name) for name in _OWN if name in tables}
         if "nodes" not in own and "nodes" not in tables.get("fleet", {}):
@@ -50,15 +40,14 @@ class LogFitRuns:
 
     def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
         """``failures``, the ``mean`` by the best family, and of each family ``.mean``, ``.aic`` and its parameters."""
-        parameters, own = self._arguments(settings)
+        parameters, own = self.arguments(settings)
         families = own.pop("families", ["exponential", "weibull", "lognormal"])
-        rows = []
-        for replication in range(first, last):
-            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(replication,)))
+
+        def one(rng: np.random.Generator) -> dict[str, float]:
             log = simulate_log(parameters, rng=rng, **own)
-            rows.append({"failures": float(len(log)), **_fitted(log, families)})
-        names = dict.fromkeys(name for row in rows for name in row)
-        return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
+            return {"failures": float(len(log)), **_fitted(log, families)}
+
+        return replicated(one, first, last, seed)
 
 
 def _fitted(log: FailureLog, families: list[str]) -> dict[str, float]:

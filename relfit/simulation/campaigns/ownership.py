@@ -10,8 +10,9 @@ import pandas as pd
 
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
-from relfit.simulation.campaigns.campaign_results import CampaignResults, statistics
+from relfit.simulation.campaigns.campaign_results import CampaignResults
 from relfit.simulation.campaigns.cell_comparisons import not_worse
+from relfit.simulation.engine.replications import row_statistics
 
 __all__ = ["Ownership", "cost_of_ownership"]
 
@@ -31,6 +32,8 @@ class Ownership(Result):
     costs: pd.DataFrame
     alike: pd.DataFrame
 
+    _frame = "costs"
+
     @property
     def headline(self) -> str:
         """The cheapest cell."""
@@ -40,10 +43,6 @@ class Ownership(Result):
         more = len(self.alike) - 1
         text = f"cheapest: {where}, {best['cost']:,.6g} ({best['low']:,.6g}-{best['high']:,.6g})"
         return f"{text}; {more} more cells are not distinguishable from it" if more else text
-
-    def to_frame(self) -> pd.DataFrame:
-        """As `costs`."""
-        return self.costs
 
 
 def cost_of_ownership(result: CampaignResults, prices: Mapping[str, object] | None = None) -> Ownership:
@@ -89,7 +88,7 @@ def cost_of_ownership(result: CampaignResults, prices: Mapping[str, object] | No
         else:
             raise ArgumentError(f"the price of {name} has no number", remedy="give one per unit")
         total, parts[name] = total + part.to_numpy(), part.mean(axis=1)
-    about = statistics(total, result.level)[["mean", "low", "high"]].rename(columns={"mean": "cost"})
+    about = row_statistics(total, result.level)[["mean", "low", "high"]].rename(columns={"mean": "cost"})
     table = cells[result.parameters].join(pd.DataFrame(parts).add_prefix("cost of ")).join(about)
     table = table.sort_values("cost", kind="stable").reset_index(drop=True)
     return Ownership(table, not_worse(result, total, 1.0))

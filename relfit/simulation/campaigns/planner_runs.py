@@ -19,7 +19,7 @@ from relfit.planning import (
     plan_replication,
 )
 from relfit.simulation.campaigns.campaign import Campaign
-from relfit.simulation.campaigns.runners import Outputs, changed, check_names, document_of
+from relfit.simulation.campaigns.runners import DocumentRuns, Outputs, check_names
 from relfit.system.jobs import Checkpoint
 
 __all__ = ["PlannerRuns"]
@@ -30,7 +30,7 @@ _TABLES = {"checkpoint": Checkpoint, "costs": Scenario, "global_saves": GlobalSa
 _ECHOED = ("level", "n_draws", "restart", "robust_by", "overhead", "risk")
 
 
-class PlannerRuns:
+class PlannerRuns(DocumentRuns):
     """A planner over its arguments.
 
     The configuration has ``planner`` (checkpoint, migration or replication), ``mtbf`` of a node or ``params`` (a
@@ -38,15 +38,15 @@ class PlannerRuns:
     migration ``costs`` (save, restore, restart, migration) and ``predictor``, and single values.
     """
 
-    output = ""
+    document = "settings of a planner"
 
     def __init__(self, campaign: Campaign) -> None:
-        self.base, folder = document_of(campaign.config, "settings of a planner")
+        super().__init__(campaign)
         name = self.base.get("planner")
         if name not in _PLANNERS:
             raise ArgumentError(f"planner = {name!r} is not known", remedy=f"use {', '.join(_PLANNERS)}")
         self.planner = str(name)
-        self.parameters = read_parameters(folder / self.base["params"]) if "params" in self.base else None
+        self.parameters = read_parameters(self.folder / self.base["params"]) if "params" in self.base else None
         if campaign.most_replications > 1 and "n_draws" not in self.base:
             raise ArgumentError("a plan is the same in every run", remedy="write replications = 1")
 
@@ -54,27 +54,21 @@ class PlannerRuns:
         """The configuration with its parameters."""
         return {**self.base, "parameters": None if self.parameters is None else self.parameters.model_dump(mode="json")}
 
-    def check(self, settings: dict[str, object]) -> None:
-        """Names of arguments, and the planner's own checks."""
-        names = [*_OWN, *list(inspect.signature(_PLANNERS[self.planner]).parameters)[1:]]
-        tables = changed(self.base, settings)
-        check_names(tables, names)
-        _arguments(tables)
+    def arguments(self, settings: dict[str, object]) -> dict[str, Any]:
+        """The planner's arguments by name, those that are tables as what they describe, and those of `_OWN`."""
+        tables = super().arguments(settings)
+        check_names(tables, [*_OWN, *list(inspect.signature(_PLANNERS[self.planner]).parameters)[1:]])
+        return {name: _TABLES[name](**value) if name in _TABLES else value for name, value in tables.items()}
 
     def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
         """Every number of the plan."""
-        tables = changed(self.base, settings)
+        tables = self.arguments(settings)
         own = {name: tables.pop(name, None) for name in _OWN}
         source = own["mtbf"] if self.parameters is None or "mtbf" in settings else self.parameters
-        plan = _PLANNERS[self.planner](source, rng=seed, **_arguments(tables))
+        plan = _PLANNERS[self.planner](source, rng=seed, **tables)
         values = {each.name: getattr(plan, each.name) for each in dataclasses.fields(plan)}
         numbers = {name: _number(value) for name, value in values.items() if name not in _ECHOED}
         return {name: np.full(last - first, value) for name, value in numbers.items() if value is not None}
-
-
-def _arguments(tables: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of a planner, those that are tables as what they describe."""
-    return {name: _TABLES[name](**value) if name in _TABLES else value for name, value in tables.items()}
 
 
 def _number(value: Any) -> float | None:

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.io.parsing.settings import read_settings
 from relfit.simulation.campaigns.campaign import Campaign
 
-__all__ = ["Outputs", "Runner", "changed", "check_names", "document_of", "runner_of", "stream"]
+__all__ = [
+    "DocumentRuns",
+    "Outputs",
+    "Runner",
+    "changed",
+    "check_names",
+    "columns",
+    "replicated",
+    "runner_of",
+    "stream",
+]
 
 Outputs = dict[str, FloatArray]
 """By output one value per replication."""
@@ -51,6 +62,31 @@ class Runner(Protocol):
         """Run the replications from `first` up to `last`; the same each whatever the others."""
 
 
+class DocumentRuns:
+    """Base of runners whose cells change values of one document of tables.
+
+    A runner on this base states `output`, `document` (what the tables are, for messages), `arguments` and `run`.
+    """
+
+    output = ""
+    document = "settings"
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.base, self.folder = _tables_of(campaign.config, self.document)
+
+    def identity(self) -> Any:
+        """The tables."""
+        return self.base
+
+    def check(self, settings: dict[str, object]) -> None:
+        """As the arguments are checked."""
+        self.arguments(settings)
+
+    def arguments(self, settings: dict[str, object]) -> Any:
+        """What a cell is run with; an ArgumentError for settings that cannot be."""
+        return changed(self.base, settings)
+
+
 def runner_of(campaign: Campaign) -> Runner:
     """The runner of a campaign; an ArgumentError with the nearest kind for what cannot be run."""
     kind = campaign.run
@@ -75,12 +111,10 @@ def check_names(names: Iterable[str], known: Sequence[str]) -> None:
             raise ArgumentError(f"{name}: there is no such parameter", remedy=remedy)
 
 
-def document_of(config: Any, what: str) -> tuple[dict[str, Any], Path]:
+def _tables_of(config: Any, what: str) -> tuple[dict[str, Any], Path]:
     """The tables of a configuration, and the folder to which paths in it are relative."""
-    if isinstance(config, Mapping):
-        return dict(config), Path()
-    if config is None:
-        return {}, Path()
+    if config is None or isinstance(config, Mapping):
+        return dict(config or {}), Path()
     place = Path(config)
     kinds = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
     return read_settings(place, kinds.get(place.suffix.lower(), "toml"), what, "name a .toml file"), place.parent
@@ -124,3 +158,21 @@ def stream(seed: int, first: int) -> np.random.Generator:
     True
     """
     return np.random.default_rng(np.random.SeedSequence(seed, n_children_spawned=first))
+
+
+def replicated(run: Callable[[np.random.Generator], Mapping[str, float]], first: int, last: int, seed: int) -> Outputs:
+    """What a function gives by name with the generator of each replication; NaN where one lacks a name.
+
+    Examples
+    --------
+    >>> later = replicated(lambda rng: {"value": rng.random()}, 3, 4, 5)["value"]
+    >>> float(later[0]) == np.random.default_rng(5).spawn(4)[3].random()
+    True
+    """
+    streams = (np.random.SeedSequence(seed, spawn_key=(replication,)) for replication in range(first, last))
+    return columns(pd.DataFrame([run(np.random.default_rng(stream)) for stream in streams]))
+
+
+def columns(table: pd.DataFrame) -> Outputs:
+    """A table of one row per replication as outputs."""
+    return {str(name): values.to_numpy(dtype=np.float64) for name, values in table.items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from pydantic import ValidationError
 
 from relfit.base.errors import ArgumentError
@@ -12,8 +11,7 @@ from relfit.fleet.calibration.parameter_values import Model
 from relfit.fleet.calibration.validation_errors import ParameterError
 from relfit.planning.sparing import DeviceFailures
 from relfit.planning.sparing.plan_file import ClusterTable
-from relfit.simulation.campaigns.campaign import Campaign
-from relfit.simulation.campaigns.runners import Outputs, changed, document_of, stream
+from relfit.simulation.campaigns.runners import DocumentRuns, Outputs, changed, columns, stream
 from relfit.simulation.sparing.sparing_simulation import simulate_sparing
 
 __all__ = ["SparingRuns"]
@@ -35,23 +33,14 @@ class SparingConfig(Model):
     years: float = 10.0
 
 
-class SparingRuns:
+class SparingRuns(DocumentRuns):
     """`simulate_sparing` over keys such as ``devices.mttr`` and ``cluster.spare_blocks``; one strategy a cell."""
 
     output = "useful"
+    document = "a cluster with spares"
 
-    def __init__(self, campaign: Campaign) -> None:
-        self.base, _ = document_of(campaign.config, "a cluster with spares")
-
-    def identity(self) -> Any:
-        """The configuration."""
-        return self.base
-
-    def check(self, settings: dict[str, object]) -> None:
+    def arguments(self, settings: dict[str, object]) -> dict[str, Any]:
         """As the planner checks a cluster; there must be one strategy."""
-        self._arguments(settings)
-
-    def _arguments(self, settings: dict[str, object]) -> dict[str, Any]:
         try:
             config = SparingConfig(**changed(self.base, settings))
         except ValidationError as error:
@@ -69,8 +58,5 @@ class SparingRuns:
     def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
         """Shares of GPU hours, and failures, stops and blockings per hour."""
         n = last - first  # the simulator runs two or more
-        result = simulate_sparing(
-            **self._arguments(settings), n_resamples=max(n, 2), rng=stream(seed, first), workers=1
-        )
-        table = result.replications.iloc[:n]
-        return {str(name): column.to_numpy(dtype=np.float64) for name, column in table.items()}
+        result = simulate_sparing(**self.arguments(settings), n_resamples=max(n, 2), rng=stream(seed, first), workers=1)
+        return columns(result.replications.iloc[:n])

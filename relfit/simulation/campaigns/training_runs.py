@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import relfit as rf
 from relfit.simulation.campaigns.campaign import Campaign
-from relfit.simulation.campaigns.runners import Outputs, changed
+from relfit.simulation.campaigns.runners import Outputs, changed, columns
 
 __all__ = ["TrainingRuns"]
 
@@ -44,4 +42,4 @@ class TrainingRuns:
         result = rf.simulate_training(
             self._parameters(settings), n_replications=last - first, first=first, rng=seed, workers=1
         )
-        return {str(name): column.to_numpy(dtype=np.float64) for name, column in result.whole.items()}
+        return columns(result.whole)
