@@ -88,11 +88,13 @@ class CampaignResults(Result):
     def varied(self, experiment: str) -> list[str]:
         """The parameters that an experiment sets, its own before the second."""
         cells = self.where(experiment=experiment).dropna(axis=1, how="all").drop(columns="experiment")
-        own = {
-            e.get("label") or e["parameter"].replace("_", " "): e["parameter"]
-            for e in self.campaign.get("experiments", [])
-        }
-        return sorted(map(str, cells), key=lambda name: name != own.get(experiment))
+        return sorted(map(str, cells), key=lambda name: name != self._own.get(experiment))
+
+    @property
+    def _own(self) -> dict[str, str]:
+        """The parameter of each experiment, by its label."""
+        experiments = self.campaign.get("experiments", [])
+        return {each.get("label") or each["parameter"].replace("_", " "): each["parameter"] for each in experiments}
 
     def samples(self, output: str | None = None) -> pd.DataFrame:
         """One row per different cell, one column per replication: the values of an output, NaN where there is none.
@@ -171,7 +173,7 @@ class CampaignResults(Result):
         if self.missing:
             text += f" ({self.missing:,} to do)"
         if self.runs.empty or not np.isfinite(self.of()["mean"]).any():
-            return f"{text}: no results yet."
+            return f"{text}: no results{' yet' if self.missing else ''}."
         table, most = self.of(), self.campaign.get("best") == "most"
         mean = table["mean"].to_numpy(dtype=np.float64)
         best: Any = table.iloc[int(np.nanargmax(mean) if most else np.nanargmin(mean))]
@@ -263,7 +265,9 @@ class CampaignResults(Result):
     # ---------------------------------------------------------------- files
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write a CSV of statistics for each experiment, one row per value and output; the folder is made.
+        """Write a CSV of statistics for each experiment, and for each value of its second parameter.
+
+        One row per value and output. The folder is made; nothing is written where nothing is computed.
 
         Raises
         ------
@@ -275,15 +279,19 @@ class CampaignResults(Result):
             place.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ArgumentError(f"cannot make the folder {place}: {error.strerror}", remedy="choose another") from error
-        for label in self.experiments:
+        for label in self.experiments if self.outputs else []:
             tables = {output: self.of(output, label) for output in self.outputs}
             table = pd.concat(tables, names=["output", "row"]).reset_index("output").sort_index(kind="stable")
             first = [name for name in table if name in self.parameters]
             table = table[[*first, "output", *[n for n in table if n not in (*first, "output", "experiment")]]]
-            name = re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_") or "cells"
-            paths.append(place / f"{name}.csv")
-            with complete(paths[-1]) as part:
-                table.to_csv(part, index=False)
+            second = self.varied(label)[1:] if label in self._own else []
+            for values, rows in table.groupby(second, sort=False) if second else [((), table)]:
+                name = " ".join(
+                    [label, *(f"{n} {v}".removesuffix(".0") for n, v in zip(second, values, strict=True))]
+                ).lower()
+                paths.append(place / f"{re.sub('[^a-z0-9.-]+', '_', name).strip('_') or 'cells'}.csv")
+                with complete(paths[-1]) as part:
+                    rows.to_csv(part, index=False)
         return paths
 
 
@@ -328,7 +336,7 @@ def load(folder: str | Path) -> CampaignResults:
     store = CampaignStore(folder)
     document = store.document
     campaign = document["campaign"]
-    table, runs, failed = pd.read_parquet(store.folder / "cells.parquet"), store.rows("runs"), store.rows("failed")
+    table, runs, failed = store.cells, store.rows("runs"), store.rows("failed")
     own = table[table["belongs"].astype(bool)]
     settings = [json.loads(text) for text in own["settings"]]
     names = list(dict.fromkeys(name for each in settings for name in each))

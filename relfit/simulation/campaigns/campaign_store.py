@@ -103,10 +103,31 @@ class CampaignStore:
             remedy = "name a folder that relfit sweep --store wrote"
             what = f"this is no store of a campaign: {getattr(error, 'strerror', None) or error}"
             raise ReadError(what, path=self.folder, remedy=remedy) from None
-        if document.get("format") != _FORMAT:
-            what = f"this store has format {document.get('format')}, and {_FORMAT} is read"
+        form = document.get("format") if isinstance(document, dict) else None
+        if form != _FORMAT or not {"campaign", "identity", "output", "versions"} <= set(document):
+            what = (
+                f"this store has format {form}, and {_FORMAT} is read"
+                if form != _FORMAT
+                else "campaign.json is damaged"
+            )
             raise ReadError(what, path=self.folder, remedy="use the version of relfit that wrote it")
         return document
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """``cells.parquet``: one row per cell, those that no longer belong too.
+
+        Raises
+        ------
+        ReadError
+            When it cannot be read.
+        """
+        place = self.folder / "cells.parquet"
+        try:
+            return pq.read_table(place).to_pandas()
+        except (pa.ArrowException, OSError):
+            remedy = "remove this file, and run the same relfit sweep again: it writes it anew"
+            raise ReadError("the cells are missing or damaged", path=place, remedy=remedy) from None
 
     def begin(self, document: dict[str, Any], identity: Any, output: str, cells: Sequence[Cell]) -> bool:
         """Make the store, or take up one of the same campaign; whether it was there.
@@ -162,7 +183,7 @@ class CampaignStore:
         table = pd.concat([fixed, settings.apply(_one_type).add_prefix("value.")], axis=1)
         place = self.folder / "cells.parquet"
         if place.exists():
-            before = pd.read_parquet(place)
+            before = self.cells
             gone = before[~before["cell"].isin(own)].drop_duplicates("cell").assign(belongs=False)
             if not gone.empty:
                 table = pd.concat([table, gone], ignore_index=True)

@@ -66,8 +66,8 @@ class OwnFunction(DocumentRuns):
 
 def _numbers(outputs: Mapping[Any, Any]) -> dict[str, float]:
     for name, value in outputs.items():
-        if not np.isscalar(value) or isinstance(value, (str, bytes)):
-            raise ArgumentError(f"{name} is {value!r}", remedy="return a number, or several by name")
+        if not isinstance(value, (int, float, np.number, np.bool_)):
+            raise ArgumentError(f"{name} is {value!r}, no number", remedy="return a number, or several by name")
     return {str(name): float(value) for name, value in outputs.items()}
 
 
