@@ -21,12 +21,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from relfit.base.arrays import IntArray
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.base.writing import complete
 from relfit.simulation.campaigns.cell_designs import Cell, canonical
-from relfit.simulation.campaigns.runners import Outputs
 
 __all__ = ["Block", "CampaignStore"]
 
@@ -39,44 +38,33 @@ _LIBRARIES = ("relfit", "numpy", "scipy", "pandas", "numba")
 class Block:
     """Runs that are done, as they come back from whoever computed them.
 
-    Beside each array of numbers of cells are those of replications and, by name, of outputs. Runs that failed are rows
-    of cell, replication and error.
+    `runs` are columns by name, ``cell`` (its number), ``replication`` and the outputs, of one length in each part. Runs
+    that failed are rows of cell, replication and error.
     """
 
-    cell: list[IntArray] = field(default_factory=list)
-    replication: list[IntArray] = field(default_factory=list)
-    outputs: list[Outputs] = field(default_factory=list)
+    runs: list[dict[str, NDArray[Any]]] = field(default_factory=list)
     failed: list[tuple[int, int, str]] = field(default_factory=list)
     seconds: float = 0.0
 
     def add(self, other: Block) -> None:
         """Take in the runs of another."""
-        for name in ("cell", "replication", "outputs", "failed"):
-            getattr(self, name).extend(getattr(other, name))
+        self.runs += other.runs
+        self.failed += other.failed
         self.seconds += other.seconds
 
     def packed(self) -> Block:
-        """The same in a few arrays: what goes between processes."""
-        if not self.outputs:
-            return self
-        sizes = [each.size for each in self.cell]
-        names = dict.fromkeys(name for outputs in self.outputs for name in outputs)
+        """The same in one part: what goes between processes."""
+        names = dict.fromkeys(name for part in self.runs for name in part)
         columns = {
-            name: np.concatenate(
-                [
-                    each[name] if name in each else np.full(n, np.nan)
-                    for each, n in zip(self.outputs, sizes, strict=True)
-                ]
-            )
+            name: np.concatenate([part.get(name, np.full(part["cell"].size, np.nan)) for part in self.runs])
             for name in names
         }
-        cell, replication = np.concatenate(self.cell), np.concatenate(self.replication)
-        return Block([cell], [replication], [columns], self.failed, self.seconds)
+        return Block([columns] if columns else [], self.failed, self.seconds)
 
     @property
     def size(self) -> int:
         """Number of runs."""
-        return sum(each.size for each in self.cell) + len(self.failed)
+        return sum(part["cell"].size for part in self.runs) + len(self.failed)
 
 
 class CampaignStore:
@@ -203,11 +191,10 @@ class CampaignStore:
         ArgumentError
             When they cannot be written, as on a full disk: nothing of them is there then.
         """
-        packed = block.packed()
-        if packed.outputs:
-            names = pa.DictionaryArray.from_arrays(pa.array(packed.cell[0].astype(np.int32)), pa.array(list(keys)))
-            columns = {"cell": names.cast(pa.string()), "replication": packed.replication[0].astype(np.int32)}
-            self._write_part("runs", pa.table({**columns, **packed.outputs[0]}))
+        for runs in block.packed().runs:
+            names = pa.DictionaryArray.from_arrays(pa.array(runs["cell"].astype(np.int32)), pa.array(list(keys)))
+            own = {"cell": names.cast(pa.string()), "replication": runs["replication"].astype(np.int32)}
+            self._write_part("runs", pa.table({**runs, **own}))
         if block.failed:
             rows = [{"cell": keys[cell], "replication": int(r), "error": text} for cell, r, text in block.failed]
             self._write_part("failed", pa.Table.from_pylist(rows))

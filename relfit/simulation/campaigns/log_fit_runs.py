@@ -9,7 +9,7 @@ import numpy as np
 from relfit.base.errors import ArgumentError
 from relfit.fitting import fit
 from relfit.fleet.calibration.files import parameters_of_document
-from relfit.simulation.campaigns.runners import DocumentRuns, Outputs, changed, replicated
+from relfit.simulation.campaigns.runners import Outputs, Runner, changed, replicated
 from relfit.simulation.simulated_logs import simulate_log
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ __all__ = ["LogFitRuns"]
 _OWN = ("span", "nodes", "racks", "families")
 
 
-class LogFitRuns(DocumentRuns):
+class LogFitRuns(Runner):
     """`simulate_log` from parameters, and `relfit.fit` of its times to failure.
 
     The configuration is a parameter file, with ``span``, ``nodes``, ``racks`` and ``families`` (of the fits) beside.

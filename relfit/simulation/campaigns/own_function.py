@@ -14,12 +14,12 @@ import numpy as np
 
 from relfit.base.errors import ArgumentError
 from relfit.simulation.campaigns.campaign import Campaign
-from relfit.simulation.campaigns.runners import DocumentRuns, Outputs, check_names, replicated
+from relfit.simulation.campaigns.runners import Outputs, Runner, check_names, replicated
 
 __all__ = ["OwnFunction"]
 
 
-class OwnFunction(DocumentRuns):
+class OwnFunction(Runner):
     """A function of the parameters, and of a generator where it takes `rng`; it returns a number, or several by name.
 
     Every replication has a generator of its own, which all cells share.

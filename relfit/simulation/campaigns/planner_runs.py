@@ -19,7 +19,7 @@ from relfit.planning import (
     plan_replication,
 )
 from relfit.simulation.campaigns.campaign import Campaign
-from relfit.simulation.campaigns.runners import DocumentRuns, Outputs, check_names
+from relfit.simulation.campaigns.runners import Outputs, Runner, check_names
 from relfit.system.jobs import Checkpoint
 
 __all__ = ["PlannerRuns"]
@@ -30,7 +30,7 @@ _TABLES = {"checkpoint": Checkpoint, "costs": Scenario, "global_saves": GlobalSa
 _ECHOED = ("level", "n_draws", "restart", "robust_by", "overhead", "risk")
 
 
-class PlannerRuns(DocumentRuns):
+class PlannerRuns(Runner):
     """A planner over its arguments.
 
     The configuration has ``planner`` (checkpoint, migration or replication), ``mtbf`` of a node or ``params`` (a

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,6 @@ from relfit.io.parsing.settings import read_settings
 from relfit.simulation.campaigns.campaign import Campaign
 
 __all__ = [
-    "DocumentRuns",
     "Outputs",
     "Runner",
     "changed",
@@ -33,58 +32,47 @@ Outputs = dict[str, FloatArray]
 """By output one value per replication."""
 
 _KINDS = {
-    "training": ("training_runs", "TrainingRuns"),
-    "batch": ("batch_system_runs", "BatchSystemRuns"),
-    "sparing": ("sparing_runs", "SparingRuns"),
+    "training": ("simulator_runs", "TrainingRuns"),
+    "batch": ("simulator_runs", "BatchSystemRuns"),
+    "sparing": ("simulator_runs", "SparingRuns"),
     "plan": ("planner_runs", "PlannerRuns"),
     "fit": ("log_fit_runs", "LogFitRuns"),
 }
 
 
-class Runner(Protocol):
-    """What runs the replications of a cell; it is sent to other processes.
+class Runner:
+    """Base of what runs the replications of a cell by changing values of one document; it is sent to other processes.
 
     Attributes
     ----------
     output : str
         What is looked at where the campaign does not say; the first output where it is empty.
-    """
-
-    output: str
-
-    def identity(self) -> Any:
-        """What all cells share, as JSON: another one is another campaign."""
-
-    def check(self, settings: dict[str, object]) -> None:
-        """Raise an ArgumentError for settings that cannot be, before anything is run."""
-
-    def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
-        """Run the replications from `first` up to `last`; the same each whatever the others."""
-
-
-class DocumentRuns:
-    """Base of runners whose cells change values of one document of tables.
-
-    A runner on this base states `output`, `document` (what the tables are, for messages), `arguments` and `run`.
+    document : str
+        What the tables are, for messages.
     """
 
     output = ""
     document = "settings"
+    base: Any
 
     def __init__(self, campaign: Campaign) -> None:
         self.base, self.folder = _tables_of(campaign.config, self.document)
 
     def identity(self) -> Any:
-        """The tables."""
+        """What all cells share, as JSON: another one is another campaign."""
         return self.base
 
     def check(self, settings: dict[str, object]) -> None:
-        """As the arguments are checked."""
+        """Raise an ArgumentError for settings that cannot be, before anything is run."""
         self.arguments(settings)
 
     def arguments(self, settings: dict[str, object]) -> Any:
-        """What a cell is run with; an ArgumentError for settings that cannot be."""
+        """What a cell is run with."""
         return changed(self.base, settings)
+
+    def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
+        """Run the replications from `first` up to `last`; the same each whatever the others."""
+        raise NotImplementedError
 
 
 def runner_of(campaign: Campaign) -> Runner:

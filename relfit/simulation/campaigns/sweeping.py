@@ -225,8 +225,8 @@ class _Work:
     def _flush(self) -> None:
         block, self.buffer = self.buffer, Block()
         self.store.write(block, self.keys)
-        for cell, replication in zip(block.cell, block.replication, strict=True):
-            self._mark(cell, replication)
+        for runs in block.runs:
+            self._mark(runs["cell"], runs["replication"])
         if block.failed:
             self._mark(*(np.array([row[k] for row in block.failed]) for k in (0, 1)))
         self.count_stored()
@@ -270,9 +270,7 @@ def _attempt(
             for r in range(first, last):
                 _attempt(runner, values, cell, r, r + 1, seed, block)
         return
-    block.cell.append(np.full(last - first, cell))
-    block.replication.append(np.arange(first, last))
-    block.outputs.append(outputs)
+    block.runs.append({"cell": np.full(last - first, cell), "replication": np.arange(first, last), **outputs})
 
 
 def _told(error: Exception) -> str:
