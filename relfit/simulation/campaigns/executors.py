@@ -39,6 +39,8 @@ class Computing:
 
     here = True
     """Whether tasks run in this process, where they can be told to stop."""
+    each = 0
+    """Tasks to hand out at a time, per worker; one in all where it is 0."""
 
     def __init__(self, runner: Runner, workers: int) -> None:
         self.runner, self.workers, self.token = runner, workers, secrets.token_hex(8)
@@ -46,7 +48,7 @@ class Computing:
     @property
     def slots(self) -> int:
         """Tasks to hand out at a time."""
-        return 1
+        return max(self.each * self.workers, 1)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Begin a task."""
@@ -85,9 +87,7 @@ def computing(executor: str, workers: int | None, runner: Runner) -> Computing:
 class _Threads(Computing):
     """Threads of this process, for runs that release the interpreter lock; they end with it."""
 
-    @property
-    def slots(self) -> int:
-        return self.workers
+    each = 1
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -105,12 +105,8 @@ def _fulfil(future: Future[Any], function: Callable[..., Any], arguments: tuple[
 class _Processes(Computing):
     """Processes of this machine."""
 
-    here = False
+    here, each = False, 2
     _pool: Executor | None = None
-
-    @property
-    def slots(self) -> int:
-        return 2 * self.workers
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         for _ in range(2):

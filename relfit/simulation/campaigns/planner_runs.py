@@ -42,10 +42,8 @@ class PlannerRuns(Runner):
 
     def __init__(self, campaign: Campaign) -> None:
         super().__init__(campaign)
-        name = self.base.get("planner")
-        if name not in _PLANNERS:
-            raise ArgumentError(f"planner = {name!r} is not known", remedy=f"use {', '.join(_PLANNERS)}")
-        self.planner = str(name)
+        self.planner = str(self.base.get("planner"))
+        check_names([self.planner], list(_PLANNERS), "planner")
         self.parameters = read_parameters(self.folder / self.base["params"]) if "params" in self.base else None
         if campaign.most_replications > 1 and "n_draws" not in self.base:
             raise ArgumentError("a plan is the same in every run", remedy="write replications = 1")

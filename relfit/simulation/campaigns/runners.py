@@ -80,23 +80,20 @@ def runner_of(campaign: Campaign) -> Runner:
     kind = campaign.run
     if callable(kind) or ":" in kind:
         module, name = "own_function", "OwnFunction"
-    elif kind in _KINDS:
-        module, name = _KINDS[kind]
     else:
-        near = get_close_matches(kind, _KINDS, n=1) or [", ".join(_KINDS)]
-        remedy = f"did you mean {near[0]}? A function of your own is written 'module:function'"
-        raise ArgumentError(f"run = {kind!r} is not known", remedy=remedy)
+        check_names([kind], [*_KINDS, "module:function"], "kind of run")
+        module, name = _KINDS[kind]
     runner: Runner = getattr(import_module(f"relfit.simulation.campaigns.{module}"), name)(campaign)
     return runner
 
 
-def check_names(names: Iterable[str], known: Sequence[str]) -> None:
+def check_names(names: Iterable[str], known: Sequence[str], what: str = "parameter") -> None:
     """Reject a name that is not known, with the nearest one."""
     for name in names:
         if name not in known:
             near = get_close_matches(name, known, n=1)
             remedy = f"did you mean {near[0]}?" if near else f"there is {', '.join(known)}"
-            raise ArgumentError(f"{name}: there is no such parameter", remedy=remedy)
+            raise ArgumentError(f"{name}: there is no such {what}", remedy=remedy)
 
 
 def _tables_of(config: Any, what: str) -> tuple[dict[str, Any], Path]:
@@ -153,12 +150,10 @@ def replicated(run: Callable[[np.random.Generator], Mapping[str, float]], first:
 
     Examples
     --------
-    >>> later = replicated(lambda rng: {"value": rng.random()}, 3, 4, 5)["value"]
-    >>> float(later[0]) == np.random.default_rng(5).spawn(4)[3].random()
-    True
+    >>> replicated(lambda rng: {"value": 2.0}, 3, 5, 0)
+    {'value': array([2., 2.])}
     """
-    streams = (np.random.SeedSequence(seed, spawn_key=(replication,)) for replication in range(first, last))
-    return columns(pd.DataFrame([run(np.random.default_rng(stream)) for stream in streams]))
+    return columns(pd.DataFrame([run(rng) for rng in stream(seed, first).spawn(last - first)]))
 
 
 def columns(table: pd.DataFrame) -> Outputs:

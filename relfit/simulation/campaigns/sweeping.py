@@ -91,10 +91,7 @@ def sweep(
     """
     if store is None:
         with TemporaryDirectory(prefix="relfit-") as folder:
-            return sweep(
-                campaign, folder, executor=executor, workers=workers, retry_failed=retry_failed, progress=progress,
-                stopped=stopped,
-            )  # fmt: skip
+            return sweep(campaign, folder, executor=executor, workers=workers, progress=progress, stopped=stopped)
     plan = campaign if isinstance(campaign, Campaign) else read_campaign(campaign)
     runner, cells = runner_of(plan), cells_of(plan)
     unique = {cell.key: cell.settings for cell in cells}
