@@ -111,7 +111,7 @@ def test_the_store_of_another_campaign_is_left_alone(sweep: Sweep) -> None:
     ("name", "text", "told"),
     [
         ("campaign.json", "{", "this is no store of a campaign"),
-        ("campaign.json", "[]", "format None"),
+        ("campaign.json", "[]", "of another format than 1"),
         ("campaign.json", '{"format": 1}', "campaign.json is damaged"),
         ("cells.parquet", "PAR1", "the cells are missing or damaged; remove this file"),
     ],

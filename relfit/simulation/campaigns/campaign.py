@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, model_validator
 
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.fleet.calibration.parameter_values import Model, rejection
@@ -21,6 +21,8 @@ __all__ = ["Campaign", "Experiment", "Until", "read_campaign"]
 
 
 def _values(values: list[Any]) -> list[Any]:
+    if not values:
+        raise rejection("this has no values: the grid is empty", remedy="give some, as [10, 20]")
     for value in values:
         if isinstance(value, float) and not isfinite(value):
             raise rejection(f"{value} cannot be a value", remedy="give a finite number")
@@ -36,7 +38,7 @@ class Experiment(Model):
 
     label: str = Field("", description="what it is called in tables, figures and files; the parameter when left out")
     parameter: str = Field(description="a key of the configuration, with dots where tables are nested")
-    values: Values = Field(min_length=1, description="its values")
+    values: Values = Field(description="its values")
     second: str | None = Field(None, description="a second parameter, every value with every value of the first")
     second_values: Values = Field(default_factory=list, description="its values")
 
@@ -99,14 +101,6 @@ class Campaign(Model):
             super().__init__(**given)
         except ValidationError as error:
             raise ParameterError(error, Campaign) from None
-
-    @field_validator("parameters")
-    @classmethod
-    def _some_values(cls, parameters: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        empty = [name for name, values in parameters.items() if not values]
-        if empty:
-            raise rejection("this has no values: the grid is empty", at=f"{empty[0]}", remedy="give some, as [10, 20]")
-        return parameters
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

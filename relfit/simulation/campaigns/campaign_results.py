@@ -350,20 +350,18 @@ def load(folder: str | Path) -> CampaignResults:
         texts = table.set_index("cell").loc[sorted(gone), "settings"].drop_duplicates().head(3)
         notes.append(f"{count(len(gone), 'cell')} no longer belong ({old:,} runs), as {'; '.join(texts)}")
     runs, failed = (_belonging(each, needed) for each in (runs, failed))
-    failed = failed[~_pairs(failed).isin(_pairs(runs))] if len(failed) else failed.assign(error="")
+    keys = ["cell", "replication"]
+    failed = failed.reindex(columns=[*keys, "error"])
+    failed = failed[~failed.set_index(keys).index.isin(runs.set_index(keys).index)]
     if store.damaged:
         notes.append(f"{count(len(store.damaged), 'file')} left out, not complete: {', '.join(store.damaged[:3])}")
     versions = document["versions"].get("relfit", [])
     if len(versions) > 1:
         notes.append(f"the runs are of several versions of relfit: {', '.join(versions)}")
-    outputs = [name for name in runs if name not in ("cell", "replication")]
+    outputs = [name for name in runs if name not in keys]
     output = str(document["output"] or (outputs[0] if outputs else ""))
     missing = int(needed.sum()) - len(runs) - len(failed)
     return CampaignResults(campaign, cells, runs, failed, output, missing, tuple(notes))
-
-
-def _pairs(rows: pd.DataFrame) -> pd.MultiIndex:
-    return pd.MultiIndex.from_frame(rows[["cell", "replication"]])
 
 
 def _belonging(rows: pd.DataFrame, needed: pd.Series) -> pd.DataFrame:

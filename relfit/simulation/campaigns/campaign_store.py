@@ -93,11 +93,7 @@ class CampaignStore:
             raise ReadError(what, path=self.folder, remedy=remedy) from None
         form = document.get("format") if isinstance(document, dict) else None
         if form != _FORMAT or not {"campaign", "identity", "output", "versions"} <= set(document):
-            what = (
-                f"this store has format {form}, and {_FORMAT} is read"
-                if form != _FORMAT
-                else "campaign.json is damaged"
-            )
+            what = f"campaign.json is damaged, or of another format than {_FORMAT}"
             raise ReadError(what, path=self.folder, remedy="use the version of relfit that wrote it")
         return document
 
@@ -136,17 +132,16 @@ class CampaignStore:
                 what = f"{self.folder} is the store of another campaign: {which}"
                 raise ArgumentError(what, remedy="name another folder")
             versions = {n: list(dict.fromkeys([*before["versions"].get(n, []), *v])) for n, v in versions.items()}
-        elif self.folder.is_dir() and any(self.folder.iterdir()):
-            strange = [each.name for each in self.folder.iterdir() if not each.name.startswith(".relfit-")]
-            if strange and set(strange) - {"cells.parquet", "runs", "failed"}:
+        elif self.folder.is_dir():
+            names = {each.name for each in self.folder.iterdir() if not each.name.startswith(".relfit-")}
+            if strange := sorted(names - {"cells.parquet", "runs", "failed"}):
                 raise ArgumentError(f"{self.folder} has other files, as {strange[0]}", remedy="name an empty folder")
         try:
             for kind in ("runs", "failed"):
                 (self.folder / kind).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ArgumentError(
-                f"cannot make {self.folder}: {error.strerror}", remedy="choose another place"
-            ) from error
+            what = f"cannot make {self.folder}: {error.strerror}"
+            raise ArgumentError(what, remedy="choose another place") from error
         self._write_cells(cells)
         everything = {
             "format": _FORMAT, "identity": common, "campaign": document, "output": output, "versions": versions,
@@ -160,14 +155,8 @@ class CampaignStore:
         """The cells in their order; those of an earlier form of the campaign stay, as not belonging."""
         own = {cell.key for cell in cells}
         settings = pd.DataFrame([cell.settings for cell in cells])
-        fixed = pd.DataFrame(
-            {
-                "cell": [cell.key for cell in cells],
-                "experiment": [cell.experiment for cell in cells],
-                "belongs": True,
-                "settings": [json.dumps(cell.settings) for cell in cells],
-            }
-        )
+        rows = [(cell.key, cell.experiment, True, json.dumps(cell.settings)) for cell in cells]
+        fixed = pd.DataFrame(rows, columns=["cell", "experiment", "belongs", "settings"])
         table = pd.concat([fixed, settings.apply(_one_type).add_prefix("value.")], axis=1)
         place = self.folder / "cells.parquet"
         if place.exists():
@@ -211,11 +200,10 @@ class CampaignStore:
         """Cell and replication of the runs in files that were not looked at before."""
         for kind in ("runs", "failed"):
             for place in self._parts(kind):
-                if f"{kind}/{place.name}" not in self._seen:
-                    self._seen.add(f"{kind}/{place.name}")
-                    table = self._read(place, list(_KEYS))
-                    if table is not None:
-                        yield table.to_pandas()
+                new = f"{kind}/{place.name}" not in self._seen
+                self._seen.add(f"{kind}/{place.name}")
+                if new and (table := self._read(place, list(_KEYS))) is not None:
+                    yield table.to_pandas()
 
     def rows(self, kind: str = "runs", columns: Sequence[str] | None = None) -> pd.DataFrame:
         """All rows of one kind, each run once, in the order of cells and replications."""

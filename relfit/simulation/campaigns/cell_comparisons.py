@@ -238,17 +238,16 @@ def cost_of_ownership(result: CampaignResults, prices: Mapping[str, object] | No
         raise ArgumentError("there are no prices", remedy='give {"working_pool_size": 30_000} or the like')
     cells = result.cells[~result.cells.index.duplicated()]
     some = result.samples(next((name for name in given if name in result.outputs), None))
-    total = pd.DataFrame(np.zeros_like(some.to_numpy()), some.index).where(np.isfinite(some.to_numpy()))
-    parts = {}
+    total, parts = 0.0 * some, dict[str, pd.Series]()
     for name, price in given.items():
         if name in result.parameters:
-            own = cells[name].map(lambda value, price=price, name=name: _priced(name, value, price))
-            part = pd.DataFrame(np.repeat(own.to_numpy(dtype=np.float64)[:, None], some.shape[1], axis=1), cells.index)
+            part = cells[name].map(lambda value, price=price, name=name: _priced(name, value, price))
+            total, parts[name] = total.add(part.astype(np.float64), axis=0), part
         elif isinstance(price, (int, float)):
-            part = price * result.samples(name)
+            costs = price * result.samples(name)
+            total, parts[name] = total + costs, costs.mean(axis=1)
         else:
             raise ArgumentError(f"the price of {name} has no number", remedy="give one per unit")
-        total, parts[name] = total + part.to_numpy(), part.mean(axis=1)
     about = row_statistics(total, result.level)[["mean", "low", "high"]].rename(columns={"mean": "cost"})
     table = cells[result.parameters].join(pd.DataFrame(parts).add_prefix("cost of ")).join(about)
     table = table.sort_values("cost", kind="stable").reset_index(drop=True)

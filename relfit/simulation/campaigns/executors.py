@@ -76,12 +76,12 @@ def runner_here(token: str) -> Runner:
 def computing(executor: str, workers: int | None, runner: Runner) -> Computing:
     """What `executor` names; an ArgumentError for another name, or where Dask is not installed."""
     kinds = {"serial": Computing, "threads": _Threads, "processes": _Processes, "dask": _Dask}
-    if executor not in kinds and "://" not in executor:
-        remedy = f"use {', '.join(kinds)} or the address of a Dask scheduler, as tcp://HOST:8786"
-        raise ArgumentError(f"executor {executor!r} is not known", remedy=remedy)
     if executor in kinds:
         return kinds[executor](runner, workers or processors())
-    return _Dask(runner, workers or processors(), executor)
+    if "://" in executor:
+        return _Dask(runner, workers or processors(), executor)
+    remedy = f"use {', '.join(kinds)} or the address of a Dask scheduler, as tcp://HOST:8786"
+    raise ArgumentError(f"executor {executor!r} is not known", remedy=remedy)
 
 
 class _Threads(Computing):

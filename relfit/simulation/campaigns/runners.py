@@ -17,16 +17,7 @@ from relfit.base.errors import ArgumentError
 from relfit.io.parsing.settings import read_settings
 from relfit.simulation.campaigns.campaign import Campaign
 
-__all__ = [
-    "Outputs",
-    "Runner",
-    "changed",
-    "check_names",
-    "columns",
-    "replicated",
-    "runner_of",
-    "stream",
-]
+__all__ = ["Outputs", "Runner", "changed", "check_names", "columns", "replicated", "runner_of", "stream"]
 
 Outputs = dict[str, FloatArray]
 """By output one value per replication."""
@@ -35,8 +26,8 @@ _KINDS = {
     "training": ("simulator_runs", "TrainingRuns"),
     "batch": ("simulator_runs", "BatchSystemRuns"),
     "sparing": ("simulator_runs", "SparingRuns"),
-    "plan": ("planner_runs", "PlannerRuns"),
-    "fit": ("log_fit_runs", "LogFitRuns"),
+    "plan": ("analysis_runs", "PlannerRuns"),
+    "fit": ("analysis_runs", "LogFitRuns"),
 }
 
 

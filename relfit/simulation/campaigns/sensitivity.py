@@ -31,7 +31,8 @@ def tornado(result: CampaignResults, output: str | None = None) -> pd.DataFrame:
         Index ``experiment`` (label or parameter); ``low``, ``high``, ``range``, ``low_at``, ``high_at``.
     """
     mean, curves = result.samples(output).mean(axis=1), {}
-    single = [label for label in result.experiments if label and not _drawn(label)]
+    drawn = result.experiments[:2] == ["A", "B"]
+    single = [label for label in result.experiments if label and not drawn]
     for label in single:
         cells, (first, *second) = result.where(experiment=label), result.varied(label)
         for name in second:
@@ -53,10 +54,6 @@ def tornado(result: CampaignResults, output: str | None = None) -> pd.DataFrame:
     names = ["low", "high", "range", "low_at", "high_at"]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=names).rename_axis("experiment")
     return table.sort_values("range", ascending=False, kind="stable")
-
-
-def _drawn(label: str) -> bool:
-    return label in ("A", "B") or label.startswith("AB ")
 
 
 def sobol(result: CampaignResults, output: str | None = None, *, rng: int = 0) -> pd.DataFrame:

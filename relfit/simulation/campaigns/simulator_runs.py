@@ -69,10 +69,9 @@ class BatchSystemRuns(Runner):
         config = campaign.config
         if config is None:
             raise ArgumentError("a campaign of a batch system needs a configuration", remedy='write config = "c.toml"')
-        document = (
-            config if isinstance(config, dict) else rf.batch.read_batch_config(config).model_dump(exclude_unset=True)
-        )
-        self.base: dict[str, Any] = copy.deepcopy(document)
+        if not isinstance(config, dict):
+            config = rf.batch.read_batch_config(config).model_dump(exclude_unset=True)
+        self.base = copy.deepcopy(config)
         if campaign.workload is not None:
             self.base.setdefault("workload", {})["file"] = Path(campaign.workload)
         self._jobs: dict[str, Any] = {}
@@ -80,8 +79,7 @@ class BatchSystemRuns(Runner):
     def identity(self) -> Any:
         """The configuration, and a checksum of each file that it names."""
         sums: dict[str, int] = {}
-        tables = _by_name(self.base, sums)
-        return {"config": json_ready(tables), "files": sums}
+        return {"config": json_ready(_by_name(self.base, sums)), "files": sums}
 
     def arguments(self, settings: dict[str, object]) -> dict[str, Any]:
         """The arguments of a simulation, checked as the configuration is, with its failures and its jobs."""

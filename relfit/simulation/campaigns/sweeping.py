@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,11 +22,7 @@ from relfit.simulation.campaigns.campaign_results import CampaignResults, load, 
 from relfit.simulation.campaigns.campaign_store import Block, CampaignStore
 from relfit.simulation.campaigns.cell_designs import cells_of
 from relfit.simulation.campaigns.executors import Computing, WorkersLostError, computing, runner_here
-from relfit.simulation.campaigns.runners import runner_of
-
-if TYPE_CHECKING:
-    from relfit.simulation.campaigns.runners import Runner
-
+from relfit.simulation.campaigns.runners import Runner, runner_of
 
 __all__ = ["sweep"]
 
@@ -121,8 +117,7 @@ class _Work:
         progress: Progress | None, stopped: Callable[[], bool],
     ) -> None:  # fmt: skip
         self.campaign, self.store, self.where = campaign, store, where
-        self.keys, self.settings = list(unique), list(unique.values())
-        self.number = {key: i for i, key in enumerate(self.keys)}
+        self.keys, self.settings = pd.Index(list(unique)), list(unique.values())
         self.progress, self.stopped = progress, stopped
         self.done = np.zeros((len(self.keys), campaign.replications), dtype=bool)
         self.needed = np.full(len(self.keys), campaign.replications)
@@ -134,9 +129,8 @@ class _Work:
             for place in (self.store.folder / "failed").glob("*.parquet"):
                 place.unlink()
         for rows in self.store.new_rows():
-            cell = rows["cell"].map(self.number).to_numpy(dtype=np.float64)
-            known = np.isfinite(cell)
-            self._mark(cell[known].astype(np.int64), rows["replication"].to_numpy()[known])
+            cell = self.keys.get_indexer(pd.Index(rows["cell"]))
+            self._mark(cell[cell >= 0], rows["replication"].to_numpy()[cell >= 0])
 
     def _mark(self, cell: IntArray, replication: IntArray) -> None:
         inside = replication < self.campaign.most_replications
@@ -150,7 +144,7 @@ class _Work:
         until = self.campaign.until
         if until is not None:
             runs, failed = self.store.rows(columns=[until.output]), self.store.rows("failed", [])
-            needed = replications_needed(self.campaign.document(), pd.Index(self.keys), runs, failed)
+            needed = replications_needed(self.campaign.document(), self.keys, runs, failed)
             self.needed = needed.to_numpy()
         most = max(int(self.needed.max()), self.done.shape[1])
         self.done = np.pad(self.done, ((0, 0), (0, most - self.done.shape[1])))
@@ -196,7 +190,9 @@ class _Work:
                     self._take(where.result(future))
                 except WorkersLostError:
                     self._lost(runs, deaths + 1, again)
-            self._flush_when_due()
+            now = time.monotonic()
+            if now - self.flushed > min(max(_FIRST, _SHARE * (now - self.begun)), _LAST):
+                self._flush()
 
     def _lost(self, runs: IntArray, deaths: int, again: deque[tuple[IntArray, int]]) -> None:
         """Do again what a process took with it; a run that ends its process by itself, again and again, has failed."""
@@ -214,14 +210,9 @@ class _Work:
             self.seconds = each if not self.seconds else 0.5 * (self.seconds + each)
         self.buffer.add(block)
 
-    def _flush_when_due(self) -> None:
-        now = time.monotonic()
-        if now - self.flushed > min(max(_FIRST, _SHARE * (now - self.begun)), _LAST):
-            self._flush()
-
     def _flush(self) -> None:
         block, self.buffer = self.buffer, Block()
-        self.store.write(block, self.keys)
+        self.store.write(block, self.keys.to_list())
         for runs in block.runs:
             self._mark(runs["cell"], runs["replication"])
         if block.failed:
