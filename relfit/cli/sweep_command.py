@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
+from relfit.base.text import count
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.progress import ProgressSteps
@@ -48,7 +49,7 @@ def run(
     to: opt.Output,
     store: Annotated[Path | None, opt.option("DIR", "Folder of the results (required); goes on where it is.")] = None,
     executor: Annotated[
-        str, opt.option("NAME", "Who computes: processes, serial, dask, or tcp://HOST:PORT of a Dask scheduler.")
+        str, opt.option("NAME", "Who computes: processes, threads, serial, dask, or tcp://HOST:PORT of Dask.")
     ] = "processes",
     workers: Annotated[
         int | None, opt.option("N", "Processes; one per processor when left out.", min=1, max=4096)
@@ -58,7 +59,7 @@ def run(
 ) -> None:
     """Simulate over values of parameters.
 
-    --out writes one row per cell, or to a folder a file of statistics per experiment. A sweep that is stopped by Ctrl-C
+    --out writes one row per cell, or to a folder a table per experiment. A sweep that is stopped by Ctrl-C
     or a signal keeps what is done and ends with status 75: the same command goes on. Status 1: some runs failed.
     """
     if store is None:
@@ -76,8 +77,8 @@ def run(
         typer.echo(f"relfit: stopped: {result.missing:,} runs are to be done; go on with: {again}", err=True)
         sys.stdout.flush()
         raise typer.Exit(STOPPED)
-    written = [f"statistics written to {path}" for path in result.write(store / "statistics")]
-    _show(result, to, written)
+    files = result.write(store / "statistics")
+    _show(result, to, [f"{count(len(files), 'file')} of statistics written to {store / 'statistics'}"] if files else [])
     if len(result.failed):
         sys.stdout.flush()
         raise typer.Exit(_FAILED)
@@ -124,6 +125,7 @@ def _show(result: CampaignResults, to: opt.Output, notes: list[str]) -> None:
         table = result.of()
         table = table[[name for name in table if name not in result.cells.columns or name in result.parameters]]
         shown = table[[*[name for name in table if name in result.parameters], *_SHOWN]].head(_ROWS)
+        shown = shown.drop(columns=[name for name in result.parameters if shown[name].isna().all()])
         lines += ["", f"{result.output.replace('_', ' ')[:1].upper()}{result.output.replace('_', ' ')[1:]}"]
         lines += output.table(shown)
         if len(shown) < len(table):

@@ -147,3 +147,8 @@ def test_bad_arguments(jobs: rf.workloads.Workload) -> None:
     for wrong in ({"rates": [2.0, 1.0]}, {"repairs": ["1h", "1h"]}, {"n_runs": 0}, {"rates": []}):
         with pytest.raises(rf.ArgumentError):
             sweep_repairs(jobs, "50h", **wrong)
+
+
+def test_what_is_wrong_in_a_cell_is_told_as_by_a_single_simulation(jobs: rf.workloads.Workload) -> None:
+    with pytest.raises(rf.ArgumentError, match="lifo"):
+        sweep_repairs(jobs, "50h", rates=[1.0], repairs=["1min", "2D"], n_runs=2, scheduler="lifo")

@@ -61,3 +61,8 @@ def counted(rng: np.random.Generator, x: float, folder: str) -> float:
 def anything(**values: Any) -> float:
     """Takes every parameter."""
     return float(len(values))
+
+
+def no_number(rng: np.random.Generator, x: str) -> Any:
+    """What a function must not return."""
+    return {"text": "abc", "list": [1.0, 2.0], "none": None}[x]

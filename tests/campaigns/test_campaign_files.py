@@ -115,5 +115,5 @@ def test_the_13_parameters_of_airesim_at_3_pools() -> None:
 
 
 def test_an_experiment_without_values_is_told_in_plain_words() -> None:
-    with pytest.raises(ArgumentError, match=r"experiments\[0\]\.values: this has 0 values; give 1 or more"):
+    with pytest.raises(ArgumentError, match=r"experiments\[0\]\.values: this has no values"):
         rf.campaigns.Campaign(run="training", experiments=[{"parameter": "recovery_time", "values": []}])

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -39,13 +40,22 @@ def test_replications_have_streams_of_their_own_that_cells_share(tmp_path: Path)
     np.testing.assert_allclose(frame["value_mean"], [np.mean(by_hand(3, x, 12)) for x in (1.0, 5.0)])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("executor", ["processes", "dask"])
+@pytest.mark.parametrize(
+    "executor",
+    ["threads", pytest.param("processes", marks=pytest.mark.slow), pytest.param("dask", marks=pytest.mark.slow)],
+)
 def test_whoever_computes_the_same_comes_out(tmp_path: Path, executor: str) -> None:
     plan = campaign(parameters={"x": [1.0, 2.0, 3.0], "y": [0.0, 0.5]})
     serial = rf.campaigns.sweep(plan, tmp_path / "serial", executor="serial").to_frame()
     other = rf.campaigns.sweep(plan, tmp_path / executor, executor=executor, workers=2).to_frame()
     pd.testing.assert_frame_equal(serial, other, check_exact=True)
+
+
+def test_without_a_store_the_answers_are_in_memory_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    result = rf.campaigns.sweep(campaign(parameters={"x": [1.0, 5.0]}), executor="threads", workers=2)
+    np.testing.assert_allclose(result.samples("value").to_numpy(), [by_hand(3, 1.0, 12), by_hand(3, 5.0, 12)])
+    assert not list(tmp_path.iterdir())
 
 
 def stop_after(n: int) -> Callable[[], bool]:

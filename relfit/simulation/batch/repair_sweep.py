@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import isotonic_regression
 
 from relfit.base.arguments import durations, positive, share, whole
 from relfit.base.arrays import Durations, FloatArray, Seed
 from relfit.base.errors import ArgumentError
-from relfit.base.numeric.batches import in_threads
+from relfit.base.numeric.crossings import crossing, monotone, redrawn
 from relfit.base.results import Interval, Result
 from relfit.base.text import count, duration, interval
 from relfit.io.workloads import Workload
 from relfit.simulation.batch._simulate_batch import simulate_batch
 from relfit.simulation.batch.batch_settings import BatchCluster
 from relfit.simulation.batch.failure_source import SystemFailures
+from relfit.simulation.campaigns.campaign import Campaign
+from relfit.simulation.campaigns.sweeping import sweep
 
 __all__ = ["RATES", "REPAIRS", "RepairSweep", "sweep_repairs"]
 
@@ -31,7 +30,6 @@ REPAIRS = (
     *(f"{n}D" for n in (1, 1.5, 2, 3, 4, 5, 7, 10, 13, 15, 18, 20)),
 )  # fmt: skip
 """Mean repair times, from a reboot to a replacement."""
-_DRAWS = 1000
 
 
 class RepairSweep(Result):
@@ -115,14 +113,16 @@ class RepairSweep(Result):
         rows = [self._row(worse), self._row(better)]
         at = float(durations("repair", repair))
         share("level", level, zero=False, one=False)
-        weights = np.random.default_rng(rng).multinomial(self.n_runs, np.full(self.n_runs, 1.0 / self.n_runs), _DRAWS)
         runs = self.waits[:, rows].reshape(self.n_runs, -1)
-        curves = np.concatenate([self.mean[None, rows], (weights @ runs / self.n_runs).reshape(_DRAWS, 2, -1)])
-        found = np.array([self._repair_at(good, self._wait_at(bad, at)) for bad, good in curves])
-        low, high = np.quantile(found[1:], [0.5 - level / 2.0, 0.5 + level / 2.0], method="nearest")
+
+        def even(means: FloatArray) -> float:
+            bad, good = means.reshape(2, -1)
+            return self._repair_at(good, self._wait_at(bad, at))
+
+        repair, low, high = redrawn(runs, even, level, rng)
         return Interval(
-            "repair", "runs drawn again", level, np.array(at), np.array(found[0]), np.array(low), np.array(high),
-            np.array("ok" if 0.0 < found[0] < np.inf else "outside of the sweep", dtype=object),
+            "repair", "runs drawn again", level, np.array(at), np.array(repair), np.array(low), np.array(high),
+            np.array("ok" if 0.0 < repair < np.inf else "outside of the sweep", dtype=object),
             pd.Index([f"rate {better:g} for {worse:g}"]),
         )  # fmt: skip
 
@@ -154,7 +154,7 @@ class RepairSweep(Result):
         logarithm = np.log(self.rates)
         rows = []
         for column in self.mean.T:
-            rate = _crossing(logarithm, _rising(column), limit)
+            rate = _largest(logarithm, column, limit)
             rows.append(self.mtbf / np.exp(rate) if np.isfinite(rate) else (0.0 if rate > 0 else np.inf))
         return pd.DataFrame({"repair": self.repairs, "mtbf": rows})
 
@@ -169,11 +169,10 @@ class RepairSweep(Result):
         if not self.repairs[0] <= repair <= self.repairs[-1]:
             ends = f"{duration(self.repairs[0])} to {duration(self.repairs[-1])}"
             raise ArgumentError(f"repair of {duration(repair)} is not in the sweep", remedy=f"it has {ends}")
-        return float(np.interp(repair, self.repairs, _rising(row)))
+        return float(np.interp(repair, self.repairs, monotone(row, rising=True)))
 
     def _repair_at(self, row: FloatArray, wait: float) -> float:
-        found = _crossing(self.repairs, _rising(row), wait)
-        return 0.0 if found == -np.inf else found
+        return max(_largest(self.repairs, row, wait), 0.0)
 
 
 def sweep_repairs(
@@ -234,32 +233,27 @@ def sweep_repairs(
     for name, values in (("rates", rate), ("repairs", repair)):
         if values.ndim != 1 or not values.size or (np.diff(values) <= 0.0).any():
             raise ArgumentError(f"{name} are not in rising order", remedy="give each once, the smallest first")
+    errors: list[Exception] = []
+
+    def wait(seed: int, rate: float, repair: float) -> float:
+        failures = SystemFailures(mtbf=base / rate, repair=repair)
+        try:
+            result = simulate_batch(workload, cluster, failures=failures, rng=seed, **options)
+        except Exception as error:
+            errors.append(error)
+            raise
+        return float(result.jobs["waited"].mean()) / 3600.0
+
     seeds = np.random.SeedSequence(rng).generate_state(runs)
-    cells = list(product(range(runs), range(rate.size), range(repair.size)))
-
-    waits = np.empty((runs, rate.size, repair.size))
-
-    def wait(cell: tuple[int, int, int]) -> None:
-        run, i, j = cell
-        failures = SystemFailures(mtbf=base / rate[i], repair=repair[j])
-        result = simulate_batch(workload, cluster, failures=failures, rng=int(seeds[run]), **options)
-        waits[cell] = float(result.jobs["waited"].mean()) / 3600.0
-
-    in_threads(wait, cells, workers or os.cpu_count() or 1)
-    return RepairSweep(base, rate, repair, waits)
+    grid = {"seed": seeds.tolist(), "rate": rate.tolist(), "repair": repair.tolist()}
+    campaign = Campaign(run=wait, parameters=grid, replications=1)
+    cells = sweep(campaign, executor="threads", workers=workers, stopped=lambda: bool(errors))
+    if errors:
+        raise errors[0]
+    return RepairSweep(base, rate, repair, cells.of()["mean"].to_numpy().reshape(runs, rate.size, repair.size))
 
 
-def _rising(values: FloatArray) -> FloatArray:
-    """The rising values nearest to these: waits rise with repairs and failures, and runs scatter."""
-    return np.asarray(isotonic_regression(values).x, dtype=np.float64)
-
-
-def _crossing(x: FloatArray, rising: FloatArray, level: float) -> float:
-    """The largest x with a value of at most `level`, straight lines between; -inf or inf where all lie to one side."""
-    if level < rising[0]:
-        return -np.inf
-    if level >= rising[-1]:
-        return np.inf
-    k = int(np.searchsorted(rising, level, side="right"))
-    part = (level - rising[k - 1]) / (rising[k] - rising[k - 1])
-    return float(x[k - 1] + part * (x[k] - x[k - 1]))
+def _largest(x: FloatArray, curve: FloatArray, level: float) -> float:
+    """The largest x at which waits, which rise with it while runs scatter, are at most `level`; -inf or inf outside."""
+    rising = monotone(curve, rising=True)
+    return np.inf if level >= rising[-1] else crossing(x, rising, level)

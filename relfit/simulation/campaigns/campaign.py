@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.resources import files
+from math import isfinite
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, model_validator
 
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.fleet.calibration.parameter_values import Model, rejection
@@ -19,14 +20,27 @@ from relfit.simulation.campaigns.walkthrough import read_walkthrough
 __all__ = ["Campaign", "Experiment", "Until", "read_campaign"]
 
 
+def _values(values: list[Any]) -> list[Any]:
+    if not values:
+        raise rejection("this has no values: the grid is empty", remedy="give some, as [10, 20]")
+    for value in values:
+        if isinstance(value, float) and not isfinite(value):
+            raise rejection(f"{value} cannot be a value", remedy="give a finite number")
+    return values
+
+
+Values = Annotated[list[Any], AfterValidator(_values)]
+"""Values of a parameter."""
+
+
 class Experiment(Model):
     """One parameter over values, or two at once; the others as the configuration has them."""
 
     label: str = Field("", description="what it is called in tables, figures and files; the parameter when left out")
     parameter: str = Field(description="a key of the configuration, with dots where tables are nested")
-    values: list[Any] = Field(min_length=1, description="its values")
+    values: Values = Field(description="its values")
     second: str | None = Field(None, description="a second parameter, every value with every value of the first")
-    second_values: list[Any] = Field(default_factory=list, description="its values")
+    second_values: Values = Field(default_factory=list, description="its values")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -73,10 +87,10 @@ class Campaign(Model):
     best: Literal["least", "most"] = Field("least", description="which cell is the best")
     design: Literal["grid", "one at a time", "latin hypercube", "sobol"] = "grid"
     points: int | None = Field(None, ge=1, description="of a latin hypercube or sobol design")
-    parameters: dict[str, list[Any]] = Field(default_factory=dict, description="values, or two ends, by parameter")
+    parameters: dict[str, Values] = Field(default_factory=dict, description="values, or two ends, by parameter")
     experiments: list[Experiment] = Field(default_factory=list)
     second: str | None = Field(None, description="second parameter of all experiments")
-    second_values: list[Any] = Field(default_factory=list)
+    second_values: Values = Field(default_factory=list)
     prices: dict[str, Any] = Field(
         default_factory=dict, description="per unit of a parameter or an output, or by value"
     )
@@ -87,14 +101,6 @@ class Campaign(Model):
             super().__init__(**given)
         except ValidationError as error:
             raise ParameterError(error, Campaign) from None
-
-    @field_validator("parameters")
-    @classmethod
-    def _some_values(cls, parameters: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        empty = [name for name, values in parameters.items() if not values]
-        if empty:
-            raise rejection("this has no values: the grid is empty", at=f"{empty[0]}", remedy="give some, as [10, 20]")
-        return parameters
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
@@ -21,10 +20,10 @@ from relfit.base.text import count
 from relfit.base.writing import complete
 from relfit.simulation.campaigns.campaign import Until
 from relfit.simulation.campaigns.campaign_store import CampaignStore
+from relfit.simulation.engine.replications import row_means, row_statistics
 
-__all__ = ["CampaignResults", "load", "replications_needed", "row_means", "statistics"]
+__all__ = ["CampaignResults", "load", "replications_needed"]
 
-_PERCENTILES = (5, 25, 50, 75, 95)
 _GROWTH = 1.25
 
 
@@ -89,11 +88,13 @@ class CampaignResults(Result):
     def varied(self, experiment: str) -> list[str]:
         """The parameters that an experiment sets, its own before the second."""
         cells = self.where(experiment=experiment).dropna(axis=1, how="all").drop(columns="experiment")
-        own = {
-            e.get("label") or e["parameter"].replace("_", " "): e["parameter"]
-            for e in self.campaign.get("experiments", [])
-        }
-        return sorted(map(str, cells), key=lambda name: name != own.get(experiment))
+        return sorted(map(str, cells), key=lambda name: name != self._own.get(experiment))
+
+    @property
+    def _own(self) -> dict[str, str]:
+        """The parameter of each experiment, by its label."""
+        experiments = self.campaign.get("experiments", [])
+        return {each.get("label") or each["parameter"].replace("_", " "): each["parameter"] for each in experiments}
 
     def samples(self, output: str | None = None) -> pd.DataFrame:
         """One row per different cell, one column per replication: the values of an output, NaN where there is none.
@@ -146,7 +147,7 @@ class CampaignResults(Result):
         table = self.cells
         if experiment is not None:
             table = self.where(experiment=experiment)[["experiment", *self.varied(experiment)]]
-        values = statistics(self.samples(output), self.level)
+        values = row_statistics(self.samples(output), self.level)
         values.insert(1, "failed", self._n_failed.reindex(values.index, fill_value=0))
         return table.join(values).reset_index(drop=True)
 
@@ -172,11 +173,11 @@ class CampaignResults(Result):
         if self.missing:
             text += f" ({self.missing:,} to do)"
         if self.runs.empty or not np.isfinite(self.of()["mean"]).any():
-            return f"{text}: no results yet."
+            return f"{text}: no results{' yet' if self.missing else ''}."
         table, most = self.of(), self.campaign.get("best") == "most"
         mean = table["mean"].to_numpy(dtype=np.float64)
         best: Any = table.iloc[int(np.nanargmax(mean) if most else np.nanargmin(mean))]
-        where = ", ".join(f"{name} {_shown(best[name])}" for name in self.parameters if not _left(best[name]))
+        where = ", ".join(f"{name} {_shown(value)}" for name, value in best[self.parameters].dropna().items())
         limits = f" ({best['low']:,.6g}-{best['high']:,.6g})" if np.isfinite(best["low"]) else ""
         name = self.output.replace("_", " ")
         return f"{text}; {'most' if most else 'least'} {name} {best['mean']:,.6g}{limits} at {where}."
@@ -211,7 +212,7 @@ class CampaignResults(Result):
             The other parameters that differ, `parameter`, ``mean``, ``low``, ``high``.
         """
         cells = self.where(**where)
-        cells = cells[~cells[self._parameter(parameter)].map(_left)]
+        cells = cells[cells[self._parameter(parameter)].notna()]
         others = [n for n in self.parameters if n != parameter and len(set(map(str, cells[n]))) > 1]
         parts = []
         groups = cells.groupby(others, sort=False, dropna=False) if others else [((), cells)]
@@ -222,7 +223,7 @@ class CampaignResults(Result):
             if relative:
                 own = _ratios(values, self.level)
             else:
-                own = statistics(pd.DataFrame(values), self.level)[["mean", "low", "high"]].reset_index(drop=True)
+                own = row_statistics(pd.DataFrame(values), self.level)[["mean", "low", "high"]].reset_index(drop=True)
             parts.append(pd.concat([table, own], axis=1))
         return pd.concat(parts, ignore_index=True)
 
@@ -255,7 +256,7 @@ class CampaignResults(Result):
         Means over cells that differ in further parameters.
         """
         cells = self.where(**where)
-        cells = cells[~cells[self._parameter(row)].map(_left) & ~cells[self._parameter(column)].map(_left)]
+        cells = cells[cells[self._parameter(row)].notna() & cells[self._parameter(column)].notna()]
         mean = self.samples(output).mean(axis=1)
         table = cells[[row, column]].assign(mean=mean.reindex(cells.index))
         table = table.pivot_table(index=row, columns=column, values="mean", sort=False)
@@ -264,7 +265,9 @@ class CampaignResults(Result):
     # ---------------------------------------------------------------- files
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write a CSV of statistics for each experiment, one row per value and output; the folder is made.
+        """Write a CSV of statistics for each experiment, and for each value of its second parameter.
+
+        One row per value and output. The folder is made; nothing is written where nothing is computed.
 
         Raises
         ------
@@ -276,42 +279,20 @@ class CampaignResults(Result):
             place.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ArgumentError(f"cannot make the folder {place}: {error.strerror}", remedy="choose another") from error
-        for label in self.experiments:
+        for label in self.experiments if self.outputs else []:
             tables = {output: self.of(output, label) for output in self.outputs}
             table = pd.concat(tables, names=["output", "row"]).reset_index("output").sort_index(kind="stable")
             first = [name for name in table if name in self.parameters]
             table = table[[*first, "output", *[n for n in table if n not in (*first, "output", "experiment")]]]
-            name = re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_") or "cells"
-            paths.append(place / f"{name}.csv")
-            with complete(paths[-1]) as part:
-                table.to_csv(part, index=False)
+            second = self.varied(label)[1:] if label in self._own else []
+            for values, rows in table.groupby(second, sort=False) if second else [((), table)]:
+                name = " ".join(
+                    [label, *(f"{n} {v}".removesuffix(".0") for n, v in zip(second, values, strict=True))]
+                ).lower()
+                paths.append(place / f"{re.sub('[^a-z0-9.-]+', '_', name).strip('_') or 'cells'}.csv")
+                with complete(paths[-1]) as part:
+                    rows.to_csv(part, index=False)
         return paths
-
-
-def statistics(samples: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Runs, mean with Student's interval, standard deviation and percentiles of each row; NaN is no run."""
-    values = np.sort(samples.to_numpy(dtype=np.float64), axis=1)  # NaN last
-    n, mean, sd, half = row_means(values, level)
-    table = {"runs": n, "mean": mean, "sd": sd, "low": mean - half, "high": mean + half}
-    padded = values if values.shape[1] else np.full((len(values), 1), np.nan)
-    for percent in _PERCENTILES:
-        at = np.maximum(n - 1, 0) * (percent / 100.0)
-        below = np.floor(at).astype(np.int64)
-        rows = np.arange(len(n))
-        low, high = padded[rows, below], padded[rows, np.minimum(below + 1, np.maximum(n - 1, 0))]
-        table[f"p{percent}"] = low + (at - below) * (high - low)
-    table |= {"min": padded[:, 0], "max": padded[np.arange(len(n)), np.maximum(n - 1, 0)]}
-    return pd.DataFrame(table, index=samples.index)
-
-
-def row_means(values: FloatArray, level: float) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-    """Of each row how many values it has (NaN is none), their mean and deviation, and half of the mean's interval."""
-    n = np.isfinite(values).sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.nansum(values, axis=1) / n
-        freedom = np.where(n > 1, n - 1.0, np.nan)
-        sd = np.sqrt(np.nansum((values - mean[:, None]) ** 2, axis=1) / freedom)
-        return n, mean, sd, special.stdtrit(freedom, 0.5 + 0.5 * level) * sd / np.sqrt(n)
 
 
 def _ratios(values: FloatArray, level: float) -> pd.DataFrame:
@@ -330,11 +311,6 @@ def _scattered(keys: pd.Index, rows: pd.DataFrame, values: FloatArray, width: in
     table = np.full((keys.size, width), empty)
     table[code[fits], replication[fits]] = values[fits]
     return table
-
-
-def _left(value: object) -> bool:
-    """Whether a cell leaves a parameter as the configuration has it."""
-    return value is None or value is pd.NA or value != value
 
 
 def _shown(value: object) -> str:
@@ -360,7 +336,7 @@ def load(folder: str | Path) -> CampaignResults:
     store = CampaignStore(folder)
     document = store.document
     campaign = document["campaign"]
-    table, runs, failed = pd.read_parquet(store.folder / "cells.parquet"), store.rows("runs"), store.rows("failed")
+    table, runs, failed = store.cells, store.rows("runs"), store.rows("failed")
     own = table[table["belongs"].astype(bool)]
     settings = [json.loads(text) for text in own["settings"]]
     names = list(dict.fromkeys(name for each in settings for name in each))
@@ -374,20 +350,18 @@ def load(folder: str | Path) -> CampaignResults:
         texts = table.set_index("cell").loc[sorted(gone), "settings"].drop_duplicates().head(3)
         notes.append(f"{count(len(gone), 'cell')} no longer belong ({old:,} runs), as {'; '.join(texts)}")
     runs, failed = (_belonging(each, needed) for each in (runs, failed))
-    failed = failed[~_pairs(failed).isin(_pairs(runs))] if len(failed) else failed.assign(error="")
+    keys = ["cell", "replication"]
+    failed = failed.reindex(columns=[*keys, "error"])
+    failed = failed[~failed.set_index(keys).index.isin(runs.set_index(keys).index)]
     if store.damaged:
         notes.append(f"{count(len(store.damaged), 'file')} left out, not complete: {', '.join(store.damaged[:3])}")
     versions = document["versions"].get("relfit", [])
     if len(versions) > 1:
         notes.append(f"the runs are of several versions of relfit: {', '.join(versions)}")
-    outputs = [name for name in runs if name not in ("cell", "replication")]
+    outputs = [name for name in runs if name not in keys]
     output = str(document["output"] or (outputs[0] if outputs else ""))
     missing = int(needed.sum()) - len(runs) - len(failed)
     return CampaignResults(campaign, cells, runs, failed, output, missing, tuple(notes))
-
-
-def _pairs(rows: pd.DataFrame) -> pd.MultiIndex:
-    return pd.MultiIndex.from_frame(rows[["cell", "replication"]])
 
 
 def _belonging(rows: pd.DataFrame, needed: pd.Series) -> pd.DataFrame:
@@ -415,19 +389,16 @@ def replications_needed(
     done = np.zeros(values.shape, dtype=bool)
     for rows in (runs, failed):
         done |= _scattered(keys, rows, np.ones(len(rows), dtype=bool), until.at_most, False)
-    return pd.Series([_enough(*each, least, until, level) for each in zip(values, done, strict=True)], index=keys)
+    return pd.Series(_enough(values, done, least, until, level), index=keys)
 
 
-def _enough(values: FloatArray, done: Any, least: int, until: Until, level: float) -> int:
-    """The number of replications at which the interval is narrow enough, or that must be done to tell."""
-    n = least
+def _enough(values: FloatArray, done: Any, least: int, until: Until, level: float) -> IntArray:
+    """Per cell the replications at which its interval is narrow enough, or that must be done to tell."""
+    needed, n = np.full(len(values), until.at_most), least
     while n < until.at_most:
-        there = values[:n][np.isfinite(values[:n])]
-        if not done[:n].all() or not there.size:  # to be done, or all failed
-            break
-        if there.size > 1:
-            half = special.stdtrit(there.size - 1, 0.5 + 0.5 * level) * there.std(ddof=1) / np.sqrt(there.size)
-            if 2.0 * half <= until.width * abs(there.mean()):
-                break
+        _, mean, _, half = row_means(values[:, :n], level)
+        narrow = 2.0 * half <= until.width * np.abs(mean)
+        over = narrow | ~done[:, :n].all(axis=1) | np.isnan(mean)  # narrow, to be done, or all failed
+        needed[over] = np.minimum(needed[over], n)
         n = min(max(n + 1, int(np.ceil(_GROWTH * n))), until.at_most)
-    return n
+    return needed

@@ -21,12 +21,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from relfit.base.arrays import IntArray
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.base.writing import complete
 from relfit.simulation.campaigns.cell_designs import Cell, canonical
-from relfit.simulation.campaigns.runners import Outputs
 
 __all__ = ["Block", "CampaignStore"]
 
@@ -39,44 +38,33 @@ _LIBRARIES = ("relfit", "numpy", "scipy", "pandas", "numba")
 class Block:
     """Runs that are done, as they come back from whoever computed them.
 
-    Beside each array of numbers of cells are those of replications and, by name, of outputs. Runs that failed are rows
-    of cell, replication and error.
+    `runs` are columns by name, ``cell`` (its number), ``replication`` and the outputs, of one length in each part. Runs
+    that failed are rows of cell, replication and error.
     """
 
-    cell: list[IntArray] = field(default_factory=list)
-    replication: list[IntArray] = field(default_factory=list)
-    outputs: list[Outputs] = field(default_factory=list)
+    runs: list[dict[str, NDArray[Any]]] = field(default_factory=list)
     failed: list[tuple[int, int, str]] = field(default_factory=list)
     seconds: float = 0.0
 
     def add(self, other: Block) -> None:
         """Take in the runs of another."""
-        for name in ("cell", "replication", "outputs", "failed"):
-            getattr(self, name).extend(getattr(other, name))
+        self.runs += other.runs
+        self.failed += other.failed
         self.seconds += other.seconds
 
     def packed(self) -> Block:
-        """The same in a few arrays: what goes between processes."""
-        if not self.outputs:
-            return self
-        sizes = [each.size for each in self.cell]
-        names = dict.fromkeys(name for outputs in self.outputs for name in outputs)
+        """The same in one part: what goes between processes."""
+        names = dict.fromkeys(name for part in self.runs for name in part)
         columns = {
-            name: np.concatenate(
-                [
-                    each[name] if name in each else np.full(n, np.nan)
-                    for each, n in zip(self.outputs, sizes, strict=True)
-                ]
-            )
+            name: np.concatenate([part.get(name, np.full(part["cell"].size, np.nan)) for part in self.runs])
             for name in names
         }
-        cell, replication = np.concatenate(self.cell), np.concatenate(self.replication)
-        return Block([cell], [replication], [columns], self.failed, self.seconds)
+        return Block([columns] if columns else [], self.failed, self.seconds)
 
     @property
     def size(self) -> int:
         """Number of runs."""
-        return sum(each.size for each in self.cell) + len(self.failed)
+        return sum(part["cell"].size for part in self.runs) + len(self.failed)
 
 
 class CampaignStore:
@@ -103,10 +91,27 @@ class CampaignStore:
             remedy = "name a folder that relfit sweep --store wrote"
             what = f"this is no store of a campaign: {getattr(error, 'strerror', None) or error}"
             raise ReadError(what, path=self.folder, remedy=remedy) from None
-        if document.get("format") != _FORMAT:
-            what = f"this store has format {document.get('format')}, and {_FORMAT} is read"
+        form = document.get("format") if isinstance(document, dict) else None
+        if form != _FORMAT or not {"campaign", "identity", "output", "versions"} <= set(document):
+            what = f"campaign.json is damaged, or of another format than {_FORMAT}"
             raise ReadError(what, path=self.folder, remedy="use the version of relfit that wrote it")
         return document
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """``cells.parquet``: one row per cell, those that no longer belong too.
+
+        Raises
+        ------
+        ReadError
+            When it cannot be read.
+        """
+        place = self.folder / "cells.parquet"
+        try:
+            return pq.read_table(place).to_pandas()
+        except (pa.ArrowException, OSError):
+            remedy = "remove this file, and run the same relfit sweep again: it writes it anew"
+            raise ReadError("the cells are missing or damaged", path=place, remedy=remedy) from None
 
     def begin(self, document: dict[str, Any], identity: Any, output: str, cells: Sequence[Cell]) -> bool:
         """Make the store, or take up one of the same campaign; whether it was there.
@@ -127,17 +132,16 @@ class CampaignStore:
                 what = f"{self.folder} is the store of another campaign: {which}"
                 raise ArgumentError(what, remedy="name another folder")
             versions = {n: list(dict.fromkeys([*before["versions"].get(n, []), *v])) for n, v in versions.items()}
-        elif self.folder.is_dir() and any(self.folder.iterdir()):
-            strange = [each.name for each in self.folder.iterdir() if not each.name.startswith(".relfit-")]
-            if strange and set(strange) - {"cells.parquet", "runs", "failed"}:
+        elif self.folder.is_dir():
+            names = {each.name for each in self.folder.iterdir() if not each.name.startswith(".relfit-")}
+            if strange := sorted(names - {"cells.parquet", "runs", "failed"}):
                 raise ArgumentError(f"{self.folder} has other files, as {strange[0]}", remedy="name an empty folder")
         try:
             for kind in ("runs", "failed"):
                 (self.folder / kind).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ArgumentError(
-                f"cannot make {self.folder}: {error.strerror}", remedy="choose another place"
-            ) from error
+            what = f"cannot make {self.folder}: {error.strerror}"
+            raise ArgumentError(what, remedy="choose another place") from error
         self._write_cells(cells)
         everything = {
             "format": _FORMAT, "identity": common, "campaign": document, "output": output, "versions": versions,
@@ -151,18 +155,12 @@ class CampaignStore:
         """The cells in their order; those of an earlier form of the campaign stay, as not belonging."""
         own = {cell.key for cell in cells}
         settings = pd.DataFrame([cell.settings for cell in cells])
-        fixed = pd.DataFrame(
-            {
-                "cell": [cell.key for cell in cells],
-                "experiment": [cell.experiment for cell in cells],
-                "belongs": True,
-                "settings": [json.dumps(cell.settings) for cell in cells],
-            }
-        )
+        rows = [(cell.key, cell.experiment, True, json.dumps(cell.settings)) for cell in cells]
+        fixed = pd.DataFrame(rows, columns=["cell", "experiment", "belongs", "settings"])
         table = pd.concat([fixed, settings.apply(_one_type).add_prefix("value.")], axis=1)
         place = self.folder / "cells.parquet"
         if place.exists():
-            before = pd.read_parquet(place)
+            before = self.cells
             gone = before[~before["cell"].isin(own)].drop_duplicates("cell").assign(belongs=False)
             if not gone.empty:
                 table = pd.concat([table, gone], ignore_index=True)
@@ -182,11 +180,10 @@ class CampaignStore:
         ArgumentError
             When they cannot be written, as on a full disk: nothing of them is there then.
         """
-        packed = block.packed()
-        if packed.outputs:
-            names = pa.DictionaryArray.from_arrays(pa.array(packed.cell[0].astype(np.int32)), pa.array(list(keys)))
-            columns = {"cell": names.cast(pa.string()), "replication": packed.replication[0].astype(np.int32)}
-            self._write_part("runs", pa.table({**columns, **packed.outputs[0]}))
+        for runs in block.packed().runs:
+            names = pa.DictionaryArray.from_arrays(pa.array(runs["cell"].astype(np.int32)), pa.array(list(keys)))
+            own = {"cell": names.cast(pa.string()), "replication": runs["replication"].astype(np.int32)}
+            self._write_part("runs", pa.table({**runs, **own}))
         if block.failed:
             rows = [{"cell": keys[cell], "replication": int(r), "error": text} for cell, r, text in block.failed]
             self._write_part("failed", pa.Table.from_pylist(rows))
@@ -203,11 +200,10 @@ class CampaignStore:
         """Cell and replication of the runs in files that were not looked at before."""
         for kind in ("runs", "failed"):
             for place in self._parts(kind):
-                if f"{kind}/{place.name}" not in self._seen:
-                    self._seen.add(f"{kind}/{place.name}")
-                    table = self._read(place, list(_KEYS))
-                    if table is not None:
-                        yield table.to_pandas()
+                new = f"{kind}/{place.name}" not in self._seen
+                self._seen.add(f"{kind}/{place.name}")
+                if new and (table := self._read(place, list(_KEYS))) is not None:
+                    yield table.to_pandas()
 
     def rows(self, kind: str = "runs", columns: Sequence[str] | None = None) -> pd.DataFrame:
         """All rows of one kind, each run once, in the order of cells and replications."""

@@ -1,4 +1,4 @@
-"""Cells against each other: the best and those not distinguishable from it, Pareto fronts, pairs that cost the same."""
+"""Cells against each other: the best and those like it, Pareto fronts, pairs that cost the same, costs of ownership."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import isotonic_regression
 
 from relfit.base.arguments import share
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
-from relfit.base.results import Interval
+from relfit.base.numeric.crossings import crossing, monotone, redrawn
+from relfit.base.results import Interval, Result
 from relfit.base.units import hours
-from relfit.simulation.campaigns.campaign_results import CampaignResults, row_means
+from relfit.simulation.campaigns.campaign_results import CampaignResults
+from relfit.simulation.engine.replications import row_means, row_statistics
 
-__all__ = ["best_cells", "break_even", "contour", "not_worse", "numbers", "pareto_front"]
-
-_DRAWS = 1000
+__all__ = ["Ownership", "best_cells", "break_even", "contour", "cost_of_ownership", "numbers", "pareto_front"]
 
 
 def best_cells(result: CampaignResults, output: str | None = None, *, best: str | None = None) -> pd.DataFrame:
@@ -41,10 +40,10 @@ def best_cells(result: CampaignResults, output: str | None = None, *, best: str 
     """
     samples = result.samples(output)
     side = -1.0 if (best or result.campaign.get("best", "least")) == "most" else 1.0
-    return not_worse(result, samples, side)
+    return _not_worse(result, samples, side)
 
 
-def not_worse(result: CampaignResults, samples: pd.DataFrame, side: float) -> pd.DataFrame:
+def _not_worse(result: CampaignResults, samples: pd.DataFrame, side: float) -> pd.DataFrame:
     """The cell with the least mean times `side` and those not distinguishable from it, as `best_cells` has them."""
     values = samples.to_numpy()
     mean = row_means(values, result.level)[1]
@@ -122,7 +121,7 @@ def contour(
     """
     table = result.heat_map(row, column, output, **where)
     x = numbers(table.columns)
-    at = [_crossing(x, _monotone(curve), value) for curve in table.to_numpy()]
+    at = [crossing(x, monotone(curve), value) for curve in table.to_numpy()]
     return pd.DataFrame({row: table.index, column: np.where(np.isfinite(at), at, np.nan)})
 
 
@@ -164,16 +163,12 @@ def break_even(
     x, values = x[order], samples.loc[cells.index].to_numpy()[order]
     both = np.vstack([values, samples.loc[goal.index[:1]].to_numpy()])
     both = both[:, np.isfinite(both).all(axis=0)]
-    n = both.shape[1]
-    if not n:
+    if not both.shape[1]:
         raise ArgumentError("no replication is there in all these cells", remedy="compute them first")
-    draws = np.random.default_rng(rng).multinomial(n, np.full(n, 1.0 / n), _DRAWS) / n
-    means = np.vstack([both.mean(axis=1), draws @ both.T])
-    found = np.array([_crossing(x, _monotone(row[:-1]), row[-1]) for row in means])
-    low, high = np.quantile(found[1:], [0.5 - result.level / 2.0, 0.5 + result.level / 2.0], method="nearest")
-    status = np.array("ok" if np.isfinite(found[0]) else "outside of the campaign", dtype=object)
+    value, low, high = redrawn(both.T, lambda m: crossing(x, monotone(m[:-1]), m[-1]), result.level, rng)
+    status = np.array("ok" if np.isfinite(value) else "outside of the campaign", dtype=object)
     return Interval(
-        parameter, "replications drawn again", result.level, None, np.array(found[0]), np.array(low), np.array(high),
+        parameter, "replications drawn again", result.level, None, np.array(value), np.array(low), np.array(high),
         status, pd.Index([parameter]),
     )  # fmt: skip
 
@@ -183,19 +178,95 @@ def numbers(values: Any) -> FloatArray:
     return np.array([hours(v) if isinstance(v, str) else float(v) for v in values], dtype=np.float64)
 
 
-def _monotone(curve: FloatArray) -> FloatArray:
-    """The nearest curve that only rises, or only falls, whichever the ends say."""
-    rising = bool(curve[-1] >= curve[0])
-    return np.asarray(isotonic_regression(curve, increasing=rising).x, dtype=np.float64)
+class Ownership(Result):
+    """Costs of the cells of a campaign.
+
+    Attributes
+    ----------
+    costs : pandas.DataFrame
+        One row per cell, the cheapest first: the parameters, the part of each price, and ``cost`` with ``low`` and
+        ``high``.
+    alike : pandas.DataFrame
+        The cheapest cell, and those whose cost cannot be distinguished from it.
+    """
+
+    costs: pd.DataFrame
+    alike: pd.DataFrame
+
+    _frame = "costs"
+
+    @property
+    def headline(self) -> str:
+        """The cheapest cell."""
+        best: Any = self.costs.iloc[0]
+        names = [str(name) for name in self.alike if name not in ("mean", "difference", "low", "high")]
+        where = ", ".join(f"{name.replace('_', ' ')} {best[name]}" for name in names if pd.notna(best[name]))
+        more = len(self.alike) - 1
+        text = f"cheapest: {where}, {best['cost']:,.6g} ({best['low']:,.6g}-{best['high']:,.6g})"
+        return f"{text}; {more} more cells are not distinguishable from it" if more else text
 
 
-def _crossing(x: FloatArray, curve: FloatArray, value: float) -> float:
-    """Where a monotone curve has a value; minus or plus infinite where it lies before the first or after the last."""
-    if curve[-1] < curve[0]:
-        curve, value = -curve, -value
-    if value < curve[0] or value > curve[-1]:
-        return -np.inf if value < curve[0] else np.inf
-    k = min(int(np.searchsorted(curve, value, side="right")), curve.size - 1)
-    step = curve[k] - curve[k - 1]
-    part = (value - curve[k - 1]) / step if step > 0.0 else 1.0
-    return float(x[k - 1] + part * (x[k] - x[k - 1]))
+def cost_of_ownership(result: CampaignResults, prices: Mapping[str, object] | None = None) -> Ownership:
+    """The cost of each cell, and the cheapest.
+
+    Parameters
+    ----------
+    result : CampaignResults
+    prices : mapping, optional
+        By parameter or output, the price of one unit (of a node in ``working_pool_size``, of an hour of ``mean_wait``),
+        or by value: ``{"manual_repair_time": {"2 days": 90_000, "8h": 250_000}}`` are repair contracts. Those of the
+        campaign when left out.
+
+    Returns
+    -------
+    Ownership
+
+    Raises
+    ------
+    ArgumentError
+        For a price of nothing that is there, or a value without one.
+
+    Examples
+    --------
+    >>> from relfit.simulation.campaigns import Campaign, sweep
+    >>> campaign = Campaign(run="builtins:pow", parameters={"base": [2, 3]}, config={"exp": 2}, replications=1)
+    >>> cost_of_ownership(sweep(campaign, "powers", executor="serial"), {"value": 10.0}).costs["cost"].tolist()
+    [40.0, 90.0]
+    """
+    given = dict(result.campaign.get("prices", {}) if prices is None else prices)
+    if not given:
+        raise ArgumentError("there are no prices", remedy='give {"working_pool_size": 30_000} or the like')
+    cells = result.cells[~result.cells.index.duplicated()]
+    some = result.samples(next((name for name in given if name in result.outputs), None))
+    total, parts = 0.0 * some, dict[str, pd.Series]()
+    for name, price in given.items():
+        if name in result.parameters:
+            part = cells[name].map(lambda value, price=price, name=name: _priced(name, value, price))
+            total, parts[name] = total.add(part.astype(np.float64), axis=0), part
+        elif isinstance(price, (int, float)):
+            costs = price * result.samples(name)
+            total, parts[name] = total + costs, costs.mean(axis=1)
+        else:
+            raise ArgumentError(f"the price of {name} has no number", remedy="give one per unit")
+    about = row_statistics(total, result.level)[["mean", "low", "high"]].rename(columns={"mean": "cost"})
+    table = cells[result.parameters].join(pd.DataFrame(parts).add_prefix("cost of ")).join(about)
+    table = table.sort_values("cost", kind="stable").reset_index(drop=True)
+    return Ownership(table, _not_worse(result, total, 1.0))
+
+
+def _priced(name: str, value: Any, price: Any) -> float:
+    if not isinstance(price, Mapping):
+        if isinstance(value, str) or not pd.notna(value):
+            raise ArgumentError(f"{name} = {value!r} is no number", remedy="give a price by value")
+        return float(price) * float(value)
+    for key, amount in price.items():
+        if str(key) == str(value) or _same(key, value):
+            return float(amount)
+    raise ArgumentError(f"there is no price for {name} = {value!r}", remedy=f"there is {', '.join(map(str, price))}")
+
+
+def _same(key: Any, value: Any) -> bool:
+    try:
+        return float(key) == float(value)
+    except (TypeError, ValueError):
+        return False

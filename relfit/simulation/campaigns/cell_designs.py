@@ -96,10 +96,7 @@ def _drawn(campaign: Campaign) -> Iterator[tuple[str, dict[str, Any]]]:
         both = qmc.Sobol(2 * len(names), rng=np.random.default_rng(campaign.seed)).random(points)
         a, b = np.hsplit(both, 2)
         parts = [("A", a), ("B", b)]
-        for i, name in enumerate(names):
-            mixed = a.copy()
-            mixed[:, i] = b[:, i]
-            parts.append((f"AB {name}", mixed))
+        parts += [(f"AB {name}", np.where(np.arange(len(names)) == i, b, a)) for i, name in enumerate(names)]
     for label, rows in parts:
         for row in rows.tolist():
             yield label, {name: _value(campaign.parameters[name], u) for name, u in zip(names, row, strict=True)}

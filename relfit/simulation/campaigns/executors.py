@@ -1,4 +1,4 @@
-"""Who computes: this process, its cores, or Dask; each takes a function and gives a future."""
+"""Who computes: this process, its threads, other processes, or Dask; each takes a function and gives a future."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from multiprocessing.connection import wait as wait_for
-from typing import Any, Protocol
+from typing import Any, Self
 
 from relfit.base.errors import ArgumentError, DataError
+from relfit.base.numeric.batches import processors
 from relfit.simulation.campaigns.runners import Runner
 
-__all__ = ["Computing", "WorkersLostError", "computing", "first_done", "runner_here"]
+__all__ = ["Computing", "WorkersLostError", "computing", "runner_here"]
 
 _RUNNERS: dict[str, Runner] = {}
 _RECOUNT = 2.0  # seconds after which the cores of a cluster are counted anew
@@ -30,25 +31,41 @@ class WorkersLostError(Exception):
     """The processes behind some futures are gone; what they did not hand back is to be done again."""
 
 
-class Computing(Protocol):
-    """Where tasks go; used in a ``with`` block. Tasks find their runner by the `token`."""
+class Computing:
+    """Where tasks go, used in a ``with`` block: this process, one task after another; other places are made of it.
 
-    token: str
-    here: bool
-    """Whether a task is over when `submit` returns."""
+    Tasks find their runner by the `token`.
+    """
+
+    here = True
+    """Whether tasks run in this process, where they can be told to stop."""
+    each = 0
+    """Tasks to hand out at a time, per worker; one in all where it is 0."""
+
+    def __init__(self, runner: Runner, workers: int) -> None:
+        self.runner, self.workers, self.token = runner, workers, secrets.token_hex(8)
 
     @property
     def slots(self) -> int:
         """Tasks to hand out at a time."""
+        return max(self.each * self.workers, 1)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Begin a task."""
+        future: Future[Any] = Future()
+        _fulfil(future, function, arguments)
+        return future
 
     def result(self, future: Future[Any]) -> Any:
         """What a task that is done gave; `WorkersLostError` where its process is gone."""
+        return future.result()
 
-    def __enter__(self) -> Computing: ...
-    def __exit__(self, *_: object) -> None: ...
+    def __enter__(self) -> Self:
+        _RUNNERS[self.token] = self.runner
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _RUNNERS.pop(self.token, None)
 
 
 def runner_here(token: str) -> Runner:
@@ -57,66 +74,50 @@ def runner_here(token: str) -> Runner:
 
 
 def computing(executor: str, workers: int | None, runner: Runner) -> Computing:
-    """What `executor` names; an ArgumentError for another name, or where Dask is not installed or not reached."""
-    if executor == "serial":
-        return _Here(runner, secrets.token_hex(8))
-    if executor == "processes":
-        return _Processes(runner, secrets.token_hex(8), workers or os.cpu_count() or 1)
-    if executor == "dask" or "://" in executor:
-        return _Dask(
-            runner, secrets.token_hex(8), None if executor == "dask" else executor, workers or os.cpu_count() or 1
-        )
-    remedy = "use processes, serial, dask or the address of a Dask scheduler, as tcp://HOST:8786"
+    """What `executor` names; an ArgumentError for another name, or where Dask is not installed."""
+    kinds = {"serial": Computing, "threads": _Threads, "processes": _Processes, "dask": _Dask}
+    if executor in kinds:
+        return kinds[executor](runner, workers or processors())
+    if "://" in executor:
+        return _Dask(runner, workers or processors(), executor)
+    remedy = f"use {', '.join(kinds)} or the address of a Dask scheduler, as tcp://HOST:8786"
     raise ArgumentError(f"executor {executor!r} is not known", remedy=remedy)
 
 
-class _Here:
-    """The process itself, one task after another."""
+class _Threads(Computing):
+    """Threads of this process, for runs that release the interpreter lock; they end with it."""
 
-    slots, here = 1, True
-
-    def __init__(self, runner: Runner, token: str) -> None:
-        self._runner, self.token = runner, token
+    each = 1
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         future: Future[Any] = Future()
-        future.set_result(function(*arguments))
+        threading.Thread(target=_fulfil, args=(future, function, arguments), daemon=True).start()
         return future
 
-    def result(self, future: Future[Any]) -> Any:
-        return future.result()
 
-    def __enter__(self) -> Computing:
-        _RUNNERS[self.token] = self._runner
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        del _RUNNERS[self.token]
+def _fulfil(future: Future[Any], function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    try:
+        future.set_result(function(*arguments))
+    except BaseException as error:
+        future.set_exception(error)
 
 
-class _Processes:
+class _Processes(Computing):
     """Processes of this machine."""
 
-    here = False
-
-    def __init__(self, runner: Runner, token: str, workers: int) -> None:
-        self._runner, self.token, self._workers = runner, token, workers
-        self._pool: Executor | None = None
-
-    @property
-    def slots(self) -> int:
-        return 2 * self._workers
+    here, each = False, 2
+    _pool: Executor | None = None
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         for _ in range(2):
             if self._pool is None:
                 context = multiprocessing.get_context("spawn")
-                self._pool = ProcessPoolExecutor(self._workers, context, _begin_worker, (self.token, self._runner))
+                self._pool = ProcessPoolExecutor(self.workers, context, _begin_worker, (self.token, self.runner))
             try:
                 with _signals_kept():
                     return self._pool.submit(function, *arguments)
             except BrokenExecutor:
-                self._close()
+                self.__exit__()
         raise DataError("processes end as soon as they begin", remedy="try --executor serial, which shows why")
 
     def result(self, future: Future[Any]) -> Any:
@@ -125,22 +126,14 @@ class _Processes:
         except BrokenExecutor as error:
             raise WorkersLostError from error
 
-    def _close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         pool, self._pool = self._pool, None
         if pool is not None:
             running = list(getattr(pool, "_processes", None) or {})  # a task may take hours: do not wait for it
             pool.shutdown(wait=False, cancel_futures=True)
             for number in running:
-                try:
+                with suppress(OSError):
                     os.kill(number, signal.SIGTERM)
-                except OSError:
-                    continue
-
-    def __enter__(self) -> Computing:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._close()
 
 
 @contextmanager
@@ -170,32 +163,36 @@ def _end_with(sentinel: int) -> None:
     os._exit(1)
 
 
-class _Dask:
+class _Dask(Computing):
     """A Dask cluster: a local one, or that of an address."""
 
     here = False
 
-    def __init__(self, runner: Runner, token: str, address: str | None, workers: int) -> None:
+    def __init__(self, runner: Runner, workers: int, address: str | None = None) -> None:
+        super().__init__(runner, workers)
         try:
-            distributed: Any = import_module("distributed")
+            self._dask: Any = import_module("distributed")
         except ImportError:
             raise ArgumentError("Dask is not installed", remedy="pip install 'relfit[dask]'") from None
-        self._lost = (distributed.KilledWorker, distributed.CancelledError)
+        self._address = address
         self._cluster: Any = None
         self._client: Any
-        if address is None:
+
+    def __enter__(self) -> Self:
+        if self._address is None:
             with _signals_kept():
-                self._cluster = distributed.LocalCluster(
-                    n_workers=workers, threads_per_worker=1, dashboard_address=None, processes=True
+                self._cluster = self._dask.LocalCluster(
+                    n_workers=self.workers, threads_per_worker=1, dashboard_address=None, processes=True
                 )
         try:
-            self._client = distributed.Client(self._cluster or address, timeout=_PATIENCE, set_as_default=False)
+            self._client = self._dask.Client(self._cluster or self._address, timeout=_PATIENCE, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
-            raise ArgumentError(f"no Dask scheduler answers at {address}", remedy="check the address") from error
-        self.token = token
-        self._client.register_plugin(_plugin(token, runner), name=f"relfit-{token}")
+            what = f"no Dask scheduler answers at {self._address}"
+            raise ArgumentError(what, remedy="start one there, or check the address") from error
+        self._client.register_plugin(_plugin(self.token, self.runner), name=f"relfit-{self.token}")
         self._executor = self._client.get_executor(pure=False)
         self._slots, self._counted = 1, -math.inf
+        return self
 
     @property
     def slots(self) -> int:
@@ -210,15 +207,10 @@ class _Dask:
         return future
 
     def result(self, future: Future[Any]) -> Any:
-        from concurrent.futures import CancelledError
-
         try:
             return future.result()
-        except (*self._lost, CancelledError) as error:
+        except (self._dask.KilledWorker, self._dask.CancelledError, CancelledError) as error:
             raise WorkersLostError from error
-
-    def __enter__(self) -> Computing:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._executor.shutdown(wait=False)
@@ -250,8 +242,3 @@ def _take_up(token: str, runner: Runner | None) -> None:
         _RUNNERS.pop(token, None)
     else:
         _RUNNERS[token] = runner
-
-
-def first_done(futures: set[Future[Any]], seconds: float) -> set[Future[Any]]:
-    """Those that are done, after waiting for one."""
-    return set(wait(futures, timeout=seconds, return_when=FIRST_COMPLETED).done)

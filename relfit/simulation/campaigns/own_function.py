@@ -14,21 +14,21 @@ import numpy as np
 
 from relfit.base.errors import ArgumentError
 from relfit.simulation.campaigns.campaign import Campaign
-from relfit.simulation.campaigns.runners import Outputs, changed, check_names, document_of
+from relfit.simulation.campaigns.runners import Outputs, Runner, check_names, replicated
 
 __all__ = ["OwnFunction"]
 
 
-class OwnFunction:
+class OwnFunction(Runner):
     """A function of the parameters, and of a generator where it takes `rng`; it returns a number, or several by name.
 
     Every replication has a generator of its own, which all cells share.
     """
 
-    output = ""
+    document = "parameters of a function"
 
     def __init__(self, campaign: Campaign) -> None:
-        self.base, _ = document_of(campaign.config, "parameters of a function")
+        super().__init__(campaign)
         self.function = campaign.run if callable(campaign.run) else _imported(campaign.run, campaign.folder)
         names = inspect.signature(self.function).parameters
         kinds = {each.kind for each in names.values()}
@@ -46,22 +46,29 @@ class OwnFunction:
             source = ""
         return {"config": self.base, "source": hashlib.sha256(source.encode()).hexdigest()[:16]}
 
-    def check(self, settings: dict[str, object]) -> None:
-        """Names of the parameters."""
+    def arguments(self, settings: dict[str, object]) -> dict[str, Any]:
+        """The parameters, their names checked."""
+        values = super().arguments(settings)
         if not self.takes_any:
-            check_names(changed(self.base, settings), self.names)
+            check_names(values, self.names)
+        return dict(values)
 
     def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
         """What the function returns; a number alone is called ``value``."""
-        values, rows = changed(self.base, settings), []
-        for replication in range(first, last):
-            if self.random:
-                sequence = np.random.SeedSequence(seed, spawn_key=(replication,))
-                values["rng"] = np.random.default_rng(sequence)
-            result = self.function(**values)
-            rows.append(result if isinstance(result, Mapping) else {"value": result})
-        names = dict.fromkeys(name for row in rows for name in row)
-        return {str(name): np.array([row.get(name, np.nan) for row in rows], dtype=np.float64) for name in names}
+        values = self.arguments(settings)
+
+        def one(rng: np.random.Generator) -> dict[str, float]:
+            result = self.function(**values, **({"rng": rng} if self.random else {}))
+            return _numbers(result if isinstance(result, Mapping) else {"value": result})
+
+        return replicated(one, first, last, seed)
+
+
+def _numbers(outputs: Mapping[Any, Any]) -> dict[str, float]:
+    for name, value in outputs.items():
+        if not isinstance(value, (int, float, np.number, np.bool_)):
+            raise ArgumentError(f"{name} is {value!r}, no number", remedy="return a number, or several by name")
+    return {str(name): float(value) for name, value in outputs.items()}
 
 
 def _imported(name: str, folder: Path) -> Any:

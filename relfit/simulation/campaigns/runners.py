@@ -3,52 +3,67 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.io.parsing.settings import read_settings
 from relfit.simulation.campaigns.campaign import Campaign
 
-__all__ = ["Outputs", "Runner", "changed", "check_names", "document_of", "runner_of", "stream"]
+__all__ = ["Outputs", "Runner", "changed", "check_names", "columns", "replicated", "runner_of", "stream"]
 
 Outputs = dict[str, FloatArray]
 """By output one value per replication."""
 
 _KINDS = {
-    "training": ("training_runs", "TrainingRuns"),
-    "batch": ("batch_system_runs", "BatchSystemRuns"),
-    "sparing": ("sparing_runs", "SparingRuns"),
-    "plan": ("planner_runs", "PlannerRuns"),
-    "fit": ("log_fit_runs", "LogFitRuns"),
+    "training": ("simulator_runs", "TrainingRuns"),
+    "batch": ("simulator_runs", "BatchSystemRuns"),
+    "sparing": ("simulator_runs", "SparingRuns"),
+    "plan": ("analysis_runs", "PlannerRuns"),
+    "fit": ("analysis_runs", "LogFitRuns"),
 }
 
 
-class Runner(Protocol):
-    """What runs the replications of a cell; it is sent to other processes.
+class Runner:
+    """Base of what runs the replications of a cell by changing values of one document; it is sent to other processes.
 
     Attributes
     ----------
     output : str
         What is looked at where the campaign does not say; the first output where it is empty.
+    document : str
+        What the tables are, for messages.
     """
 
-    output: str
+    output = ""
+    document = "settings"
+    base: Any
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.base, self.folder = _tables_of(campaign.config, self.document)
 
     def identity(self) -> Any:
         """What all cells share, as JSON: another one is another campaign."""
+        return self.base
 
     def check(self, settings: dict[str, object]) -> None:
         """Raise an ArgumentError for settings that cannot be, before anything is run."""
+        self.arguments(settings)
+
+    def arguments(self, settings: dict[str, object]) -> Any:
+        """What a cell is run with."""
+        return changed(self.base, settings)
 
     def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
         """Run the replications from `first` up to `last`; the same each whatever the others."""
+        raise NotImplementedError
 
 
 def runner_of(campaign: Campaign) -> Runner:
@@ -56,31 +71,26 @@ def runner_of(campaign: Campaign) -> Runner:
     kind = campaign.run
     if callable(kind) or ":" in kind:
         module, name = "own_function", "OwnFunction"
-    elif kind in _KINDS:
-        module, name = _KINDS[kind]
     else:
-        near = get_close_matches(kind, _KINDS, n=1) or [", ".join(_KINDS)]
-        remedy = f"did you mean {near[0]}? A function of your own is written 'module:function'"
-        raise ArgumentError(f"run = {kind!r} is not known", remedy=remedy)
+        check_names([kind], [*_KINDS, "module:function"], "kind of run")
+        module, name = _KINDS[kind]
     runner: Runner = getattr(import_module(f"relfit.simulation.campaigns.{module}"), name)(campaign)
     return runner
 
 
-def check_names(names: Iterable[str], known: Sequence[str]) -> None:
+def check_names(names: Iterable[str], known: Sequence[str], what: str = "parameter") -> None:
     """Reject a name that is not known, with the nearest one."""
     for name in names:
         if name not in known:
             near = get_close_matches(name, known, n=1)
             remedy = f"did you mean {near[0]}?" if near else f"there is {', '.join(known)}"
-            raise ArgumentError(f"{name}: there is no such parameter", remedy=remedy)
+            raise ArgumentError(f"{name}: there is no such {what}", remedy=remedy)
 
 
-def document_of(config: Any, what: str) -> tuple[dict[str, Any], Path]:
+def _tables_of(config: Any, what: str) -> tuple[dict[str, Any], Path]:
     """The tables of a configuration, and the folder to which paths in it are relative."""
-    if isinstance(config, Mapping):
-        return dict(config), Path()
-    if config is None:
-        return {}, Path()
+    if config is None or isinstance(config, Mapping):
+        return dict(config or {}), Path()
     place = Path(config)
     kinds = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
     return read_settings(place, kinds.get(place.suffix.lower(), "toml"), what, "name a .toml file"), place.parent
@@ -124,3 +134,19 @@ def stream(seed: int, first: int) -> np.random.Generator:
     True
     """
     return np.random.default_rng(np.random.SeedSequence(seed, n_children_spawned=first))
+
+
+def replicated(run: Callable[[np.random.Generator], Mapping[str, float]], first: int, last: int, seed: int) -> Outputs:
+    """What a function gives by name with the generator of each replication; NaN where one lacks a name.
+
+    Examples
+    --------
+    >>> replicated(lambda rng: {"value": 2.0}, 3, 5, 0)
+    {'value': array([2., 2.])}
+    """
+    return columns(pd.DataFrame([run(rng) for rng in stream(seed, first).spawn(last - first)]))
+
+
+def columns(table: pd.DataFrame) -> Outputs:
+    """A table of one row per replication as outputs."""
+    return {str(name): values.to_numpy(dtype=np.float64) for name, values in table.items()}

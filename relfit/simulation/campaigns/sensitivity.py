@@ -30,37 +30,30 @@ def tornado(result: CampaignResults, output: str | None = None) -> pd.DataFrame:
     pandas.DataFrame
         Index ``experiment`` (label or parameter); ``low``, ``high``, ``range``, ``low_at``, ``high_at``.
     """
-    mean, rows = result.samples(output).mean(axis=1), []
-    single = [label for label in result.experiments if label and not _drawn(label)]
+    mean, curves = result.samples(output).mean(axis=1), {}
+    drawn = result.experiments[:2] == ["A", "B"]
+    single = [label for label in result.experiments if label and not drawn]
     for label in single:
         cells, (first, *second) = result.where(experiment=label), result.varied(label)
         for name in second:
             values = list(dict.fromkeys(cells[name]))
             cells = cells[cells[name] == values[len(values) // 2]]
-        rows.append((label, mean.reindex(cells.index).groupby(cells[first].to_list(), sort=False).mean()))
+        curves[label] = mean.reindex(cells.index).groupby(cells[first].to_list(), sort=False).mean()
     if not single:
         cells = result.cells[~result.cells.index.duplicated()]
         for name in result.parameters:
             column = cells[name]
             if column.nunique() > 20:  # drawn: tenths of the range
                 column = pd.qcut(column.astype(np.float64), 10, duplicates="drop").map(lambda cut: cut.mid)
-            rows.append((name, mean.reindex(cells.index).groupby(column.to_list(), sort=False).mean()))
-    table = pd.DataFrame(
-        [
-            {
-                "experiment": label, "low": curve.min(), "high": curve.max(), "range": curve.max() - curve.min(),
-                "low_at": curve.idxmin(), "high_at": curve.idxmax(),
-            }
-            for label, curve in rows
-            if curve.notna().any()
-        ],
-        columns=["experiment", "low", "high", "range", "low_at", "high_at"],
-    )  # fmt: skip
-    return table.sort_values("range", ascending=False, kind="stable").set_index("experiment")
-
-
-def _drawn(label: str) -> bool:
-    return label in ("A", "B") or label.startswith("AB ")
+            curves[name] = mean.reindex(cells.index).groupby(column.to_list(), sort=False).mean()
+    rows = {
+        label: (curve.min(), curve.max(), curve.max() - curve.min(), curve.idxmin(), curve.idxmax())
+        for label, curve in curves.items()
+        if curve.notna().any()
+    }
+    names = ["low", "high", "range", "low_at", "high_at"]
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=names).rename_axis("experiment")
+    return table.sort_values("range", ascending=False, kind="stable")
 
 
 def sobol(result: CampaignResults, output: str | None = None, *, rng: int = 0) -> pd.DataFrame:

@@ -6,10 +6,10 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
-from dataclasses import dataclass
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,12 +21,8 @@ from relfit.simulation.campaigns.campaign import Campaign, read_campaign
 from relfit.simulation.campaigns.campaign_results import CampaignResults, load, replications_needed
 from relfit.simulation.campaigns.campaign_store import Block, CampaignStore
 from relfit.simulation.campaigns.cell_designs import cells_of
-from relfit.simulation.campaigns.executors import Computing, WorkersLostError, computing, first_done, runner_here
-from relfit.simulation.campaigns.runners import runner_of
-
-if TYPE_CHECKING:
-    from relfit.simulation.campaigns.runners import Runner
-
+from relfit.simulation.campaigns.executors import Computing, WorkersLostError, computing, runner_here
+from relfit.simulation.campaigns.runners import Runner, runner_of
 
 __all__ = ["sweep"]
 
@@ -39,26 +35,9 @@ _FIRST, _SHARE, _LAST = 2.0, 0.02, 60.0  # seconds between two parts: at first, 
 _DEATHS = 3  # of the process that runs it, until a run counts as failed
 
 
-@dataclass(frozen=True)
-class _Task:
-    """Runs that go out together: numbers of cells, and from which replication up to which."""
-
-    cells: IntArray
-    first: IntArray
-    last: IntArray
-
-    @property
-    def singles(self) -> list[_Task]:
-        """One task per run."""
-        rows = zip(self.cells, self.first, self.last, strict=True)
-        return [
-            _Task(np.array([cell]), np.array([r]), np.array([r + 1])) for cell, a, b in rows for r in range(a, b)
-        ]  # fmt: skip
-
-
 def sweep(
     campaign: Campaign | str | Path,
-    store: str | Path,
+    store: str | Path | None = None,
     *,
     executor: str = "processes",
     workers: int | None = None,
@@ -75,12 +54,13 @@ def sweep(
     ----------
     campaign : Campaign, str or Path
         A path is read by `read_campaign`.
-    store : str or Path
-        The folder of the results; it is made where there is none.
+    store : str or Path, optional
+        The folder of the results; it is made where there is none. Nothing is kept on disk when left out.
     executor : str
-        ``"processes"`` of this machine, ``"serial"``, ``"dask"`` (a local cluster), or the address of a scheduler.
+        ``"processes"`` of this machine, ``"threads"`` of this process, ``"serial"``, ``"dask"`` (a local cluster), or
+        the address of a scheduler.
     workers : int, optional
-        Processes; as many as there are processors when left out.
+        Processes or threads; as many as there are processors when left out.
     retry_failed : bool
         Run again what failed.
     progress : callable, optional
@@ -105,15 +85,21 @@ def sweep(
     >>> sweep(campaign, "squares", executor="serial").of("value")["mean"].tolist()
     [4.0, 9.0]
     """
+    if store is None:
+        with TemporaryDirectory(prefix="relfit-") as folder:
+            return sweep(campaign, folder, executor=executor, workers=workers, progress=progress, stopped=stopped)
     plan = campaign if isinstance(campaign, Campaign) else read_campaign(campaign)
     runner, cells = runner_of(plan), cells_of(plan)
     unique = {cell.key: cell.settings for cell in cells}
-    for key in unique:
-        _checked(runner, unique[key])
-    place = CampaignStore(store)
-    output = plan.output or runner.output
-    shared = place.begin(plan.document(), runner.identity(), output, cells)
-    work = _Work(plan, place, unique, executor, workers, progress, stopped)
+    for settings in unique.values():
+        try:
+            runner.check(settings)
+        except ArgumentError as error:
+            values = ", ".join(f"{name} = {value}" for name, value in settings.items())
+            raise ArgumentError(f"{error.what} (cell {values})", remedy=error.remedy) from None
+    where, place = computing(executor, workers, runner), CampaignStore(store)
+    shared = place.begin(plan.document(), runner.identity(), plan.output or runner.output, cells)
+    work = _Work(plan, place, unique, where, progress, stopped)
     work.count_stored(retry_failed)
     while not stopped() and (pending := work.pending()).size:
         offset = secrets.randbelow(pending.shape[1]) if shared else 0  # others may have begun with the first
@@ -123,24 +109,15 @@ def sweep(
     return load(store)
 
 
-def _checked(runner: Any, settings: dict[str, object]) -> None:
-    try:
-        runner.check(settings)
-    except ArgumentError as error:
-        values = ", ".join(f"{name} = {value}" for name, value in settings.items())
-        raise ArgumentError(f"{error.what} (cell {values})", remedy=error.remedy) from None
-
-
 class _Work:
     """The runs of a campaign that are to be done, and those that are."""
 
     def __init__(
-        self, campaign: Campaign, store: CampaignStore, unique: dict[str, dict[str, Any]], executor: str,
-        workers: int | None, progress: Progress | None, stopped: Callable[[], bool],
+        self, campaign: Campaign, store: CampaignStore, unique: dict[str, dict[str, Any]], where: Computing,
+        progress: Progress | None, stopped: Callable[[], bool],
     ) -> None:  # fmt: skip
-        self.campaign, self.store, self.executor, self.workers = campaign, store, executor, workers
-        self.keys, self.settings = list(unique), list(unique.values())
-        self.number = {key: i for i, key in enumerate(self.keys)}
+        self.campaign, self.store, self.where = campaign, store, where
+        self.keys, self.settings = pd.Index(list(unique)), list(unique.values())
         self.progress, self.stopped = progress, stopped
         self.done = np.zeros((len(self.keys), campaign.replications), dtype=bool)
         self.needed = np.full(len(self.keys), campaign.replications)
@@ -152,9 +129,8 @@ class _Work:
             for place in (self.store.folder / "failed").glob("*.parquet"):
                 place.unlink()
         for rows in self.store.new_rows():
-            cell = rows["cell"].map(self.number).to_numpy(dtype=np.float64)
-            known = np.isfinite(cell)
-            self._mark(cell[known].astype(np.int64), rows["replication"].to_numpy()[known])
+            cell = self.keys.get_indexer(pd.Index(rows["cell"]))
+            self._mark(cell[cell >= 0], rows["replication"].to_numpy()[cell >= 0])
 
     def _mark(self, cell: IntArray, replication: IntArray) -> None:
         inside = replication < self.campaign.most_replications
@@ -168,7 +144,7 @@ class _Work:
         until = self.campaign.until
         if until is not None:
             runs, failed = self.store.rows(columns=[until.output]), self.store.rows("failed", [])
-            needed = replications_needed(self.campaign.document(), pd.Index(self.keys), runs, failed)
+            needed = replications_needed(self.campaign.document(), self.keys, runs, failed)
             self.needed = needed.to_numpy()
         most = max(int(self.needed.max()), self.done.shape[1])
         self.done = np.pad(self.done, ((0, 0), (0, most - self.done.shape[1])))
@@ -182,63 +158,51 @@ class _Work:
         """Run what is pending, and write it, until it is done or a stop is asked for."""
         self.begun = self.flushed = time.monotonic()
         self.buffer = Block()
-        runner = runner_of(self.campaign)
-        for settings in self.settings:  # what is read for a check goes with the runner
-            runner.check(settings)
         try:
-            with computing(self.executor, self.workers, runner) as where:
-                self._hand_out(where, pending)
+            with self.where:
+                self._hand_out(pending)
         finally:
             self._flush()
 
-    def _hand_out(self, where: Computing, pending: IntArray) -> None:
-        running: dict[Future[Any], tuple[_Task, int]] = {}
-        again: deque[tuple[_Task, int]] = deque()  # tasks whose process died, and how often
-        at = 0
+    def _hand_out(self, pending: IntArray) -> None:
+        running: dict[Future[Any], tuple[IntArray, int]] = {}
+        again: deque[tuple[IntArray, int]] = deque()  # runs whose process died, and how often
+        where, at = self.where, 0
         while (at < pending.shape[1] or running or again) and not self.stopped():
             while again or at < pending.shape[1]:
                 alone = bool(again) and again[0][1] > 1
                 if len(running) >= (1 if alone or any(deaths > 1 for _, deaths in running.values()) else where.slots):
                     break
                 if again:
-                    task, deaths = again.popleft()
+                    runs, deaths = again.popleft()
                 else:
                     size = 1 if not self.seconds else int(np.clip(_TASK / self.seconds, 1, _LARGEST))
-                    task, deaths = self._task(pending[:, at : at + size]), 0
+                    runs, deaths = pending[:, at : at + size], 0
+                    runs = runs[:, ~self.done[runs[0], runs[1]]]  # that nobody has done meanwhile
                     at += size
-                if task.cells.size:
-                    settings = [self.settings[cell] for cell in task.cells]
+                if runs.size:
+                    settings = {cell: self.settings[cell] for cell in np.unique(runs[0]).tolist()}
                     asked = self.stopped if where.here else None
-                    seed = self.campaign.seed
-                    future = where.submit(_run, where.token, settings, task.cells, task.first, task.last, seed, asked)
-                    running[future] = task, deaths
-                if where.here:
-                    break
-            for future in first_done(set(running), 0.2):
-                task, deaths = running.pop(future)
+                    running[where.submit(_run, where.token, settings, runs, self.campaign.seed, asked)] = runs, deaths
+            for future in wait(running, timeout=0.2, return_when=FIRST_COMPLETED).done:
+                runs, deaths = running.pop(future)
                 try:
                     self._take(where.result(future))
                 except WorkersLostError:
-                    self._lost(task, deaths + 1, again)
-            self._flush_when_due()
+                    self._lost(runs, deaths + 1, again)
+            now = time.monotonic()
+            if now - self.flushed > min(max(_FIRST, _SHARE * (now - self.begun)), _LAST):
+                self._flush()
 
-    def _task(self, runs: IntArray) -> _Task:
-        """Runs that nobody has done meanwhile, with those of one cell that follow each other together."""
-        cell, replication = runs[:, ~self.done[runs[0], runs[1]]]
-        begins = np.flatnonzero(np.diff(cell, prepend=-1) | (np.diff(replication, prepend=-1) != 1))
-        ends = np.append(begins[1:], cell.size)
-        return _Task(cell[begins], replication[begins], replication[ends - 1] + 1 if cell.size else replication)
-
-    def _lost(self, task: _Task, deaths: int, again: deque[tuple[_Task, int]]) -> None:
+    def _lost(self, runs: IntArray, deaths: int, again: deque[tuple[IntArray, int]]) -> None:
         """Do again what a process took with it; a run that ends its process by itself, again and again, has failed."""
-        single = int((task.last - task.first).sum()) == 1
-        if single and deaths > _DEATHS:
+        if runs.shape[1] == 1 and deaths > _DEATHS:
             error = f"the process that ran it ended, {deaths} times"
-            self._take(Block(failed=[(int(task.cells[0]), int(task.first[0]), error)]))
-        elif deaths == 2 and not single:
-            again.extend((each, deaths) for each in task.singles)
+            self._take(Block(failed=[(int(runs[0, 0]), int(runs[1, 0]), error)]))
+        elif deaths == 2:
+            again.extend((run[:, None], deaths) for run in runs.T)
         else:
-            again.append((task, deaths))
+            again.append((runs, deaths))
 
     def _take(self, block: Block) -> None:
         if block.size:
@@ -246,16 +210,11 @@ class _Work:
             self.seconds = each if not self.seconds else 0.5 * (self.seconds + each)
         self.buffer.add(block)
 
-    def _flush_when_due(self) -> None:
-        now = time.monotonic()
-        if now - self.flushed > min(max(_FIRST, _SHARE * (now - self.begun)), _LAST):
-            self._flush()
-
     def _flush(self) -> None:
         block, self.buffer = self.buffer, Block()
-        self.store.write(block, self.keys)
-        for cell, replication in zip(block.cell, block.replication, strict=True):
-            self._mark(cell, replication)
+        self.store.write(block, self.keys.to_list())
+        for runs in block.runs:
+            self._mark(runs["cell"], runs["replication"])
         if block.failed:
             self._mark(*(np.array([row[k] for row in block.failed]) for k in (0, 1)))
         self.count_stored()
@@ -272,15 +231,16 @@ class _Work:
 
 
 def _run(
-    token: str, settings: list[dict[str, Any]], cells: IntArray, first: IntArray, last: IntArray, seed: int,
-    stopped: Callable[[], bool] | None,
-) -> Block:  # fmt: skip
-    """Run the replications of some cells; one that fails is kept with its error, and the others go on."""
+    token: str, settings: dict[int, dict[str, Any]], runs: IntArray, seed: int, stopped: Callable[[], bool] | None
+) -> Block:
+    """Do runs, those of one cell that follow each other together; one that fails is kept with its error."""
     runner, block, begun = runner_here(token), Block(), time.perf_counter()
-    for values, cell, a, b in zip(settings, cells.tolist(), first.tolist(), last.tolist(), strict=True):
+    begins = np.flatnonzero((np.diff(runs, prepend=-1) != [[0], [1]]).any(axis=0))
+    for part in np.split(runs, begins[1:], axis=1):
         if stopped is not None and stopped():
             break
-        _attempt(runner, values, cell, a, b, seed, block)
+        cell, first = part[:, 0].tolist()
+        _attempt(runner, settings[cell], cell, first, first + part.shape[1], seed, block)
     block.seconds = time.perf_counter() - begun
     return block.packed()
 
@@ -298,9 +258,7 @@ def _attempt(
             for r in range(first, last):
                 _attempt(runner, values, cell, r, r + 1, seed, block)
         return
-    block.cell.append(np.full(last - first, cell))
-    block.replication.append(np.arange(first, last))
-    block.outputs.append(outputs)
+    block.runs.append({"cell": np.full(last - first, cell), "replication": np.arange(first, last), **outputs})
 
 
 def _told(error: Exception) -> str:

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.batches import in_threads, processors
 
-__all__ = ["PERCENTILES", "half_interval", "replicate", "summary"]
+__all__ = ["PERCENTILES", "half_interval", "replicate", "row_means", "row_statistics", "summary"]
 
 Run = TypeVar("Run")
 
@@ -62,13 +62,39 @@ def half_interval(values: npt.ArrayLike, level: float) -> FloatArray:
     >>> round(float(half_interval([1.0, 2.0, 3.0], 0.95)), 3)
     2.484
     """
-    values = np.asarray(values, dtype=np.float64)
-    n = np.sum(~np.isnan(values), axis=0)
-    mean = np.nansum(values, axis=0) / np.maximum(n, 1)
-    sd = np.sqrt(np.nansum((values - mean) ** 2, axis=0) / np.maximum(n - 1, 1))
-    return np.asarray(
-        special.stdtrit(np.where(n > 1, n - 1.0, np.nan), 0.5 + 0.5 * level) * sd / np.sqrt(np.maximum(n, 1))
-    )
+    return np.asarray(row_means(np.moveaxis(np.asarray(values, dtype=np.float64), 0, -1), level)[3])
+
+
+def row_means(values: FloatArray, level: float) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    """Of each row how many values it has (NaN is none), their mean and deviation, and half of the mean's interval."""
+    n = np.sum(~np.isnan(values), axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.nansum(values, axis=-1) / n
+        freedom = np.where(n > 1, n - 1.0, np.nan)
+        sd = np.sqrt(np.nansum((values - mean[..., None]) ** 2, axis=-1) / freedom)
+        return n, mean, sd, special.stdtrit(freedom, 0.5 + 0.5 * level) * sd / np.sqrt(n)
+
+
+def row_statistics(samples: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Of each row ``runs`` (NaN is none), ``mean``, ``sd``, ``low``, ``high``, percentiles, ``min`` and ``max``.
+
+    Examples
+    --------
+    >>> row_statistics(pd.DataFrame([[1.0, 2.0, 6.0, np.nan]]), 0.95)[["runs", "mean", "p50", "max"]].iloc[0].tolist()
+    [3.0, 3.0, 2.0, 6.0]
+    """
+    values = np.sort(samples.to_numpy(dtype=np.float64), axis=1)  # NaN last
+    n, mean, sd, half = row_means(values, level)
+    table = {"runs": n, "mean": mean, "sd": sd, "low": mean - half, "high": mean + half}
+    padded = values if values.shape[1] else np.full((len(values), 1), np.nan)
+    rows, last = np.arange(len(n)), np.maximum(n - 1, 0)
+    for percent in PERCENTILES:
+        at = last * (percent / 100.0)
+        below = np.floor(at).astype(np.int64)
+        low, high = padded[rows, below], padded[rows, np.minimum(below + 1, last)]
+        table[f"p{percent}"] = low + (at - below) * (high - low)
+    table |= {"min": padded[:, 0], "max": padded[rows, last]}
+    return pd.DataFrame(table, index=samples.index)
 
 
 def summary(rows: pd.DataFrame, level: float, *, least: float = -np.inf, shares: Sequence[str] = ()) -> pd.DataFrame:
@@ -90,13 +116,7 @@ def summary(rows: pd.DataFrame, level: float, *, least: float = -np.inf, shares:
     pandas.DataFrame
         ``mean``, ``sd``, ``low``, ``high``, ``p5``, ``p25``, ``p50``, ``p75``, ``p95``, ``min``, ``max``.
     """
-    values = rows.astype(np.float64)
-    mean, half = values.mean().to_numpy(), half_interval(values.to_numpy(), level)
-    sd = values.std(ddof=1).to_numpy(copy=True)
-    sd[values.count().to_numpy() == 1] = 0.0
-    most = np.where(rows.columns.isin(shares), 1.0, np.inf)
-    table = {"mean": mean, "sd": sd, "low": np.maximum(mean - half, least), "high": np.minimum(mean + half, most)}
-    percentiles = values.quantile(np.array(PERCENTILES) / 100.0).to_numpy()
-    table |= {f"p{percentile}": row for percentile, row in zip(PERCENTILES, percentiles, strict=True)}
-    table |= {"min": values.min().to_numpy(), "max": values.max().to_numpy()}
-    return pd.DataFrame(table, index=pd.Index(rows.columns, name="output"))
+    table = row_statistics(rows.T, level).rename_axis("output")
+    table.loc[table.pop("runs") == 1, "sd"] = 0.0
+    most = np.where(table.index.isin(shares), 1.0, np.inf)
+    return table.assign(low=table["low"].clip(lower=least), high=np.minimum(table["high"], most))

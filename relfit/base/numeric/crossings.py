@@ -1,0 +1,65 @@
+"""Where a curve that only rises or falls has a value, with limits from drawing the runs behind it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from relfit.base.arrays import FloatArray
+
+__all__ = ["crossing", "monotone", "redrawn"]
+
+_DRAWS = 1000
+
+
+def monotone(curve: FloatArray, rising: bool | None = None) -> FloatArray:
+    """The nearest curve that only rises, or only falls; whichever the ends say when left out.
+
+    Examples
+    --------
+    >>> monotone(np.array([1.0, 3.0, 2.0, 4.0])).tolist()
+    [1.0, 2.5, 2.5, 4.0]
+    """
+    up = bool(curve[-1] >= curve[0]) if rising is None else rising
+    return np.asarray(isotonic_regression(curve, increasing=up).x, dtype=np.float64)
+
+
+def crossing(x: FloatArray, curve: FloatArray, value: float) -> float:
+    """Where a monotone curve has a value, straight lines between; minus or plus infinite before the first or last.
+
+    Examples
+    --------
+    >>> x, curve = np.array([0.0, 10.0, 20.0]), np.array([1.0, 2.0, 4.0])
+    >>> crossing(x, curve, 3.0), crossing(x, curve, 0.5), crossing(x, curve, 5.0)
+    (15.0, -inf, inf)
+    """
+    if curve[-1] < curve[0]:
+        curve, value = -curve, -value
+    if value < curve[0] or value > curve[-1]:
+        return -np.inf if value < curve[0] else np.inf
+    k = min(int(np.searchsorted(curve, value, side="right")), curve.size - 1)
+    step = curve[k] - curve[k - 1]
+    part = (value - curve[k - 1]) / step if step > 0.0 else 1.0
+    return float(x[k - 1] + part * (x[k] - x[k - 1]))
+
+
+def redrawn(
+    runs: FloatArray, solve: Callable[[FloatArray], float], level: float, rng: int | np.random.Generator | None
+) -> tuple[float, float, float]:
+    """What `solve` makes of the means over runs, and its limits when the runs are drawn again.
+
+    Parameters
+    ----------
+    runs : ndarray, shape (runs, quantities)
+    solve : callable
+        Of the means, shape (quantities,).
+    level : float
+    rng : int or numpy.random.Generator
+    """
+    n = len(runs)
+    weights = np.random.default_rng(rng).multinomial(n, np.full(n, 1.0 / n), _DRAWS) / n
+    values = [solve(means) for means in np.vstack([runs.mean(axis=0), weights @ runs])]
+    low, high = np.quantile(values[1:], [0.5 - level / 2.0, 0.5 + level / 2.0], method="nearest")
+    return values[0], float(low), float(high)

@@ -1,0 +1,153 @@
+"""The simulators as cells of a campaign: training clusters, batch systems, clusters with spares."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from pydantic import ValidationError
+
+import relfit as rf
+from relfit.base.errors import ArgumentError
+from relfit.base.results import json_ready
+from relfit.fleet.calibration.parameter_values import Model
+from relfit.fleet.calibration.validation_errors import ParameterError
+from relfit.planning.sparing import DeviceFailures
+from relfit.planning.sparing.plan_file import ClusterTable
+from relfit.simulation.campaigns.campaign import Campaign
+from relfit.simulation.campaigns.cell_designs import canonical
+from relfit.simulation.campaigns.runners import Outputs, Runner, changed, columns, stream
+from relfit.simulation.sparing.sparing_simulation import simulate_sparing
+
+__all__ = ["BatchSystemRuns", "SparingRuns", "TrainingRuns"]
+
+_LEFT_OUT = ("saving", "rng", "keep")
+_CLOCKED = ("decision_seconds", "elapsed_seconds")  # of this computer, not of the simulated one
+
+
+class TrainingRuns(Runner):
+    """`relfit.simulate_training` over keys of `TrainingParameters`; replications are those of its own seed."""
+
+    output = "total_training_time"
+
+    def __init__(self, campaign: Campaign) -> None:
+        config = campaign.config
+        if isinstance(config, (str, Path)):
+            self.base = rf.training.read_training(config)
+        else:
+            self.base = rf.training.TrainingParameters(**(config or {}))
+
+    def identity(self) -> Any:
+        """The parameters that are not varied."""
+        return self.base.model_dump(mode="json", exclude_unset=True)
+
+    def arguments(self, settings: dict[str, object]) -> Any:
+        """The parameters, checked as `TrainingParameters` does."""
+        nested = {key.partition(".")[0] for key in settings if "." in key}
+        tables = changed(self.base.model_dump(include=nested) if nested else {}, settings)
+        return self.base.but(**tables)
+
+    def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
+        """Every output of `TrainingSimulation`; of several jobs together."""
+        result = rf.simulate_training(
+            self.arguments(settings), n_replications=last - first, first=first, rng=seed, workers=1
+        )
+        return columns(result.whole)
+
+
+class BatchSystemRuns(Runner):
+    """`relfit.simulation.batch.simulate_batches` over keys of its configuration, such as ``failures.0.repair``.
+
+    The lists of jobs that the cells need are read when the cells are checked, and go to whoever computes.
+    """
+
+    output = "mean_wait"
+
+    def __init__(self, campaign: Campaign) -> None:
+        config = campaign.config
+        if config is None:
+            raise ArgumentError("a campaign of a batch system needs a configuration", remedy='write config = "c.toml"')
+        if not isinstance(config, dict):
+            config = rf.batch.read_batch_config(config).model_dump(exclude_unset=True)
+        self.base = copy.deepcopy(config)
+        if campaign.workload is not None:
+            self.base.setdefault("workload", {})["file"] = Path(campaign.workload)
+        self._jobs: dict[str, Any] = {}
+
+    def identity(self) -> Any:
+        """The configuration, and a checksum of each file that it names."""
+        sums: dict[str, int] = {}
+        return {"config": json_ready(_by_name(self.base, sums)), "files": sums}
+
+    def arguments(self, settings: dict[str, object]) -> dict[str, Any]:
+        """The arguments of a simulation, checked as the configuration is, with its failures and its jobs."""
+        config = rf.batch.BatchConfig(**changed(self.base, settings))
+        options = {name: value for name, value in config.settings().items() if name not in _LEFT_OUT}
+        key = canonical(json_ready(config.model_dump(include={"workload", "cluster", "classes"})))
+        if key not in self._jobs:
+            self._jobs[key] = config.read_jobs()
+        return {"workload": self._jobs[key], **options}
+
+    def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
+        """Every measure of `BatchRun.summary`, and counts of failures, repairs and kills."""
+        arguments, rng = self.arguments(settings), stream(seed, first)
+        runs = rf.batch.simulate_batches(**arguments, n_runs=last - first, rng=rng, workers=1).runs
+        return columns(runs.drop(columns=[name for name in _CLOCKED if name in runs]))
+
+
+def _by_name(tables: object, sums: dict[str, int]) -> Any:
+    """The tables with the names of files alone, so that a campaign may be moved; their checksums go to `sums`."""
+    if isinstance(tables, Path):
+        if tables.is_file():
+            sums[tables.name] = crc32(tables.read_bytes())
+        return tables.name
+    if isinstance(tables, dict):
+        return {key: _by_name(value, sums) for key, value in tables.items()}
+    return [_by_name(value, sums) for value in tables] if isinstance(tables, list) else tables
+
+
+class DevicesTable(Model):
+    """The table ``[devices]``: means, as of `DeviceFailures`."""
+
+    mtbf_tray: str | float
+    mtbf_rack: str | float = float("inf")
+    mttr: str | float
+
+
+class SparingConfig(Model):
+    """The configuration: ``[cluster]`` as of the sparing planner, ``[devices]``, and the simulated years."""
+
+    cluster: ClusterTable
+    devices: DevicesTable
+    years: float = 10.0
+
+
+class SparingRuns(Runner):
+    """`simulate_sparing` over keys such as ``devices.mttr`` and ``cluster.spare_blocks``; one strategy a cell."""
+
+    output = "useful"
+    document = "a cluster with spares"
+
+    def arguments(self, settings: dict[str, object]) -> dict[str, Any]:
+        """As the planner checks a cluster; there must be one strategy."""
+        try:
+            config = SparingConfig(**changed(self.base, settings))
+        except ValidationError as error:
+            raise ParameterError(error, SparingConfig) from None
+        strategies = config.cluster.strategies()
+        if len(strategies) != 1:
+            what = f"there are {len(strategies)} strategies in a cell"
+            raise ArgumentError(what, remedy="give cluster.block and cluster.working, or vary them")
+        return {
+            "cluster": config.cluster.cluster(), "strategy": strategies,
+            "devices": DeviceFailures(**config.devices.model_dump()), "recovery": config.cluster.recovery(),
+            "years": config.years,
+        }  # fmt: skip
+
+    def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
+        """Shares of GPU hours, and failures, stops and blockings per hour."""
+        n = last - first  # the simulator runs two or more
+        result = simulate_sparing(**self.arguments(settings), n_resamples=max(n, 2), rng=stream(seed, first), workers=1)
+        return columns(result.replications.iloc[:n])

@@ -1,0 +1,159 @@
+"""Wrong campaigns by the command: one line that says what to do, nothing written over, a status that scripts see."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import relfit as rf
+from relfit.cli.app import main
+from relfit.simulation.campaigns import executors
+
+MODELS = "tests.campaigns.models"
+FAILS = f'run = "{MODELS}:fails_at"\nreplications = 4\nseed = 3\n[parameters]\nx = [1, 2, 4]\n'
+Sweep = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Sweep:
+    """Write a campaign and sweep it into ``store``, in an empty folder; status, output and errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(text: str, *options: str) -> tuple[int, str, str]:
+        Path("c.toml").write_text(text, encoding="utf-8")
+        code = main(["sweep", "c.toml", "--store", "store", *(options or ("--executor", "serial"))])
+        said = capsys.readouterr()
+        return code, " ".join(said.out.split()), said.err
+
+    return run
+
+
+def files(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('run = "training"\n[parameters]\nrecovery_tine = [1]\n', "did you mean recovery_time?"),
+        ('run = "training"\nreplicatons = 3\n[parameters]\nrecovery_time = [1]\n', "did you mean replications?"),
+        ('run = "training"\n', "the grid is empty"),
+        ('run = "training"\n[parameters]\nrecovery_time = []\n', "this has no values"),
+        ('run = "training"\nconfig = "b.yaml"\n[parameters]\nrecovery_time = [1]\n', "b.yaml: cannot read settings"),
+        ('run = "training"\n[parameters]\nrecovery_time = 5\n', "recovery_time: this cannot be 5; it must be a list"),
+        ('run = "training"\n[parameters]\nrecovery_time = ["quick"]\n', "'quick' is not a duration"),
+        ('run = "training"\n[parameters]\nrecovery_time = [[1, 2]]\n', "this cannot be a list"),
+        ('run = "training"\n[parameters]\nrecovery_time = [nan, 1.0]\n', "nan cannot be a value"),
+        (
+            'run = "m:f"\n[[experiments]]\nparameter = "x"\nvalues = "10"\n',
+            "experiments[0].values: this cannot be '10'",
+        ),
+        ("run = training\n", "line 1: this is not TOML"),
+    ],
+)
+def test_what_cannot_be_run_is_one_line_and_leaves_no_store(sweep: Sweep, text: str, told: str) -> None:
+    code, out, error = sweep(text)
+    assert (code, out) == (2, "")
+    assert told in error
+    assert error.count("\n") == 1
+    assert not Path("store").exists()
+
+
+def test_a_place_that_cannot_compute_is_told(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, _, error = sweep(FAILS, "--executor", "slurm")
+    assert (code, "serial, threads, processes, dask" in error) == (2, True)
+    assert not Path("store").exists()
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(executors, "_PATIENCE", 0.5)
+    code, _, error = sweep(FAILS, "--executor", "tcp://127.0.0.1:1")
+    assert code == 2
+    assert "no Dask scheduler answers at tcp://127.0.0.1:1" in error
+    assert sweep(FAILS)[0] == 1  # the same store, by this process
+
+
+def test_a_cell_that_always_fails_is_kept_and_the_others_go_on(
+    sweep: Sweep, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = sweep(FAILS)
+    assert code == 1
+    assert "4 runs of 1 cell failed, most often: ValueError: this cannot be" in out
+    before = files(Path("store/runs")) | files(Path("store/failed"))
+    assert sweep(FAILS)[:2] == (1, out)
+    assert files(Path("store/runs")) | files(Path("store/failed")) == before
+    assert main(["sweep", "status", "store"]) == 0
+    assert "4 runs of 1 cell failed" in capsys.readouterr().out
+    assert rf.campaigns.load("store").to_frame()[["runs", "failed"]].to_numpy().tolist() == [[4, 0], [0, 4], [4, 0]]
+    assert sweep(FAILS.replace("[1, 2, 4]", "[1, 4]"))[0] == 0
+
+
+@pytest.mark.parametrize(("kind", "told"), [("text", "'abc'"), ("list", "[1.0, 2.0]"), ("none", "None")])
+def test_where_every_run_fails_the_error_is_shown(sweep: Sweep, kind: str, told: str) -> None:
+    code, out, error = sweep(f'run = "{MODELS}:no_number"\nreplications = 2\n[parameters]\nx = ["{kind}"]\n')
+    assert (code, error) == (1, "")
+    assert "1 cell, 0 runs: no results. 2 runs of 1 cell failed" in out
+    assert f"value is {told}, no number; return a number, or several by name" in out
+
+
+def test_the_store_of_another_campaign_is_left_alone(sweep: Sweep) -> None:
+    sweep(FAILS)
+    before = files(Path("store"))
+    code, out, error = sweep(FAILS.replace("seed = 3", "seed = 4"))
+    assert (code, out) == (2, "")
+    assert "the store of another campaign: its seed differs; name another folder" in error
+    assert files(Path("store")) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("campaign.json", "{", "this is no store of a campaign"),
+        ("campaign.json", "[]", "of another format than 1"),
+        ("campaign.json", '{"format": 1}', "campaign.json is damaged"),
+        ("cells.parquet", "PAR1", "the cells are missing or damaged; remove this file"),
+    ],
+)
+def test_a_damaged_store_is_told(
+    sweep: Sweep, capsys: pytest.CaptureFixture[str], name: str, text: str, told: str
+) -> None:
+    sweep(FAILS)
+    (Path("store") / name).write_text(text)
+    before = files(Path("store"))
+    code, _, error = sweep(FAILS)
+    assert code == 2
+    assert told in error
+    assert main(["sweep", "status", "store"]) == 2
+    assert told in capsys.readouterr().err
+    assert files(Path("store")) == before
+
+
+def test_a_store_that_cannot_be_written_is_told(sweep: Sweep) -> None:
+    Path("store").write_text("a file")
+    code, _, error = sweep(FAILS)
+    assert (code, Path("store").read_text()) == (2, "a file")
+    assert "cannot make store: " in error
+    Path("store").unlink()
+    Path("store").mkdir(mode=0o555)
+    if os.access("store", os.W_OK):
+        pytest.skip("this user may write everywhere")
+    code, _, error = sweep(FAILS)
+    assert code == 2
+    assert "cannot make store: Permission denied" in error
+
+
+def test_each_experiment_and_second_value_has_a_file_of_statistics(sweep: Sweep) -> None:
+    experiments = "".join(
+        f'[[experiments]]\nlabel = "{label}"\nparameter = "{name}"\nvalues = [1.0, 2.0]\n'
+        for label, name in (("First (min)", "x"), ("Other", "scale"))
+    )
+    head = f'run = "{MODELS}:noisy"\nreplications = 2\nsecond = "y"\nsecond_values = [-1, 1, 2.5]\n'
+    code, out, _ = sweep(head + experiments)
+    assert (code, "6 files of statistics" in out) == (0, True)
+    names = [f"{label}_y_{y}.csv" for label in ("first_min", "other") for y in ("-1", "1", "2.5")]
+    assert sorted(path.name for path in Path("store/statistics").iterdir()) == sorted(names)
+    table = pd.read_csv("store/statistics/first_min_y_2.5.csv").query("output == 'value'")
+    assert table[["x", "y", "runs"]].to_numpy().tolist() == [[1.0, 2.5, 2.0], [2.0, 2.5, 2.0]]
+    assert float(table["mean"].diff().iloc[1]) == pytest.approx(1.0)
