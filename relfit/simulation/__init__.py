@@ -13,6 +13,7 @@ from relfit.base.lazy import front
 __getattr__, __dir__, __all__ = front(
     __name__,
     {
+        "engine.repair_stages": "RepairStage StagedRepairs",
         "simulated_logs": "simulate_log",
         "sparing.sparing_simulation": "SparingAssumptions DeviceTimes SparingSimulation simulate_sparing",
     },
