@@ -15,15 +15,17 @@ from relfit.fleet.calibration.parameter_values import rejection
 from relfit.simulation.engine.checked_settings import Settings, Time, check_duration
 
 __all__ = [
-    "BEYOND_REPAIR", "REPLACED", "DrawnRepairs", "Probabilities", "Repair", "RepairStage", "StagedRepairs", "Times",
-    "by_repairs",
+    "BEYOND_REPAIR", "HISTORIES", "REPLACED", "DrawnRepairs", "Probabilities", "Repair", "RepairStage",
+    "StagedRepairs", "Times", "by_repairs", "listed",
 ]  # fmt: skip
 
 REPLACED, BEYOND_REPAIR = -1, -2
 """Outcomes of a repair; others are the number of the stage that repaired, from 1."""
+HISTORIES = 64
+"""Numbers of earlier repairs, from 0, that a repair may depend on."""
 
 
-def _listed(value: object) -> Any:
+def listed(value: object) -> Any:
     """One value as a list of it."""
     return tuple(value) if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str) else (value,)
 
@@ -33,10 +35,14 @@ def _times(values: tuple[object, ...]) -> tuple[float, ...]:
 
 
 Probabilities = Annotated[
-    tuple[Annotated[float, Field(ge=0.0, le=1.0)], ...], BeforeValidator(_listed), Field(min_length=1, max_length=64)
+    tuple[Annotated[float, Field(ge=0.0, le=1.0)], ...],
+    BeforeValidator(listed),
+    Field(min_length=1, max_length=HISTORIES),
 ]
 """A probability by the number of earlier repairs of a node; the last one holds for all further repairs."""
-Times = Annotated[tuple[Any, ...], BeforeValidator(_listed), AfterValidator(_times), Field(min_length=1, max_length=64)]
+Times = Annotated[
+    tuple[Any, ...], BeforeValidator(listed), AfterValidator(_times), Field(min_length=1, max_length=HISTORIES)
+]
 
 
 def by_repairs(values: Sequence[float], earlier: IntArray) -> FloatArray:
