@@ -115,11 +115,11 @@ def test_a_server_beyond_repair_is_waited_for_as_long_as_its_delivery_takes() ->
         **NO_REPAIRS, "retirement": Retirement(policy="never"), "random_failure_rate": 1e-3, "job_size": 1,
         "working_pool_size": 1, "warm_standbys": 0, "job_length": 20_000, "beyond_repair_prob": 1.0,
     }  # fmt: skip
-    runs = rf.simulate_training({**base, "replacement_time": 500}, n_replications=300, rng=2, check=True).replications
+    runs = rf.simulate_training({**base, "replacement_time": 500}, n_replications=60, rng=2, check=True).replications
     assert (runs["servers_replaced"] == runs["total_failures"]).all()
     assert runs["total_training_time"].to_numpy() == pytest.approx(20_000 + 500.0 * runs["servers_replaced"])
     close(runs["servers_replaced"], 20.0)
-    gone = rf.simulate_training(base, n_replications=300, rng=2).replications
+    gone = rf.simulate_training(base, n_replications=20, rng=2).replications
     assert gone[["depleted", "servers_beyond_repair", "servers_replaced"]].drop_duplicates().to_numpy().tolist() == [
         [1, 1, 0]
     ]
