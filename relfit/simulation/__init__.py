@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = front(
     {
         "engine.repair_stages": "RepairStage StagedRepairs",
         "simulated_logs": "simulate_log",
-        "sparing.sparing_simulation": "SparingAssumptions DeviceTimes SparingSimulation simulate_sparing",
+        "sparing.device_times": "DeviceTimes",
+        "sparing.sparing_simulation": "SparingAssumptions SparingSimulation simulate_sparing",
     },
 )

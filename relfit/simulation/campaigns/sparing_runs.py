@@ -2,29 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 
 from relfit.base.errors import ArgumentError
-from relfit.fleet.calibration.parameter_values import Model
+from relfit.fleet.calibration.parameter_values import Model, rejection
 from relfit.fleet.calibration.validation_errors import ParameterError
 from relfit.planning.sparing import DeviceFailures
 from relfit.planning.sparing.plan_file import ClusterTable
 from relfit.simulation.campaigns.campaign import Campaign
 from relfit.simulation.campaigns.runners import Outputs, changed, document_of, stream
-from relfit.simulation.sparing.sparing_simulation import simulate_sparing
+from relfit.simulation.engine.repair_stages import StagedRepairs
+from relfit.simulation.sparing.device_times import DeviceTimes
+from relfit.simulation.sparing.sparing_simulation import SparingAssumptions, simulate_sparing
 
 __all__ = ["SparingRuns"]
 
 
 class DevicesTable(Model):
-    """The table ``[devices]``: means, as of `DeviceFailures`."""
+    """The table ``[devices]``: means, as of `DeviceFailures`, or repairs in stages."""
 
     mtbf_tray: str | float
     mtbf_rack: str | float = float("inf")
-    mttr: str | float
+    mttr: str | float | None = None
+    repair: StagedRepairs | None = None
+    """Of trays (and racks), in place of `mttr`."""
+
+    @model_validator(mode="after")
+    def _repaired(self) -> Self:
+        if (self.mttr is None) == (self.repair is None):
+            raise rejection("repairs need a mean time, or stages", at="mttr", remedy="give one of mttr and repair")
+        return self
+
+    def times(self) -> DeviceFailures | DeviceTimes:
+        """What `simulate_sparing` takes."""
+        means = DeviceFailures(self.mtbf_tray, self.mtbf_rack, 1.0 if self.mttr is None else self.mttr)
+        return means if self.repair is None else replace(DeviceTimes.exponential(means), repair=self.repair)
+
+
+class AssumptionsTable(Model):
+    """The table ``[assumptions]``, as of `SparingAssumptions`."""
+
+    whole_block_repairs: bool = True
+    separate_racks: bool | None = None
+    undisturbed_recovery: bool | None = None
 
 
 class SparingConfig(Model):
@@ -32,6 +56,7 @@ class SparingConfig(Model):
 
     cluster: ClusterTable
     devices: DevicesTable
+    assumptions: AssumptionsTable = AssumptionsTable()
     years: float = 10.0
 
 
@@ -62,7 +87,8 @@ class SparingRuns:
             raise ArgumentError(what, remedy="give cluster.block and cluster.working, or vary them")
         return {
             "cluster": config.cluster.cluster(), "strategy": strategies,
-            "devices": DeviceFailures(**config.devices.model_dump()), "recovery": config.cluster.recovery(),
+            "devices": config.devices.times(), "assumptions": SparingAssumptions(**config.assumptions.model_dump()),
+            "recovery": config.cluster.recovery(),
             "years": config.years,
         }  # fmt: skip
 

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from relfit.base.arguments import durations
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.fleet.calibration.parameter_values import rejection
 from relfit.simulation.engine.checked_settings import Settings, Time, check_duration
@@ -150,10 +150,8 @@ class StagedRepairs(Settings):
             success = rng.random(broken.size) < by_repairs(stage.success, earlier[broken])
             outcome[broken[success]] = number
             broken = broken[~success]
-        if self.replacement is None:
-            hours[broken] = np.inf
-        else:
-            hours[broken] += float(durations("replacement", self.replacement))
+        hours[broken] += self.replacement_hours
+        if self.replacement is not None:
             outcome[broken] = REPLACED
         return DrawnRepairs(hours, outcome)
 
@@ -163,7 +161,7 @@ class StagedRepairs(Settings):
         for stage in self.stages:
             mean += left * float(by_repairs(stage.time, count)[0])
             left *= 1.0 - float(by_repairs(stage.success, count)[0])
-        return mean + (0.0 if self.replacement is None else left * float(durations("replacement", self.replacement)))
+        return mean + (0.0 if self.replacement is None else left * self.replacement_hours)
 
     def beyond_repair(self, earlier: int = 0) -> float:
         """Probability that a node with so many earlier repairs is beyond repair.
@@ -177,6 +175,21 @@ class StagedRepairs(Settings):
         return float(
             np.prod([1.0 - by_repairs(stage.success, np.array([earlier]))[0] for stage in self.stages]).round(15)
         )
+
+    def tables(self) -> tuple[FloatArray, FloatArray, BoolArray, float]:
+        """Mean hours and successes, shape (stages, histories), which are fixed, the delivery: for compiled code."""
+        histories = np.arange(self.histories)
+        times, success = (
+            np.array([by_repairs(getattr(stage, name), histories) for stage in self.stages])
+            for name in ("time", "success")
+        )
+        fixed = np.array([stage.fixed for stage in self.stages])
+        return times, success, fixed, self.replacement_hours
+
+    @property
+    def replacement_hours(self) -> float:
+        """Delivery time; infinite where no new node comes."""
+        return np.inf if self.replacement is None else float(durations("replacement", self.replacement))
 
     @property
     def histories(self) -> int:
