@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = front(
         "engine.repair_stages": "RepairStage StagedRepairs",
         "simulated_logs": "simulate_log",
         "sparing.device_times": "DeviceTimes",
+        "sparing.job_queue": "SparingJob SparingQueue simulate_sparing_queue",
         "sparing.sparing_simulation": "SparingAssumptions SparingSimulation simulate_sparing",
     },
 )

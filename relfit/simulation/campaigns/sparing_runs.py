@@ -17,6 +17,7 @@ from relfit.simulation.campaigns.campaign import Campaign
 from relfit.simulation.campaigns.runners import Outputs, changed, document_of, stream
 from relfit.simulation.engine.repair_stages import StagedRepairs
 from relfit.simulation.sparing.device_times import DeviceTimes
+from relfit.simulation.sparing.job_queue import SparingJob, simulate_sparing_queue
 from relfit.simulation.sparing.sparing_simulation import SparingAssumptions, simulate_sparing
 
 __all__ = ["SparingRuns"]
@@ -57,16 +58,19 @@ class SparingConfig(Model):
     cluster: ClusterTable
     devices: DevicesTable
     assumptions: AssumptionsTable = AssumptionsTable()
+    jobs: tuple[SparingJob, ...] = ()
     years: float = 10.0
 
 
 class SparingRuns:
-    """`simulate_sparing` over keys such as ``devices.mttr`` and ``cluster.spare_blocks``; one strategy a cell."""
+    """`simulate_sparing` over keys such as ``devices.mttr`` and ``cluster.spare_blocks``; one strategy a cell.
 
-    output = "useful"
+    With ``[[jobs]]`` it is `simulate_sparing_queue`.
+    """
 
     def __init__(self, campaign: Campaign) -> None:
         self.base, _ = document_of(campaign.config, "a cluster with spares")
+        self.output = "mean_wait" if self.base.get("jobs") else "useful"
 
     def identity(self) -> Any:
         """The configuration."""
@@ -85,18 +89,18 @@ class SparingRuns:
         if len(strategies) != 1:
             what = f"there are {len(strategies)} strategies in a cell"
             raise ArgumentError(what, remedy="give cluster.block and cluster.working, or vary them")
+        queued = {"jobs": config.jobs} if config.jobs else {}
         return {
-            "cluster": config.cluster.cluster(), "strategy": strategies,
+            **queued, "cluster": config.cluster.cluster(), "strategy": strategies,
             "devices": config.devices.times(), "assumptions": SparingAssumptions(**config.assumptions.model_dump()),
             "recovery": config.cluster.recovery(),
             "years": config.years,
         }  # fmt: skip
 
     def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
-        """Shares of GPU hours, and failures, stops and blockings per hour."""
-        n = last - first  # the simulator runs two or more
-        result = simulate_sparing(
-            **self._arguments(settings), n_resamples=max(n, 2), rng=stream(seed, first), workers=1
-        )
+        """Shares of GPU hours, and failures, stops and blockings per hour; of a queue waits, losses and use."""
+        arguments, n = self._arguments(settings), last - first
+        run: Any = simulate_sparing_queue if "jobs" in arguments else simulate_sparing
+        result = run(**arguments, n_resamples=max(n, 2), rng=stream(seed, first), workers=1)  # it runs two or more
         table = result.replications.iloc[:n]
         return {str(name): column.to_numpy(dtype=np.float64) for name, column in table.items()}

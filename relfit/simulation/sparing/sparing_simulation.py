@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,13 +27,16 @@ from relfit.planning.sparing import (
 from relfit.planning.sparing.evaluation import SHARES
 from relfit.simulation.sparing.device_times import KINDS, DeviceTimes, setup_of
 from relfit.simulation.sparing.sparing_events import simulate
-from relfit.simulation.sparing.sparing_state import ACCOUNTS
+from relfit.simulation.sparing.sparing_state import ACCOUNTS, Setup
 
-__all__ = ["SparingAssumptions", "SparingSimulation", "simulate_sparing"]
+__all__ = [
+    "HOURS_PER_YEAR", "WEIGHT", "PreparedSparing", "SparingAssumptions", "SparingSimulation", "prepared",
+    "simulate_sparing",
+]  # fmt: skip
 
-_HOURS_PER_YEAR = 8760.0
+HOURS_PER_YEAR = 8760.0
 _WARM_REPAIRS = 12.0
-_WEIGHT = 1_000_000  # of a replication, for the threads
+WEIGHT = 1_000_000  # of a replication, for the threads
 _MOST_EVENTS = 1e9
 _NO_LIMIT = 1e15  # hours of a period that never ends
 
@@ -154,6 +157,65 @@ class SparingSimulation(Result):
         return json_ready({"findings": self.findings, **named, **more})
 
 
+class PreparedSparing(NamedTuple):
+    """What is simulated, checked: with the closed form for it, and hours that are not counted."""
+
+    setup: Setup
+    closed_form: SparingEvaluation
+    warm_up: float
+    assumed: dict[str, bool]
+
+    def check_events(self, hours: float) -> None:
+        """Reject so many hours where a replication would take too long.
+
+        Raises
+        ------
+        ArgumentError
+            For more than 1e9 expected events.
+        """
+        f, cluster = self.closed_form.failures, self.closed_form.cluster
+        racks = cluster.zones * self.setup.blocks / f.mtbf_rack
+        expected = 2.0 * (self.warm_up + hours) * float(cluster.total_trays / (f.mtbf_tray + f.mttr) + racks)
+        if expected > _MOST_EVENTS:
+            raise ArgumentError(f"a replication would hold about {expected:.1g} events", remedy="simulate fewer years")
+
+
+def prepared(
+    cluster: Cluster,
+    strategy: Strategies,
+    devices: DeviceFailures | DeviceTimes,
+    recovery: Recovery | None,
+    assumptions: SparingAssumptions | None,
+    warm_up: object,
+) -> PreparedSparing:
+    """Check what is to be simulated.
+
+    Raises
+    ------
+    ArgumentError
+        For more than one strategy, or settings that cannot be.
+    """
+    recovery = recovery or Recovery()
+    times = devices if isinstance(devices, DeviceTimes) else DeviceTimes.exponential(devices)
+    if len(strategy) != 1:
+        raise ArgumentError(f"{len(strategy)} strategies were given", remedy="simulate one: strategies.take([0])")
+    whole_block, own_racks, undisturbed = (assumptions or SparingAssumptions()).of(cluster, recovery)
+    if whole_block and times.has_history:
+        what = "repairs with a history are those of single trays"
+        raise ArgumentError(what, remedy="give SparingAssumptions(whole_block_repairs=False)")
+    closed = evaluate_sparing(cluster, strategy, times.means(), recovery)
+    longest = max(float(family.mean()) for which in KINDS for _, family in times.kinds(which))
+    warm = _WARM_REPAIRS * longest if warm_up is None else float(durations("warm_up", warm_up))
+    assumed = {
+        "exponential_times": times.all_exponential,
+        "whole_block_repairs": whole_block,
+        "separate_racks": own_racks,
+        "undisturbed_recovery": undisturbed is not recovery.disturbed,
+    }
+    setup = setup_of(cluster, closed, times, recovery, whole_block, own_racks, undisturbed)
+    return PreparedSparing(setup, closed, warm, assumed)
+
+
 def simulate_sparing(
     cluster: Cluster,
     strategy: Strategies,
@@ -214,26 +276,12 @@ def simulate_sparing(
     >>> abs(run.error) < 0.02
     True
     """
-    recovery = recovery or Recovery()
-    times = devices if isinstance(devices, DeviceTimes) else DeviceTimes.exponential(devices)
-    if len(strategy) != 1:
-        raise ArgumentError(f"{len(strategy)} strategies were given", remedy="simulate one: strategies.take([0])")
-    whole_block, own_racks, undisturbed = (assumptions or SparingAssumptions()).of(cluster, recovery)
-    if whole_block and times.has_history:
-        what = "repairs with a history are those of single trays"
-        raise ArgumentError(what, remedy="give SparingAssumptions(whole_block_repairs=False)")
-    n, end = int(whole("n_resamples", n_resamples, 2)), float(positive("years", years)) * _HOURS_PER_YEAR
+    n, end = int(whole("n_resamples", n_resamples, 2)), float(positive("years", years)) * HOURS_PER_YEAR
     share("level", level, zero=False, one=False)
-    closed = evaluate_sparing(cluster, strategy, times.means(), recovery)
-    longest = max(float(family.mean()) for which in KINDS for _, family in times.kinds(which))
-    warm = _WARM_REPAIRS * longest if warm_up is None else float(durations("warm_up", warm_up))
-    f, blocks = closed.failures, int(closed.blocks[0])
-    expected = 2.0 * (warm + end) * float(
-        cluster.total_trays / (f.mtbf_tray + f.mttr) + cluster.zones * blocks / f.mtbf_rack
-    )  # fmt: skip
-    if expected > _MOST_EVENTS:
-        raise ArgumentError(f"a replication would hold about {expected:.1g} events", remedy="simulate fewer years")
-    settings = setup_of(cluster, closed, times, recovery, whole_block, own_racks, undisturbed)
+    plan = prepared(cluster, strategy, devices, recovery, assumptions, warm_up)
+    settings, closed, warm = plan.setup, plan.closed_form, plan.warm_up
+    plan.check_events(end)
+    blocks = settings.blocks
     generators = np.random.default_rng(rng).spawn(n)
     rows, down = np.zeros((n, len(ACCOUNTS))), np.zeros((n, blocks + 1))
 
@@ -241,14 +289,8 @@ def simulate_sparing(
         for i in range(first, last):
             rows[i] = simulate(generators[i], settings, warm, warm + end, down[i])
 
-    over_groups(_WEIGHT * np.arange(n + 1), work, workers)
-    assumed = {
-        "exponential_times": times.all_exponential,
-        "whole_block_repairs": whole_block,
-        "separate_racks": own_racks,
-        "undisturbed_recovery": undisturbed is not recovery.disturbed,
-    }
-    return SparingSimulation(_table(rows, closed), closed, down.mean(axis=0), float(years), float(level), assumed)
+    over_groups(WEIGHT * np.arange(n + 1), work, workers)
+    return SparingSimulation(_table(rows, closed), closed, down.mean(axis=0), float(years), float(level), plan.assumed)
 
 
 def _table(rows: FloatArray, closed: SparingEvaluation) -> pd.DataFrame:
