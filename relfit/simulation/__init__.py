@@ -13,7 +13,10 @@ from relfit.base.lazy import front
 __getattr__, __dir__, __all__ = front(
     __name__,
     {
+        "engine.repair_stages": "RepairStage StagedRepairs",
         "simulated_logs": "simulate_log",
-        "sparing.sparing_simulation": "SparingAssumptions DeviceTimes SparingSimulation simulate_sparing",
+        "sparing.device_times": "DeviceTimes",
+        "sparing.job_queue": "SparingJob SparingQueue simulate_sparing_queue",
+        "sparing.sparing_simulation": "SparingAssumptions SparingSimulation simulate_sparing",
     },
 )

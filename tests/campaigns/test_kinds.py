@@ -82,6 +82,35 @@ def test_sparing_runs_one_strategy(tmp_path: Path) -> None:
         runner.check({"cluster.working": [56, 48], "cluster.block": [64, 64]})
 
 
+def test_sparing_with_repairs_in_stages() -> None:
+    repair = {"stages": [{"time": "5h", "success": [1.0, 0.5]}], "replacement": "100h"}
+    config = {
+        "cluster": {"racks": 16, "trays": 8, "gpus": 8, "block": 64, "working": 56, "spare_blocks": 2, "save": "1min"},
+        "devices": {"mtbf_tray": "3000h", "repair": repair}, "years": 1.0,
+        "assumptions": {"whole_block_repairs": False},
+    }  # fmt: skip
+    runner = runner_of(campaign("sparing", {"devices.repair.replacement": ["100h"]}, config=config))
+    quick, slow = (two_ways(runner, {"devices.repair.replacement": time})["useful"] for time in ("10h", "9000h"))
+    assert quick.mean() > slow.mean() + 0.05
+    with pytest.raises(RelfitError, match="give one of mttr and repair"):
+        runner.check({"devices.mttr": "24h"})
+
+
+def test_a_queue_of_jobs_on_a_cluster_with_spares() -> None:
+    config = {
+        "cluster": {"racks": 16, "trays": 8, "gpus": 8, "block": 64, "working": 56, "spare_blocks": 2, "save": "1min"},
+        "devices": {"mtbf_tray": "3000h", "mttr": "24h"}, "years": 1.0,
+        "jobs": [{"blocks": 10, "work": "10 days"}, {"blocks": 8, "work": "5 days", "submit": "1 day", "name": "b"}],
+    }  # fmt: skip
+    runner = runner_of(campaign("sparing", {"jobs.0.blocks": [4, 10]}, config=config))
+    assert runner.output == "mean_wait"
+    narrow, wide = (two_ways(runner, {"jobs.0.blocks": blocks})["mean_wait"] for blocks in (4, 10))
+    assert (narrow == 0.0).all()
+    assert (wide > 4.5 * 24).all()
+    with pytest.raises(RelfitError, match="did you mean blocks"):
+        runner.check({"jobs.0.block": 4})
+
+
 def test_a_plan_is_that_of_the_planner() -> None:
     config = {"planner": "checkpoint", "mtbf": "20000h", "nodes": 1000, "checkpoint": {"save": "5min"}}
     runner = runner_of(campaign("plan", {"nodes": [10]}, config=config, replications=1))

@@ -13,7 +13,14 @@ from relfit.base.errors import ArgumentError
 from relfit.fitting.families import Exponential, Gamma, Lognormal, Weibull
 from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, Strategies
 from relfit.planning.sparing.evaluation import SHARES
-from relfit.simulation import DeviceTimes, SparingAssumptions, SparingSimulation, simulate_sparing
+from relfit.simulation import (
+    DeviceTimes,
+    RepairStage,
+    SparingAssumptions,
+    SparingSimulation,
+    StagedRepairs,
+    simulate_sparing,
+)
 from relfit.simulation.engine.time_tables import LOW, STEP, remaining_table, time_table
 
 RECOVERY = Recovery("15min", "10s", "60s", "6min")
@@ -207,6 +214,46 @@ def test_tables_hold_the_distribution(family: object) -> None:
     for x, h in zip(time, hazards[middle][::100], strict=True):
         passed, _ = integrate.quad(lambda t: float(family.sf(t)), 0, x, limit=200)  # type: ignore[attr-defined]
         assert passed / mean == pytest.approx(-np.expm1(-h), rel=3e-3, abs=1e-6)
+
+
+ONE_BY_ONE = SparingAssumptions(whole_block_repairs=False)
+
+
+def test_repairs_with_a_history_have_their_long_run_availability() -> None:
+    # a first repair takes 10 h; a second 40 h, and half of these end in a delivery of 100 h: 10 + 40 + 0.5 100 by 2,
+    # but that the half which is repaired a second time goes on with second ones: (10 + 2 (40 + 50)) / 3 = 190 / 3 h
+    stage = RepairStage(time=[10, 40], success=[1.0, 0.5])
+    times = DeviceTimes(Exponential(1 / 400), StagedRepairs(stages=[stage], replacement=100))
+    assert float(times.means().mttr) == pytest.approx(190 / 3)
+    one = Cluster(racks=8, trays=4, gpus=8)
+    found = simulate_sparing(
+        one, Strategies(1, 0, 4), times, RECOVERY, ONE_BY_ONE, years=4, n_resamples=8, rng=1, warm_up="10000h"
+    )
+    q = (190 / 3) / (400 + 190 / 3)
+    assert found.down @ np.arange(33) == pytest.approx(32 * q, rel=0.03)
+    assert np.abs(found.down - stats.binom.pmf(np.arange(33), 32, q)).max() < 0.02
+    assert not found.assumptions["exponential_times"]
+
+
+def test_trays_and_racks_beyond_repair_are_lost_for_good() -> None:
+    never = StagedRepairs(stages=[RepairStage(time=5, success=0.0, fixed=True)])
+    one = Cluster(racks=4, trays=4, gpus=8)
+    for times in (
+        DeviceTimes(Exponential(1 / 500), never),
+        DeviceTimes(Exponential(1e-9), Exponential(0.1), Exponential(1 / 500), never),
+        DeviceTimes(Exponential(1 / 900), never, Exponential(1 / 900), never),
+    ):
+        found = simulate_sparing(
+            one, Strategies(2, 1, 2), times, RECOVERY, ONE_BY_ONE, years=1, n_resamples=3, rng=1, warm_up="30000h"
+        )
+        assert found.down.tolist() == [0.0] * 8 + [1.0]
+        assert (found.replications["useful"] == 0.0).all()
+
+
+def test_whole_blocks_have_no_history() -> None:
+    times = DeviceTimes(Exponential(1 / 500), StagedRepairs(stages=[RepairStage(time=5)]))
+    with pytest.raises(ArgumentError, match="those of single trays"):
+        run(Strategies(8, 0, 4), times)
 
 
 def test_interval_is_students() -> None:

@@ -21,6 +21,7 @@ class Machine:
     bad: bool
     score: float
     failed_at: list[float] = field(default_factory=list)
+    repairs: int = 0
 
 
 class SlowCluster:
@@ -47,30 +48,48 @@ class SlowCluster:
     def next_repair(self) -> None:
         time, _, stage, machine = heapq.heappop(self.repairs)
         p, self.now = self.p, time
+        if stage == "delivered":
+            self.count["servers_replaced"] += 1
+            self.signal = True
+            bad = self.random.random() < p.systematic_failure_fraction
+            self.give_back(Machine(bad, p.retirement.initial_score))
+            return
         if stage == "auto":
             self.count["auto_repairs"] += 1
-            if self.random.random() < p.prob_auto_to_manual:
+            if self.random.random() < self.by_history("prob_auto_to_manual", machine):
                 self.begin("manual", machine)
                 return
-            mended = self.random.random() >= p.auto_repair_fail_prob
+            mended = self.random.random() >= self.by_history("auto_repair_fail_prob", machine)
         else:
             self.count["manual_repairs"] += 1
-            mended = self.random.random() >= p.manual_repair_fail_prob
+            mended = self.random.random() >= self.by_history("manual_repair_fail_prob", machine)
         if mended:
             machine.bad = False
         self.signal = True
+        beyond = self.random.random() < p.beyond_repair_prob[min(machine.repairs, len(p.beyond_repair_prob) - 1)]
+        self.count["servers_beyond_repair"] += beyond
+        machine.repairs += 1
         rule = p.retirement
         recent = [t for t in machine.failed_at if t >= self.now - rule.window_minutes]
-        if (rule.policy == "threshold" and len(recent) >= rule.max_failures) or (
-            rule.policy == "score" and machine.score <= rule.retirement_threshold
+        if (
+            beyond
+            or (rule.policy == "threshold" and len(recent) >= rule.max_failures)
+            or (rule.policy == "score" and machine.score <= rule.retirement_threshold)
         ):
             self.retired += 1
             self.count["servers_retired"] += 1
+            if p.replacement_time is not None:
+                order = (self.now + p.replacement_time, next(self.order), "delivered", machine)
+                heapq.heappush(self.repairs, order)
             return
         self.give_back(machine)
 
+    def by_history(self, name: str, machine: Machine) -> float:
+        values = getattr(self.p.repeated_repairs, name) or [getattr(self.p, name)]
+        return float(values[min(machine.repairs, len(values) - 1)])
+
     def begin(self, stage: str, machine: Machine) -> None:
-        mean = self.p.auto_repair_time if stage == "auto" else self.p.manual_repair_time
+        mean = self.by_history(f"{stage}_repair_time", machine)
         heapq.heappush(self.repairs, (self.now + self.random.expovariate(1 / mean), next(self.order), stage, machine))
 
     def give_back(self, machine: Machine) -> None:
@@ -100,7 +119,8 @@ class SlowCluster:
                     self.count["preemption_count"] += 1
                     continue
                 self.count["job_stall_count"] += 1
-                if p.working_pool_size + p.spare_pool_size - self.retired < wanted:
+                gone = self.retired if p.replacement_time is None else 0  # for good
+                if p.working_pool_size + p.spare_pool_size - gone < wanted:
                     self.count["depleted"] = 1
                     return False
                 while not self.signal:

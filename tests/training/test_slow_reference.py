@@ -32,6 +32,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "window": {"retirement": {"max_failures": 2}, "random_failure_rate": 0.1 / 1440},
     "score": {"retirement": {"policy": "score", "failure_penalty": 45}, "random_failure_rate": 0.1 / 1440},
     "repairs": {"prob_auto_to_manual": 0.3, "auto_repair_fail_prob": 0.9, "manual_repair_fail_prob": 0.9},
+    "history": {"repeated_repairs": {"auto_repair_time": [60, 300], "manual_repair_time": [1000, 2000, 4000],
+                                     "prob_auto_to_manual": [0.2, 0.9], "auto_repair_fail_prob": [0.1, 0.8],
+                                     "manual_repair_fail_prob": [0.3, 0.1, 0.6]}, "random_failure_rate": 0.1 / 1440},
+    "beyond repair": {"beyond_repair_prob": [0.02, 0.15], "spare_pool_size": 12},
+    "replaced": {"beyond_repair_prob": [0.1, 0.3, 0.6], "replacement_time": "6 days", "working_pool_size": 27,
+                 "spare_pool_size": 0, "systematic_failure_fraction": 0.4},
+    "retired and replaced": {"retirement": {"max_failures": 2}, "replacement_time": "3 days",
+                             "random_failure_rate": 0.1 / 1440},
     "tiny": {"job_size": 2, "warm_standbys": 1, "working_pool_size": 4, "spare_pool_size": 1,
              "random_failure_rate": 1 / 1440, "diagnosis_uncertainty": 0.3},
 }  # fmt: skip
@@ -40,6 +48,7 @@ OUTPUTS = (
     "manual_repairs", "preemption_count", "host_selection_count", "job_stall_count", "servers_retired",
     "total_wait_time", "depleted",
 )  # fmt: skip
+REPLACEMENTS = ("servers_beyond_repair", "servers_replaced")
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -57,7 +66,7 @@ def compare(name: str, n_slow: int, n_fast: int) -> None:
     params = training_parameters({**BASE, **SETTINGS[name]}).as_program()
     fast = rf.simulate_training(params, n_replications=n_fast, rng=1).replications
     slow = list(slow_runs(params, n_slow))
-    for output in OUTPUTS:
+    for output in [*OUTPUTS, *(name for name in REPLACEMENTS if name in fast)]:
         theirs = np.array([float(run.get(output, 0.0)) for run in slow])
         ours = fast[output].to_numpy()
         error = np.sqrt(theirs.var(ddof=1) / n_slow + ours.var(ddof=1) / n_fast)
@@ -142,7 +151,7 @@ def means_agree(params: TrainingParameters, n_slow: int, n_fast: int) -> None:
     """Every output has one mean; the variance is that of both, for the slow one may have missed what is rare."""
     fast = rf.simulate_training(params, n_replications=n_fast, rng=1).replications
     slow = list(slow_runs(params, n_slow))
-    for output in OUTPUTS:
+    for output in [*OUTPUTS, *(name for name in REPLACEMENTS if name in fast)]:
         theirs = np.array([float(run.get(output, 0.0)) for run in slow])
         ours = fast[output].to_numpy()
         error = np.sqrt(np.concatenate([theirs, ours]).var() * (1.0 / n_slow + 1.0 / n_fast))

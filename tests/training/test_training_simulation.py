@@ -109,6 +109,43 @@ NO_REPAIRS: dict[str, Any] = {
 }  # fmt: skip
 
 
+def test_a_server_beyond_repair_is_waited_for_as_long_as_its_delivery_takes() -> None:
+    # one server runs, and every repair ends in an order of 500 minutes: the job stalls for just that each time
+    base = {
+        **NO_REPAIRS, "retirement": Retirement(policy="never"), "random_failure_rate": 1e-3, "job_size": 1,
+        "working_pool_size": 1, "warm_standbys": 0, "job_length": 20_000, "beyond_repair_prob": 1.0,
+    }  # fmt: skip
+    runs = rf.simulate_training({**base, "replacement_time": 500}, n_replications=60, rng=2, check=True).replications
+    assert (runs["servers_replaced"] == runs["total_failures"]).all()
+    assert runs["total_training_time"].to_numpy() == pytest.approx(20_000 + 500.0 * runs["servers_replaced"])
+    close(runs["servers_replaced"], 20.0)
+    gone = rf.simulate_training(base, n_replications=20, rng=2).replications
+    assert gone[["depleted", "servers_beyond_repair", "servers_replaced"]].drop_duplicates().to_numpy().tolist() == [
+        [1, 1, 0]
+    ]
+    # beyond repair at the third repair alone, at once: the pools of 3 servers last for 9 failures
+    third = {**base, "working_pool_size": 3, "beyond_repair_prob": [0.0, 0.0, 1.0], "job_length": 1e9}
+    runs = rf.simulate_training(third, n_replications=20, rng=2).replications
+    assert runs["total_failures"].tolist() == [9.0] * 20
+
+
+def test_what_is_asked_of_repairs_by_their_history_is_checked() -> None:
+    fitted = {"family": "exponential", "parameters": {"rate": 0.1}}
+    for key, values, said in (
+        ("beyond_repair_prob", [0.1, 1.1], r"beyond_repair_prob\[1\]"),
+        ("replacement_time", "3 dys", "replacement_time: '3 dys' is not a duration"),
+        ("repeated_repairs", {"auto_repair_tim": [1]}, "did you mean auto_repair_time"),
+        ("repeated_repairs", {"auto_repair_time": []}, "repeated_repairs.auto_repair_time"),
+    ):
+        with pytest.raises(ArgumentError, match=said):
+            training_parameters({key: values})
+    with pytest.raises(ArgumentError, match="auto_repair is a fitted family"):
+        training_parameters(auto_repair=fitted, repeated_repairs={"auto_repair_time": ["1h", "2h"]})
+    assert training_parameters(repeated_repairs={"auto_repair_time": ["1h", 90]}).repeated_repairs.auto_repair_time == (
+        60.0, 90.0,
+    )  # fmt: skip
+
+
 def test_servers_that_are_never_repaired_are_order_statistics() -> None:
     # 20 run, 5 stand by: the 26th server is missing after 6 failures at the rate of 20; no server lost but retired
     rate = 1e-3

@@ -26,9 +26,6 @@ from relfit.simulation.batch.batch_settings import (
     Reservation,
     Saving,
     Scheduler,
-    Settings,
-    Time,
-    check_duration,
 )
 from relfit.simulation.batch.calibrated_failures import CalibratedFailures
 from relfit.simulation.batch.failure_source import (
@@ -40,6 +37,8 @@ from relfit.simulation.batch.failure_source import (
     read_failures,
 )
 from relfit.simulation.batch.seconds import in_seconds
+from relfit.simulation.engine.checked_settings import Settings, Time, check_duration
+from relfit.simulation.engine.repair_stages import Repair, StagedRepairs
 from relfit.system.jobs import Checkpoint
 
 __all__ = ["BatchConfig", "read_batch_config"]
@@ -90,7 +89,7 @@ class FailureTable(Settings):
     kind: Literal["system", "nodes", "groups", "replay", "log", "calibrated"]
     mtbf: Time | None = None
     shape: float = Field(1.0, gt=0)
-    repair: Time = 0.0
+    repair: Repair = 0.0
     fixed: bool = False
     nodes_per_group: int | None = Field(None, ge=1)
     file: Path | None = None
@@ -101,7 +100,10 @@ class FailureTable(Settings):
             if self.file is None:
                 raise ArgumentError(f"failures of kind {self.kind} need a file", remedy='write file = "..."')
             if self.kind == "calibrated":
-                return CalibratedFailures(parameters=read_parameters(self.file), nodes_per_rack=self.nodes_per_group)
+                staged = self.repair if isinstance(self.repair, StagedRepairs) else None
+                return CalibratedFailures(
+                    parameters=read_parameters(self.file), nodes_per_rack=self.nodes_per_group, repair=staged
+                )
             return read_failures(self.file) if self.kind == "replay" else ReplayedFailures.from_log(read(self.file))
         if self.mtbf is None:
             raise ArgumentError(f"failures of kind {self.kind} need an mtbf", remedy='write mtbf = "2000h"')

@@ -188,7 +188,9 @@ def _more_failures(run: Drive) -> None:
     state = run.engine.state[0]
     run.engine = run.engine._replace(failures=rows.view(np.recarray))
     state.next_failure, state.drawn_until = 0, run.stream.until
-    run.idle_failures = 0 if state.n_starts != run.starts_seen or state.n_running else run.idle_failures + len(rows)
+    run.idle_failures = (
+        0 if state.n_starts != run.starts_seen or state.n_running else run.idle_failures + max(len(rows), 1)
+    )
     run.starts_seen = int(state.n_starts)
     if run.idle_failures > _MOST_IDLE:
         waiting = int(state.n_waiting)

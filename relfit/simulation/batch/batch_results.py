@@ -23,6 +23,7 @@ from relfit.simulation.batch.engine_state import (
     TOO_WIDE,
 )
 from relfit.simulation.batch.failure_processes import Table
+from relfit.simulation.engine.repair_stages import BEYOND_REPAIR, REPLACED
 
 __all__ = ["JOB_COLUMNS", "BatchRun"]
 
@@ -48,7 +49,8 @@ class BatchRun(Result):
     settings : dict
         What was simulated: scheduler, allocation, requeue, ...
     counts : dict of int
-        ``failures``, ``ignored_failures``, ``repairs``, ``kills``, ``events``, ``passes``, ``not_adjacent``.
+        ``failures``, ``ignored_failures``, ``repairs``, ``replaced`` and ``gone`` (nodes beyond repair), ``kills``,
+        ``starts``, ``events``, ``passes``, ``not_adjacent``.
     complete : bool
         Whether the simulation came to its end.
     now : float
@@ -240,6 +242,15 @@ class BatchRun(Result):
         self._need_log()
         down = self.log[self.log["kind"] == LOG_DOWN]
         return pd.DataFrame({"time": down["time"], "node": down["node"], "back": down["until"]})
+
+    @cached_property
+    def repairs(self) -> pd.DataFrame:
+        """As `outages`, with ``outcome``: ``repaired``, ``stage 1`` (of `StagedRepairs`), ``replaced``, ``gone``."""
+        down = self.log[self.log["kind"] == LOG_DOWN]
+        names = {0: "repaired", REPLACED: "replaced", BEYOND_REPAIR: "gone"}
+        codes, where = np.unique(down["value"], return_inverse=True)
+        outcomes = np.array([names.get(code, f"stage {code}") for code in codes.tolist()], dtype=object)
+        return self.outages.assign(outcome=outcomes[where])
 
     @cached_property
     def states(self) -> pd.DataFrame:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
-from pydantic import AfterValidator, AliasChoices, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, Field
 
-from relfit.base.arguments import durations
 from relfit.base.arrays import IntArray
 from relfit.base.errors import ArgumentError
-from relfit.fleet.calibration.parameter_values import Model, rejection
-from relfit.fleet.calibration.validation_errors import ParameterError
 from relfit.simulation.batch.engine_state import IDLE, NO, YES, Engine
 from relfit.simulation.batch.failure_source import Failures
 from relfit.simulation.batch.job_events import duration, start_on
@@ -24,6 +21,7 @@ from relfit.simulation.batch.queue_order import next_job
 from relfit.simulation.batch.reliability import EstimatedReliability
 from relfit.simulation.batch.seconds import in_seconds
 from relfit.simulation.batch.waiting_queue import waiting_jobs
+from relfit.simulation.engine.checked_settings import Settings, Time
 from relfit.simulation.engine.records import compiled
 from relfit.system.jobs import Amdahl, Checkpoint, Gustafson
 
@@ -36,36 +34,7 @@ __all__ = [
     "Reservation",
     "Saving",
     "Scheduler",
-    "Settings",
-    "check_duration",
 ]
-
-
-class Settings(Model):
-    """Settings by their names; what cannot be is an `ArgumentError`."""
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    def __init__(self, /, **values: Any) -> None:
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            raise ParameterError(error, type(self)) from None
-
-    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # tables inside of tables are checked as usual
-
-
-def check_duration(value: object) -> Any:
-    """The value, where it is a duration."""
-    try:
-        durations("time", value)
-    except ArgumentError as error:
-        raise rejection(error.what, remedy=error.remedy) from None
-    return value
-
-
-Time = Annotated[Any, AfterValidator(check_duration)]
-"""A duration: hours, or text such as ``"90min"``."""
 
 
 class BatchCluster(Settings):

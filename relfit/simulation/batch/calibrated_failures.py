@@ -17,6 +17,7 @@ from relfit.fleet.calibration import FailuresByScope, Parameters, ScopeFailures
 from relfit.simulation.batch.failure_processes import Table
 from relfit.simulation.batch.failure_source import Failures, GroupFailures, NodeFailures
 from relfit.simulation.batch.seconds import HOUR
+from relfit.simulation.engine.repair_stages import StagedRepairs
 
 __all__ = ["CalibratedFailures"]
 
@@ -37,6 +38,8 @@ class CalibratedFailures(Failures):
         As `relfit.calibrate` estimates them.
     nodes_per_rack : int, optional
         Nodes that follow each other make a rack; as many as in the fleet when left out.
+    repair : StagedRepairs, optional
+        Of nodes that fail by themselves, in place of what the log told.
 
     Raises
     ------
@@ -54,6 +57,7 @@ class CalibratedFailures(Failures):
 
     parameters: Parameters
     nodes_per_rack: int | None = None
+    repair: StagedRepairs | None = None
 
     @cached_property
     def _by_scope(self) -> FailuresByScope:
@@ -80,7 +84,9 @@ class CalibratedFailures(Failures):
     def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> _Together:
         """One process for each scope."""
         failures, per_rack = self._by_scope, self.nodes_per_rack
-        sources: list[Any] = [NodeFailures(life=self._lives(n_nodes, rng), repair=self._repair(failures.node))]
+        sources: list[Any] = [
+            NodeFailures(life=self._lives(n_nodes, rng), repair=self.repair or self._repair(failures.node))
+        ]
         for scope in failures.wider:
             size = (per_rack or math.ceil(scope.place)) if scope.name == "rack" else None
             if size or (scope.name != "rack" and scope.is_placed):

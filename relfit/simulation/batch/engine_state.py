@@ -101,11 +101,13 @@ class Least:
 
 
 class Failure:
-    """A node fails and is back after its repair."""
+    """A node fails and is back after its repair; never, where that is infinite."""
 
     time: float
     repair: float
     node: int
+    outcome: int
+    """How a repair in stages ends, see `relfit.simulation.engine.repair_stages`; 0 for others."""
 
 
 class Line:
@@ -174,6 +176,9 @@ class State:
     n_failures: int
     n_ignored: int
     n_repairs: int
+    n_replaced: int
+    n_gone: int
+    """Nodes that are never back."""
     n_kills: int
     n_starts: int
     n_events: int

@@ -21,7 +21,6 @@ from relfit.simulation.batch.engine_state import (
     LARGER_QUEUE,
     LOG_DOWN,
     MORE_FAILURES,
-    NO,
     NONE,
     PAUSED,
     QUEUE,
@@ -39,6 +38,7 @@ from relfit.simulation.batch.queue_order import schedule
 from relfit.simulation.batch.waiting_queue import remove
 from relfit.simulation.engine.event_heap import pop, put
 from relfit.simulation.engine.records import compiled, part
+from relfit.simulation.engine.repair_stages import REPLACED
 
 __all__ = ["advance", "prepare"]
 
@@ -108,6 +108,25 @@ def _come_back(e: Engine, node: int, now: float) -> None:
 
 
 @part
+def _lose(e: Engine, node: int) -> None:
+    """A node that is down is never back; jobs that need more nodes than remain are rejected."""
+    s = e.state[0]
+    put(e.events, len(e.jobs) + node, math.inf, REPAIR)
+    s.n_gone += 1
+    for place in range(s.queue_end):
+        job = e.queue[place].job
+        if job >= 0 and e.jobs[job].nodes > len(e.nodes) - s.n_gone:
+            e.jobs[job].status = REJECTED
+            s.n_left -= 1
+            remove(e, place)
+
+
+@part
+def _is_gone(e: Engine, node: int) -> bool:
+    return e.events.events[e.events.place[len(e.jobs) + node]].time == math.inf
+
+
+@part
 def _strike(e: Engine, now: float) -> None:
     """Failures of this instant; those of nodes that are down already are ignored."""
     s = e.state[0]
@@ -118,6 +137,8 @@ def _strike(e: Engine, now: float) -> None:
         job = e.owner[row.node]
         if job < NONE:
             s.n_ignored += 1
+            if row.repair == math.inf and not _is_gone(e, row.node):
+                _lose(e, row.node)
             continue
         s.changed = s.drop_plans = 1
         if job >= 0:
@@ -125,10 +146,14 @@ def _strike(e: Engine, now: float) -> None:
             e.killed[s.n_killed] = job
             s.n_killed += 1
         if s.keep > 0:
-            write_line(e, LOG_DOWN, now, now + row.repair, NONE, row.node, NO)
+            write_line(e, LOG_DOWN, now, now + row.repair, NONE, row.node, row.outcome)
         s.n_failures += 1
         e.nodes[row.node].up_since = now
-        if row.repair > 0.0:
+        s.n_replaced += row.outcome == REPLACED
+        if row.repair == math.inf:
+            take_down(e, row.node)
+            _lose(e, row.node)
+        elif row.repair > 0.0:
             take_down(e, row.node)
             put(e.events, len(e.jobs) + row.node, now + row.repair, REPAIR)
 

@@ -23,10 +23,10 @@ _BLOCK = 1024
 _LONGEST = 100.0 * 8766.0 * HOUR
 
 
-def failure_table(time: FloatArray, node: IntArray, repair: FloatArray) -> Table:
+def failure_table(time: FloatArray, node: IntArray, repair: FloatArray, outcome: IntArray | int = 0) -> Table:
     """Failures as the engine has them."""
     rows = np.zeros(time.size, dtype=FAILURE)
-    rows["time"], rows["node"], rows["repair"] = time, node, repair
+    rows["time"], rows["node"], rows["repair"], rows["outcome"] = time, node, repair, outcome
     return rows
 
 
@@ -102,17 +102,19 @@ class Process:
         self.up_since: FloatArray | None = -HOUR * age if single else None
         mean = HOUR * np.broadcast_to(life.mean(), (units,))
         self.rate = float(np.sum(1.0 / (mean + (0.0 if members is None else kind.mean_repair))))
+        self.earlier = np.zeros(n_nodes if members is None else units, np.int64)  # repairs that each has had
+        self.down_until = np.full(self.earlier.size, -np.inf)
 
     def take(self, until: float) -> Table:
         """Failures up to a time."""
         if self.members is None:
             return self._take_any(until)
-        times, nodes, repairs = [], [], []
+        times, nodes, repairs, outcomes = [], [], [], []
         while True:
             due = np.flatnonzero(self.next <= until)
             if not due.size:
                 break
-            time, repair = self.next[due], self.kind.repairs(due.size, self.rng)
+            time, (repair, outcome) = self.next[due], self._repairs(due)
             hazards = self.rng.standard_exponential(self.next.size if self.life.batch_shape else due.size)
             life = HOUR * np.asarray(self.life.inverse_cumulative_hazard(hazards))
             self.next[due] = time + repair + (life[due] if self.life.batch_shape else life)
@@ -121,10 +123,19 @@ class Process:
             times.append(np.repeat(time, sizes))
             nodes += struck
             repairs.append(np.repeat(repair, sizes))
+            outcomes.append(np.repeat(outcome, sizes))
         if not times:
             return np.zeros(0, dtype=FAILURE)
-        rows = failure_table(np.concatenate(times), np.concatenate(nodes), np.concatenate(repairs))
+        rows = failure_table(
+            np.concatenate(times), np.concatenate(nodes), np.concatenate(repairs), np.concatenate(outcomes)
+        )
         return rows[np.argsort(rows["time"], kind="stable")]
+
+    def _repairs(self, units: IntArray) -> tuple[FloatArray, IntArray]:
+        """Seconds and outcomes of a repair of each of some units, which has one more then; a new one has none."""
+        repair, outcome = self.kind.repairs(self.earlier[units], self.rng)
+        self.earlier[units] = np.where(outcome < 0, 0, self.earlier[units] + 1)
+        return repair, outcome
 
     def _struck(self, members: IntArray) -> IntArray:
         share = getattr(self.kind, "share", None)
@@ -142,17 +153,31 @@ class Process:
             times.append(ahead[:due])
             self.next = ahead[due : due + 1]
         time = np.concatenate(times)
-        return failure_table(
-            time, self.rng.integers(self.n_nodes, size=time.size), self.kind.repairs(time.size, self.rng)
-        )
+        nodes = self.rng.integers(self.n_nodes, size=time.size)
+        if self.kind.has_history:
+            return failure_table(time, nodes, *self._in_turn(time, nodes))
+        return failure_table(time, nodes, *self.kind.repairs(nodes, self.rng))
+
+    def _in_turn(self, time: FloatArray, nodes: IntArray) -> tuple[FloatArray, IntArray]:
+        """Repairs by the history of each node; a failure of a node that is down has none."""
+        repair, outcome, remaining = np.zeros(time.size), np.zeros(time.size, np.int64), np.arange(time.size)
+        while remaining.size:
+            first = np.unique(nodes[remaining], return_index=True)[1]  # the earliest of each node
+            turn = remaining[first]
+            turn = turn[time[turn] >= self.down_until[nodes[turn]]]
+            repair[turn], outcome[turn] = self._repairs(nodes[turn])
+            self.down_until[nodes[turn]] = time[turn] + repair[turn]
+            remaining = np.delete(remaining, first)
+        return repair, outcome
 
     def state(self) -> dict[str, Any]:
         """What `restore` needs, ready for JSON."""
-        return {"next": self.next.tolist(), "rng": self.rng.bit_generator.state}
+        history = {"earlier": self.earlier.tolist(), "down_until": self.down_until.tolist()}
+        return {"next": self.next.tolist(), "rng": self.rng.bit_generator.state, **history}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where such a process was."""
-        self.next = np.array(state["next"])
+        self.next, self.earlier, self.down_until = (np.array(state[name]) for name in ("next", "earlier", "down_until"))
         self.rng.bit_generator.state = state["rng"]
 
 

@@ -19,6 +19,7 @@ from relfit.log.failurelog import FailureLog
 from relfit.log.outages import outages_of, system_outages_of
 from relfit.simulation.batch.failure_processes import PartProcess, Process, Replay, failure_table
 from relfit.simulation.batch.seconds import HOUR, in_seconds
+from relfit.simulation.engine.repair_stages import StagedRepairs
 
 __all__ = [
     "Failures",
@@ -90,8 +91,9 @@ class _Repaired(Failures):
 
     Parameters
     ----------
-    repair : duration or Distribution
-        Mean of exponential times to repair, or their distribution; 0 for nodes that come back at once.
+    repair : duration, Distribution or StagedRepairs
+        Mean of exponential times to repair, or their distribution; 0 for nodes that come back at once. In stages, it
+        depends on the repairs that the node (or the group) has had after failures of this source.
     fixed : bool
         Every repair takes just `repair`.
     """
@@ -99,16 +101,27 @@ class _Repaired(Failures):
     repair: Any = 0.0
     fixed: bool = False
 
-    def repairs(self, size: int, rng: np.random.Generator) -> FloatArray:
-        """Seconds of some repairs."""
+    @property
+    def has_history(self) -> bool:
+        """Whether a repair depends on those before it."""
+        return isinstance(self.repair, StagedRepairs)
+
+    def repairs(self, earlier: IntArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+        """Seconds and outcomes of repairs of units that have had so many before; outcome 0 without stages."""
+        if isinstance(self.repair, StagedRepairs):
+            drawn = self.repair.draw(earlier, rng)
+            return HOUR * drawn.hours, drawn.outcome
         if isinstance(self.repair, Distribution):
-            return HOUR * self.repair.sample(size, rng)
+            return HOUR * self.repair.sample(earlier.size, rng), np.zeros(earlier.size, np.int64)
         mean = in_seconds("repair", self.repair)
-        return np.full(size, mean) if self.fixed else mean * rng.standard_exponential(size)
+        times = np.full(earlier.size, mean) if self.fixed else mean * rng.standard_exponential(earlier.size)
+        return times, np.zeros(earlier.size, np.int64)
 
     @property
     def mean_repair(self) -> float:
         """Seconds."""
+        if isinstance(self.repair, StagedRepairs):
+            return HOUR * self.repair.long_run_mean()
         if isinstance(self.repair, Distribution):
             return HOUR * float(np.mean(self.repair.mean()))
         return in_seconds("repair", self.repair)

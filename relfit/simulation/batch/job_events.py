@@ -15,6 +15,7 @@ from relfit.simulation.batch.engine_state import (
     LOG_START,
     NONE,
     OVER_WALLTIME,
+    REJECTED,
     RUNNING,
     SUCCEEDED,
     TIMED_OUT,
@@ -139,7 +140,11 @@ def kill(e: Engine, job: int, now: float, node: int) -> None:
 
 @part
 def join(e: Engine, job: int, now: float) -> None:
-    """A job joins the queue."""
+    """A job joins the queue; one that needs more nodes than are left for good is rejected."""
+    if e.jobs[job].nodes > len(e.nodes) - e.state[0].n_gone:
+        e.jobs[job].status = REJECTED
+        e.state[0].n_left -= 1
+        return
     e.jobs[job].status = WAITING
     e.jobs[job].queued = now
     insert(e, job)

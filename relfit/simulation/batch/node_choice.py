@@ -88,7 +88,7 @@ def _choose(e: Engine, job: int, idle: IntArray, now: float, length: float) -> I
     if policy == FIRST_FIT:
         return idle[:size]
     if policy == ALL:
-        return idle if idle.size == len(e.nodes) else idle[:0]
+        return idle if idle.size == len(e.nodes) - e.state[0].n_gone else idle[:0]
     if policy == RA_OPT:
         return ra_opt(e, job, idle, now)
     if policy == ROUND_ROBIN:

@@ -57,8 +57,8 @@ def _result(run: Drive, complete: bool) -> BatchRun:
     table = pd.DataFrame({name: np.array(column) for name, column in columns.items()}, copy=False)
     counts = {
         "failures": state.n_failures, "ignored_failures": state.n_ignored, "repairs": state.n_repairs,
-        "kills": state.n_kills, "starts": state.n_starts, "events": state.n_events, "passes": state.n_passes,
-        "not_adjacent": state.n_apart,
+        "replaced": state.n_replaced, "gone": state.n_gone, "kills": state.n_kills, "starts": state.n_starts,
+        "events": state.n_events, "passes": state.n_passes, "not_adjacent": state.n_apart,
     }  # fmt: skip
     counts = {name: int(value) for name, value in counts.items()}
     notes = []

@@ -24,7 +24,6 @@ from relfit.simulation.batch.batch_settings import (
     Part,
     Reservation,
     Scheduler,
-    Settings,
 )
 from relfit.simulation.batch.calibrated_failures import CalibratedFailures
 from relfit.simulation.batch.failure_processes import FailureStream
@@ -36,18 +35,20 @@ from relfit.simulation.batch.failure_source import (
     SystemFailures,
 )
 from relfit.simulation.batch.reliability import EstimatedReliability
+from relfit.simulation.engine.checked_settings import Settings
 from relfit.simulation.engine.event_heap import EventHeap
+from relfit.simulation.engine.repair_stages import RepairStage, StagedRepairs
 from relfit.system.jobs import Amdahl, Checkpoint, Gustafson
 
 __all__ = ["described", "read_simulation", "write_simulation"]
 
-VERSION = 3
+VERSION = 4
 _CLASSES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         SystemFailures, NodeFailures, GroupFailures, ReplayedFailures, PartOfFailures, CalibratedFailures,
         EstimatedReliability, Amdahl, Gustafson, Checkpoint, CheckpointShares, BatchCluster, Scheduler, Allocation,
-        Reservation,
+        Reservation, RepairStage, StagedRepairs,
     )
 }  # fmt: skip
 _SCALARS = ("start", "next_estimate", "next_save", "seconds", "starts_seen", "idle_failures")

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from zlib import crc32
 
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
 from relfit.base.results import json_ready
-from relfit.fleet.calibration.parameter_values import Model
+from relfit.fleet.calibration.parameter_values import Model, rejection
 from relfit.fleet.calibration.validation_errors import ParameterError
 from relfit.planning.sparing import DeviceFailures
 from relfit.planning.sparing.plan_file import ClusterTable
 from relfit.simulation.campaigns.campaign import Campaign
 from relfit.simulation.campaigns.cell_designs import canonical
 from relfit.simulation.campaigns.runners import Outputs, Runner, changed, columns, stream
-from relfit.simulation.sparing.sparing_simulation import simulate_sparing
+from relfit.simulation.engine.repair_stages import StagedRepairs
+from relfit.simulation.sparing.device_times import DeviceTimes
+from relfit.simulation.sparing.job_queue import SparingJob, simulate_sparing_queue
+from relfit.simulation.sparing.sparing_simulation import SparingAssumptions, simulate_sparing
 
 __all__ = ["BatchSystemRuns", "SparingRuns", "TrainingRuns"]
 
@@ -109,11 +113,32 @@ def _by_name(tables: object, sums: dict[str, int]) -> Any:
 
 
 class DevicesTable(Model):
-    """The table ``[devices]``: means, as of `DeviceFailures`."""
+    """The table ``[devices]``: means, as of `DeviceFailures`, or repairs in stages."""
 
     mtbf_tray: str | float
     mtbf_rack: str | float = float("inf")
-    mttr: str | float
+    mttr: str | float | None = None
+    repair: StagedRepairs | None = None
+    """Of trays (and racks), in place of `mttr`."""
+
+    @model_validator(mode="after")
+    def _repaired(self) -> Self:
+        if (self.mttr is None) == (self.repair is None):
+            raise rejection("repairs need a mean time, or stages", at="mttr", remedy="give one of mttr and repair")
+        return self
+
+    def times(self) -> DeviceFailures | DeviceTimes:
+        """What `simulate_sparing` takes."""
+        means = DeviceFailures(self.mtbf_tray, self.mtbf_rack, 1.0 if self.mttr is None else self.mttr)
+        return means if self.repair is None else replace(DeviceTimes.exponential(means), repair=self.repair)
+
+
+class AssumptionsTable(Model):
+    """The table ``[assumptions]``, as of `SparingAssumptions`."""
+
+    whole_block_repairs: bool = True
+    separate_racks: bool | None = None
+    undisturbed_recovery: bool | None = None
 
 
 class SparingConfig(Model):
@@ -121,14 +146,22 @@ class SparingConfig(Model):
 
     cluster: ClusterTable
     devices: DevicesTable
+    assumptions: AssumptionsTable = AssumptionsTable()
+    jobs: tuple[SparingJob, ...] = ()
     years: float = 10.0
 
 
 class SparingRuns(Runner):
-    """`simulate_sparing` over keys such as ``devices.mttr`` and ``cluster.spare_blocks``; one strategy a cell."""
+    """`simulate_sparing` over keys such as ``devices.mttr`` and ``cluster.spare_blocks``; one strategy a cell.
 
-    output = "useful"
+    With ``[[jobs]]`` it is `simulate_sparing_queue`.
+    """
+
     document = "a cluster with spares"
+
+    def __init__(self, campaign: Campaign) -> None:
+        super().__init__(campaign)
+        self.output = "mean_wait" if self.base.get("jobs") else "useful"
 
     def arguments(self, settings: dict[str, object]) -> dict[str, Any]:
         """As the planner checks a cluster; there must be one strategy."""
@@ -140,14 +173,20 @@ class SparingRuns(Runner):
         if len(strategies) != 1:
             what = f"there are {len(strategies)} strategies in a cell"
             raise ArgumentError(what, remedy="give cluster.block and cluster.working, or vary them")
+        queued = {"jobs": config.jobs} if config.jobs else {}
         return {
-            "cluster": config.cluster.cluster(), "strategy": strategies,
-            "devices": DeviceFailures(**config.devices.model_dump()), "recovery": config.cluster.recovery(),
+            **queued,
+            "cluster": config.cluster.cluster(),
+            "strategy": strategies,
+            "devices": config.devices.times(),
+            "assumptions": SparingAssumptions(**config.assumptions.model_dump()),
+            "recovery": config.cluster.recovery(),
             "years": config.years,
-        }  # fmt: skip
+        }
 
     def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
-        """Shares of GPU hours, and failures, stops and blockings per hour."""
-        n = last - first  # the simulator runs two or more
-        result = simulate_sparing(**self.arguments(settings), n_resamples=max(n, 2), rng=stream(seed, first), workers=1)
+        """Shares of GPU hours, and failures, stops and blockings per hour; of a queue waits, losses and use."""
+        arguments, n = self.arguments(settings), last - first
+        simulate: Any = simulate_sparing_queue if "jobs" in arguments else simulate_sparing
+        result = simulate(**arguments, n_resamples=max(n, 2), rng=stream(seed, first), workers=1)  # two or more
         return columns(result.replications.iloc[:n])

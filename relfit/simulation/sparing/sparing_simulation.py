@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
@@ -18,176 +16,29 @@ from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import over_groups
 from relfit.base.results import Result, json_ready
 from relfit.base.text import percent
-from relfit.fitting.families.distribution import Distribution
-from relfit.fitting.families.exponential import Exponential
-from relfit.fleet.calibration import FailuresByScope, Parameters
 from relfit.planning.sparing import (
     Cluster,
     DeviceFailures,
     Recovery,
     SparingEvaluation,
     Strategies,
-    device_failures,
     evaluate_sparing,
 )
 from relfit.planning.sparing.evaluation import SHARES
-from relfit.simulation.engine.time_tables import remaining_table, time_table
+from relfit.simulation.sparing.device_times import KINDS, DeviceTimes, setup_of
 from relfit.simulation.sparing.sparing_events import simulate
 from relfit.simulation.sparing.sparing_state import ACCOUNTS, Setup
 
-__all__ = ["DeviceTimes", "SparingAssumptions", "SparingSimulation", "simulate_sparing"]
+__all__ = [
+    "HOURS_PER_YEAR", "WEIGHT", "PreparedSparing", "SparingAssumptions", "SparingSimulation", "prepared",
+    "simulate_sparing",
+]  # fmt: skip
 
-Repairs = Distribution | Sequence[tuple[float, Distribution]]
-
-_HOURS_PER_YEAR = 8760.0
+HOURS_PER_YEAR = 8760.0
 _WARM_REPAIRS = 12.0
-_WEIGHT = 1_000_000  # of a replication, for the threads
+WEIGHT = 1_000_000  # of a replication, for the threads
 _MOST_EVENTS = 1e9
 _NO_LIMIT = 1e15  # hours of a period that never ends
-_KINDS = ("repair", "rack_repair")
-
-
-@dataclass(frozen=True)
-class _Rescaled(Distribution):
-    """A distribution with all times multiplied so that its mean is `to_mean`."""
-
-    name: str
-    of: Distribution
-    to_mean: float
-
-    def __post_init__(self) -> None:
-        if not 0.0 < float(self.of.mean()) < np.inf:
-            what = f"{self.name}: {type(self.of).__name__} has no finite mean"
-            raise ArgumentError(what, remedy="simulate exponential times")
-
-    @property
-    def factor(self) -> float:
-        return self.to_mean / float(self.of.mean())
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return self.of.batch_shape
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"family": "rescaled", "of": self.of.to_dict(), "factor": self.factor}
-
-    def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        return self.of.log_sf(np.asarray(time, dtype=np.float64) / self.factor)
-
-    def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
-        return self.of.log_pdf(np.asarray(time, dtype=np.float64) / self.factor) - np.log(self.factor)
-
-    def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
-        return self.factor * self.of.inverse_cumulative_hazard(hazard)
-
-    def mean(self) -> FloatArray:
-        return np.asarray(self.to_mean)
-
-
-@dataclass(frozen=True)
-class DeviceTimes:
-    """Distributions of the times to failure and to repair of devices.
-
-    Attributes
-    ----------
-    tray : Distribution
-        Time to failure of a tray.
-    repair : Distribution, or sequence of (share, Distribution)
-        Time to repair a tray; several kinds with the share of each, as quick automatic and slow manual repairs.
-    rack : Distribution, optional
-        Time to failure of a rack as a whole.
-    rack_repair : as `repair`, optional
-        As for trays when left out.
-
-    Examples
-    --------
-    >>> from relfit.fitting.families import Weibull
-    >>> times = DeviceTimes(Weibull(0.8, 18_000.0), [(0.7, Exponential(1.0)), (0.3, Exponential(1 / 77))])
-    >>> round(float(times.means().mttr), 1)
-    23.8
-    """
-
-    tray: Distribution
-    repair: Repairs
-    rack: Distribution | None = None
-    rack_repair: Repairs | None = None
-
-    def __post_init__(self) -> None:
-        times = [("tray", self.tray), *([("rack", self.rack)] if self.rack is not None else [])]
-        for name, family in [*times, *((w, f) for w in _KINDS for _, f in self.kinds(w))]:
-            if not isinstance(family, Distribution):
-                raise ArgumentError(f"{name} is {family!r}", remedy="give a distribution of rf.families")
-            if family.batch_shape:
-                raise ArgumentError(f"{name} is a batch of distributions", remedy="give one")
-
-    @classmethod
-    def exponential(cls, failures: DeviceFailures) -> DeviceTimes:
-        """Exponential times, as the closed form has them; of one case."""
-        if failures.shape:
-            raise ArgumentError("failures has many cases", remedy="simulate one of them: failures.take(i)")
-        rack = None if np.isinf(failures.mtbf_rack) else Exponential(1.0 / failures.mtbf_rack)
-        for name in ("mtbf_tray", "mttr"):
-            if not 0.0 < getattr(failures, name) < np.inf:
-                raise ArgumentError(f"{name} must be above zero and finite to be simulated")
-        return cls(Exponential(1.0 / failures.mtbf_tray), Exponential(1.0 / failures.mttr), rack)
-
-    @classmethod
-    def of_parameters(cls, parameters: Parameters) -> DeviceTimes:
-        """The families that were calibrated, rescaled to the calibrated means; exponential where there is none.
-
-        Trays follow the family of ``failure`` with the mean ``mtbf.node`` (it was fitted to all outages of a node,
-        those of its rack among them); repairs are quick and slow exponential ones where both are known, else follow
-        the family of ``repair``; racks fail exponentially.
-
-        Raises
-        ------
-        ArgumentError
-            When ``mtbf.node`` or ``mttr.mean`` is missing.
-
-        Examples
-        --------
-        >>> family = {"family": "weibull", "parameters": {"shape": 0.7, "scale": 1000.0}}
-        >>> times = DeviceTimes.of_parameters(Parameters(mtbf="2000h", mttr="24h", failure=family))
-        >>> round(float(times.tray.mean()), 6)
-        2000.0
-        """
-        means = device_failures(parameters)
-        plain = cls.exponential(means)
-        tray, repair = plain.tray, plain.repair
-        failures = FailuresByScope.of_parameters(parameters)
-        if failures.times is not None:
-            tray = _Rescaled("failure", failures.times, float(means.mtbf_tray))
-        if failures.kinds is not None and all(failures.kinds[:2]):
-            quick, slow, part = failures.kinds
-            factor = float(means.mttr) / (part * quick + (1.0 - part) * slow)
-            kinds = ((part, quick), (1.0 - part, slow))
-            repair = [(each, Exponential(np.asarray(1.0 / (factor * mean)))) for each, mean in kinds]
-        elif failures.repairs is not None:
-            repair = _Rescaled("repair", failures.repairs, float(means.mttr))
-        return cls(tray, repair, plain.rack)
-
-    def kinds(self, which: str) -> list[tuple[float, Distribution]]:
-        """Kinds of repair with their shares; `which` is ``"repair"`` or ``"rack_repair"``."""
-        repairs = self.rack_repair if which == "rack_repair" and self.rack_repair is not None else self.repair
-        if isinstance(repairs, Distribution):
-            return [(1.0, repairs)]
-        kinds = [(float(share(which, part)), family) for part, family in repairs]
-        if not kinds or abs(sum(part for part, _ in kinds) - 1.0) > 1e-9:
-            raise ArgumentError(f"{which}: the shares of the kinds of repair do not add to 1")
-        return kinds
-
-    def means(self) -> DeviceFailures:
-        """The means alone, as the closed form takes them (the MTTR is that of the trays)."""
-        rack = np.inf if self.rack is None else float(self.rack.mean())
-        repair = sum(part * float(family.mean()) for part, family in self.kinds("repair"))
-        return DeviceFailures(float(self.tray.mean()), rack, repair)
-
-    @property
-    def all_exponential(self) -> bool:
-        """Whether every time is exponential, and repairs of one kind."""
-        kinds = [self.kinds(which) for which in _KINDS]
-        families = [self.tray, *([self.rack] if self.rack else []), *(f for kind in kinds for _, f in kind)]
-        return all(isinstance(f, Exponential) for f in families) and len(kinds[0]) == 1 and self.rack_repair is None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,6 +157,65 @@ class SparingSimulation(Result):
         return json_ready({"findings": self.findings, **named, **more})
 
 
+class PreparedSparing(NamedTuple):
+    """What is simulated, checked: with the closed form for it, and hours that are not counted."""
+
+    setup: Setup
+    closed_form: SparingEvaluation
+    warm_up: float
+    assumed: dict[str, bool]
+
+    def check_events(self, hours: float) -> None:
+        """Reject so many hours where a replication would take too long.
+
+        Raises
+        ------
+        ArgumentError
+            For more than 1e9 expected events.
+        """
+        f, cluster = self.closed_form.failures, self.closed_form.cluster
+        racks = cluster.zones * self.setup.blocks / f.mtbf_rack
+        expected = 2.0 * (self.warm_up + hours) * float(cluster.total_trays / (f.mtbf_tray + f.mttr) + racks)
+        if expected > _MOST_EVENTS:
+            raise ArgumentError(f"a replication would hold about {expected:.1g} events", remedy="simulate fewer years")
+
+
+def prepared(
+    cluster: Cluster,
+    strategy: Strategies,
+    devices: DeviceFailures | DeviceTimes,
+    recovery: Recovery | None,
+    assumptions: SparingAssumptions | None,
+    warm_up: object,
+) -> PreparedSparing:
+    """Check what is to be simulated.
+
+    Raises
+    ------
+    ArgumentError
+        For more than one strategy, or settings that cannot be.
+    """
+    recovery = recovery or Recovery()
+    times = devices if isinstance(devices, DeviceTimes) else DeviceTimes.exponential(devices)
+    if len(strategy) != 1:
+        raise ArgumentError(f"{len(strategy)} strategies were given", remedy="simulate one: strategies.take([0])")
+    whole_block, own_racks, undisturbed = (assumptions or SparingAssumptions()).of(cluster, recovery)
+    if whole_block and times.has_history:
+        what = "repairs with a history are those of single trays"
+        raise ArgumentError(what, remedy="give SparingAssumptions(whole_block_repairs=False)")
+    closed = evaluate_sparing(cluster, strategy, times.means(), recovery)
+    longest = max(float(family.mean()) for which in KINDS for _, family in times.kinds(which))
+    warm = _WARM_REPAIRS * longest if warm_up is None else float(durations("warm_up", warm_up))
+    assumed = {
+        "exponential_times": times.all_exponential,
+        "whole_block_repairs": whole_block,
+        "separate_racks": own_racks,
+        "undisturbed_recovery": undisturbed is not recovery.disturbed,
+    }
+    setup = setup_of(cluster, closed, times, recovery, whole_block, own_racks, undisturbed)
+    return PreparedSparing(setup, closed, warm, assumed)
+
+
 def simulate_sparing(
     cluster: Cluster,
     strategy: Strategies,
@@ -366,23 +276,12 @@ def simulate_sparing(
     >>> abs(run.error) < 0.02
     True
     """
-    recovery = recovery or Recovery()
-    times = devices if isinstance(devices, DeviceTimes) else DeviceTimes.exponential(devices)
-    if len(strategy) != 1:
-        raise ArgumentError(f"{len(strategy)} strategies were given", remedy="simulate one: strategies.take([0])")
-    whole_block, own_racks, undisturbed = (assumptions or SparingAssumptions()).of(cluster, recovery)
-    n, end = int(whole("n_resamples", n_resamples, 2)), float(positive("years", years)) * _HOURS_PER_YEAR
+    n, end = int(whole("n_resamples", n_resamples, 2)), float(positive("years", years)) * HOURS_PER_YEAR
     share("level", level, zero=False, one=False)
-    closed = evaluate_sparing(cluster, strategy, times.means(), recovery)
-    longest = max(float(family.mean()) for which in _KINDS for _, family in times.kinds(which))
-    warm = _WARM_REPAIRS * longest if warm_up is None else float(durations("warm_up", warm_up))
-    f, blocks = closed.failures, int(closed.blocks[0])
-    expected = 2.0 * (warm + end) * float(
-        cluster.total_trays / (f.mtbf_tray + f.mttr) + cluster.zones * blocks / f.mtbf_rack
-    )  # fmt: skip
-    if expected > _MOST_EVENTS:
-        raise ArgumentError(f"a replication would hold about {expected:.1g} events", remedy="simulate fewer years")
-    settings = _settings(cluster, closed, times, recovery, whole_block, own_racks, undisturbed)
+    plan = prepared(cluster, strategy, devices, recovery, assumptions, warm_up)
+    settings, closed, warm = plan.setup, plan.closed_form, plan.warm_up
+    plan.check_events(end)
+    blocks = settings.blocks
     generators = np.random.default_rng(rng).spawn(n)
     rows, down = np.zeros((n, len(ACCOUNTS))), np.zeros((n, blocks + 1))
 
@@ -390,14 +289,8 @@ def simulate_sparing(
         for i in range(first, last):
             rows[i] = simulate(generators[i], settings, warm, warm + end, down[i])
 
-    over_groups(_WEIGHT * np.arange(n + 1), work, workers)
-    assumed = {
-        "exponential_times": times.all_exponential,
-        "whole_block_repairs": whole_block,
-        "separate_racks": own_racks,
-        "undisturbed_recovery": undisturbed is not recovery.disturbed,
-    }
-    return SparingSimulation(_table(rows, closed), closed, down.mean(axis=0), float(years), float(level), assumed)
+    over_groups(WEIGHT * np.arange(n + 1), work, workers)
+    return SparingSimulation(_table(rows, closed), closed, down.mean(axis=0), float(years), float(level), plan.assumed)
 
 
 def _table(rows: FloatArray, closed: SparingEvaluation) -> pd.DataFrame:
@@ -407,37 +300,3 @@ def _table(rows: FloatArray, closed: SparingEvaluation) -> pd.DataFrame:
     shares = {name: np.full(len(rows), outside[name]) if name in outside else job * accounts[name] for name in SHARES}
     counts = {name: accounts[name] for name in ("hits", "stops", "blockings")}
     return pd.DataFrame({**shares, **counts, "events": accounts["events"].astype(np.int64)})
-
-
-def _settings(
-    cluster: Cluster,
-    closed: SparingEvaluation,
-    times: DeviceTimes,
-    recovery: Recovery,
-    whole_block: bool,
-    own_racks: bool,
-    undisturbed: bool,
-) -> Setup:
-    """What is simulated."""
-    tables = [time_table("tray", times.tray)]
-    tables.append(remaining_table(tables[0]))
-    if times.rack is not None:
-        tables.append(time_table("rack", times.rack))
-        tables.append(remaining_table(tables[2]))
-    kinds: dict[str, Any] = {}
-    for which in _KINDS:
-        families = times.kinds(which)
-        kinds[f"{which}_kinds"] = np.arange(len(tables), len(tables) + len(families))
-        kinds[f"{which}_shares"] = np.cumsum([part for part, _ in families])
-        tables += [time_table(which, family) for _, family in families]
-    rack, strategy = 2 if times.rack is not None else -1, closed.strategies
-    return Setup(
-        zones=cluster.zones, blocks=int(closed.blocks[0]), size=int(strategy.block_trays[0]), rack_trays=cluster.trays,
-        spare_trays=int(strategy.spare_trays[0]), spare_blocks=int(closed.spare_blocks[0]), tables=np.array(tables),
-        tray_time=0, rack_time=rack, tray_first=1, rack_first=rack + 1, whole_block=whole_block, own_racks=own_racks,
-        repeat=not undisturbed, period=min(float(closed.checkpoint_every[0]), _NO_LIMIT), save=recovery.save,
-        detection=recovery.detection, restart=recovery.restart, limit=recovery.loss_limit, unit=recovery.unit,
-        exchange=recovery.exchange,
-        repair_kinds=kinds[f"{_KINDS[0]}_kinds"], repair_shares=kinds[f"{_KINDS[0]}_shares"],
-        rack_kinds=kinds[f"{_KINDS[1]}_kinds"], rack_shares=kinds[f"{_KINDS[1]}_shares"],
-    )  # fmt: skip

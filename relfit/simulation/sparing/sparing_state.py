@@ -11,7 +11,21 @@ from relfit.base.arrays import FloatArray, IntArray
 from relfit.simulation.engine.event_heap import EventHeap
 from relfit.simulation.engine.records import Records, compiled
 
-__all__ = ["ACCOUNTS", "Accounts", "JobState", "Plant", "Setup", "per_rack_of", "racks_of"]
+__all__ = [
+    "ACCOUNTS",
+    "NOBODY",
+    "Accounts",
+    "ClusterClock",
+    "JobState",
+    "Plant",
+    "Setup",
+    "Stages",
+    "per_rack_of",
+    "racks_of",
+]
+
+NOBODY = -1
+"""Owner of a block that no job has."""
 
 
 class Accounts:
@@ -33,12 +47,21 @@ class Accounts:
 ACCOUNTS = tuple(Accounts.__annotations__)
 
 
-class JobState:
-    """The job that runs on the cluster."""
+class ClusterClock:
+    """What time it is, in hours, and whether the warm-up is over."""
 
     now: float
     warmed: int
+
+
+class JobState:
+    """A job that runs on the cluster."""
+
     mode: int
+    blocks: float
+    """Blocks that it takes up."""
+    period: float
+    """Work between two checkpoints."""
     ready: float
     """When a recovery is over."""
     begun: float
@@ -54,6 +77,17 @@ class JobState:
     """The first of these in `Plant.ring`."""
     hit: int
     """Whether this event struck a unit at work."""
+
+
+class Stages(NamedTuple):
+    """Repairs in stages, by the number of earlier ones; no stages where repairs have no history."""
+
+    times: FloatArray
+    """Mean hours, shape (stages, histories)."""
+    success: FloatArray
+    fixed: npt.NDArray[np.bool_]
+    replacement: float
+    """Hours until a new device is there; infinite where none comes."""
 
 
 class Setup(NamedTuple):
@@ -75,6 +109,8 @@ class Setup(NamedTuple):
     repair_shares: FloatArray
     rack_kinds: IntArray
     rack_shares: FloatArray
+    repair_stages: Stages
+    rack_stages: Stages
     whole_block: bool
     """One repair restores all trays of a block (the paper's chain); else every tray is repaired by itself."""
     own_racks: bool
@@ -91,7 +127,7 @@ class Setup(NamedTuple):
 
 
 class Plant(NamedTuple):
-    """Trays, racks and blocks, and the job on them."""
+    """Trays, racks and blocks, and the jobs on them."""
 
     events: EventHeap
     failed: npt.NDArray[np.bool_]
@@ -104,14 +140,20 @@ class Plant(NamedTuple):
     """Hours without power of what a tray hangs on: its block, or its rack."""
     reckoned: FloatArray
     """How many of these each tray has reckoned with."""
-    used: npt.NDArray[np.bool_]
+    tray_repairs: IntArray
+    """That each tray has had, as far as they have a history."""
+    rack_repairs: IntArray
+    owner: IntArray
+    """Job that has each block, or `NOBODY`."""
     idle: IntArray
     n_idle: IntArray
     where: IntArray
     short: IntArray
+    """Blocks that each job misses in each zone."""
     n_down: IntArray
     since: FloatArray
     ring: FloatArray
+    clock: Records[ClusterClock]
     job: Records[JobState]
     account: Records[Accounts]
     down_hours: FloatArray

@@ -13,21 +13,22 @@ import numpy.typing as npt
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.simulation.engine.event_heap import EventHeap
 from relfit.simulation.engine.records import Records
+from relfit.simulation.engine.repair_stages import HISTORIES
 from relfit.simulation.engine.time_tables import KNOTS
 
 __all__ = [
-    "COUNTS", "N_STREAMS", "PHASES", "STATES", "TIMES", "Change", "ClusterRecord", "ClusterState", "JobRecord",
-    "Options", "Queue", "ServerRecord",
+    "COUNTS", "N_STREAMS", "PHASES", "REPLACEMENTS", "STATES", "TIMES", "Change", "ClusterRecord", "ClusterState",
+    "JobRecord", "Options", "Queue", "ServerRecord",
 ]  # fmt: skip
 
 STATES = (
     "idle", "active", "standby", "auto_repair", "manual_repair", "auto_queue", "manual_queue", "spare", "retired",
-    "rack_down",
+    "rack_down", "on_order",
 )  # fmt: skip
 """Where a server can be; each is in exactly one state."""
-(IDLE, ACTIVE, STANDBY, AUTO_REPAIR, MANUAL_REPAIR, AUTO_QUEUE, MANUAL_QUEUE, SPARE, RETIRED, RACK_DOWN) = range(
-    len(STATES)
-)
+(
+    IDLE, ACTIVE, STANDBY, AUTO_REPAIR, MANUAL_REPAIR, AUTO_QUEUE, MANUAL_QUEUE, SPARE, RETIRED, RACK_DOWN, ON_ORDER,
+) = range(len(STATES))  # fmt: skip
 
 PHASES = ("running", "recovery", "selection", "waiting", "stalled", "down", "done", "depleted")
 """What a job does; waiting is for servers of the spare pool, stalled for repairs."""
@@ -44,16 +45,16 @@ OWN, BORROWED, OF_SPARES = range(
 )  # ServerRecord.lent: of the working pool, borrowed by it, of spares and out with its rack
 END_OF_WORK, FAILURE, CORRUPTION = range(3)  # JobRecord.ends_by
 NOTHING, HOSTS, RETIREMENT, RARE_EVENT = range(4)  # ClusterRecord.asks
-N_KINDS = 6
-AUTO_END, MANUAL_END, RACK_FAILS, RACK_BACK, CLUSTER_FAILS, REGENERATE = range(N_KINDS)  # kinds of events
+N_KINDS = 7
+AUTO_END, MANUAL_END, RACK_FAILS, RACK_BACK, CLUSTER_FAILS, REGENERATE, DELIVERED = range(N_KINDS)  # kinds of events
 CORRUPTION_FOUND = N_KINDS  # of a job, so that it is planned with the job
 SPARES, AUTO_WAITING, MANUAL_WAITING, STANDBYS = range(4)  # queues; from STANDBYS on one per job
 NOBODY = -1
 
-N_STREAMS = 14
+N_STREAMS = 15
 (
     SETUP, LIFE, PICK, KIND, DIAGNOSIS, AUTO_TIME, MANUAL_TIME, ESCALATION, OUTCOME, SELECTION, REGENERATION, RACKS,
-    CLUSTER, CORRUPTIONS,
+    CLUSTER, CORRUPTIONS, RETIREMENTS,
 ) = range(N_STREAMS)  # fmt: skip
 
 
@@ -72,11 +73,15 @@ class Options:
     preemption_wait_time: float
     checkpoint_every: float
     checkpoint_save: float
-    auto_repair_time: float
-    manual_repair_time: float
-    prob_auto_to_manual: float
-    auto_repair_fail_prob: float
-    manual_repair_fail_prob: float
+    auto_repair_times: Annotated[FloatArray, HISTORIES]
+    """By the number of earlier repairs of a server, as the next five."""
+    manual_repair_times: Annotated[FloatArray, HISTORIES]
+    probs_auto_to_manual: Annotated[FloatArray, HISTORIES]
+    auto_repair_fail_probs: Annotated[FloatArray, HISTORIES]
+    manual_repair_fail_probs: Annotated[FloatArray, HISTORIES]
+    beyond_repair_probs: Annotated[FloatArray, HISTORIES]
+    replacement_time: float
+    """Below zero: retired servers are not replaced."""
     auto_crews: int
     manual_crews: int
     shift_from: float
@@ -172,10 +177,17 @@ class JobCounts:
     interruptions: int
 
 
-COUNTS = tuple(JobCounts.__annotations__)
+class Replacements:
+    """What is counted per job where servers are beyond repair or replaced."""
+
+    servers_beyond_repair: int
+    servers_replaced: int
 
 
-class JobRecord(JobCounts):
+COUNTS, REPLACEMENTS = tuple(JobCounts.__annotations__), tuple(Replacements.__annotations__)
+
+
+class JobRecord(JobCounts, Replacements):
     """A job; one of lower number comes first."""
 
     number: int
@@ -224,6 +236,7 @@ class ServerRecord:
     """The job that its repair is counted for."""
     rack: int
     failures: int
+    repairs: int
     life: float
     """Minutes of running until it fails; below zero where they are to be drawn."""
     age: float

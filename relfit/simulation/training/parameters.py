@@ -17,8 +17,9 @@ from relfit.fleet.calibration import FailuresByScope, FittedFamily, Parameters
 from relfit.fleet.calibration.exports import airesim_values
 from relfit.fleet.calibration.parameter_values import Model, rejection
 from relfit.fleet.calibration.validation_errors import ParameterError
+from relfit.simulation.engine.repair_stages import HISTORIES, Probabilities, listed
 
-__all__ = ["Retirement", "TrainingJob", "TrainingParameters", "training_parameters"]
+__all__ = ["RepeatedRepairs", "Retirement", "TrainingJob", "TrainingParameters", "training_parameters"]
 
 DAY = 1440.0
 
@@ -44,6 +45,7 @@ Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Servers = Annotated[int, Field(ge=0, le=2_000_000)]
 SomeServers = Annotated[int, Field(ge=1, le=2_000_000)]
 Some = Annotated[int, Field(ge=1)]
+MinutesByRepairs = Annotated[tuple[Minutes, ...], BeforeValidator(listed), Field(min_length=1, max_length=HISTORIES)]
 
 
 class Retirement(Model):
@@ -79,6 +81,23 @@ class TrainingJob(Model):
                 f"minimum_size ({self.minimum_size}) is above job_size ({self.job_size})", at="minimum_size"
             )
         return self
+
+
+class RepeatedRepairs(Model):
+    """Repairs by the number of earlier ones of the server, in place of the keys of the same names.
+
+    The first value is that of a first repair, the last one holds for all further ones.
+    """
+
+    auto_repair_time: MinutesByRepairs | None = Field(None, description="mean times of automatic repairs")
+    manual_repair_time: MinutesByRepairs | None = Field(None, description="mean times of manual repairs")
+    prob_auto_to_manual: Probabilities | None = Field(None, description="probabilities that a manual repair follows")
+    auto_repair_fail_prob: Probabilities | None = Field(
+        None, description="probabilities that an automatic repair mends nothing"
+    )
+    manual_repair_fail_prob: Probabilities | None = Field(
+        None, description="probabilities that a manual repair mends nothing"
+    )
 
 
 class TrainingParameters(Model):
@@ -146,6 +165,15 @@ class TrainingParameters(Model):
     prob_auto_to_manual: Probability = Field(0.80, description="probability that a manual repair follows")
     auto_repair_fail_prob: Probability = Field(0.40, description="probability that an automatic repair mends nothing")
     manual_repair_fail_prob: Probability = Field(0.20, description="probability that a manual repair mends nothing")
+    repeated_repairs: RepeatedRepairs = Field(
+        RepeatedRepairs(), description="the keys above by the number of earlier repairs of the server"
+    )
+    beyond_repair_prob: Probabilities = Field(
+        (0.0,), description="probability that a repaired server is retired; a list by its number of earlier repairs"
+    )
+    replacement_time: Minutes | None = Field(
+        None, description="until a new server takes the place of a retired one; never when left out"
+    )
     auto_crews: SomeServers | None = Field(None, description="automatic repairs at a time; any number when left out")
     manual_crews: SomeServers | None = Field(None, description="manual repairs at a time; any number when left out")
     manual_hours: tuple[Annotated[float, Field(ge=0, le=24)], Annotated[float, Field(ge=0, le=24)]] = Field(
@@ -230,6 +258,10 @@ class TrainingParameters(Model):
             raise rejection(
                 "manual repairs would never go on", at="manual_hours", remedy="give from and to, as [8, 18]"
             )
+        for name in ("auto_repair", "manual_repair"):
+            if getattr(self, name) is not None and getattr(self.repeated_repairs, f"{name}_time") is not None:
+                what = f"{name} is a fitted family, which has no times by earlier repairs"
+                raise rejection(what, at=f"repeated_repairs.{name}_time", remedy=f"leave out one of it and {name}")
         if self.max_replications < self.num_replications and self.adaptive_replications:
             raise rejection(f"{self.max_replications} is below num_replications", at="max_replications")
         if (self.rack_failure_rate > 0 or self.cluster_failure_rate > 0) and len(self.jobs) > 30:
@@ -248,6 +280,11 @@ class TrainingParameters(Model):
     def all_jobs(self) -> tuple[TrainingJob, ...]:
         """The jobs, the one of the keys above where no list is given."""
         return tuple(job for _, job in self._placed_jobs())
+
+    @property
+    def loses_servers(self) -> bool:
+        """Whether servers are beyond repair, or replaced."""
+        return max(self.beyond_repair_prob) > 0.0 or self.replacement_time is not None
 
     def but(self, **changes: Any) -> TrainingParameters:
         """The same with other values, checked.

@@ -126,6 +126,8 @@ class Server:
         Minutes of running since its last repair; its score.
     failure_times : tuple of float
         Minutes of its latest failures, the latest last; as many as `Retirement.max_failures`.
+    repairs : int
+        That it has had.
     """
 
     number: int
@@ -134,6 +136,7 @@ class Server:
     age: float
     score: float
     failure_times: tuple[float, ...]
+    repairs: int = 0
 
 
 RetirementRule = Callable[[Server, float], bool]

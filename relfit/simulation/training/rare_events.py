@@ -1,9 +1,9 @@
-"""Events that most simulations never have, compiled apart: racks, the cluster, corruptions, servers that turn bad."""
+"""Events that most simulations never have, compiled apart: racks, the cluster, corruptions, new servers, bad ones."""
 
 from __future__ import annotations
 
 from relfit.simulation.engine.event_heap import put
-from relfit.simulation.engine.random_streams import below, exponential
+from relfit.simulation.engine.random_streams import below, exponential, uniform
 from relfit.simulation.engine.records import entry, merged, part
 from relfit.simulation.training import cluster_state as at
 from relfit.simulation.training.cluster_lists import (
@@ -14,7 +14,7 @@ from relfit.simulation.training.cluster_lists import (
     standbys_of,
     take_first,
 )
-from relfit.simulation.training.cluster_state import ClusterState, JobRecord
+from relfit.simulation.training.cluster_state import ClusterState, JobRecord, ServerRecord
 from relfit.simulation.training.host_events import enter, recover, stop_run
 from relfit.simulation.training.repair_events import give_back, submit
 from relfit.simulation.training.server_moves import active_server, change_class, leave, set_state, stand_by
@@ -40,6 +40,8 @@ def rare_event(state: ClusterState) -> None:
         _cluster_fails(state)
     elif kind == at.REGENERATE:
         _regenerate(state)
+    elif kind == at.DELIVERED:
+        _is_delivered(state, state.servers[number])
     else:
         _corruption_is_found(state, state.jobs[number])
 
@@ -65,11 +67,24 @@ def _plan_cluster_failure(state: ClusterState) -> None:
 
 
 @merged
+def _is_delivered(state: ClusterState, server: ServerRecord) -> None:
+    """A new server takes the place of a retired one; it is bad as often as those of the beginning."""
+    options = state.options
+    state.jobs[server.home].servers_replaced += 1
+    server.bad = uniform(state.cluster.streams, at.RETIREMENTS) < options.systematic_failure_fraction
+    server.failures, server.repairs = 0, 0
+    server.life, server.age, server.score = -1.0, 0.0, options.initial_score
+    for i in range(state.latest.shape[1]):
+        state.latest[server.number, i] = 0.0
+    give_back(state, server)
+
+
+@merged
 def _regenerate(state: ClusterState) -> None:
     """Turn a share of the good servers bad: a tenth of the fraction of bad ones, at least one server."""
     n, choice = 0, state.lists
     for i in range(len(state.servers)):
-        if not state.servers[i].bad and state.servers[i].state != at.RETIRED:
+        if not state.servers[i].bad and state.servers[i].state not in (at.RETIRED, at.ON_ORDER):
             choice[n] = i
             n += 1
     for i in range(min(max(1, int(n * state.options.systematic_failure_fraction * 0.1)), n)):

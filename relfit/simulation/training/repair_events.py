@@ -6,7 +6,8 @@ import math
 
 from relfit.simulation.engine.event_heap import put
 from relfit.simulation.engine.random_streams import exponential, uniform
-from relfit.simulation.engine.records import entry, merged, part
+from relfit.simulation.engine.records import entry, inlined, merged, part
+from relfit.simulation.engine.repair_stages import HISTORIES
 from relfit.simulation.engine.time_tables import time_at
 from relfit.simulation.training import cluster_state as at
 from relfit.simulation.training.cluster_lists import add_last, ask, events_of, rack_is_down, standbys_of, take_first
@@ -33,11 +34,18 @@ def submit(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
         _begin_auto(state, server)
 
 
+@inlined
+def _history(server: ServerRecord) -> int:
+    """Earlier repairs of a server, as far as they count."""
+    return min(server.repairs, HISTORIES - 1)
+
+
 @part
 def _begin_auto(state: ClusterState, server: ServerRecord) -> None:
     state.cluster.auto_busy += 1
     options, hazard = state.options, exponential(state.cluster.streams, at.AUTO_TIME)
-    time = time_at(options.auto_table, hazard) if options.auto_table_used else hazard * options.auto_repair_time
+    mean = options.auto_repair_times[_history(server)]
+    time = time_at(options.auto_table, hazard) if options.auto_table_used else hazard * mean
     set_state(state, server, at.AUTO_REPAIR)
     put(events_of(state), server.number, state.cluster.now + time, at.AUTO_END)
 
@@ -46,7 +54,8 @@ def _begin_auto(state: ClusterState, server: ServerRecord) -> None:
 def _begin_manual(state: ClusterState, server: ServerRecord) -> None:
     state.cluster.manual_busy += 1
     options, hazard = state.options, exponential(state.cluster.streams, at.MANUAL_TIME)
-    time = time_at(options.manual_table, hazard) if options.manual_table_used else hazard * options.manual_repair_time
+    mean = options.manual_repair_times[_history(server)]
+    time = time_at(options.manual_table, hazard) if options.manual_table_used else hazard * mean
     set_state(state, server, at.MANUAL_REPAIR)
     end = shift_end(state.cluster.now, time, options.shift_from, options.shift_to, options.shift_days)
     put(events_of(state), server.number, end, at.MANUAL_END)
@@ -81,8 +90,8 @@ def auto_ends(state: ClusterState, server: ServerRecord) -> None:
     waiting = state.queues[at.AUTO_WAITING]
     if waiting.length > 0:
         _begin_auto(state, take_first(state, waiting))
-    if uniform(streams, at.ESCALATION) >= options.prob_auto_to_manual:
-        _repaired(state, server, uniform(streams, at.OUTCOME) >= options.auto_repair_fail_prob)
+    if uniform(streams, at.ESCALATION) >= options.probs_auto_to_manual[_history(server)]:
+        _repaired(state, server, uniform(streams, at.OUTCOME) >= options.auto_repair_fail_probs[_history(server)])
     elif 0 < options.manual_crews <= state.cluster.manual_busy:
         add_last(state, state.queues[at.MANUAL_WAITING], server)
         set_state(state, server, at.MANUAL_QUEUE)
@@ -98,7 +107,8 @@ def manual_ends(state: ClusterState, server: ServerRecord) -> None:
     waiting = state.queues[at.MANUAL_WAITING]
     if waiting.length > 0:
         _begin_manual(state, take_first(state, waiting))
-    _repaired(state, server, uniform(state.cluster.streams, at.OUTCOME) >= state.options.manual_repair_fail_prob)
+    fails = state.options.manual_repair_fail_probs[_history(server)]
+    _repaired(state, server, uniform(state.cluster.streams, at.OUTCOME) >= fails)
 
 
 @part
@@ -114,7 +124,12 @@ def _repaired(state: ClusterState, server: ServerRecord, success: bool) -> None:
         change_class(state, server, False)
     elif server.bad:
         job.bad_server_repair_failures += 1
-    if state.options.retirement == at.OWN_RULE:
+    beyond = state.options.beyond_repair_probs[_history(server)]
+    server.repairs += 1
+    if beyond > 0.0 and uniform(state.cluster.streams, at.RETIREMENTS) < beyond:
+        job.servers_beyond_repair += 1
+        finish_repair(state, server, True)
+    elif state.options.retirement == at.OWN_RULE:
         ask(state, at.RETIREMENT, 0, server.number)
     else:
         finish_repair(state, server, retires(state, server))
@@ -122,7 +137,7 @@ def _repaired(state: ClusterState, server: ServerRecord, success: bool) -> None:
 
 @part
 def finish_repair(state: ClusterState, server: ServerRecord, retire: bool) -> None:
-    """Retire a repaired server, or give it back."""
+    """Retire a repaired server, and order another one for its place where they are replaced; or give it back."""
     if not retire:
         give_back(state, server)
         return
@@ -130,7 +145,11 @@ def finish_repair(state: ClusterState, server: ServerRecord, retire: bool) -> No
     job.servers_retired += 1
     if not server.bad:
         job.good_servers_retired += 1
-    set_state(state, server, at.RETIRED)
+    if state.options.replacement_time >= 0.0:
+        set_state(state, server, at.ON_ORDER)
+        put(events_of(state), server.number, state.cluster.now + state.options.replacement_time, at.DELIVERED)
+    else:
+        set_state(state, server, at.RETIRED)
     wake(state)
 
 

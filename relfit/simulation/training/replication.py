@@ -17,6 +17,7 @@ from relfit.fleet.calibration import FittedFamily
 from relfit.simulation.engine.event_heap import EventHeap, empty_heap
 from relfit.simulation.engine.random_streams import new_streams
 from relfit.simulation.engine.records import Records, new_records
+from relfit.simulation.engine.repair_stages import HISTORIES, by_repairs
 from relfit.simulation.engine.time_tables import remaining_table, time_table
 from relfit.simulation.training import cluster_state as at
 from relfit.simulation.training import training_events as loop
@@ -31,7 +32,7 @@ from relfit.simulation.training.cluster_state import (
 )
 from relfit.simulation.training.conservation import fault_of
 from relfit.simulation.training.host_events import candidates, take_in_order
-from relfit.simulation.training.parameters import TrainingParameters
+from relfit.simulation.training.parameters import RepeatedRepairs, TrainingParameters
 from relfit.simulation.training.policies import HostSelection, RetirementRule, Server, Servers, built_in_selection
 from relfit.simulation.training.rare_events import rare_event
 
@@ -100,6 +101,10 @@ def setting_of(
         "retirement": at.OWN_RULE if retirement else _RULES.index(params.retirement.policy),
         "return_borrowed": _RETURNS.index(params.return_borrowed),
         "refill_any": params.refill_standbys == "any",
+        "replacement_time": -1.0 if params.replacement_time is None else params.replacement_time,
+        "beyond_repair_probs": by_repairs(params.beyond_repair_prob, np.arange(HISTORIES)),
+        **{f"{name}s": _of_history(params, name) for name in RepeatedRepairs.model_fields if "prob_" not in name},
+        "probs_auto_to_manual": _of_history(params, "prob_auto_to_manual"),
         "needs_standbys": params.stall_until == "standbys",
         "drain_repairs": params.count_repairs == "all",
         "random_hosts": host_selection is None and params.host_selection == "random",
@@ -176,6 +181,12 @@ def _new_jobs(params: TrainingParameters, begin: int) -> Records[JobRecord]:
     table["roster_begin"] = begin + np.cumsum(table["n_hosts"]) - table["n_hosts"]
     table["phase"], table["until"], table["clean"] = at.DONE, np.inf, -1.0
     return table
+
+
+def _of_history(params: TrainingParameters, name: str) -> FloatArray:
+    """A key of the repairs by the number of earlier ones."""
+    values = getattr(params.repeated_repairs, name)
+    return by_repairs((getattr(params, name),) if values is None else values, np.arange(HISTORIES))
 
 
 def _life_table(params: TrainingParameters) -> FloatArray | None:
@@ -259,7 +270,7 @@ def _select(state: ClusterState, policy: HostSelection) -> None:
 def _server(state: ClusterState, number: int) -> Server:
     server, latest = state.servers[number], state.latest[number]
     failed = tuple(np.sort(latest[latest > 0.0]).tolist())
-    return Server(number, server.rack, server.failures, server.age, server.score, failed)
+    return Server(number, server.rack, server.failures, server.age, server.score, failed, server.repairs)
 
 
 def _trace_so_far(state: ClusterState) -> Records[Change]:

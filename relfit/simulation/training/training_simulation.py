@@ -17,7 +17,7 @@ from relfit.base.numeric.compiling_notice import compile_notice
 from relfit.base.results import Result, json_ready
 from relfit.base.text import percent
 from relfit.simulation.engine.replications import half_interval, replicate, summary
-from relfit.simulation.training.cluster_state import COUNTS, DEPLETED, PHASES, STATES, TIMES
+from relfit.simulation.training.cluster_state import COUNTS, DEPLETED, PHASES, REPLACEMENTS, STATES, TIMES
 from relfit.simulation.training.parameters import TrainingParameters, training_parameters
 from relfit.simulation.training.policies import HostSelection, RetirementRule
 from relfit.simulation.training.replication import TrainingRun, run_replication, setting_of
@@ -52,7 +52,8 @@ class TrainingSimulation(Result):
         ``total_save_time``, ``total_recovery_time``, ``total_host_selection_time``, ``total_wait_time`` (for preempted
         servers), ``total_stall_time`` and ``total_down_time``. ``etr`` is the effective training ratio, useful over
         total time, ``goodput`` useful server-minutes over those of both pools, ``avg_run`` the mean minutes of running
-        until a failure, NaN where none was. The others count.
+        until a failure, NaN where none was. The others count; ``servers_beyond_repair`` and ``servers_replaced`` are
+        there with ``beyond_repair_prob`` or ``replacement_time`` alone.
     level : float
     seconds : float
         That it took.
@@ -277,11 +278,12 @@ def _table(params: TrainingParameters, runs: list[TrainingRun]) -> pd.DataFrame:
     with np.errstate(divide="ignore", invalid="ignore"):
         etr = np.where(total > 0.0, times[:, TIMES.index("compute")] / total, np.nan)
         average = np.where(stops > 0, states["run_time"] / stops, np.nan)
+    counts = COUNTS + (REPLACEMENTS if params.loses_servers else ())
     table: dict[str, Any] = {
         "replication": np.repeat(np.arange(len(runs)), len(jobs)),
         "job": names * len(runs),
         "total_training_time": total,
-        **{name: states[name].astype(np.float64) for name in COUNTS},
+        **{name: states[name].astype(np.float64) for name in counts},
         **{_TIME_NAMES[name]: times[:, i] for i, name in enumerate(TIMES)},
         "etr": etr,
         "goodput": etr * states["n_hosts"] / float(params.working_pool_size + params.spare_pool_size),

@@ -1,0 +1,41 @@
+"""Settings of simulators by their names, checked: what cannot be is an error that names it, in Python and in a file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, ConfigDict, ValidationError
+
+from relfit.base.arguments import durations
+from relfit.base.errors import ArgumentError
+from relfit.fleet.calibration.parameter_values import Model, rejection
+from relfit.fleet.calibration.validation_errors import ParameterError
+
+__all__ = ["Settings", "Time", "check_duration"]
+
+
+class Settings(Model):
+    """Settings by their names; what cannot be is an `ArgumentError`."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    def __init__(self, /, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise ParameterError(error, type(self)) from None
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # tables inside of tables are checked as usual
+
+
+def check_duration(value: object) -> Any:
+    """The value, where it is a duration."""
+    try:
+        durations("time", value)
+    except ArgumentError as error:
+        raise rejection(error.what, remedy=error.remedy) from None
+    return value
+
+
+Time = Annotated[Any, AfterValidator(check_duration)]
+"""A duration: hours, or text such as ``"90min"``."""

@@ -1,0 +1,227 @@
+"""Times to failure and to repair of the devices of a simulated cluster with spares, and what is simulated of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relfit.base.arguments import share
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.fitting.families.distribution import Distribution
+from relfit.fitting.families.exponential import Exponential
+from relfit.fleet.calibration import FailuresByScope, Parameters
+from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, SparingEvaluation, device_failures
+from relfit.simulation.engine.repair_stages import StagedRepairs
+from relfit.simulation.engine.time_tables import remaining_table, time_table
+from relfit.simulation.sparing.sparing_state import Setup, Stages
+
+__all__ = ["KINDS", "DeviceTimes", "setup_of"]
+
+Repairs = Distribution | Sequence[tuple[float, Distribution]] | StagedRepairs
+
+KINDS = ("repair", "rack_repair")
+_NO_LIMIT = 1e15  # hours of a period that never ends
+_NO_STAGES = Stages(np.zeros((0, 1)), np.zeros((0, 1)), np.zeros(0, np.bool_), np.inf)
+
+
+@dataclass(frozen=True)
+class _Rescaled(Distribution):
+    """A distribution with all times multiplied so that its mean is `to_mean`."""
+
+    name: str
+    of: Distribution
+    to_mean: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 < float(self.of.mean()) < np.inf:
+            what = f"{self.name}: {type(self.of).__name__} has no finite mean"
+            raise ArgumentError(what, remedy="simulate exponential times")
+
+    @property
+    def factor(self) -> float:
+        return self.to_mean / float(self.of.mean())
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return self.of.batch_shape
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"family": "rescaled", "of": self.of.to_dict(), "factor": self.factor}
+
+    def log_sf(self, time: npt.ArrayLike) -> FloatArray:
+        return self.of.log_sf(np.asarray(time, dtype=np.float64) / self.factor)
+
+    def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
+        return self.of.log_pdf(np.asarray(time, dtype=np.float64) / self.factor) - np.log(self.factor)
+
+    def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
+        return self.factor * self.of.inverse_cumulative_hazard(hazard)
+
+    def mean(self) -> FloatArray:
+        return np.asarray(self.to_mean)
+
+
+@dataclass(frozen=True)
+class DeviceTimes:
+    """Distributions of the times to failure and to repair of devices.
+
+    Attributes
+    ----------
+    tray : Distribution
+        Time to failure of a tray.
+    repair : Distribution, sequence of (share, Distribution), or StagedRepairs
+        Time to repair a tray; several kinds with the share of each, as quick automatic and slow manual repairs; or
+        `StagedRepairs`, which depend on the earlier repairs of the tray and may leave it beyond repair.
+    rack : Distribution, optional
+        Time to failure of a rack as a whole.
+    rack_repair : as `repair`, optional
+        As for trays when left out.
+
+    Examples
+    --------
+    >>> from relfit.fitting.families import Weibull
+    >>> times = DeviceTimes(Weibull(0.8, 18_000.0), [(0.7, Exponential(1.0)), (0.3, Exponential(1 / 77))])
+    >>> round(float(times.means().mttr), 1)
+    23.8
+    """
+
+    tray: Distribution
+    repair: Repairs
+    rack: Distribution | None = None
+    rack_repair: Repairs | None = None
+
+    def __post_init__(self) -> None:
+        times = [("tray", self.tray), *([("rack", self.rack)] if self.rack is not None else [])]
+        for name, family in [*times, *((w, f) for w in KINDS for _, f in self.kinds(w))]:
+            if not isinstance(family, Distribution):
+                raise ArgumentError(f"{name} is {family!r}", remedy="give a distribution of rf.families")
+            if family.batch_shape:
+                raise ArgumentError(f"{name} is a batch of distributions", remedy="give one")
+
+    @classmethod
+    def exponential(cls, failures: DeviceFailures) -> DeviceTimes:
+        """Exponential times, as the closed form has them; of one case."""
+        if failures.shape:
+            raise ArgumentError("failures has many cases", remedy="simulate one of them: failures.take(i)")
+        rack = None if np.isinf(failures.mtbf_rack) else Exponential(1.0 / failures.mtbf_rack)
+        for name in ("mtbf_tray", "mttr"):
+            if not 0.0 < getattr(failures, name) < np.inf:
+                raise ArgumentError(f"{name} must be above zero and finite to be simulated")
+        return cls(Exponential(1.0 / failures.mtbf_tray), Exponential(1.0 / failures.mttr), rack)
+
+    @classmethod
+    def of_parameters(cls, parameters: Parameters) -> DeviceTimes:
+        """The families that were calibrated, rescaled to the calibrated means; exponential where there is none.
+
+        Trays follow the family of ``failure`` with the mean ``mtbf.node`` (it was fitted to all outages of a node,
+        those of its rack among them); repairs are quick and slow exponential ones where both are known, else follow
+        the family of ``repair``; racks fail exponentially.
+
+        Raises
+        ------
+        ArgumentError
+            When ``mtbf.node`` or ``mttr.mean`` is missing.
+
+        Examples
+        --------
+        >>> family = {"family": "weibull", "parameters": {"shape": 0.7, "scale": 1000.0}}
+        >>> times = DeviceTimes.of_parameters(Parameters(mtbf="2000h", mttr="24h", failure=family))
+        >>> round(float(times.tray.mean()), 6)
+        2000.0
+        """
+        means = device_failures(parameters)
+        plain = cls.exponential(means)
+        tray, repair = plain.tray, plain.repair
+        failures = FailuresByScope.of_parameters(parameters)
+        if failures.times is not None:
+            tray = _Rescaled("failure", failures.times, float(means.mtbf_tray))
+        if failures.kinds is not None and all(failures.kinds[:2]):
+            quick, slow, part = failures.kinds
+            factor = float(means.mttr) / (part * quick + (1.0 - part) * slow)
+            kinds = ((part, quick), (1.0 - part, slow))
+            repair = [(each, Exponential(np.asarray(1.0 / (factor * mean)))) for each, mean in kinds]
+        elif failures.repairs is not None:
+            repair = _Rescaled("repair", failures.repairs, float(means.mttr))
+        return cls(tray, repair, plain.rack)
+
+    def _repairs(self, which: str) -> Repairs:
+        return self.rack_repair if which == "rack_repair" and self.rack_repair is not None else self.repair
+
+    @property
+    def has_history(self) -> bool:
+        """Whether repairs depend on those before them."""
+        return any(isinstance(self._repairs(which), StagedRepairs) for which in KINDS)
+
+    def stages(self, which: str) -> Stages:
+        """Stages of repair as the simulation has them; none where repairs have no history."""
+        repairs = self._repairs(which)
+        return Stages(*repairs.tables()) if isinstance(repairs, StagedRepairs) else _NO_STAGES
+
+    def kinds(self, which: str) -> list[tuple[float, Distribution]]:
+        """Kinds of repair with their shares; one of the long-run mean where there are stages.
+
+        `which` is ``"repair"`` or ``"rack_repair"``.
+        """
+        repairs = self._repairs(which)
+        if isinstance(repairs, StagedRepairs):
+            return [(1.0, Exponential(np.asarray(1.0 / repairs.long_run_mean())))]
+        if isinstance(repairs, Distribution):
+            return [(1.0, repairs)]
+        kinds = [(float(share(which, part)), family) for part, family in repairs]
+        if not kinds or abs(sum(part for part, _ in kinds) - 1.0) > 1e-9:
+            raise ArgumentError(f"{which}: the shares of the kinds of repair do not add to 1")
+        return kinds
+
+    def means(self) -> DeviceFailures:
+        """The means alone, as the closed form takes them (the MTTR is that of the trays)."""
+        rack = np.inf if self.rack is None else float(self.rack.mean())
+        repair = sum(part * float(family.mean()) for part, family in self.kinds("repair"))
+        return DeviceFailures(float(self.tray.mean()), rack, repair)
+
+    @property
+    def all_exponential(self) -> bool:
+        """Whether every time is exponential, and repairs of one kind."""
+        kinds = [self.kinds(which) for which in KINDS]
+        families = [self.tray, *([self.rack] if self.rack else []), *(f for kind in kinds for _, f in kind)]
+        one_kind = len(kinds[0]) == 1 and self.rack_repair is None and not self.has_history
+        return one_kind and all(isinstance(family, Exponential) for family in families)
+
+
+def setup_of(
+    cluster: Cluster,
+    closed: SparingEvaluation,
+    times: DeviceTimes,
+    recovery: Recovery,
+    whole_block: bool,
+    own_racks: bool,
+    undisturbed: bool,
+) -> Setup:
+    """What is simulated."""
+    tables = [time_table("tray", times.tray)]
+    tables.append(remaining_table(tables[0]))
+    if times.rack is not None:
+        tables.append(time_table("rack", times.rack))
+        tables.append(remaining_table(tables[2]))
+    kinds: dict[str, Any] = {}
+    for which in KINDS:
+        families = times.kinds(which)
+        kinds[f"{which}_kinds"] = np.arange(len(tables), len(tables) + len(families))
+        kinds[f"{which}_shares"] = np.cumsum([part for part, _ in families])
+        tables += [time_table(which, family) for _, family in families]
+    rack, strategy = 2 if times.rack is not None else -1, closed.strategies
+    return Setup(
+        zones=cluster.zones, blocks=int(closed.blocks[0]), size=int(strategy.block_trays[0]), rack_trays=cluster.trays,
+        spare_trays=int(strategy.spare_trays[0]), spare_blocks=int(closed.spare_blocks[0]), tables=np.array(tables),
+        tray_time=0, rack_time=rack, tray_first=1, rack_first=rack + 1, whole_block=whole_block, own_racks=own_racks,
+        repeat=not undisturbed, period=min(float(closed.checkpoint_every[0]), _NO_LIMIT), save=recovery.save,
+        detection=recovery.detection, restart=recovery.restart, limit=recovery.loss_limit, unit=recovery.unit,
+        exchange=recovery.exchange,
+        repair_stages=times.stages(KINDS[0]), rack_stages=times.stages(KINDS[1]),
+        repair_kinds=kinds[f"{KINDS[0]}_kinds"], repair_shares=kinds[f"{KINDS[0]}_shares"],
+        rack_kinds=kinds[f"{KINDS[1]}_kinds"], rack_shares=kinds[f"{KINDS[1]}_shares"],
+    )  # fmt: skip

@@ -1,0 +1,258 @@
+"""A queue of jobs on a cluster with spares, simulated: how long they wait, and what failures cost each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from relfit.base.arguments import durations, positive, share, whole
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.batches import over_groups
+from relfit.base.results import Result, json_ready
+from relfit.base.text import count, duration, interval, percent
+from relfit.io.workloads import Workload
+from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, Strategies
+from relfit.simulation.engine.checked_settings import Settings, Time
+from relfit.simulation.engine.records import Records, new_records
+from relfit.simulation.engine.replications import summary
+from relfit.simulation.sparing.device_times import DeviceTimes
+from relfit.simulation.sparing.queue_events import QueuedJob, simulate_queue
+from relfit.simulation.sparing.sparing_simulation import (
+    HOURS_PER_YEAR,
+    WEIGHT,
+    PreparedSparing,
+    SparingAssumptions,
+    prepared,
+)
+from relfit.system.jobs.checkpoint import best_interval
+
+__all__ = ["SparingJob", "SparingQueue", "simulate_sparing_queue"]
+
+_SPENT = ("saves", "rework", "detection", "restart", "blocked")
+_COUNTS = ("hits", "stops", "blockings")
+_SECONDS = 3600.0
+
+
+class SparingJob(Settings):
+    """A job of the queue.
+
+    Parameters
+    ----------
+    blocks : int
+        Working blocks that it takes.
+    work : duration
+        That it takes without failures and saves.
+    submit : duration
+        When it joins the queue.
+    name : str
+    """
+
+    blocks: int = Field(ge=1)
+    work: Time
+    submit: Time = 0.0
+    name: str = ""
+
+
+class SparingQueue(Result):
+    """What became of the jobs.
+
+    Attributes
+    ----------
+    jobs : pandas.DataFrame
+        One row per replication and job: ``replication``, ``job``, ``blocks``; in hours ``submitted``, ``started``,
+        ``ended`` (NaN where that never came), ``waited``, and from its start on ``useful``, ``saves``, ``rework``,
+        ``detection``, ``restart``, ``blocked`` (for want of a spare); counts of ``hits`` (failures that hit it),
+        ``stops`` and ``blockings``.
+    total_blocks : int
+        Of the cluster, the spare ones among them.
+    level : float
+        Of the intervals.
+    """
+
+    jobs: pd.DataFrame
+    total_blocks: int
+    level: float
+
+    @cached_property
+    def replications(self) -> pd.DataFrame:
+        """One row per replication.
+
+        ``finished`` (share of the jobs), ``mean_wait`` and ``longest_wait`` of those that started, ``makespan`` (from
+        the first submission to the last end), ``lost`` (hours per job on all but work and saves), ``blocked`` (hours
+        per job), ``stops`` (per job), ``utilisation`` (block hours of work over those of the makespan).
+        """
+        jobs = self.jobs.assign(
+            lost=self.jobs[["rework", "detection", "restart", "blocked"]].sum(axis=1),
+            held=self.jobs["useful"] * self.jobs["blocks"],
+            is_over=self.jobs["ended"].notna(),
+        )
+        groups = jobs.groupby("replication")
+        makespan = groups["ended"].max() - groups["submitted"].min()
+        return pd.DataFrame(
+            {
+                "finished": groups["is_over"].mean(),
+                "mean_wait": groups["waited"].mean(),
+                "longest_wait": groups["waited"].max(),
+                "makespan": makespan,
+                "lost": groups["lost"].mean(),
+                "blocked": groups["blocked"].mean(),
+                "stops": groups["stops"].mean(),
+                "utilisation": groups["held"].sum() / (self.total_blocks * makespan),
+            }
+        )
+
+    @cached_property
+    def outputs(self) -> pd.DataFrame:
+        """Statistics of `replications`: ``mean``, ``sd``, ``low`` and ``high`` of the mean, percentiles."""
+        return summary(self.replications, self.level, least=0.0, shares=("finished", "utilisation"))
+
+    @property
+    def headline(self) -> str:
+        """How many jobs end, how long they wait, and what failures cost them."""
+        wait, lost = (self.outputs.loc[name].to_dict() for name in ("mean_wait", "lost"))
+        texts = [interval(*(duration(row[key]) for key in ("mean", "low", "high"))) for row in (wait, lost)]
+        n, runs = self.jobs["job"].nunique(), self.jobs["replication"].nunique()
+        ended = float(self.replications["finished"].mean())
+        return (
+            f"{percent(ended)} of {count(n, 'job')} end, over {count(runs, 'run')}: mean wait {texts[0]}; failures "
+            f"cost a job {texts[1]}."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """As `outputs`."""
+        return self.outputs.reset_index()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Findings, `outputs`, and the means of each job."""
+        means = self.jobs.drop(columns="replication").groupby("job", sort=False).mean().reset_index()
+        return json_ready({"findings": self.findings, "outputs": self.to_frame(), "jobs": means, "level": self.level})
+
+
+def simulate_sparing_queue(
+    cluster: Cluster,
+    strategy: Strategies,
+    devices: DeviceFailures | DeviceTimes,
+    jobs: Sequence[SparingJob] | Workload,
+    recovery: Recovery | None = None,
+    assumptions: SparingAssumptions | None = None,
+    *,
+    years: float = 10.0,
+    n_resamples: int = 8,
+    warm_up: object = None,
+    level: float = 0.95,
+    rng: int | np.random.Generator | None = 0,
+    workers: int | None = None,
+) -> SparingQueue:
+    """Simulate a queue of jobs on a cluster with spares, event by event.
+
+    Jobs start in the order of their submission, each as soon as blocks are idle for it, in one zone if one has room.
+    Jobs hold at most all blocks of a zone but its spare ones. A job keeps its blocks to its end: a failed one is
+    replaced by an idle one of its zone, and where there is none the job is blocked until a block of the zone is back or
+    given back. After every failure it goes back to its last checkpoint. Work after the last checkpoint is not saved
+    again.
+
+    Parameters
+    ----------
+    cluster, strategy, devices, assumptions
+        As of `simulate_sparing`.
+    jobs : sequence of SparingJob, or Workload
+        Nodes of a workload are working blocks. They are the same in all replications; failures differ.
+    recovery : Recovery, optional
+        A `checkpoint_every` of None is the best of each job for the failures of its blocks. Without a `loss_limit`.
+    years : float
+        Simulated time at most, of 8760 hours each.
+    n_resamples, level, rng, workers
+        As of `simulate_sparing`.
+    warm_up : duration, optional
+        Time before the first submission, in which devices fail; twelve mean repairs when left out.
+
+    Raises
+    ------
+    ArgumentError
+        For a job that needs more blocks than jobs may hold, and settings that cannot be.
+
+    Examples
+    --------
+    >>> cluster = Cluster(zones=2, racks=16, trays=8, gpus=8)
+    >>> jobs = [SparingJob(blocks=28, work="10 days"), SparingJob(blocks=8, work="5 days", submit="1 day")]
+    >>> recovery = Recovery(save="1min", detection="1min", restart="5min")
+    >>> queue = simulate_sparing_queue(cluster, Strategies(8, 1, 1), DeviceFailures(3000, 9000, 24), jobs, recovery)
+    >>> bool((queue.jobs.loc[queue.jobs["job"] == 1, "waited"] > 200).all())
+    True
+    """
+    n, end = int(whole("n_resamples", n_resamples, 2)), float(positive("years", years)) * HOURS_PER_YEAR
+    share("level", level, zero=False, one=False)
+    plan = prepared(cluster, strategy, devices, recovery, assumptions, warm_up)
+    if plan.setup.limit > 0:
+        raise ArgumentError("jobs of a queue do not go on with blocks missing", remedy="leave out loss_limit")
+    plan.check_events(end)
+    queue, names = _queue_of(jobs, plan)
+    periods = _periods(queue, plan)
+    generators = np.random.default_rng(rng).spawn(n)
+    tables: list[pd.DataFrame] = [pd.DataFrame()] * n
+
+    def work(first: int, last: int) -> None:
+        for i in range(first, last):
+            own = queue.copy()
+            plant = simulate_queue(generators[i], plan.setup, own, periods, plan.warm_up + end)
+            tables[i] = _table(i, names, own, plant.account, plan.warm_up)
+
+    over_groups(WEIGHT * np.arange(n + 1), work, workers)
+    return SparingQueue(pd.concat(tables, ignore_index=True), plan.setup.zones * plan.setup.blocks, float(level))
+
+
+def _queue_of(jobs: Sequence[SparingJob] | Workload, plan: PreparedSparing) -> tuple[Records[QueuedJob], list[Any]]:
+    """The jobs in order of their submission, after the warm-up, and their names."""
+    if isinstance(jobs, Workload):
+        columns = jobs.submit / _SECONDS, jobs.run_time / _SECONDS, jobs.nodes
+        names: list[Any] = np.asarray(jobs.job_id).tolist()
+    else:
+        columns = (
+            np.array([float(durations("submit", job.submit)) for job in jobs]),
+            np.array([float(durations("work", job.work)) for job in jobs]),
+            np.array([job.blocks for job in jobs], dtype=np.int64),
+        )
+        names = [job.name or number for number, job in enumerate(jobs)]
+    if not names:
+        raise ArgumentError("there are no jobs", remedy="give some, as SparingJob(blocks=8, work='5 days')")
+    if len(set(names)) < len(names):
+        raise ArgumentError("two jobs have one name", remedy="give each its own")
+    setup = plan.setup
+    most, widest = setup.zones * (setup.blocks - setup.spare_blocks), int(np.argmax(columns[2]))
+    if columns[2][widest] > most:
+        what = f"job {names[widest]} needs {columns[2][widest]} blocks, and jobs may hold {most}"
+        raise ArgumentError(what, remedy="give it fewer, or keep fewer spare blocks")
+    order = np.argsort(columns[0], kind="stable")
+    queue = new_records(QueuedJob, len(names))
+    queue["submit"], queue["work"], queue["blocks"] = (column[order] for column in columns)
+    queue["submit"] += plan.warm_up
+    queue["started"] = queue["ended"] = np.nan
+    return queue, [names[number] for number in order]
+
+
+def _periods(queue: Records[QueuedJob], plan: PreparedSparing) -> FloatArray:
+    """Work between two checkpoints of each job."""
+    closed, setup = plan.closed_form, plan.setup
+    recovery, working = closed.recovery, setup.zones * (setup.blocks - setup.spare_blocks)
+    if recovery.checkpoint_every is not None:
+        return np.full(len(queue), float(recovery.checkpoint_every))
+    rates = float(closed.failure_rate[0]) * queue["blocks"] / working
+    return best_interval(1.0 / rates, recovery.save, recovery.detection + recovery.restart, exposed=())
+
+
+def _table(number: int, names: list[Any], queue: Records[QueuedJob], account: Any, begun: float) -> pd.DataFrame:
+    """What became of the jobs of a replication, on the clock of their submissions."""
+    columns = {name: account[name].copy() for name in ("useful", *_SPENT, *_COUNTS)}
+    return pd.DataFrame(
+        {
+            "replication": number, "job": names, "blocks": queue["blocks"], "submitted": queue["submit"] - begun,
+            "started": queue["started"] - begun, "ended": queue["ended"] - begun,
+            "waited": queue["started"] - queue["submit"], **columns,
+        }
+    )  # fmt: skip

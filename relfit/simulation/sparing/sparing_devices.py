@@ -1,0 +1,279 @@
+"""Devices of a simulated cluster with spares, compiled: trays, racks and blocks, which jobs take and give back.
+
+Components are trays, racks (or, when racks fail block by block, a copy of the rack for every block) and block repairs;
+each has its next event on the heap. Times are hours.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.simulation.engine.event_heap import EventHeap, empty_heap, put, remove
+from relfit.simulation.engine.records import Records, compiled, new_records
+from relfit.simulation.engine.time_tables import LOW, STEP
+from relfit.simulation.sparing.sparing_state import (
+    NOBODY,
+    Accounts,
+    ClusterClock,
+    JobState,
+    Plant,
+    Setup,
+    Stages,
+    per_rack_of,
+    racks_of,
+)
+
+__all__ = ["give_block", "happen", "new_plant", "take_idle"]
+
+
+def new_plant(rng: np.random.Generator, s: Setup, down_hours: FloatArray, job: Records[JobState]) -> Plant:
+    """A cluster at time 0, its devices at random ages, and all blocks idle."""
+    n_blocks, n_racks = s.zones * s.blocks, racks_of(s)
+    n_trays = n_blocks * s.size
+    events = empty_heap(n_trays + n_racks + (n_blocks if s.whole_block else 0))
+    _begin(rng, s, events, n_trays, n_racks)
+    job["ready"] = np.inf
+    zones = np.zeros(s.zones, np.int64)
+    return Plant(
+        events, np.zeros(n_trays, np.bool_), np.zeros(n_blocks, np.int64), np.ones(n_blocks, np.bool_),
+        np.ones(max(n_racks, 1), np.bool_), np.zeros(n_blocks if s.whole_block else max(n_racks, 1)),
+        np.zeros(n_trays), np.zeros(n_trays, np.int64), np.zeros(max(n_racks, 1), np.int64),
+        np.full(n_blocks, NOBODY), np.arange(n_blocks), np.full(s.zones, s.blocks),
+        np.tile(np.arange(s.blocks), s.zones), np.zeros((len(job), s.zones), np.int64), zones, np.zeros(s.zones),
+        np.zeros(s.limit // s.unit + 2), new_records(ClusterClock, 1), job, new_records(Accounts, len(job)), down_hours,
+    )  # fmt: skip
+
+
+@compiled
+def _begin(rng: np.random.Generator, s: Setup, events: EventHeap, n_trays: int, n_racks: int) -> None:
+    """The first failure of each device."""
+    for i in range(n_trays):
+        put(events, i, _draw(rng, s.tables, s.tray_first), 0)
+    for i in range(n_racks):
+        put(events, n_trays + i, _draw(rng, s.tables, s.rack_first), 0)
+
+
+@compiled
+def _draw(rng: np.random.Generator, tables: FloatArray, table: int) -> float:
+    """A random time: logarithm of time by logarithm of the cumulative hazard, interpolated."""
+    spot = (math.log(rng.standard_exponential()) - LOW) / STEP
+    last = tables.shape[1] - 2
+    i = min(max(int(spot), 0), last) if spot > 0.0 else 0
+    begin, end = tables[table, i], tables[table, i + 1]
+    return math.exp(begin + (spot - i) * (end - begin))
+
+
+@compiled
+def _draw_repair(rng: np.random.Generator, tables: FloatArray, kinds: IntArray, shares: FloatArray) -> float:
+    """A repair time of one of several kinds, by their cumulative shares."""
+    if kinds.size == 1:
+        return _draw(rng, tables, kinds[0])
+    u = rng.random()
+    i = 0
+    while i < kinds.size - 1 and u >= shares[i]:
+        i += 1
+    return _draw(rng, tables, kinds[i])
+
+
+@compiled
+def _draw_stages(rng: np.random.Generator, stages: Stages, repairs: IntArray, number: int) -> float:
+    """A repair time of a device with a history, which goes on; infinite where it is never back."""
+    time, history = 0.0, min(repairs[number], stages.times.shape[1] - 1)
+    for k in range(stages.times.shape[0]):
+        time += stages.times[k, history] * (1.0 if stages.fixed[k] else rng.standard_exponential())
+        if rng.random() < stages.success[k, history]:
+            repairs[number] += 1
+            return time
+    repairs[number] = 0
+    return time + stages.replacement
+
+
+@compiled
+def _tray_repair(rng: np.random.Generator, s: Setup, p: Plant, tray: int) -> float:
+    """Hours until a tray that failed is repaired."""
+    if s.repair_stages.times.shape[0] > 0:
+        return _draw_stages(rng, s.repair_stages, p.tray_repairs, tray)
+    return _draw_repair(rng, s.tables, s.repair_kinds, s.repair_shares)
+
+
+@compiled
+def _rack_repair(rng: np.random.Generator, s: Setup, p: Plant, rack: int) -> float:
+    """Hours until a rack that failed is repaired."""
+    if s.rack_stages.times.shape[0] > 0:
+        return _draw_stages(rng, s.rack_stages, p.rack_repairs, rack)
+    return _draw_repair(rng, s.tables, s.rack_kinds, s.rack_shares)
+
+
+@compiled
+def _time_of(p: Plant, number: int) -> float:
+    """When the next event of a component is."""
+    place = p.events.place[number]
+    return p.events.events[place].time if place >= 0 else math.inf
+
+
+@compiled
+def take_idle(s: Setup, p: Plant, block: int, job: int) -> None:
+    """Give an idle block to a job; to `NOBODY` when it goes down."""
+    zone = block // s.blocks
+    p.n_idle[zone] -= 1
+    last = p.idle[zone * s.blocks + p.n_idle[zone]]
+    p.idle[zone * s.blocks + p.where[block]] = last
+    p.where[last] = p.where[block]
+    p.where[block] = -1
+    p.owner[block] = job
+
+
+@compiled
+def _block_down(s: Setup, p: Plant, block: int) -> None:
+    """Take a block out; where no spare stands in, its job misses it."""
+    zone, owner = block // s.blocks, p.owner[block]
+    if owner < 0:
+        take_idle(s, p, block, NOBODY)
+        return
+    p.job[owner].hit = 1
+    p.owner[block] = NOBODY
+    if p.n_idle[zone] == 0:
+        p.short[owner, zone] += 1
+        p.job[owner].missing += 1
+        return
+    take_idle(s, p, p.idle[zone * s.blocks + p.n_idle[zone] - 1], owner)
+
+
+@compiled
+def give_block(s: Setup, p: Plant, block: int) -> None:
+    """Give a block that is up to the first job that misses one in its zone; else it is idle."""
+    zone = block // s.blocks
+    for owner in range(len(p.job)):
+        if p.short[owner, zone] > 0:
+            p.short[owner, zone] -= 1
+            p.job[owner].missing -= 1
+            p.owner[block] = owner
+            return
+    p.owner[block] = NOBODY
+    p.idle[zone * s.blocks + p.n_idle[zone]] = block
+    p.where[block] = p.n_idle[zone]
+    p.n_idle[zone] += 1
+
+
+@compiled
+def _change(s: Setup, p: Plant, first: int, last: int, comes_up: bool) -> None:
+    """Blocks ``first..last-1`` go down or come up."""
+    clock = p.clock[0]
+    for block in range(first, last):
+        if p.up[block] == comes_up or (comes_up and p.n_failed[block] > s.spare_trays):
+            continue
+        zone = block // s.blocks
+        if clock.warmed:
+            p.down_hours[p.n_down[zone]] += clock.now - p.since[zone]
+        p.since[zone] = clock.now
+        p.up[block] = comes_up
+        if comes_up:
+            p.n_down[zone] -= 1
+            give_block(s, p, block)
+        else:
+            p.n_down[zone] += 1
+            _block_down(s, p, block)
+
+
+@compiled
+def _tray_fails(rng: np.random.Generator, s: Setup, p: Plant, tray: int, domain: int) -> None:
+    block, now = tray // s.size, p.clock[0].now
+    owner = p.owner[block]
+    running = s.size - p.n_failed[block]
+    at_work = s.size - s.spare_trays
+    if owner >= 0 and (at_work >= running or rng.random() * running < at_work):
+        p.job[owner].hit = 1
+    p.failed[tray] = True
+    p.n_failed[block] += 1
+    if s.whole_block:
+        remove(p.events, tray)
+        if p.n_failed[block] == 1 or p.n_failed[block] > s.spare_trays:
+            time = _tray_repair(rng, s, p, tray)
+            put(p.events, p.failed.size + racks_of(s) + block, now + time, 0)
+            if p.n_failed[block] > s.spare_trays:
+                p.outage[domain] += time
+                _change(s, p, block, block + 1, False)
+        return
+    put(p.events, tray, now + _tray_repair(rng, s, p, tray), 0)
+    if p.n_failed[block] == s.spare_trays + 1 and p.up[block]:
+        _change(s, p, block, block + 1, False)
+
+
+@compiled
+def _tray_event(rng: np.random.Generator, s: Setup, p: Plant, tray: int) -> None:
+    """A tray fails, or is repaired by itself."""
+    now, block, n_racks = p.clock[0].now, tray // s.size, racks_of(s)
+    rack = block // per_rack_of(s) if n_racks > 0 else 0
+    domain = block if s.whole_block else rack
+    if not p.failed[tray]:
+        if p.reckoned[tray] < p.outage[domain]:  # it did not age while the power was off
+            put(p.events, tray, now + p.outage[domain] - p.reckoned[tray], 0)
+            p.reckoned[tray] = p.outage[domain]
+            return
+        _tray_fails(rng, s, p, tray, domain)
+        return
+    p.failed[tray] = False
+    p.n_failed[block] -= 1
+    p.reckoned[tray] = p.outage[domain]
+    next_time = _draw(rng, s.tables, s.tray_time)
+    powered = n_racks == 0 or p.rack_up[rack]
+    if not powered:
+        # the outage that is going on was booked whole when it began; its rest still counts
+        next_time += max(_time_of(p, p.failed.size + rack) - now, 0.0)
+    put(p.events, tray, now + next_time, 0)
+    if p.n_failed[block] == s.spare_trays and powered:
+        _change(s, p, block, block + 1, True)
+
+
+@compiled
+def _rack_event(rng: np.random.Generator, s: Setup, p: Plant, rack: int) -> None:
+    """A rack fails, or is back."""
+    now, n_trays = p.clock[0].now, p.failed.size
+    number, repair, per_rack = n_trays + rack, n_trays + racks_of(s) + rack, per_rack_of(s)
+    if s.whole_block and not p.up[rack]:  # the block is in repair: its rack does not age
+        put(p.events, number, _time_of(p, repair) + _draw(rng, s.tables, s.rack_time), 0)
+        return
+    if not p.rack_up[rack]:
+        p.rack_up[rack] = True
+        put(p.events, number, now + _draw(rng, s.tables, s.rack_time), 0)
+        _change(s, p, rack * per_rack, (rack + 1) * per_rack, True)
+        return
+    time = _rack_repair(rng, s, p, rack)
+    p.outage[rack] += time
+    if s.whole_block:
+        put(p.events, repair, now + time, 0)
+        put(p.events, number, now + time + _draw(rng, s.tables, s.rack_time), 0)
+    else:
+        p.rack_up[rack] = False
+        put(p.events, number, now + time, 0)
+    _change(s, p, rack * per_rack, (rack + 1) * per_rack, False)
+
+
+@compiled
+def _block_event(rng: np.random.Generator, s: Setup, p: Plant, block: int, number: int) -> None:
+    """A block as a whole is repaired."""
+    remove(p.events, number)
+    p.n_failed[block] = 0
+    for tray in range(block * s.size, (block + 1) * s.size):
+        if p.failed[tray]:
+            p.failed[tray] = False
+            p.reckoned[tray] = p.outage[block]
+            put(p.events, tray, p.clock[0].now + _draw(rng, s.tables, s.tray_time), 0)
+    if not p.up[block]:
+        _change(s, p, block, block + 1, True)
+
+
+@compiled
+def happen(rng: np.random.Generator, s: Setup, p: Plant) -> None:
+    """The next event of a component."""
+    number, n_trays, n_racks = p.events.events[0].number, p.failed.size, racks_of(s)
+    p.account[0].events += 1
+    if number < n_trays:
+        _tray_event(rng, s, p, number)
+    elif number < n_trays + n_racks:
+        _rack_event(rng, s, p, number - n_trays)
+    else:
+        _block_event(rng, s, p, number - n_trays - n_racks, number)
