@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -255,8 +256,13 @@ def _standing_out(now: pd.DataFrame, m: ReportData) -> str:
     named, when = now[now["outlier"]], f"{m.log.window.end:%Y-%m-%d}"
     if not len(named):
         return f"As of {when} no node is known to fail twice as often as the mean."
+
+    def of(row: dict[Hashable, Any]) -> str:
+        return f" of system {row['system']}" if m.several_systems else ""
+
     names = [
-        f"{row['node']} ({number(row['factor'], 2)} times the mean, {span(row['factor_low'], row['factor_high'])})"
+        f"{row['node']}{of(row)} ({number(row['factor'], 2)} times the mean, "
+        f"{span(row['factor_low'], row['factor_high'])})"
         for row in named.head(_NODES_NAMED).to_dict("records")
     ]
     more = f" and {len(named) - _NODES_NAMED:,} more" if len(named) > _NODES_NAMED else ""

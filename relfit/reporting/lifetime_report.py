@@ -64,7 +64,7 @@ def lifetime_summary(m: ReportData) -> FirstScreen:
              f"{100 * m.level:g} % interval {percent(low, 2)} to {percent(high, 2)} · {ended:,} in {number(years)} "
              f"{what}-years")
     )  # fmt: skip
-    title = f"{what}s still in service, by age (Kaplan-Meier)"
+    title = f"{what}s still in service, by age in years (Kaplan-Meier)"
     picture = Figure.of("survival", title, plotting.step_curves, curve, wide=True)
     advice = []
     if len(yearly) > 1 and yearly["low"].iloc[-1] > yearly["high"].iloc[0]:
