@@ -147,7 +147,7 @@ class DrawnFleet:
 
 def _from_a_random_instant(x: float, rate: FloatArray, shape: FloatArray) -> FloatArray:
     """Cumulative hazard over `x` hours of stationary Weibull renewals with this long-run rate (Cox 1962)."""
-    with np.errstate(divide="ignore", under="ignore"):
+    with np.errstate(divide="ignore", under="ignore", over="ignore"):
         return np.asarray(
             -np.log(special.gammaincc(1.0 / shape, (x * rate * special.gamma(1.0 + 1.0 / shape)) ** shape)), np.float64
         )

@@ -426,7 +426,8 @@ class FleetModel(FleetParts, Result):
             if mixture is None:
                 each = np.array([np.ravel(one)[i] for one in modelled])
             else:
-                each = 1.0 - np.array([mixture.expected, mixture.quantile(1.0 - tail), mixture.quantile(tail)])
+                met = np.array([mixture.expected, mixture.quantile(1.0 - tail), mixture.quantile(tail)])
+                each = 1.0 - np.clip(met, 0.0, 1.0)
                 if name == "mtbf.job":
                     each = length / -np.log(np.clip(each, 1e-12, 1.0 - 1e-12))
             rows.append(each)

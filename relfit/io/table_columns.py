@@ -52,10 +52,13 @@ _PARTS = (
 )
 """Columns of units within a node."""
 _NO_NODE = ("null", "none", "nil", "n/a", "nan", "-", "(null)", "<null>")
-_LENGTH = re.compile(
-    r"(?:duration|downtime|down_time|ttr|ttf|life|lifetime|time_to_(?:failure|repair)|repair_time|outage)"
-    r"_*\(?\[?(?P<unit>h|hours|hrs|d|days|min|minutes|s|sec|seconds)\)?\]?"
-)
+_UNIT = r"\(?\[?(?P<unit>h|hours|hrs|d|days|min|minutes|s|sec|seconds)\)?\]?"
+_OUTAGE = "duration|downtime|down_time|ttr|time_to_repair|repair_time|outage"
+_LENGTH_OF_OUTAGE = re.compile(rf"(?:{_OUTAGE})_*{_UNIT}")
+_LENGTH = re.compile(rf"(?:{_OUTAGE}|ttf|life|lifetime|time_to_failure)_*{_UNIT}")
+_UNIT_AT_END = re.compile(rf"(?:_|\(|\[){_UNIT}$")
+_CLOCK = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?")
+_JOINED = {"node": "/", "start": " ", "end": " "}  # fields that several columns can make, and what stands between them
 _ORDER = Remedy(
     "say it with day_first=true or day_first=false", "say it with --column day_first=true or --column day_first=false"
 )
@@ -87,8 +90,8 @@ class Columns:
             wanted = getattr(mapping, field)
             if not wanted:
                 continue
-            if field == "node" and "+" in wanted and wanted not in table.columns:
-                table = _with_key(table, wanted)
+            if field in _JOINED and "+" in wanted and wanted not in table.columns:
+                table = _with_key(table, wanted, _JOINED[field])
             if wanted not in table.columns:
                 near = get_close_matches(wanted, table.header, n=1)
                 raise ReadError(
@@ -103,7 +106,9 @@ class Columns:
         if state is not None:
             names["state"] = state
         names |= guessed(table.header, open_fields, names.values())
-        if "duration" not in names and "start" not in names and "duration" not in off:
+        if "duration" in names:
+            mapping = _with_unit_of(names["duration"], mapping)
+        elif "duration" not in off and not {"end", "state"} & set(names):
             mapping = _with_unit_in_name(table.header, names, mapping)
         if "start" in names or "duration" not in names:
             for field in {"observed", "censored", "entry"} - {f for f in names if getattr(mapping, f)}:
@@ -173,6 +178,14 @@ class Columns:
                         f"column {name!r} is mild in {rows} of {self.size} rows, and every row was taken "
                         f"for a failure; to take the others: --failures {name}={','.join(worse)}"
                     )
+        start = self.names.get("start", "")
+        if start and ":" not in self._example(start):
+            clocks = [name for name in self.table.header if name not in self.names.values()]
+            asked += [
+                f"{start!r} has no time of day, and {name!r} may be it: --column start={start}+{name}"
+                for name in clocks
+                if _CLOCK.fullmatch(self._example(name).strip())
+            ][:1]
         node = self.names.get("node")
         if node is not None and "+" not in node and not self.mapping.node:
             nodes = category(self.values("node"))
@@ -195,7 +208,8 @@ class Columns:
         for field in dict.fromkeys(("node", *COMMON_NAMES)):
             if field in self.names:
                 example = self._example(self.names[field])
-                shown.append(f"{field} from {self.names[field]!r}" + (f" (as {example!r})" if example else ""))
+                unit = f" {self.mapping.duration_unit}" if field == "duration" and _is_number(example) else ""
+                shown.append(f"{field} from {self.names[field]!r}" + (f" (as {example!r}{unit})" if example else ""))
         missing = [field for field in ("node", "start", "end", "cause") if field not in self.names]
         if {"duration", "state"} & set(self.names) and "end" in missing:
             missing.remove("end")
@@ -357,23 +371,36 @@ def _calm(values: pd.Series) -> tuple[int, list[str]] | None:
 
 def _with_unit_in_name(header: Sequence[str], names: dict[str, str], mapping: TableMapping) -> TableMapping:
     """The mapping with the unit of a column such as ``lifetime_hours``, which becomes that of the durations."""
+    of = _LENGTH_OF_OUTAGE if "start" in names else _LENGTH
     for name in header:
-        length = _LENGTH.fullmatch(_plain(name))
-        if length is not None and name not in names.values():
+        if of.fullmatch(_plain(name)) is not None and name not in names.values():
             names["duration"] = name
-            said = "duration_unit" in mapping.model_fields_set
-            return mapping if said else mapping.model_copy(update={"duration_unit": length["unit"]})
+            return _with_unit_of(name, mapping)
     return mapping
 
 
+def _with_unit_of(name: str, mapping: TableMapping) -> TableMapping:
+    """The mapping with the unit that the name of a column ends with, as ``Outage (min)``, where none is said."""
+    unit = _UNIT_AT_END.search(_plain(name))
+    if unit is None or "duration_unit" in mapping.model_fields_set:
+        return mapping
+    return mapping.model_copy(update={"duration_unit": unit["unit"]})
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).lstrip("-").isdigit()
+
+
 def _no_time(text: str) -> str:
-    number = text.replace(".", "", 1).lstrip("-").isdigit()
+    number = _is_number(text)
     hint = ""
     if number:
         hint = "; a number is a time with --column time_format=unix, or with time_origin=DATE and time_unit=UNIT"
     parts = text.replace("/", "-").replace(".", "-").split(" ")[0].split("-")
     if len(parts) == 3 and all(part.isdigit() and len(part) <= 2 for part in parts):
         hint = "; years of two digits need a time_format, as --column time_format=%d.%m.%y"
+    elif _CLOCK.fullmatch(text.strip()):
+        hint = "; with the date in a column of its own: --column start=DATE+TIME, with the names of both"
     elif text[-1:].isalpha() and text[-3:].isupper() and ":" in text:
         hint = "; zones by letters are ambiguous: leave them out and give --timezone"
     return f"{text[:_SHOWN]!r} is not a date or time{hint}"
@@ -384,8 +411,8 @@ def _no_length(text: str) -> str:
     return f"{text[:_SHOWN]!r} is not a finite duration{hint}" if hint else "not a finite duration"
 
 
-def _with_key(table: TextTable, key: str) -> TextTable:
-    """The table with a column of the values of several, joined by ``/``; empty where one of them is."""
+def _with_key(table: TextTable, key: str, between: str) -> TextTable:
+    """The table with a column of the values of several, joined by `between`; empty where one of them is."""
     parts = [name.strip() for name in key.split("+")]
     if not all(name in table.columns for name in parts):
         return table
@@ -393,7 +420,7 @@ def _with_key(table: TextTable, key: str) -> TextTable:
     texts = [
         pc.cast(pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text), pa.large_string()) for text in texts
     ]
-    joined = pc.binary_join_element_wise(*texts, pa.scalar("/", pa.large_string()))
+    joined = pc.binary_join_element_wise(*texts, pa.scalar(between, pa.large_string()))
     return TextTable(
         table.header, {**table.columns, key: pa.chunked_array([joined])}, table.rejections, table.rows_read, table.notes
     )

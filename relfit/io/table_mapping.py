@@ -40,11 +40,11 @@ class TableMapping(BaseModel):
     Attributes
     ----------
     node, start, end, duration, system, cause, detail, scope, observed, censored, entry, state : str
-        Names of columns; `node` may be several, as in ``"rack+slot"``, whose values make one name. `observed` is true
-        where a life ended, `censored` where it did not; `entry` is the age at which a life began to be watched (left
-        truncation), in the unit of the durations. `state` says that a node is up or down from `start` on, and
-        pairs of rows make outages. An empty name switches off what would be guessed. Every other column becomes an
-        attribute.
+        Names of columns; `node` may be several, as in ``"rack+slot"``, whose values make one name, and so may `start`
+        and `end`, as in ``"Date+Time"``. `observed` is true where a life ended, `censored` where it did not; `entry` is
+        the age at which a life began to be watched (left truncation), in the unit of the durations. `state` says that a
+        node is up or down from `start` on, and pairs of rows make outages. An empty name switches off what would be
+        guessed. Every other column becomes an attribute.
     down, up : str
         Words of `state` that say so, several between commas, beside those that are known.
     pattern : str
@@ -65,7 +65,7 @@ class TableMapping(BaseModel):
     time_origin, time_unit : str
         Times are numbers since this instant, in this unit.
     duration_unit : str
-        Unit of durations without one: ``"hours"`` when left out.
+        Unit of durations without one; when left out, that in the name of their column, as ``"Outage (min)"``, or hours.
     window_start, window_end : str
         When observation began and ended; from the first to the last time in the table when left out.
     n_nodes : int

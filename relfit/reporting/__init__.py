@@ -117,7 +117,7 @@ def report(
     parts = list(_parts(data, progress if progress is not None else _silent))
     figures = [figure for part in parts if not isinstance(part, str) for figure in part.figures]
     sections = [part for part in parts if isinstance(part, Section)]
-    sections += [detail_sections.data(data), methods(data)]
+    sections += [detail_sections.data(data), methods(data, {section.key for section in sections})]
     missing = [part for part in parts if isinstance(part, str) and part]
     systems, window = log.systems, log.window
     name = f"System {systems[0]}" if len(systems) == 1 else count(len(systems), "system")

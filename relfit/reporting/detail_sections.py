@@ -11,7 +11,7 @@ from relfit import plotting
 from relfit.analyses.regression import attribute_effects
 from relfit.analyses.screening.periods import FEWEST
 from relfit.base.results import key_columns
-from relfit.base.text import count, duration, percent
+from relfit.base.text import count, duration, p_value, percent
 from relfit.fitting.nonparametric import observed_times
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.reporting.components import Figure, Section, Table, span
@@ -19,6 +19,8 @@ from relfit.reporting.first_screen import limits
 from relfit.reporting.report_data import ReportData
 
 __all__ = ["attributes", "availability", "data", "fit_table", "repairs", "times"]
+
+_SAME = 0.01  # of a mean, within which two are one to a reader
 
 
 def times(m: ReportData) -> Section | str:
@@ -42,16 +44,21 @@ def repairs(m: ReportData) -> Section | str:
     if tested is None:
         return f"repairs ({m.repairs.problem})"
     lives = tested.fits.lives
+    observed = observed_times(lives, m.level).to_frame().iloc[0]
     half, tenth = (duration(float(q)) for q in np.quantile(lives.durations[lives.observed], [0.5, 0.9]))
-    verdict = f"Half of the outages of a node are over in {half}" + (
+    verdict = f"An outage of a node lasts {duration(float(observed['mean']))} on average"
+    if np.isfinite(observed["mean_low"]):
+        verdict += f" ({limits(*(float(observed[f'mean{end}']) for end in ('_low', '_high', '')))})"
+    verdict += f"; half are over in {half}" + (
         "." if m.failures < FEWEST else f", one in ten takes longer than {tenth}."
     )
     found = m.parameters.result
     mean = None if found is None or m.several_systems else found.mttr.mean
-    if mean is not None and mean.value is not None and mean.low is not None and mean.high is not None:
-        within = limits(mean.low, mean.high, mean.value)
-        verdict = f"An incident is repaired in {duration(mean.value)} on average ({within}). {verdict}"
     sentences = [] if m.failures < FEWEST else [tested.headline]
+    if sentences and mean is not None and mean.value is not None and mean.low is not None and mean.high is not None:
+        now = f"{duration(mean.value)} ({limits(mean.low, mean.high, mean.value)})"
+        if abs(mean.value - observed["mean"]) > _SAME * observed["mean"]:
+            sentences.insert(0, f"Now, with recent repairs counting most, a repair is expected to take {now}.")
     kinds = m.repair_kinds.result
     figures: tuple[Figure, ...] = ()
     if kinds is not None:
@@ -94,8 +101,10 @@ def availability(m: ReportData) -> Section | str:
         {**keys, "from": "from", "to": "to", "operational": "availability", "low": "low", "high": "high"},
         percent=frozenset({"operational", "low", "high"}),
     )  # fmt: skip
-    when = () if m.failures < FEWEST else (found.headline,)
-    return Section("availability", "Availability", whole.headline, when, (figure,),
+    verdict = whole.headline if m.lately is m.part else f"In the last 90 days n{whole.headline[1:]}"
+    mean = 1.0 - float(found.down_hours.sum() / found.node_hours.sum())
+    when = () if m.failures < FEWEST else (f"{percent(mean, 2)} over the period. {found.headline}",)
+    return Section("availability", "Availability", verdict, when, (figure,),
                    details=(table,), fold="Bin by bin")  # fmt: skip
 
 
@@ -108,7 +117,12 @@ def attributes(m: ReportData) -> Section | str:
     frame = effects.answered
     if not len(frame):
         return ""
-    page = frame.assign(limits=[span(*pair) for pair in zip(frame["low"], frame["high"], strict=True)])
+    page = frame.assign(
+        limits=[span(*pair) for pair in zip(frame["low"], frame["high"], strict=True)],
+        measure=frame["measure"].replace({"ttr": "times to repair"}),
+        term=frame["term"].astype(str).str.replace(r"^np\.log2\(.*\)$", "per doubling", regex=True),
+        p_adjusted=[p_value(float(p)).removeprefix("p ").removeprefix("= ") for p in frame["p_adjusted"]],
+    )
     table = Table(
         "attributes", "Largest effect of each attribute", frame,
         {"measure": "of", "attribute": "attribute", "term": "level", "reference": "against", "ratio": "ratio",

@@ -49,6 +49,11 @@ def _svg_of(figure: Figure, key: str, size: tuple[float, float]) -> str:
         ax.set_title("", loc="left")
         if size == WIDE:
             ax.set_xlabel("")  # the title has it
+            ax.set_ylabel(ax.get_ylabel().replace(" per ", "\nper "))
+            legend = ax.get_legend()
+            if legend is not None:  # beside what is drawn, which is low and has no room
+                handles, labels = ax.get_legend_handles_labels()
+                ax.legend(handles, labels, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         return _svg(canvas, key, figure.title)
 
 

@@ -14,12 +14,13 @@ from relfit.reporting.components import Card, Figure, FirstScreen, Point, Small
 from relfit.reporting.report_data import ReportData
 from relfit.system.jobs import Checkpoint
 
-__all__ = ["fleet_summary", "limits", "picture"]
+__all__ = ["fleet_summary", "limits", "many_rejected", "picture"]
 
 _SAVE = "5min"
 _WEEK = 168.0  # hours
 _LATELY = " in the last 90 days"
 _NAMED = 3
+_MANY_REJECTED = 0.01  # of the rows, from which rejected ones are a caution
 _SMALL, _BARS = 12, 40  # systems that have a small picture; steps of its line
 
 
@@ -96,18 +97,19 @@ def _sentence(m: ReportData) -> str:
     assert model is not None
     if model.lately is None:
         return f"Something interrupted the {what} every {duration(m.part.window.hours / total)}."
+    if m.few:
+        each = f", one every {duration(m.part.window.hours / total)}" if total > 1 else ""
+        seen = f"{count(total, 'interruption')} of the {what} in {duration(m.part.window.hours)}{each}"
+        return f"{seen}: too few for most questions."
     week, low, high = model.lately.a_week(m.level)
     hours, when = _before(m)
     before = f"; {number(_WEEK / hours)} times {when}" if np.isfinite(hours) else f"; never {when}"
     earlier = _earlier(m)
     before += f", {number(earlier)} before" if earlier is not None and np.isfinite(hours) else ""
-    text = (
+    return (
         f"As of {m.log.window.end:%Y-%m-%d} something interrupts the {what} {number(week)} times a week "
         f"({number(low)}-{number(high)}){before}."
     )
-    if m.few:
-        text += f" {count(total, 'incident is', 'incidents are')} few: most questions have no answer."
-    return text
 
 
 def _earlier(m: ReportData) -> float | None:
@@ -169,7 +171,7 @@ def _cards(m: ReportData) -> list[Card]:
         cards.append(
             Card(f"{count(m.job_size, 'node')} for 24 h, uninterrupted", percent(value),
                  f"{percent(low)} to {percent(high)} of starts in the next 90 days, "
-                 + ("on nodes in a row" if m.job_size > 1 else "while it is up"), _refuted(m, "jobs"))
+                 + ("on consecutive nodes" if m.job_size > 1 else "while it is up"), _refuted(m, "jobs"))
         )  # fmt: skip
     return cards
 
@@ -183,12 +185,20 @@ def _lost_by_system(m: ReportData) -> pd.Series:
     return pd.Series(np.asarray(up.down_hours, np.float64), names).sort_values(ascending=False, kind="stable")
 
 
+def _incidents_by_system(m: ReportData) -> dict[str, int]:
+    """Interruptions of the period by system, as the first sentence counts them."""
+    model = m.model.result
+    assert model is not None
+    total = np.sum([model.incidents_of(name) for name in model.by_scope], axis=0)
+    return {str(name): int(value) for name, value in zip(model.places.systems, total, strict=True)}
+
+
 def _small_pictures(m: ReportData) -> tuple[Small, ...]:
     """The interruptions of each system over time, by node-hours lost lately; none where only one is there."""
     model = m.model.result
     if model is None or not m.several_systems or not m.failures:
         return ()
-    lost, table = _lost_by_system(m), model.found.table
+    lost, table, numbers = _lost_by_system(m), model.found.table, _incidents_by_system(m)
     edges = pd.date_range(m.log.window.start, m.log.window.end, _BARS + 1)
     names = [*lost.index, *sorted(set(table["system"].astype(str)) - set(lost.index))][:_SMALL]
     pictures = []
@@ -198,7 +208,7 @@ def _small_pictures(m: ReportData) -> tuple[Small, ...]:
         share = (
             f"{percent(float(lost[name] / lost.sum()))} lost" if name in lost and lost.sum() > 0.0 else "ends unknown"
         )
-        pictures.append(Small.of(f"System {name}", f"{share} · {len(begun):,}", counts))
+        pictures.append(Small.of(f"System {name}", f"{share} · {numbers.get(name, 0):,}", counts))
     return tuple(pictures)
 
 
@@ -209,7 +219,7 @@ def picture(m: ReportData) -> tuple[Figure, ...]:
         return ()
     if points is not None and points.status == "ok":
         title = "Interruptions over time (UTC)"
-        title += "" if m.chosen.start_limits is None else "; shaded: the period that the model learns from"
+        title += "" if m.chosen.start_limits is None else "; shaded: the period used"
         used = points.stable_period if m.chosen.name not in ("all", "given") else None
         return (Figure.of("rate", title, plotting.change_points, points, wide=True, used=used),)
     if m.several_systems:
@@ -253,17 +263,18 @@ def _advice(m: ReportData) -> list[Point]:
             for i, (node, factor) in enumerate(zip(worst["node"], worst["factor"], strict=True)) if i < _NAMED
         ]  # fmt: skip
         more = f" and {len(worst) - _NAMED} more" if len(worst) > _NAMED else ""
+        whose = "its" if len(worst) == 1 else "their"
         gone = float((worst["factor"] - 1.0).clip(lower=0.0).sum() / named["factor"].sum())
         points.append(
-            Point(f"Check {count(len(worst), 'node')}: {', '.join(each)}{more}; their excess is {percent(gone)} of the "
-                  "failures of nodes.", "nodes", "all", "Hardware")
+            Point(f"Check {count(len(worst), 'node')}: {', '.join(each)}{more}; {whose} excess is {percent(gone)} of "
+                  "the failures of nodes.", "nodes", "all", "Hardware")
         )  # fmt: skip
     again = m.repeat_failures.result
     if again is not None and not m.few and len(again.going_on):
         first, others = again.going_on.iloc[0], again.going_on["node"].drop_duplicates().iloc[1:_NAMED]
         of = "" if first["cause"] == NOT_STATED else f" ({first['cause']})"
         times = count(int(first["lately"]), "time")
-        text = f"Look at the repairs of {first['node']}: failed again {times} in 90 days{of}."
+        text = f"Look at the repairs of node {first['node']}: failed again {times} in 90 days{of}."
         if len(others):
             text += f" Also {', '.join(others)}."
         points.append(Point(text, "nodes", "repeats", "Repairs"))
@@ -302,16 +313,18 @@ def _limits(m: ReportData) -> list[Point]:
         ]  # fmt: skip
     if m.chosen.problem is not None and m.change_points.result is not None:
         points.append(Point(f"No one period is used: {m.chosen.problem}.", "steady", "periods"))
-    source, events = m.log.source, m.part.events
-    unknown = int(events["end"].isna().sum())
-    ends = f"; {count(unknown, 'outage has', 'outages have')} no end" if unknown else ""
-    if source.rows_read and len(m.log.rejected):
-        points.append(
-            Point(f"{len(m.log.rejected):,} of {source.rows_read:,} rows were rejected{ends}.", "data", "which")
-        )
-    elif unknown:
-        points.append(Point(f"{ends.removeprefix('; ')}.", "data", "data"))
-    return points
+    unknown = int(m.part.events["end"].isna().sum())
+    if unknown:
+        points.append(Point(f"{count(unknown, 'outage has', 'outages have')} no end.", "data", "data"))
+    return [*points, *many_rejected(m)]
+
+
+def many_rejected(m: ReportData) -> list[Point]:
+    """A caution where so many rows were rejected that numbers may be off; the section on data counts fewer ones."""
+    rejected, rows = len(m.log.rejected), m.log.source.rows_read
+    if not rejected or rejected < _MANY_REJECTED * rows:
+        return []
+    return [Point(f"{rejected:,} of {rows:,} rows were rejected ({percent(rejected / rows)}).", "data", "which")]
 
 
 # ------------------------------------------------------------- several systems
@@ -346,6 +359,7 @@ def _systems_cards(m: ReportData) -> list[Card]:
     if up is not None:
         share = 1.0 - float(up.down_hours.sum() / up.node_hours.sum())
         low, high = float(np.nanmin(up.operational)), float(np.nanmax(up.operational))
-        over = f"{percent(low)} to {percent(high)} over systems" if len(up.groups) > 1 else ""
-        cards.append(Card("Availability of a node", percent(share), over))
+        over = f"{percent(low, 1)} to {percent(high)} over systems" if len(up.groups) > 1 else ""
+        days = "" if m.lately is m.part else ", last 90 days"
+        cards.append(Card(f"Availability of a node{days}", percent(share), over))
     return cards

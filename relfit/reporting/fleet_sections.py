@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,15 @@ from relfit.analyses.screening.periods import FEWEST
 from relfit.base.results import json_ready
 from relfit.base.text import count, duration, number, percent
 from relfit.base.units import HOURS_PER_YEAR
-from relfit.reporting.components import MOST_ROWS, Figure, Panel, Section, Table, shown_share, span
+from relfit.fleet import FleetModel
+from relfit.reporting.components import MOST_ROWS, NOTHING, Figure, Panel, Section, Table, shown_share, span
 from relfit.reporting.report_data import JOB_LENGTHS, ReportData
 
 __all__ = ["ahead", "independence", "interruptions", "jobs", "nodes", "questions", "steady", "systems"]
 
 _NODES_NAMED = 1
+_SECOND = 1.0 / 3600.0  # hours
+_JOINED = 1.02  # records for each incident, from which a page says that failures are records
 _SIZES = (1, 4, 16, 64, 256, 1024, 4096)
 
 
@@ -33,9 +37,14 @@ def steady(m: ReportData) -> Section | str:
     frame["use"] = [i == points.stable and m.chosen.name not in ("all", "given") for i in range(len(frame))]
     for name in ("start", "end", "start_low", "start_high"):
         frame[name] = frame[name].dt.strftime("%Y-%m-%d")
-    note = f"Limits: {100 * m.level:g} %. A cause is not seen in counts."
-    if frame["use"].any() and points.stable_period.failures != m.failures:
-        note += f" Joined by the windows of the period alone, its records are {count(m.failures, 'incident')}."
+    note = f"Limits: {100 * m.level:g} %."
+    since = sum(period.failures for period in points.periods[points.stable :])
+    if frame["use"].any() and since != m.failures:
+        note += (
+            f" Other sections count {m.failures:,} incidents since {points.stable_period.start:%Y-%m-%d} for "
+            f"{since:,}: they join records within the times of that period, and leave out what began while its node "
+            "was down."
+        )
     table = Table(
         "periods", "Periods of the rate", frame,
         {"start": "from", "end": "to", "began": "began between", "failures": "incidents",
@@ -76,7 +85,7 @@ def interruptions(m: ReportData) -> Section | str:
     known = bool(scopes["lost"].sum() > 0.0)
     scopes["lost_share"] = scopes["lost"] / scopes["lost"].sum() if known else np.nan
     scopes = scopes.sort_values("incidents", ascending=False, kind="stable", ignore_index=True)
-    names = {"scope": "of a", "incidents": "incidents", "mtbf": "hours between", "limits": "limits"}
+    names = {"scope": "scope", "incidents": "incidents", "mtbf": "hours between", "limits": "limits"}
     names |= {"hours_now": "now"} if "mtbf_now" in scopes else {}
     names |= {} if m.several_systems else {"nodes_hit": "nodes hit"}
     names |= {"mttr": "hours down", "lost_share": "node-hours lost"} if known else {}
@@ -84,24 +93,28 @@ def interruptions(m: ReportData) -> Section | str:
     table = Table(
         "interruptions-by-scope", "Interruptions by scope", scopes, names, percent=frozenset({"lost_share"}),
         page=_with_limits(scopes),
-        note=f"Hours of operation; limits: {100 * m.level:g} %.",
+        note=f"Hours of operation; limits: {100 * m.level:g} %.{_while_down(model)}",
     )  # fmt: skip
     order = np.argsort(-found["lost" if known else "nodes"].to_numpy(dtype=np.float64), kind="stable")
     largest = found.iloc[order[:MOST_ROWS]].reset_index(drop=True)
     stamps = {name: largest[name].dt.strftime("%Y-%m-%d %H:%M") for name in ("start", "end")}
-    shown = {"start": "start", "scope": "of a", "nodes": "nodes", "duration": "hours", "cause": "cause"}
+    shown = {"start": "start", "scope": "scope", "nodes": "nodes", "duration": "hours", "cause": "cause"}
     if m.several_systems:
         shown = {"system": "system", **shown}
     list_of = Table("incidents", "Interruptions that cost most", largest.assign(**stamps), shown,
                     note="Records of one incident are joined.", shown=5, total=len(found))  # fmt: skip
-    terms = [("Records joined to incidents", model.found.headline)]
+    joined, nested = model.found.headline, len(found) - m.failures
+    if nested:
+        joined += f" {nested:,} began while their node was down already: no other section counts them."
+    terms = [("Records joined to incidents", joined)]
     if model.found.windows:
-        within = ", ".join(
-            f"{name} {duration(max(window.hours, window.resolution))}"
-            for name, window in model.found.windows.items()
-            if window.hours == window.hours
-        )
-        terms.append(("Within which time", f"{within}."))
+        within = {name: max(window.hours, window.resolution) for name, window in model.found.windows.items()}
+        texts = [
+            f"{name} {duration(hours) if hours >= _SECOND else 'the same instant'}"
+            for name, hours in within.items()
+            if hours == hours
+        ]
+        terms.append(("Within which time", f"{', '.join(texts)}."))
     causes = _causes(m, found)
     verdict = model.headline
     if causes is not None and m.failures >= FEWEST:
@@ -121,7 +134,14 @@ def _with_limits(scopes: pd.DataFrame) -> pd.DataFrame:
     if "mtbf_now" not in scopes:
         return scopes.assign(limits=limits)
     of_now = zip(scopes["mtbf_now"], scopes["mtbf_now_low"], scopes["mtbf_now_high"], strict=True)
-    return scopes.assign(limits=limits, hours_now=[f"{number(mean)} ({span(low, high)})" for mean, low, high in of_now])
+    now = [f"{number(mean)} ({span(low, high)})" if mean == mean else NOTHING for mean, low, high in of_now]
+    return scopes.assign(limits=limits, hours_now=now)
+
+
+def _while_down(model: FleetModel) -> str:
+    """How many incidents have no hours of operation before them."""
+    without = sum(float((model.incidents_of(name) - rates.count).sum()) for name, rates in model.rates.items())
+    return f" {without:,.0f} began while it was down: no hours between." if without > 0.0 else ""
 
 
 def _with_losses(m: ReportData) -> pd.DataFrame:
@@ -190,8 +210,7 @@ def nodes(m: ReportData) -> Section | str:
             {**own, "node": "node", "factor": "times the mean", "limits": "limits", "probability": "probability",
              "outlier": "outlier"}, percent=frozenset({"probability"}), shown=4,
             page=now.assign(limits=limits),
-            note=f"By itself; limits: {100 * m.level:g} %. Probability: of twice the mean or more. False outliers: 5 % "
-            "at most.",
+            note=f"Limits: {100 * m.level:g} %. Probability: of twice the mean or more. False outliers: 5 % at most.",
         ))  # fmt: skip
         findings.append(_standing_out(now, m))
     if again is not None and again.tested:
@@ -237,8 +256,13 @@ def _standing_out(now: pd.DataFrame, m: ReportData) -> str:
     named, when = now[now["outlier"]], f"{m.log.window.end:%Y-%m-%d}"
     if not len(named):
         return f"As of {when} no node is known to fail twice as often as the mean."
+
+    def of(row: dict[Hashable, Any]) -> str:
+        return f" of system {row['system']}" if m.several_systems else ""
+
     names = [
-        f"{row['node']} ({number(row['factor'], 2)} times the mean, {span(row['factor_low'], row['factor_high'])})"
+        f"{row['node']}{of(row)} ({number(row['factor'], 2)} times the mean, "
+        f"{span(row['factor_low'], row['factor_high'])})"
         for row in named.head(_NODES_NAMED).to_dict("records")
     ]
     more = f" and {len(named) - _NODES_NAMED:,} more" if len(named) > _NODES_NAMED else ""
@@ -270,12 +294,21 @@ def ahead(m: ReportData) -> Section | str:
         "forecast", "Expected, with prediction intervals", found.compact().reset_index(),
         note=f"Stock: parts that last for the longer time with probability {percent(found.service)}, one per failure.",
     )  # fmt: skip
-    tested = m.backtest.result
+    tested, notes = m.backtest.result, _unit_of_failures(m)
     if tested is None:
-        return Section("forecast", "What to expect", found.headline, found.notes, (figure,), (table,))
+        return Section("forecast", "What to expect", found.headline, (*notes, *found.notes), (figure,), (table,))
     past = Figure.of("backtest", "Forecasts of the past, and what came", plotting.backtest, tested, part="forecasts")
-    notes = (*(note for note in found.notes if not note.startswith("As of")), tested.headline)
+    notes = (*notes, *(note for note in found.notes if not note.startswith("As of")), tested.headline)
     return Section("forecast", "What to expect", found.headline, notes, (figure, past), (table,))
+
+
+def _unit_of_failures(m: ReportData) -> tuple[str, ...]:
+    """What a failure of the forecast is, where an interruption takes several."""
+    joined = m.model.needed.found
+    each = joined.records / max(len(joined), 1)
+    if each < _JOINED:
+        return ()
+    return (f"Failures are records: {number(each)} for each interruption.",)
 
 
 def independence(m: ReportData) -> Section | str:
@@ -341,37 +374,28 @@ def jobs(m: ReportData) -> Section | str:
     sizes = [*(size for size in _SIZES if size < most), most]
     rows = []
     for size in sizes:
-        mean = model.interval("mtbf", size=size, placement="packed", n_draws=99)
         share = m.job
         if size != m.job_size:  # as on the first screen
             share = model.interval("reliability", list(JOB_LENGTHS), size=size, placement="packed", n_draws=99)
-        rows.append(
-            [size, float(mean.estimate), *map(float, share.estimate), float(share.low[1]), float(share.high[1])]
-        )
-    frame = pd.DataFrame(rows, columns=["nodes", "mtbf", "r6", "r24", "r72", "low", "high"])
+        rows.append([size, *map(float, share.estimate), float(share.low[1]), float(share.high[1])])
+    frame = pd.DataFrame(rows, columns=["nodes", "r6", "r24", "r72", "low", "high"])
     table = Table(
         "jobs", "Jobs that nothing interrupts", frame,
-        {"nodes": "nodes", "mtbf": "hours between", "r24": "24 h", "limits": "limits",
-         "r72": "72 h"}, percent=frozenset({"r6", "r24", "r72"}),
+        {"nodes": "nodes", "r6": "6 h", "r24": "24 h", "limits": "limits", "r72": "72 h"},
+        percent=frozenset({"r6", "r24", "r72"}),
         page=frame.assign(limits=[span(*pair, True) for pair in zip(frame["low"], frame["high"], strict=True)]),
         note=f"{'On consecutive nodes, from' if most > 1 else 'From'} a random start; limits: "
              f"{100 * m.level:g} % at 24 h.",
     )  # fmt: skip
-    system = model.system()
-    up = system.n_nodes
-    if most == 1:
-        which = "The node as it stood at the end runs"
-    else:
-        which = f"All {most:,} nodes as they stood" if up == most else f"The {up:,} of {most:,} nodes that were up"
-        which += " at the end run"
-    now = (
-        f"{which} for {duration(float(system.mttf()))} on average, and for 24 hours with probability "
-        f"{shown_share(float(system.reliability('24h')))}."
+    low, value, high = (float(x[1]) for x in (m.job.low, m.job.estimate, m.job.high))
+    verdict = (
+        f"{shown_share(value)} ({span(low, high, True)}) of jobs on {count(m.job_size, 'node')} run for 24 hours "
+        "without interruption."
     )
     tested = m.backtest.result
     if tested is None or "jobs" not in tested.parts:
         why = m.backtest.problem if tested is None else "too few could be placed"
-        return Section("jobs", "Jobs", f"Predictions could not be tested: {why}.", (now,), tables=(table,))
+        return Section("jobs", "Jobs", verdict, (f"Predictions could not be tested: {why}.",), tables=(table,))
     past = tested.table[tested.table["part"] == "jobs"]
     cells = Table(
         "backtest-jobs", f"Jobs of {count(int(past['size'].iloc[0]), 'node')} for 24 h, over 90 days",
@@ -389,5 +413,7 @@ def jobs(m: ReportData) -> Section | str:
         "backtest-jobs", "Jobs of the past: predicted and counted", plotting.backtest, tested, part="jobs"
     )
     refuted = tested.refuted("jobs")
-    verdict = tested.sentences("jobs")[0] if not refuted else f"The log's own past refutes these numbers: {refuted}."
-    return Section("jobs", "Jobs", verdict, (now,), (figure,), (table,), details=(cells,))
+    past_said = tested.sentences("jobs")[0]
+    if refuted:
+        verdict, past_said = f"The log's own past refutes these numbers: {refuted}.", verdict
+    return Section("jobs", "Jobs", verdict, (past_said,), (figure,), (table,), details=(cells,))

@@ -14,6 +14,7 @@ from relfit.log.failurelog import FailureLog
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.reporting.components import Card, Figure, FirstScreen, Point, Section, Table, span
 from relfit.reporting.detail_sections import fit_table
+from relfit.reporting.first_screen import many_rejected
 from relfit.reporting.report_data import ReportData
 
 __all__ = ["lifetime_summary", "noun", "sections"]
@@ -63,7 +64,7 @@ def lifetime_summary(m: ReportData) -> FirstScreen:
              f"{100 * m.level:g} % interval {percent(low, 2)} to {percent(high, 2)} · {ended:,} in {number(years)} "
              f"{what}-years")
     )  # fmt: skip
-    title = f"{what}s still in service, by age (Kaplan-Meier)"
+    title = f"{what}s still in service, by age in years (Kaplan-Meier)"
     picture = Figure.of("survival", title, plotting.step_curves, curve, wide=True)
     advice = []
     if len(yearly) > 1 and yearly["low"].iloc[-1] > yearly["high"].iloc[0]:
@@ -87,14 +88,7 @@ def _limits(m: ReportData, what: str) -> list[Point]:
     if what:
         longest = float(m.part.ttf("node").durations.max())
         points.append(Point(f"Nothing is known beyond {duration(longest)}, the longest time seen."))
-    source = m.log.source
-    if source.rows_read:
-        rejected = (
-            f"{len(m.log.rejected):,} of {source.rows_read:,} rows were rejected."
-            if len(m.log.rejected)
-            else f"All {source.rows_read:,} rows were read."
-        )
-        points.append(Point(rejected, "data", "data"))
+    points += many_rejected(m)
     points.append(
         Point("A life that ended need not have failed: the log's own rule says which count.", "data", "source")
     )

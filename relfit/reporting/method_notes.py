@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from relfit.base.text import count
 from relfit.reporting.components import Section
 from relfit.reporting.report_data import ReportData
@@ -42,6 +44,14 @@ _TERMS = {
 }  # fmt: skip
 
 
+_SECTIONS: dict[str, frozenset[str]] = {  # that a term is about
+    "Period": frozenset({"steady"}), "Interruptions": frozenset({"interruptions"}),
+    "Availability": frozenset({"availability"}), "Jobs": frozenset({"jobs"}),
+    "Test on the past": frozenset({"forecast", "jobs"}), "Outlier nodes": frozenset({"nodes"}),
+    "Independence": frozenset({"independence"}), "Distributions": frozenset({"repairs", "times"}),
+}  # fmt: skip
+_TESTED = frozenset({"steady", "nodes", "independence"})  # sections whose verdicts rest on p-values
+
 _LIVES = {
     "Share in service": (
         "The Kaplan-Meier estimate (1958) with pointwise limits: units that were still in service when last seen count "
@@ -52,15 +62,16 @@ _LIVES = {
 }
 
 
-def methods(m: ReportData) -> Section:
-    """What was asked, and how answers were found."""
+def methods(m: ReportData, keys: Collection[str]) -> Section:
+    """What was asked, and how the answers of the page's sections (`keys`) were obtained."""
     if m.log.lifetimes is not None:
         verdict = "Units are taken as independent of each other, and those seen longer as like the others."
         return Section("methods", "Methods", verdict, terms=tuple(_LIVES.items()), fold="Each method")
     verdict = (
         f"{count(m.asked, 'question')} with a p-value {'was' if m.asked == 1 else 'were'} asked; family-wise "
         "error 5 % (Holm 1979)."
-        if m.asked
+        if m.asked and not _TESTED.isdisjoint(keys)
         else "No question of this log has a p-value: it has too few failures."
     )
-    return Section("methods", "Methods", verdict, terms=tuple(_TERMS.items()), fold="Each method")
+    terms = tuple((term, text) for term, text in _TERMS.items() if not _SECTIONS[term].isdisjoint(keys))
+    return Section("methods", "Methods", verdict, terms=terms, fold="Each method")

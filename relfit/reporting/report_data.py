@@ -219,7 +219,7 @@ class ReportData:
             p["alike"] = min(float(tested.min()) * len(tested), 1.0) if len(tested) else np.nan
         if model is not None and not self.several_systems and not self.few:  # normal limits need failures
             fits = model.renewals["node"]
-            if fits.status[0] == "ok":
+            if fits.status[0] == "ok" and fits.covariance[0, 0, 0] > 0.0:
                 z = np.log(fits.shape[0, 1]) / np.sqrt(fits.covariance[0, 0, 0])
                 p["ageing"] = float(2.0 * special.ndtr(-abs(z)))
         found = self._dependence.result

@@ -142,3 +142,21 @@ def test_lines_of_text_by_a_pattern(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_text_that_begins_with_a_bracket_is_no_json(tmp_path: Path) -> None:
     with pytest.raises(rf.ReadError, match="no header"):
         rf.read(written(tmp_path, "apache.log", "[2005-12-04 04:47:44] mod_jk in error state 6\n"))
+
+
+def test_date_and_time_in_two_columns_and_minutes_in_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A ticket system's export: 117 minutes were taken as 117 hours, and half past five in the afternoon as a zone."""
+    text = "Server,Date,Time,Outage (min)\ns1,13/02/2024,05:30 PM,117\ns2,14/02/2024,11:29 AM,60\ns1,,01:00 AM,5\n"
+    path = written(tmp_path, "tickets.csv", text)
+    assert main(["info", str(path), "--column", "start=Time"]) == 2
+    assert "--column start=DATE+TIME" in capsys.readouterr().err
+    assert main(["info", str(path), "--column", "start=Date"]) == 0
+    hint = "--column start=Date+Time"
+    assert hint in " ".join(capsys.readouterr().out.split())
+    log = rf.read(path, node="Server", start="Date+Time")
+    assert log.events["start"].dt.strftime("%Y-%m-%d %H:%M").tolist() == ["2024-02-13 17:30", "2024-02-14 11:29"]
+    assert log.ttr("all").durations.tolist() == pytest.approx([117 / 60, 1.0])
+    assert log.rejected["reason"].tolist() == ["no time"]
+    for duration, unit, hours in (("Outage (min)", "hours", 117.0), ("Outage (min)", None, 117 / 60)):
+        said = {"duration": duration, **({"duration_unit": unit} if unit else {})}
+        assert rf.read(path, node="Server", start="Date+Time", **said).ttr("all").durations[0] == pytest.approx(hours)

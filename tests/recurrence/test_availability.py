@@ -188,3 +188,13 @@ def test_bad_options():
         availability(make_log(lifetimes=[{"node": "1", "duration": 4.0, "observed": True}]))
     assert availability(log).to_dict()["findings"] == ["Nodes were up 88.000 % of the time."]
     assert len(availability_over_time(log, unit="day").to_dict()["down_hours"][0]) == 5
+
+
+def test_a_day_with_fewer_nodes_is_compared_and_a_part_of_a_day_is_not():
+    """One node of four on the first day, up all of it; the last bin is three hours without an outage."""
+    outages = [{"node": "1", "start": 30, "end": 32}, {"node": "1", "start": 54, "end": 58}]
+    nodes = [{"node": "1"}, *({"node": name, "entered": 24} for name in "234")]
+    log = make_log(outages, nodes, window=(0, 75))
+    headline = availability_over_time(log, unit="day").headline
+    assert "lowest from 2001-01-03" in headline
+    assert "highest from 2001-01-01 (100 %)" in headline

@@ -77,6 +77,19 @@ def check(page: str) -> list[str]:
     up = numbers(lost, page)
     if up:
         agree("availability and what is lost", up[0] + sum(up[1:]), 100.0)
+    lately = numbers(r"In the last 90 days nodes were up N % of the time", page)
+    if up and lately:
+        agree("availability on the first screen and in its section", lately[0], up[0])
+    repairs = re.search(r"Times to repair by cause, as observed \(hours\) .*? median (.*?) Limits", page)
+    mean = numbers(r"An outage of a node lasts H on average", page)
+    if mean and repairs and "rows; the CSV" not in repairs[1]:
+        found = re.findall(rf"[a-z] {NUMBER} {NUMBER} (?:{NUMBER} to {NUMBER}|\u2013) {NUMBER}", repairs[1])
+        rows = [[float(value.replace(",", "")) for value in row[:2]] for row in found]
+        total = sum(number for number, _ in rows)
+        agree("mean of all repairs and by cause", sum(number * hours for number, hours in rows) / total, mean[0])
+    said = numbers(r"N % \(N to N %\) of jobs on \d+ nodes? run for 24 hours", page)
+    if tile and said:
+        agree("job on the first screen and in its section", tile[1], said[0])
     month = numbers(r"Expect N failures \(N-N\) in 30 days, N failures \(N-N\) in 90 days", page)
     if month:
         assert 2.0 < month[3] / month[0] < 4.5

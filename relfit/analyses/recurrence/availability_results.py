@@ -12,7 +12,8 @@ from relfit.base.text import count, percent
 
 __all__ = ["AVAILABILITY_STATUS", "Availability", "AvailabilityOverTime"]
 
-_WATCHED = 0.5  # of the node-hours of the longest bin, below which a bin is not compared
+_WATCHED = 0.5  # of the length of the longest bin, below which a bin is not compared
+_LEAST_WATCHED = 0.1  # of the most node-hours of a bin
 
 AVAILABILITY_STATUS = {
     "ok": "estimate and limits",
@@ -140,7 +141,9 @@ class AvailabilityOverTime(Result):
         hours = self.node_hours.sum(axis=0)
         if not (hours > 0.0).any():
             return "Nothing was watched."
-        hours = np.where(hours >= _WATCHED * hours.max(), hours, 0.0)
+        length = np.diff(self.edges.as_unit("ns").asi8)
+        enough = (hours >= _LEAST_WATCHED * hours.max()) & (length >= _WATCHED * length.max())
+        hours = np.where(enough, hours, 0.0)
         up = np.where(hours > 0.0, 1.0 - self.down_hours.sum(axis=0) / np.where(hours > 0.0, hours, 1.0), np.nan)
         worst, best = int(np.nanargmin(up)), int(np.nanargmax(up))
         if up[best] - up[worst] < 5e-6:

@@ -49,16 +49,16 @@ class Bursts(Result):
         rows = self.table[self.table["kind"] != "no answer"]
         if not len(rows):
             return "Too few incidents to tell whether they come after one another."
-        names = {"node": "the same node fails again", "whole": "the rest of the system fails"}
+        names = {"node": "of the same node", "whole": "elsewhere in the system"}
         parts = []
         for scope, branching, low, high, delay in zip(
             *(rows.loc[rows["kind"] == BURST, name] for name in ("scope", "branching", "low", "high", "mean_delay")),
             strict=True,
         ):
             value = interval(*(f"{x:.2f}" for x in (branching, low, high)))
-            who = names.get(scope, f"another node of the {scope} fails")
-            parts.append(f"{who} {value} times beyond its rate, {duration(delay)} later on average")
-        text = [f"After an incident {'; '.join(parts)}"] if parts else []
+            who = names.get(scope, f"of other nodes of the {scope}")
+            parts.append(f"{value} {who}, {duration(delay)} later on average")
+        text = [f"An incident brings further ones: {'; '.join(parts)}"] if parts else []
         if (rows["kind"] == WEEKS).any():
             text.append("The whole system has good and bad weeks, and no bursts beyond them")
         plain = {"node": "single nodes", "whole": "the whole system"}
