@@ -14,8 +14,7 @@ from relfit.base.errors import ArgumentError
 from relfit.base.text import count, duration, number, percent
 from relfit.base.units import HOURS_PER_YEAR, nanoseconds
 from relfit.fleet.prediction import TimeSteps, levels_of, mix
-from relfit.live.alarm_streams import Episode
-from relfit.live.live_records import Alarm
+from relfit.live.live_records import Alarm, Episode
 from relfit.log.failurelog import FailureLog
 
 __all__ = ["missed_forecasts", "short_stock"]

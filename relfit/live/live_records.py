@@ -9,7 +9,7 @@ import pandas as pd
 
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["Alarm", "Fetched"]
+__all__ = ["Alarm", "Episode", "Fetched", "stamp"]
 
 
 @dataclass(frozen=True)
@@ -70,3 +70,16 @@ class Alarm:
     def key(self) -> str:
         """Names the alarm from round to round while it lasts."""
         return f"{self.kind}: {self.subject}"
+
+
+@dataclass(frozen=True)
+class Episode:
+    """An alarm of the past, and when it was over; None while it lasts."""
+
+    alarm: Alarm
+    ended: pd.Timestamp | None
+
+
+def stamp(nanoseconds: int) -> pd.Timestamp:
+    """An instant in UTC."""
+    return pd.Timestamp(nanoseconds, tz="UTC")
