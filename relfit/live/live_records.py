@@ -80,6 +80,6 @@ class Episode:
     ended: pd.Timestamp | None
 
 
-def stamp(nanoseconds: int) -> pd.Timestamp:
-    """An instant in UTC."""
-    return pd.Timestamp(nanoseconds, tz="UTC")
+def stamp(moment: int | pd.Timestamp) -> pd.Timestamp:
+    """An instant (nanoseconds, or UTC without saying so) in UTC."""
+    return pd.Timestamp(moment, tz="UTC").as_unit("ns")

@@ -17,8 +17,8 @@ from scipy import special
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 
 __all__ = [
-    "LEAST_REFERENCE", "LOOKS", "REFERENCE", "WINDOWS", "RateEpisode", "RateScan", "episodes", "scan_rates",
-    "scan_scores",
+    "LEAST_REFERENCE", "LOOKS", "REFERENCE", "WINDOWS", "RateEpisode", "RateScan", "episodes", "for_each_test",
+    "scan_rates", "scan_scores",
 ]  # fmt: skip
 
 WINDOWS = (1, 2, 4, 7, 14, 28, 56, 112)
@@ -292,6 +292,11 @@ def scan_scores(sums: FloatArray, numbers: FloatArray) -> RateScan:
 
 
 _FEWEST = 6  # scores in a window
+
+
+def for_each_test(allowed: float, streams: int) -> float:
+    """Tail probability that so many streams, looked at every day, may have for `allowed` false findings in a year."""
+    return allowed / (streams * LOOKS)
 
 
 def episodes(p: FloatArray, alpha: FloatArray) -> tuple[IntArray, IntArray, IntArray]:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from relfit.base.arrays import FloatArray, IntArray
-from relfit.fleet.surveillance.rate_scans import REFERENCE, RateEpisode, scan_scores
+from relfit.fleet.surveillance.rate_scans import REFERENCE, RateEpisode, for_each_test, scan_scores
 from relfit.fleet.surveillance.watched_fleet import WatchedFleet
 
 __all__ = ["RepairEpisode", "slower_repairs"]
@@ -34,8 +34,8 @@ class RepairEpisode:
     before: FloatArray
 
 
-def slower_repairs(fleet: WatchedFleet, alpha: float) -> Iterator[RepairEpisode]:
-    """The times in which repairs of a system took longer, at a tail probability of `alpha`."""
+def slower_repairs(fleet: WatchedFleet, allowed: float) -> Iterator[RepairEpisode]:
+    """The times in which repairs of a system took longer, at most `allowed` false ones in a year."""
     system, end, hours = fleet.repairs()
     size, day = len(fleet.systems), np.searchsorted(fleet.ends, end)
     score = np.full(end.size, np.nan)
@@ -45,7 +45,8 @@ def slower_repairs(fleet: WatchedFleet, alpha: float) -> Iterator[RepairEpisode]
     used = np.isfinite(score)
     place = np.where(used, system, np.int32(-1))
     sums = fleet.steps.counts(end, place, size, np.where(used, score, 0.0))
-    for when in scan_scores(sums, fleet.steps.counts(end, place, size)).episodes(alpha):
+    scan = scan_scores(sums, fleet.steps.counts(end, place, size))
+    for when in scan.episodes(for_each_test(allowed, size)):
         until = when.last if when.lasts else when.first
         mine = system == when.stream
         lately = hours[mine & (day >= when.begin) & (day <= until)]

@@ -73,7 +73,7 @@ class SlurmSource(SourceBase):
     @property
     def place(self) -> str:
         """The files, or which records."""
-        return self.path or " ".join(filter(None, (self.what, self.cluster)))
+        return super().place or " ".join(filter(None, (self.what, self.cluster)))
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """What is new in Slurm's records."""
