@@ -25,8 +25,9 @@ import pandas as pd
 
 import relfit as rf
 from relfit.base.errors import RelfitError
+from relfit.fleet.surveillance import scored
 from relfit.live._fleet_alarms import alarm_history, fleet_alarms
-from relfit.live._forecast_record import forecast_record, scored
+from relfit.live._forecast_record import forecast_record
 
 SHARED = Path(os.environ.get("RELFIT_SHARED", "shared"))
 SYSTEMS = "2,8,9,12,13,16,18,19,20"  # with 200 records and 400 days or more

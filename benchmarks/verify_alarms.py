@@ -28,7 +28,7 @@ import pandas as pd
 from watched_fleets import KINDS, START, WatchedLog, make
 
 import relfit as rf
-from relfit.live import rate_alarms
+from relfit.fleet.surveillance import rate_scans
 from relfit.live._fleet_alarms import alarm_history
 
 SIZES = ((200, 2.0), (1000, 0.7), (60, 8.0))  # nodes, failures of each a year
@@ -169,7 +169,7 @@ def main() -> None:
     options.add_argument("--looks", type=float, default=1.0, help="divide the tests that thresholds allow for by this")
     options.add_argument("--nodes", default="200,1000,60", help="sizes of the fleets")
     given = options.parse_args()
-    rate_alarms.LOOKS /= given.looks
+    rate_scans.LOOKS /= given.looks
     sizes = [size for size in SIZES if str(size[0]) in given.nodes.split(",")]
     good = false_alarms(given.fleets, sizes) if given.fleets else True
     if given.histories:

@@ -53,6 +53,7 @@ ALSO = {
     "planning": ("simulation", "fleet"),
     "prediction": ("fleet",),
     "sparing": ("simulation",),
+    "surveillance": ("live",),
 }
 """Other folders of tests that are of what a package does, too."""
 ARITHMETIC = ("Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow")

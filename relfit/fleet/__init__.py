@@ -1,9 +1,10 @@
 """The bridge from a log to a model: incidents by scope, unequal nodes, repairs, and jobs on part of the fleet.
 
-``prediction`` follows series of counts and mixes what predicted well; ``calibration`` makes a checked file of
-parameters from a log. A log and a period go in (``log``, ``analyses``), a `FleetModel`, a `Forecast` or `Parameters`
-come out and go to ``planning`` and ``simulation``. Every answer is of now unless the long run is asked for
-(``rates_now``). A newcomer may add a predictor: a function of counts and times in ``prediction``.
+``prediction`` follows series of counts and mixes what predicted well; ``surveillance`` finds rates and nodes that
+changed; ``calibration`` makes a checked file of parameters from a log. A log and a period go in (``log``,
+``analyses``), a `FleetModel`, a `Forecast` or `Parameters` come out and go to ``planning`` and ``simulation``. Every
+answer is of now unless the long run is asked for (``rates_now``). A newcomer may add a predictor: a function of counts
+and times in ``prediction``.
 """
 
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period

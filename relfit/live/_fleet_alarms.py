@@ -14,9 +14,9 @@ import pandas as pd
 
 from relfit.base.arguments import positive
 from relfit.base.errors import ArgumentError
-from relfit.live.alarm_streams import Episode, WatchedFleet
+from relfit.fleet.surveillance import WatchedFleet
 from relfit.live.forecast_alarms import missed_forecasts, short_stock
-from relfit.live.live_records import Alarm
+from relfit.live.live_records import Alarm, Episode
 from relfit.live.node_alarms import node_episodes, repeat_episodes
 from relfit.live.rate_alarms import rate_episodes, repair_episodes
 from relfit.log.failurelog import FailureLog

@@ -12,10 +12,10 @@ import pandas as pd
 
 from relfit.base.errors import DataError
 from relfit.base.results import json_ready
-from relfit.live.live_records import Alarm, Fetched
+from relfit.live.live_records import Alarm, Fetched, stamp
 from relfit.live.log_from_store import stored_log
 from relfit.live.store_databases import Database, opened
-from relfit.live.store_rows import event_rows, merged_nodes, node_rows
+from relfit.live.store_rows import event_rows, merged_nodes, naive_stamps, node_rows, utc_stamps
 from relfit.live.store_schema import KEY, prepare
 from relfit.log.failurelog import FailureLog
 
@@ -308,7 +308,7 @@ class FleetStore:
         if frame.empty:
             return
         rows = pd.DataFrame({name: frame.get(name, np.nan) for name in _FORECAST})
-        rows["made"] = _naive_series(rows["made"])
+        rows["made"] = naive_stamps(pd.to_datetime(rows["made"], utc=True))
         rows["system"] = rows["system"].astype(object)
         rows = rows.astype(dict.fromkeys(_FORECAST[2:], float))
         with self._database.transaction():
@@ -322,7 +322,7 @@ class FleetStore:
     def forecasts(self) -> pd.DataFrame:
         """Forecasts and what came: ``made``, ``system``, ``horizon_hours``, ``mean`` and so on, oldest first."""
         frame = self._database.frame("SELECT * FROM forecasts ORDER BY made, system, horizon_hours")
-        return frame.assign(made=_utc(frame["made"]))
+        return frame.assign(made=utc_stamps(frame["made"]))
 
     def save_alarms(self, alarms: Sequence[Alarm], now: pd.Timestamp) -> None:
         """Keep what a round raised; an open alarm that it does not raise any more is over."""
@@ -354,14 +354,14 @@ class FleetStore:
             "WHERE over IS NULL ORDER BY raised, kind, subject"
         )
         return [
-            Alarm(kind, subject, _stamp(since), _stamp(raised), text, advice, json.loads(evidence))
+            Alarm(kind, subject, stamp(since), stamp(raised), text, advice, json.loads(evidence))
             for kind, subject, since, raised, text, advice, evidence in rows
         ]
 
     def advice(self) -> pd.DataFrame:
         """What was advised and when: one row per alarm there ever was."""
         frame = self._database.frame("SELECT * FROM alarms ORDER BY raised, kind, subject")
-        return frame.assign(**{name: _utc(frame[name]) for name in ("since", "raised", "seen", "over")})
+        return frame.assign(**{name: utc_stamps(frame[name]) for name in ("since", "raised", "seen", "over")})
 
     def save_round(self, now: pd.Timestamp, document: Mapping[str, object]) -> None:
         """Keep what a round said."""
@@ -389,21 +389,9 @@ def _parts(pieces: Sequence[tuple[str, FailureLog]]) -> Iterator[list[tuple[str,
         yield part
 
 
-def _naive(stamp: Any) -> Any:
+def _naive(instant: Any) -> Any:
     """An instant as the store has it: UTC without saying so, in microseconds."""
-    if pd.isna(stamp):
+    if pd.isna(instant):
         return None
-    moment = pd.Timestamp(stamp)
+    moment = pd.Timestamp(instant)
     return (moment if moment.tzinfo is None else moment.tz_convert("UTC").tz_localize(None)).floor("us").to_pydatetime()
-
-
-def _naive_series(stamps: pd.Series) -> pd.Series:
-    return pd.to_datetime(stamps, utc=True).dt.tz_localize(None).astype("datetime64[us]")
-
-
-def _stamp(moment: pd.Timestamp) -> pd.Timestamp:
-    return pd.Timestamp(moment, tz="UTC").as_unit("ns")
-
-
-def _utc(stamps: pd.Series) -> pd.Series:
-    return pd.to_datetime(stamps).astype("datetime64[ns]").dt.tz_localize("UTC")

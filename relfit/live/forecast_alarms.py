@@ -6,16 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from relfit.base.arguments import durations, whole
-from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.text import count, duration, number, percent
 from relfit.base.units import HOURS_PER_YEAR, nanoseconds
 from relfit.fleet.prediction import TimeSteps, levels_of, mix
-from relfit.live.alarm_streams import Episode
-from relfit.live.live_records import Alarm
+from relfit.fleet.surveillance import tails_of_counts
+from relfit.live.live_records import Alarm, Episode
 from relfit.log.failurelog import FailureLog
 
 __all__ = ["missed_forecasts", "short_stock"]
@@ -45,7 +43,7 @@ def missed_forecasts(forecasts: pd.DataFrame, allowed: float, now: pd.Timestamp)
     streams = known.drop_duplicates(["system", "horizon_hours"])["horizon_hours"]
     a_year = float(np.minimum(HOURS_PER_YEAR / 24.0, _OVERLAP * HOURS_PER_YEAR / streams).sum())
     columns = (known[name].to_numpy(np.float64) for name in ("happened", "mean", "upper", "level"))
-    known["p"] = _tails(*columns)
+    known["p"] = tails_of_counts(*columns)
     missed = known[known["p"] <= allowed / max(a_year, 1e-9)]
     out: list[Episode] = []
     for system, rows in missed.groupby("system", sort=False):
@@ -66,22 +64,6 @@ def missed_forecasts(forecasts: pd.DataFrame, allowed: float, now: pd.Timestamp)
             )  # fmt: skip
             out.append(Episode(alarm, until if until < now else None))
     return out
-
-
-def _tails(seen: FloatArray, mean: FloatArray, high: FloatArray, level: FloatArray) -> FloatArray:
-    """Two-sided tail probability of counts, gamma-Poisson with this mean and upper limit."""
-    tail, mean = 0.5 - level / 2.0, np.maximum(mean, 1e-9)
-    least, most = np.full(mean.size, 1e-9), np.full(mean.size, 1e3)  # of the relative variance
-    for _ in range(60):
-        middle = np.sqrt(least * most)
-        shape = 1.0 / middle
-        wide = special.betainc(high + 1.0, shape, mean / (mean + shape)) > tail
-        least, most = np.where(wide, least, middle), np.where(wide, middle, most)
-    shape = 1.0 / most
-    at = mean / (mean + shape)
-    above = np.where(seen > 0.0, special.betainc(np.maximum(seen, 1e-9), shape, at), 1.0)
-    below = special.betaincc(seen + 1.0, shape, at)
-    return np.asarray(np.minimum(2.0 * np.minimum(above, below), 1.0))
 
 
 def short_stock(log: FailureLog, stock: Mapping[str, object]) -> list[Alarm]:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["Alarm", "Fetched"]
+__all__ = ["Alarm", "Episode", "Fetched", "stamp"]
 
 
 @dataclass(frozen=True)
@@ -70,3 +70,16 @@ class Alarm:
     def key(self) -> str:
         """Names the alarm from round to round while it lasts."""
         return f"{self.kind}: {self.subject}"
+
+
+@dataclass(frozen=True)
+class Episode:
+    """An alarm of the past, and when it was over; None while it lasts."""
+
+    alarm: Alarm
+    ended: pd.Timestamp | None
+
+
+def stamp(moment: int | pd.Timestamp) -> pd.Timestamp:
+    """An instant (nanoseconds, or UTC without saying so) in UTC."""
+    return pd.Timestamp(moment, tz="UTC").as_unit("ns")

@@ -15,6 +15,7 @@ from relfit.io.frames import attribute_column, events_frame, open_outages, popul
 from relfit.io.merging import joint_window
 from relfit.io.parsing.times import UTC
 from relfit.live.store_databases import Database
+from relfit.live.store_rows import utc_stamps
 from relfit.log.failurelog import FailureLog, Source, Window
 from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS, pairs
 
@@ -43,8 +44,9 @@ def stored_log(database: Database, *, nodes: int | Sequence[str] | None, timezon
     rows = _in_order(rows)
     windows = _windows(database)
     events = events_frame(
-        system=rows["system"], node=_stated(rows["node"]), start=_utc(rows["began"]), end=_utc(rows["ended"]),
-        cause=_stated(rows["cause"]), scope=rows["scope"], detail=_stated(rows["detail"]) if "detail" in rows else None,
+        system=rows["system"], node=_stated(rows["node"]), cause=_stated(rows["cause"]), scope=rows["scope"],
+        start=utc_stamps(rows["began"]), end=utc_stamps(rows["ended"]),
+        detail=_stated(rows["detail"]) if "detail" in rows else None,
         start_cut=rows["start_cut"].to_numpy(bool), line=rows["line"].to_numpy(),
         attributes=_attributes(rows["more"], EVENT_COLUMNS) if "more" in rows else None,
     )  # fmt: skip
@@ -90,8 +92,8 @@ def _population(database: Database, windows: dict[str, Window], window: Window) 
     start = rows["source"].map({name: each.start for name, each in windows.items()}).astype(UTC)
     end = rows["source"].map({name: each.end for name, each in windows.items()}).astype(UTC)
     declared = rows["declared"].to_numpy(bool)
-    rows["entered"] = _utc(rows["entered"]).fillna(start.fillna(window.start))
-    rows["leaving"] = _utc(rows["leaving"]).fillna(end.fillna(window.end))
+    rows["entered"] = utc_stamps(rows["entered"]).fillna(start.fillna(window.start))
+    rows["leaving"] = utc_stamps(rows["leaving"]).fillna(end.fillna(window.end))
     gone = declared & (rows["leaving"] < end).to_numpy()  # the latest list does not name it any more
     rows["leaving_known"] |= gone
     key = ["system", "node"]
@@ -139,7 +141,3 @@ def _attributes(texts: pd.Series, standard: Sequence[str]) -> dict[str, Any]:
 def _stated(texts: pd.Series) -> pd.Series:
     """The texts, missing where the store holds an empty one."""
     return texts.cat.remove_categories([""]) if "" in texts.cat.categories else texts
-
-
-def _utc(stamps: pd.Series) -> pd.Series:
-    return stamps.astype("datetime64[ns]").dt.tz_localize("UTC")

@@ -13,7 +13,7 @@ from relfit.live.store_schema import KEY
 from relfit.log.failurelog import FailureLog
 from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS
 
-__all__ = ["MOST_ATTRIBUTES", "event_rows", "merged_nodes", "node_rows"]
+__all__ = ["MOST_ATTRIBUTES", "event_rows", "merged_nodes", "naive_stamps", "node_rows", "utc_stamps"]
 
 MOST_ATTRIBUTES = 50
 """Columns of a log that are stored beside the standard ones; the first by name."""
@@ -38,12 +38,12 @@ def event_rows(source: str, pieces: Sequence[tuple[str, FailureLog]], *, many: s
 
 def _events(source: str, place: str, log: FailureLog) -> pd.DataFrame:
     events = log.events
-    ended = _stamps(events["end"])
+    ended = naive_stamps(events["end"])
     return pd.DataFrame(
         {
             "system": _texts(events["system"]),
             "node": _texts(events["node"]),
-            "began": _stamps(events["start"]),
+            "began": naive_stamps(events["start"]),
             "cause": _texts(events["cause"]),
             "scope": _texts(events["scope"]),
             # an outage that goes on has no end yet
@@ -64,9 +64,9 @@ def node_rows(source: str, pieces: Sequence[tuple[str, FailureLog]]) -> pd.DataF
     for _, log in pieces:
         people = log.population
         declared = people["declared"].to_numpy(bool)
-        entered, leaving = _stamps(people["entered"]), _stamps(people["left"])
+        entered, leaving = naive_stamps(people["entered"]), naive_stamps(people["left"])
         entered_known, leaving_known = (people[name].to_numpy(bool) for name in ("entered_known", "left_known"))
-        ends = (leaving < _stamps(pd.Series([log.window.end]))[0]).to_numpy()
+        ends = (leaving < naive_stamps(pd.Series([log.window.end]))[0]).to_numpy()
         frames.append(
             pd.DataFrame(
                 {
@@ -79,7 +79,7 @@ def node_rows(source: str, pieces: Sequence[tuple[str, FailureLog]]) -> pd.DataF
                     "entered_known": entered_known,
                     "leaving": leaving.where(declared | (leaving_known & ends)),
                     "leaving_known": leaving_known & ends,
-                    "noted": _stamps(pd.Series([log.window.end] * len(people), dtype="datetime64[ns, UTC]")),
+                    "noted": naive_stamps(pd.Series([log.window.end] * len(people), dtype="datetime64[ns, UTC]")),
                 }
             )
         )
@@ -110,8 +110,14 @@ def _texts(column: pd.Series) -> pd.Series:
     return pd.Series(np.array([*names, ""], dtype=object)[kinds.codes.to_numpy()])
 
 
-def _stamps(column: pd.Series) -> pd.Series:
+def naive_stamps(column: pd.Series) -> pd.Series:
+    """Instants as the store has them: UTC without saying so, in microseconds."""
     return column.dt.tz_convert("UTC").dt.tz_localize(None).astype("datetime64[us]").reset_index(drop=True)
+
+
+def utc_stamps(column: pd.Series) -> pd.Series:
+    """Instants of the store, in UTC."""
+    return pd.to_datetime(column).astype("datetime64[ns]").dt.tz_localize("UTC")
 
 
 def _more(frame: pd.DataFrame, standard: Sequence[str]) -> pd.Series:

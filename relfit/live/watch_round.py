@@ -8,8 +8,9 @@ from typing import Any
 import pandas as pd
 
 from relfit.base.errors import DataError, ReadError, RelfitError
+from relfit.fleet.surveillance import scored
 from relfit.live._fleet_alarms import fleet_alarms
-from relfit.live._forecast_record import forecast_record, scored
+from relfit.live._forecast_record import forecast_record
 from relfit.live.fleet_store import FleetStore
 from relfit.live.live_records import Alarm
 from relfit.live.silent_sources import SHARE, source_alarms

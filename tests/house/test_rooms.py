@@ -47,6 +47,7 @@ ORDER = (
     "system",
     "system.jobs",
     "fleet.prediction",
+    "fleet.surveillance",
     "fleet",
     "fleet.calibration",
     "planning",

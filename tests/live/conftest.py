@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
+import select
 import shlex
 import shutil
+import socket
+import socketserver
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -45,3 +50,50 @@ def live() -> Iterator[Callable[..., dict[str, str]]]:
     for folder in folders:
         subprocess.run([SCRIPT, "down", folder], check=True, timeout=120)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+class SilentLine(socketserver.BaseRequestHandler):
+    """Hands on what a client and a server say, until the client says a word; from then on nothing comes back."""
+
+    server: SilentServer
+
+    def handle(self) -> None:
+        with socket.create_connection(self.server.behind) as behind:
+            lines = {self.request: behind, behind: self.request}
+            while True:
+                for line in select.select(list(lines), [], [])[0]:
+                    said = line.recv(65_536)
+                    if not said:
+                        return
+                    if self.server.word in said:
+                        self.server.ended.wait(60.0)
+                        return
+                    lines[line].sendall(said)
+
+
+class SilentServer(socketserver.ThreadingTCPServer):
+    """Stands before the server at `behind`."""
+
+    daemon_threads = True
+
+    def __init__(self, behind: tuple[str, int], word: bytes) -> None:
+        super().__init__(("127.0.0.1", 0), SilentLine)
+        self.behind, self.word, self.ended = behind, word, threading.Event()
+
+
+@pytest.fixture
+def falling_silent() -> Iterator[Callable[[str, bytes], str]]:
+    """The URL of a database behind a network that loses what follows a word."""
+    servers = []
+
+    def before(url: str, word: bytes) -> str:
+        host, port = re.search(r"@([\d.]+):(\d+)", url).groups()
+        servers.append(SilentServer((host, int(port)), word))
+        threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
+        return url.replace(f":{port}/", f":{servers[-1].server_address[1]}/")
+
+    yield before
+    for server in servers:
+        server.ended.set()
+        server.shutdown()
+        server.server_close()

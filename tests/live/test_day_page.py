@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 import relfit as rf
+from relfit.fleet.surveillance import scored
 from relfit.live._day_page import day_page
-from relfit.live._forecast_record import forecast_record, scored
+from relfit.live._forecast_record import forecast_record
 from relfit.live.live_records import Alarm
 from tests.factories import at, make_log
 

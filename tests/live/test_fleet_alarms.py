@@ -10,7 +10,7 @@ import pytest
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
-from relfit.live import rate_alarms
+from relfit.fleet.surveillance import rate_scans
 from relfit.live._fleet_alarms import SHARES, alarm_history, fleet_alarms
 from relfit.live.live_records import Alarm
 from relfit.log.failurelog import FailureLog
@@ -143,7 +143,7 @@ def test_steady_fleets_keep_to_the_rate() -> None:
 
 
 def test_a_wrong_threshold_breaks_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate_alarms, "LOOKS", 10.0)
+    monkeypatch.setattr(rate_scans, "LOOKS", 10.0)
     assert _rate_of_alarms() > 4.0
 
 

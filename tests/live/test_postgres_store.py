@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -96,3 +97,21 @@ def test_a_wrong_password_and_a_slow_query_fail_alone(
     assert (slow.records, slow.failed) == (2, ("site",))
     assert "statement timeout" in " ".join(slow.sources["failure"])
     assert round_of(5).new == 0
+
+
+def test_a_server_that_falls_silent_is_left_alone(
+    server: dict[str, str], tmp_path: Path, falling_silent: Callable[[str, bytes], str]
+) -> None:
+    """Once it let us in, its own limit for a query does not help where nothing of what it says comes through."""
+    (tmp_path / "a.csv").write_text("node,start,end,cause\nn2,2024-01-01 10:00,2024-01-01 12:30,disk\n")
+    for word in (b"pg_catalog.version", b"fan"):  # asked when the connection is made, and in the query
+        url = falling_silent(plain(server), word)
+        (tmp_path / "watch.toml").write_text(
+            f'store = "fleet.duckdb"\n[[sources]]\nkind = "sql"\nname = "site"\nurl = "{url}"\ntimeout = 1\n'
+            f'query = "{QUERY}"\n[[sources]]\nkind = "file"\npath = "a.csv"\n'
+        )
+        begun = time.monotonic()
+        result = watch(read_watch_settings(tmp_path / "watch.toml"), "2024-02-01")
+        assert time.monotonic() - begun < 20.0
+        assert (result.records, result.failed) == (1, ("site",))
+        assert result.sources["failure"].tolist()[0].startswith("the server did not answer within 1 s")

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from relfit.base.results import json_ready
 from relfit.live.fleet_store import FleetStore
 from relfit.live.live_records import Alarm
 from relfit.live.slurm_actions import apply_drains, drains_of, undo_drains
 from relfit.live.sources import SOURCES, SourceError
+from relfit.live.watch_results import Round
+from relfit.live.watch_round import watch
+from relfit.live.watch_settings import read_watch_settings
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 NODES = (
@@ -142,6 +149,53 @@ def test_jobs_that_a_node_ended(slurm: dict[str, str]) -> None:
     fetched = source(what="jobs").fetch({}, pd.Timestamp.now(tz="UTC"))
     assert fetched.log is None
     assert set(fetched.cursor) == {"since"}
+
+
+@pytest.mark.parametrize("kind", ["slurm", "sql"])
+def test_a_wrong_password_of_the_accounting_database_fails_alone(
+    slurm: dict[str, str], kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    falling_silent: Callable[[str, bytes], str],
+) -> None:  # fmt: skip
+    (tmp_path / "a.csv").write_text("node,start,end,cause\nn2,2024-01-01 10:00,2024-01-01 12:30,disk\n")
+    ask = {
+        "slurm": 'accounting = "{url}"\ncluster = "trial"\n',
+        "sql": "url = \"{url}\"\nquery = \"SELECT 'm1' AS node, '2024-01-05 10:00' AS start, 'fan' AS cause "
+        'FROM trial_event_table LIMIT 1"\n',
+    }
+
+    def round_of(day: int, url: str = slurm["LIVE_ACCOUNTING"]) -> Round:
+        (tmp_path / "watch.toml").write_text(
+            f'store = "fleet.duckdb"\n[[sources]]\nkind = "{kind}"\nname = "slurmdbd"\npassword_env = "SITE"\n'
+            f'timeout = 1\n{ask[kind].format(url=url)}[[sources]]\nkind = "file"\npath = "a.csv"\n'
+        )
+        return watch(read_watch_settings(tmp_path / "watch.toml"), f"2030-02-0{day}")
+
+    accounting(slurm, "insert into trial_event_table (time_start, time_end, node_name, reason, reason_uid, state) "
+        f"values (1700000000, 1700003600, 'm{kind}', 'ECC', 0, 1)")  # fmt: skip
+    monkeypatch.setenv("SITE", "wr0ng")
+    refused = round_of(1)
+    assert (refused.records, refused.failed) == (1, ("slurmdbd",))
+    told = " ".join(refused.sources["failure"])
+    assert "Access denied" in told
+    assert "wr0ng" not in told + json.dumps(json_ready(refused.to_dict())) + (
+        tmp_path / "fleet.duckdb"
+    ).read_bytes().decode("latin-1")
+    monkeypatch.setenv("SITE", slurm["LIVE_ACCOUNTING_PASSWORD"])
+    good = round_of(2)
+    assert (good.failed, good.records > 1, round_of(3).new) == ((), True, 0)
+    silent = round_of(4, falling_silent(slurm["LIVE_ACCOUNTING"], b"trial_event_table"))
+    assert (silent.failed, silent.records) == (("slurmdbd",), good.records)
+    assert re.search("timed out|did not answer within 1 s", " ".join(silent.sources["failure"]))
+    assert round_of(5).new == 0
+
+
+def test_a_query_cannot_write(slurm: dict[str, str]) -> None:
+    url, table = slurm["LIVE_ACCOUNTING"], "trial_event_table"
+    settings = {"password_env": "LIVE_ACCOUNTING_PASSWORD", "columns": {"start": "a"}}
+    for statement in (f"DELETE FROM {table}", f"DROP TABLE {table}"):
+        with pytest.raises(SourceError, match="READ ONLY"):
+            SOURCES["sql"](kind="sql", url=url, query=statement, **settings).fetch({}, pd.Timestamp.now(tz="UTC"))
+    assert accounting(slurm, f"select count(*) from {table}").strip().isdigit()
 
 
 def test_what_is_wrong_is_told_without_the_password(slurm: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,11 +36,6 @@ class FileSource(SourceBase):
     population: FilePath | None = Field(None, description="a table of the nodes that the files are of")
     max_size: str | None = Field(None, description="bytes that a file may have, as 32GB")
 
-    @property
-    def place(self) -> str:
-        """The path, as it was written."""
-        return getattr(self.path, "written", self.path)
-
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """The logs of all files that changed since the last round, each with its name."""
         changed, state = changed_files(self.path, cursor)

@@ -42,7 +42,7 @@ class JournalSource(SourceBase):
     @property
     def place(self) -> str:
         """The files, or the program and where it runs."""
-        return getattr(self.path, "written", self.path) or " ".join([self.program, *self.through[-1:]])
+        return super().place or " ".join([self.program, *self.through[-1:]])
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """What is said since an hour before the last line that was seen, or what files hold that changed."""

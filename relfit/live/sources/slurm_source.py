@@ -23,11 +23,10 @@ from relfit.live.sources.source_base import (
     FilePath,
     PlainUrl,
     SourceBase,
-    missing_extra,
     output_of,
-    password_from,
 )
 from relfit.live.sources.source_errors import SourceError
+from relfit.live.sources.sql_reading import query_rows
 from relfit.log.failurelog import FailureLog
 
 __all__ = ["SlurmSource"]
@@ -38,6 +37,7 @@ _REASONS = "%200E %12U %19H %6t %N"
 _EPOCH = "SLURM_TIME_FORMAT"
 _EARLIEST = 946_684_800  # seconds since 1970: Slurm is younger
 _SECOND = 1_000_000_000
+_REACH = "check the URL, the user and its password"
 _CLOSED = 5  # seconds between two rows of one outage, at most
 
 
@@ -73,7 +73,7 @@ class SlurmSource(SourceBase):
     @property
     def place(self) -> str:
         """The files, or which records."""
-        return self.path or " ".join(filter(None, (self.what, self.cluster)))
+        return super().place or " ".join(filter(None, (self.what, self.cluster)))
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """What is new in Slurm's records."""
@@ -119,40 +119,23 @@ class SlurmSource(SourceBase):
 
     def _accounting(self, since: int | None, now: pd.Timestamp) -> tuple[FailureLog, int]:
         """Events from the database of slurmdbd."""
-        try:
-            import sqlalchemy as sql
-        except ImportError:
-            raise missing_extra("sqlalchemy") from None
         from relfit.io.parsing.opening import Content
         from relfit.io.raw_logs import RecordTally
         from relfit.io.slurm_events import log_of_node_events
 
         names = ("time_start", "time_end", "node_name", "cluster_nodes", "state", "reason")
-        table = sql.table(f"{self.cluster}_event_table", *(sql.column(name) for name in names))
-        query = sql.select(*table.c)
-        if since is not None:
-            query = query.where((table.c.time_end == 0) | (table.c.time_end >= since - _CLOSED))
+        query = f"SELECT {', '.join(names)} FROM `{self.cluster}_event_table`"
+        query += "" if since is None else " WHERE time_end = 0 OR time_end >= :since"
+        values = {} if since is None else {"since": since - _CLOSED}
         try:
-            url = sql.make_url(str(self.accounting))
-            if self.password_env is not None:
-                url = url.set(password=password_from(self.password_env))
-            seconds = int(self.timeout) + 1
-            limits = {"connect_timeout": min(seconds, 10)}
-            if url.drivername == "mysql+pymysql":
-                limits["read_timeout"] = seconds
-            engine = sql.create_engine(url, connect_args=limits, poolclass=sql.NullPool)
-            with engine.connect() as connection:
-                rows = connection.execute(query).all()
-        except (sql.exc.SQLAlchemyError, ImportError) as error:
-            told = " ".join(str(getattr(error, "orig", None) or error).split())[:300]
-            raise SourceError(
-                f"the accounting database: {told}", remedy="check the URL, the user and its password"
-            ) from None
+            rows = query_rows(str(self.accounting), query, values, password_env=self.password_env, timeout=self.timeout)
+        except SourceError as error:
+            raise SourceError(f"the accounting database: {error.what}", remedy=_REACH) from None
         events = [
             {"Cluster": self.cluster, "NodeName": row.node_name, "TimeStart": str(row.time_start),
              "TimeEnd": str(row.time_end), "State": "", "StateRaw": str(row.state), "Reason": row.reason,
              "ClusterNodes": row.cluster_nodes, "line": number, "file": "accounting database"}
-            for number, row in enumerate(rows, 1)
+            for number, row in enumerate(rows.itertuples(), 1)
         ]  # fmt: skip
         records = RecordTally([Content(Path("accounting database"), b"")], "slurm_events", "UTC", read=len(events))
         start = None if since is None else since * _SECOND

@@ -70,8 +70,9 @@ class SourceBase(Model):
 
     @property
     def place(self) -> str:
-        """Where it is, for its name."""
-        return ""
+        """Where it is, for its name: its path, as it was written."""
+        path = getattr(self, "path", None) or ""
+        return str(getattr(path, "written", path))
 
     @property
     def title(self) -> str:

@@ -15,16 +15,14 @@ from relfit.fleet.calibration.parameter_values import rejection
 from relfit.io.table_mapping import TableMapping
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import form_of
-from relfit.live.sources.source_base import Located, SourceBase, missing_extra, password_from, without_password
+from relfit.live.sources.source_base import Located, SourceBase, missing_extra, without_password
 from relfit.live.sources.source_errors import SourceError
+from relfit.live.sources.sql_reading import query_rows
 
 __all__ = ["SqlSource"]
 
-_DRIVERS = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql"}
 _FILES = ("sqlite:///", "duckdb:///")
-_MOST_ROWS = 20_000_000
 _MOST_COLUMNS = 200  # that are not named
-_TOGETHER = 50_000
 
 
 class SqlSource(SourceBase):
@@ -40,7 +38,7 @@ class SqlSource(SourceBase):
     query: str = Field(description="SELECT ...; with :since only what is newer")
     columns: dict[str, Any] = Field(default_factory=dict, description="start = 'time_start', time_format = 'unix', ...")
     overlap: str = Field("30d", description="how far back of the last record is asked again, for late corrections")
-    timeout: float = Field(120.0, gt=0.0, description="seconds that the server may take")
+    timeout: float = Field(120.0, gt=0.0, description="seconds that the server may be silent")
 
     @field_validator("url")
     @classmethod
@@ -72,12 +70,7 @@ class SqlSource(SourceBase):
             since = max(
                 since, pd.Timestamp(str(cursor["until"])).tz_convert("UTC") - pd.Timedelta(hours=hours(self.overlap))
             )
-        try:
-            table = self._rows(since)
-        except RelfitError:
-            raise
-        except Exception as error:  # each driver has errors of its own
-            raise SourceError(self._told(error)) from None
+        table = self._rows(since)
         if table.empty:
             return Fetched(None, dict(cursor))
         log = rf.io.read(self._few(table), timezone=self.timezone, **self.columns)
@@ -88,42 +81,8 @@ class SqlSource(SourceBase):
         moment = since.tz_convert(self.timezone or "UTC").tz_localize(None).to_pydatetime()
         if self.url.startswith("duckdb:"):
             return self._of_duckdb(moment)
-        try:
-            import sqlalchemy
-        except ImportError as error:
-            raise missing_extra(str(error.name)) from None
-        url = sqlalchemy.make_url(self.url)
-        kind = url.get_backend_name()
-        url = url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
-        password = password_from(self.password_env)
-        if password is not None:
-            url = url.set(password=password)
-        try:
-            engine = sqlalchemy.create_engine(url, connect_args=self._limits(kind), poolclass=sqlalchemy.pool.NullPool)
-        except ImportError as error:
-            raise missing_extra(str(error.name)) from None
-        given = {"since": moment if kind != "sqlite" else str(moment)} if ":since" in self.query else {}
-        with engine.connect() as connection:
-            found = connection.execution_options(stream_results=True).execute(sqlalchemy.text(self.query), given)
-            names = [str(name) for name in found.keys()]  # noqa: SIM118 - a result is no mapping
-            parts: list[Any] = []
-            for part in found.partitions(_TOGETHER):
-                parts += [tuple(row) for row in part]
-                if len(parts) > _MOST_ROWS:
-                    raise SourceError(
-                        f"the query gives more than {_MOST_ROWS:,} rows", remedy="ask for less with :since"
-                    )
-            connection.rollback()
-        return pd.DataFrame(parts, columns=names)
-
-    def _limits(self, kind: str) -> dict[str, Any]:
-        """How long the server may take; and it shall not let us write."""
-        if kind == "postgresql":
-            options = f"-c statement_timeout={int(1000 * self.timeout)} -c default_transaction_read_only=on"
-            return {"connect_timeout": max(int(self.timeout), 1), "options": options}
-        if kind in ("mysql", "mariadb"):
-            return {"connect_timeout": max(int(self.timeout), 1), "read_timeout": self.timeout}
-        return {"timeout": self.timeout, "uri": False} if kind == "sqlite" else {}
+        given = {"since": str(moment) if self.url.startswith("sqlite:") else moment} if ":since" in self.query else {}
+        return query_rows(self.url, self.query, given, password_env=self.password_env, timeout=self.timeout)
 
     def _of_duckdb(self, moment: object) -> pd.DataFrame:
         try:
@@ -131,8 +90,11 @@ class SqlSource(SourceBase):
         except ImportError:
             raise missing_extra("duckdb") from None
         given = {"since": moment} if ":since" in self.query else None
-        with duckdb.connect(self.url.removeprefix("duckdb:///"), read_only=True) as connection:
-            return connection.execute(self.query.replace(":since", "$since"), given).df()
+        try:
+            with duckdb.connect(self.url.removeprefix("duckdb:///"), read_only=True) as connection:
+                return connection.execute(self.query.replace(":since", "$since"), given).df()
+        except duckdb.Error as error:
+            raise SourceError(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}") from None
 
     def _few(self, table: pd.DataFrame) -> pd.DataFrame:
         """The columns that are named, those that may be something, and the first of all others, as a table has them."""
@@ -141,12 +103,6 @@ class SqlSource(SourceBase):
         further = [name for name in table if name not in named | parts][:_MOST_COLUMNS]
         few = table[[name for name in table if name in {*named, *parts, *further}]]
         return few.assign(**{str(name): few[name].map(_plain) for name in few if few[name].dtype == object})
-
-    def _told(self, error: Exception) -> str:
-        """What a driver complains of, without the password and in one line."""
-        text = " ".join(str(getattr(error, "orig", None) or error).split())[:300]
-        password = password_from(self.password_env) if self.password_env else None
-        return f"{type(error).__name__}: {text.replace(password, '...') if password else text}"
 
 
 def _plain(value: object) -> Any:

@@ -47,11 +47,6 @@ class TextSource(SourceBase):
             raise rejection("this has no group for the time", remedy="write (?P<start>...) around it")
         return pattern
 
-    @property
-    def place(self) -> str:
-        """The path, as it was written."""
-        return getattr(self.path, "written", self.path)
-
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """What the files that changed hold now."""
         changed, state = changed_files(self.path, cursor)

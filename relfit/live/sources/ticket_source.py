@@ -44,11 +44,6 @@ class TicketSource(SourceBase):
     time_format: str | None = Field(None, description="of both; found out when left out")
     nodeless: str = Field("ignore", description="what tickets without a node are: ignore, node or system")
 
-    @property
-    def place(self) -> str:
-        """The path, as it was written."""
-        return getattr(self.path, "written", self.path)
-
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """The tickets of the export that was changed last."""
         changed, state = changed_files(self.path, cursor)

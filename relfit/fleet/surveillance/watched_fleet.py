@@ -1,4 +1,4 @@
-"""The streams of incidents that alarms watch: by day of each system, rack, cause, model and batch, and of each node."""
+"""A log as it is watched: incidents by day of each system, rack, cause, model and batch, and those of each node."""
 
 from __future__ import annotations
 
@@ -12,29 +12,16 @@ from relfit.analyses.screening import Incidents, incidents
 from relfit.base.arrays import CodeArray, FloatArray, IntArray
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.fleet.prediction import TimeSteps
-from relfit.live.live_records import Alarm
+from relfit.fleet.surveillance.rate_scans import REFERENCE
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import node_codes, node_values, watched_of
 
-__all__ = ["DAY", "Episode", "Streams", "WatchedFleet", "stamp"]
+__all__ = ["DAY", "Streams", "WatchedFleet"]
 
 DAY = 24 * NANOSECONDS_PER_HOUR
 _MOST_VALUES, _MOST_CAUSES = 60, 2000  # of an attribute that tells models apart; of causes
 _LEAST_NODES = 4  # of a model or a batch
 _NOT_STATED = "not stated"
-
-
-@dataclass(frozen=True)
-class Episode:
-    """An alarm of the past, and when it was over; None while it lasts."""
-
-    alarm: Alarm
-    ended: pd.Timestamp | None
-
-
-def stamp(nanoseconds: int) -> pd.Timestamp:
-    """An instant in UTC."""
-    return pd.Timestamp(nanoseconds, tz="UTC")
 
 
 def _coded(column: pd.Series, names: list[str]) -> CodeArray:
@@ -74,6 +61,17 @@ class Streams:
             np.add.at(sums, self.system, values)
             out.append(sums[self.system])
         return out[0], out[1]
+
+    def main_excess(self, system: int, begin: int, end: int) -> str:
+        """The part of a system with most of the excess of some days over the year before; empty where none has half."""
+        mine = np.flatnonzero(self.system == system)
+        if not mine.size:
+            return ""
+        first, counts = max(begin - REFERENCE, 0), self.counts[mine]
+        usual = counts[:, first:begin].sum(axis=1) * (end - begin) / max(begin - first, 1)
+        more = counts[:, begin:end].sum(axis=1) - usual
+        best = int(np.argmax(more))
+        return self.names[mine[best]] if more[best] > 0.5 * more.clip(0.0).sum() else ""
 
 
 class WatchedFleet:
@@ -148,14 +146,19 @@ class WatchedFleet:
         names = pd.Series(self.nodes.get_level_values(-1).astype(str))
         return set(names[names.duplicated()])
 
-    def sizes(self, system: CodeArray, at: IntArray) -> FloatArray:
-        """Nodes of a system that were watched at an instant."""
-        out = np.ones(at.size)
+    def repaired(self, incident: CodeArray) -> IntArray:
+        """Instants (nanoseconds) at which outages of incidents were over; when they began where that is not known."""
+        hours = np.nan_to_num(self.joined.table["duration"].to_numpy(np.float64)[incident])
+        return self.begun[incident] + (hours * NANOSECONDS_PER_HOUR).astype(np.int64)
+
+    def sizes(self, system: CodeArray, at: IntArray) -> CodeArray:
+        """Nodes of a system that were watched at an instant; one at least."""
+        out = np.ones(at.size, np.int32)
         for code in range(len(self.systems)):
             mine, nodes = np.flatnonzero(system == code), self.system_of_node == code
             entered, left = (np.sort(ends[nodes]) for ends in self.watch)
             out[mine] = np.searchsorted(entered, at[mine], "right") - np.searchsorted(left, at[mine], "left")
-        return np.maximum(out, 1.0)
+        return np.maximum(out, np.int32(1))
 
     # ------------------------------------------------------------------ streams
 

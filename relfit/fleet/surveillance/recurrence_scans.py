@@ -58,32 +58,33 @@ def scan_recurrence(
     place: CodeArray,
     stream: CodeArray,
     at: IntArray,
-    end: IntArray,
-    size: FloatArray,
+    size: CodeArray,
     alpha: FloatArray,
     *,
     runs: tuple[int, ...],
     longest: float,
-    after_repair: bool,
+    end: IntArray | None = None,
 ) -> Recurrence:
     """Find the incidents by which a place has had more than its share.
 
     Parameters
     ----------
     place, stream : ndarray of int, shape (incidents,)
-        Which place (node, or node and cause) was hit, and among which it is one (system, or system and cause).
-    at, end : ndarray of int, shape (incidents,)
-        Instants in nanoseconds: when it began, and when its repair was over.
-    size : ndarray, shape (incidents,)
-        Places of the stream that were watched when it began.
+        Which place (node, or node and cause) was hit, and among which it is one (system, or system and cause). Places
+        come one after the other, each with its incidents in the order of time.
+    at : ndarray of int, shape (incidents,)
+        Instant (nanoseconds) at which it began.
+    size : ndarray of int, shape (incidents,)
+        Places of the stream that were watched when it began, one or more.
     alpha : ndarray, shape (incidents,)
         Tail probability that is conspicuous.
     runs : tuple of int
         Numbers of incidents in turn that are looked at.
     longest : float
         Days that these may take.
-    after_repair : bool
-        Whether time counts from the end of the repair, of each incident in turn.
+    end : ndarray of int, shape (incidents,), optional
+        Instant at which its repair was over: time counts from there, of each incident in turn. From when it began when
+        left out.
 
     Examples
     --------
@@ -91,39 +92,46 @@ def scan_recurrence(
 
     >>> at = np.append(np.arange(400.0), [300.1, 300.2, 300.3]) * 24 * 3.6e12
     >>> place = np.append(np.arange(400) % 100, [7, 7, 7])
-    >>> every = np.ones(403)
-    >>> result = scan_recurrence(place, 0 * place, at.astype(int), at.astype(int), 100 * every, 1e-3 * every,
-    ...     runs=(2, 3, 4), longest=90.0, after_repair=False)
-    >>> result.row.tolist(), result.number.tolist()
+    >>> order = np.lexsort((at, place))
+    >>> place, at, size = place[order], at[order].astype(int), np.full(403, 100)
+    >>> result = scan_recurrence(place, 0 * place, at, size, np.full(403, 1e-3), runs=(2, 3, 4), longest=90.0)
+    >>> order[result.row].tolist(), result.number.tolist()
     ([402, 307], [3, 4])
     """
-    order = np.lexsort((at, place))
-    at, size, alpha = at[order], np.maximum(size[order], 1.0), alpha[order]
-    place, stream = place[order].astype(np.int32), stream[order].astype(np.int32)  # half the memory
     index, new = np.arange(place.size, dtype=np.int32), np.diff(place, prepend=-1) != 0
-    head = np.maximum.accumulate(np.where(new, index, 0))
+    head = np.maximum.accumulate(np.where(new, index, np.int32(0)))
+    rank = index - head
+    del index
     grid = _Grid(stream, at)
     chance = grid.sums(1.0 / size)
     passed = until_now = grid.at(chance, stream, at)
-    if after_repair:  # chance of each time from a repair to the next failure
-        since = np.minimum(np.maximum(end[order], at)[index - 1], at)
-        own = np.maximum(passed - grid.at(chance, stream, since), 1.0 / size)
-        own[new] = 0.0
-        until_now = np.cumsum(own)
-        del since, own
+    if end is not None:  # chance of each time from a repair to the next failure
+        since = at.copy()
+        np.minimum(end[:-1], at[1:], out=since[1:])
+        until_now = grid.at(chance, stream, since)
+        del since
+        np.subtract(passed, until_now, out=until_now)
+        np.maximum(until_now, 1.0 / size, out=until_now)
+        until_now[new] = 0.0
+        np.cumsum(until_now, out=until_now)
     most = min(10.0 * float(alpha.max(initial=0.0)), 0.1)
     candidates = []
     for run in runs:
-        rows = np.flatnonzero(index - head >= run - 1)
-        first = rows - run + 1
-        near = at[rows] - at[first] <= longest * _DAY
-        rows, first = rows[near], first[near]
-        spent = np.maximum(until_now[rows] - until_now[first], 1.0 / size[rows])
-        many = spent < special.gammaincinv(run - 1, most)  # no scatter makes it less likely than Poisson
-        rows, spent = rows[many], spent[many]
-        odd = _tail(run - 1, spent, np.ones(1), spent * size[rows]) <= alpha[rows]
-        candidates.append((rows[odd], np.full(int(odd.sum()), run), spent[odd]))
+        few = special.gammaincinv(run - 1, most)  # no scatter makes more of them less likely than Poisson
+        for begin in range(0, place.size, _TOGETHER):
+            rows = begin + np.flatnonzero(rank[begin : begin + _TOGETHER] >= run - 1)
+            first = rows - run + 1
+            near = at[rows] - at[first] <= longest * _DAY
+            rows, first = rows[near], first[near]
+            expected = np.maximum(until_now[rows] - until_now[first], 1.0 / size[rows])
+            many = expected < few
+            rows, expected = rows[many], expected[many]
+            odd = _tail(run - 1, expected, np.ones(1), expected * size[rows]) <= alpha[rows]
+            candidates.append((rows[odd], np.full(int(odd.sum()), run), expected[odd]))
+    if not candidates:
+        candidates = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
     row, number, expected = (np.concatenate(each) for each in zip(*candidates, strict=True))
+    del until_now, rank, candidates
     rows, where = np.unique(row, return_inverse=True)
     usual = _usual(grid, chance, passed, place, stream, at, head, rows)
     first = row - number + 1
@@ -136,7 +144,7 @@ def scan_recurrence(
     close = np.minimum(_CLOSE * alpha[row], np.maximum(_LOOSEST, alpha[row]))
     left = np.maximum(_spent_at(close, number - 1, times) - expected, 0.0)
     until = np.minimum(grid.when(chance, stream[row], at[row], left), at[row] + _LONGEST)
-    return Recurrence(order[row], order[first], number, expected, p, until)
+    return Recurrence(row, first, number, expected, p, until)
 
 
 class _Grid:
@@ -147,12 +155,11 @@ class _Grid:
         self.streams, span = int(stream.max(initial=0)) + 1, int(at.max(initial=0)) - self.origin + 1
         self.width = max(NANOSECONDS_PER_HOUR, span * self.streams // _CELLS)
         self.size = span // self.width + 2
-        self.stream, self.step = stream, ((at - self.origin) // self.width).astype(np.int32)
+        self.cell = stream * np.int32(self.size) + ((at - self.origin) // self.width).astype(np.int32)
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Values of the incidents until each step begins, shape (streams, steps + 1)."""
-        cell = self.stream * self.size + self.step
-        each = np.bincount(cell, values, self.streams * self.size).reshape(self.streams, self.size)
+        each = np.bincount(self.cell, values, self.streams * self.size).reshape(self.streams, self.size)
         return np.hstack([np.zeros((self.streams, 1)), np.cumsum(each, axis=1)])
 
     def at(self, sums: FloatArray, stream: CodeArray, instant: IntArray) -> FloatArray:
@@ -181,17 +188,25 @@ def _usual(
     if not rows.size:
         return out
     span = 2 * (int(at.max()) - int(at.min()) + 1)
-    key = place * float(span) + (at - at.min())
+    key = np.multiply(place, span, dtype=np.float64)
+    key += at - at.min()
     ago = np.maximum(np.searchsorted(key, key[rows] - min(_PAST, span // 2)), head[rows])
+    values, total = np.empty(place.size), np.zeros(place.size + 1)
     for i, lag in enumerate(_LAGS):
         width = min(int(lag * _DAY), span // 2)
-        pairs = (np.arange(place.size) - np.maximum(np.searchsorted(key, key - width), head)).astype(np.float64)
-        by_chance = passed - grid.at(chance, stream, at - width)
         both = []
-        for values in (pairs, by_chance):
-            every, own = grid.sums(values), np.append(0.0, np.cumsum(values))
+        for by_chance in (False, True):
+            for begin in range(0, place.size, _TOGETHER):
+                some = slice(begin, begin + _TOGETHER)
+                if by_chance:
+                    values[some] = passed[some] - grid.at(chance, stream[some], at[some] - width)
+                else:  # incidents of the place within the lag before each
+                    first = np.maximum(np.searchsorted(key, key[some] - width), head[some])
+                    values[some] = np.arange(begin, begin + first.size) - first
+            every = grid.sums(values)
             lately = grid.at(every, stream[rows], at[rows]) - grid.at(every, stream[rows], at[rows] - _PAST)
-            both.append(np.maximum(lately - (own[rows] - own[ago]), 0.0) + _DOUBT)
+            np.cumsum(values, out=total[1:])
+            both.append(np.maximum(lately - (total[rows] - total[ago]), 0.0) + _DOUBT)
         out[:, i] = both[0] / both[1]
     return np.maximum(out, 1.0)
 

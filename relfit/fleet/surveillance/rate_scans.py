@@ -8,6 +8,7 @@ weeks is measured by its own. The rest of the system may be up as well: a part i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,10 @@ from scipy import special
 
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 
-__all__ = ["LEAST_REFERENCE", "LOOKS", "REFERENCE", "WINDOWS", "RateScan", "episodes", "scan_rates", "scan_scores"]
+__all__ = [
+    "LEAST_REFERENCE", "LOOKS", "REFERENCE", "WINDOWS", "RateEpisode", "RateScan", "episodes", "for_each_test",
+    "scan_rates", "scan_scores",
+]  # fmt: skip
 
 WINDOWS = (1, 2, 4, 7, 14, 28, 56, 112)
 """Days that are looked back."""
@@ -29,6 +33,32 @@ _DOUBT = 1.5  # standard errors that are added to scatter
 _SURE = 1.645  # standard errors by which the rest of a system must be up, before it excuses a part
 _SCREEN = 1.5  # standard deviations above which tail probabilities are worked out
 _CLOSE, _LOOSEST = 1000.0, 0.1  # an alarm lasts until the tail probability is so many times that which raised it
+
+
+@dataclass(frozen=True)
+class RateEpisode:
+    """A time in which the rate of a stream was conspicuous.
+
+    Attributes
+    ----------
+    stream : int
+    begin, first, last : int
+        First day of the window that was conspicuous first, the day with which it ended, and the last such day so far.
+    lasts : bool
+        Whether it does so to the end.
+    seen, expected, days, p : float
+        What came in the window of least `p`, what would have, its days: when it was noticed, or now while it lasts.
+    """
+
+    stream: int
+    begin: int
+    first: int
+    last: int
+    lasts: bool
+    seen: float
+    expected: float
+    days: int
+    p: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +91,16 @@ class RateScan:
         self.window[better] = window
         for own, new in ((self.p, p), (self.seen, seen), (self.expected, expected)):
             own[better] = new[better]
+
+    def episodes(self, alpha: float) -> Iterator[RateEpisode]:
+        """The times in which a tail probability of `alpha` was reached, until it was far from it (`episodes`)."""
+        for stream, first, over in zip(*episodes(self.p, np.array(alpha)), strict=True):
+            lasts = bool(over == self.p.shape[1])
+            told = stream, over - 1 if lasts else first
+            yield RateEpisode(
+                int(stream), int(first) + 1 - int(self.window[stream, first]), int(first), int(over) - 1, lasts,
+                float(self.seen[told]), float(self.expected[told]), int(self.window[told]), float(self.p[told]),
+            )  # fmt: skip
 
 
 def scan_rates(
@@ -252,6 +292,11 @@ def scan_scores(sums: FloatArray, numbers: FloatArray) -> RateScan:
 
 
 _FEWEST = 6  # scores in a window
+
+
+def for_each_test(allowed: float, streams: int) -> float:
+    """Tail probability that so many streams, looked at every day, may have for `allowed` false findings in a year."""
+    return allowed / (streams * LOOKS)
 
 
 def episodes(p: FloatArray, alpha: FloatArray) -> tuple[IntArray, IntArray, IntArray]:

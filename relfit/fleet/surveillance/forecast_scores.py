@@ -1,0 +1,87 @@
+"""Forecasts of counts, held to what came: interval scores, and how far a count is from what was forecast."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from relfit.analyses.screening import incidents
+from relfit.base.arrays import FloatArray
+from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.log.failurelog import FailureLog
+
+__all__ = ["scored", "tails_of_counts"]
+
+_COLUMNS = ["made", "system", "horizon_hours", "mean", "lower", "upper", "level", "happened", "score"]
+
+
+def scored(forecasts: pd.DataFrame, log: FailureLog) -> pd.DataFrame:
+    """The forecasts whose time is over by the end of a log, with what came.
+
+    Parameters
+    ----------
+    forecasts : pandas.DataFrame
+        Of `relfit.live.forecast_record`, of any days.
+    log : FailureLog
+
+    Returns
+    -------
+    pandas.DataFrame
+        With ``happened``, the incidents of that system meanwhile, and ``score``, the interval score of Gneiting and
+        Raftery (2007): the width of the interval and, for what came outside of it, ``2 / (1 - level)`` times how far.
+        Of a system that was not watched to the end of that time they stay unknown.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> log = rf.datasets.load("white")
+    >>> past = pd.DataFrame({"made": pd.Timestamp("2004-08-01", tz="UTC"), "system": "white",
+    ...     "horizon_hours": [168.0, 720.0], "lower": 20.0, "upper": 50.0, "level": 0.95})
+    >>> scored(past, log)[["happened", "score"]].round(3).to_numpy().tolist()
+    [[41.0, 30.0], [185.0, 5430.0]]
+    """
+    out = forecasts.reindex(columns=_COLUMNS).copy()
+    made = pd.to_datetime(out["made"], utc=True)
+    begin = nanoseconds(made)
+    end = begin + (out["horizon_hours"].to_numpy(np.float64) * NANOSECONDS_PER_HOUR).astype(np.int64)
+    people = log.population
+    left = people.groupby(people["system"].astype(str))["left"].max()
+    table = incidents(log).table
+    systems, began = table["system"].astype("category"), nanoseconds(table["start"])
+    for name, rows in out.groupby(out["system"].astype(str)).indices.items():
+        over = rows[end[rows] <= left.get(name, log.window.end).as_unit("ns").value]
+        at = np.sort(began[(systems == name).to_numpy()])
+        came = np.searchsorted(at, end[over], "left") - np.searchsorted(at, begin[over], "left")
+        low, high, level = (out[column].to_numpy(np.float64)[over] for column in ("lower", "upper", "level"))
+        missed = np.maximum(np.maximum(low - came, came - high), 0.0)
+        out.loc[out.index[over], "happened"] = came.astype(np.float64)
+        out.loc[out.index[over], "score"] = high - low + 2.0 / (1.0 - level) * missed
+    return out
+
+
+def tails_of_counts(seen: FloatArray, mean: FloatArray, upper: FloatArray, level: FloatArray) -> FloatArray:
+    """Two-sided tail probability of counts, gamma-Poisson with a mean and an upper limit of that level.
+
+    Parameters
+    ----------
+    seen, mean, upper, level : ndarray, shape (n,)
+
+    Examples
+    --------
+    >>> seen, same = np.array([6.0, 12.0, 40.0]), np.ones(3)
+    >>> tails_of_counts(seen, 6.0 * same, 12.0 * same, 0.95 * same).round(6).tolist()
+    [1.0, 0.087173, 0.0]
+    """
+    tail, mean = 0.5 - level / 2.0, np.maximum(mean, 1e-9)
+    least, most = np.full(mean.size, 1e-9), np.full(mean.size, 1e3)  # of the relative variance
+    for _ in range(60):
+        middle = np.sqrt(least * most)
+        shape = 1.0 / middle
+        wide = special.betainc(upper + 1.0, shape, mean / (mean + shape)) > tail
+        least, most = np.where(wide, least, middle), np.where(wide, middle, most)
+    shape = 1.0 / most
+    at = mean / (mean + shape)
+    above = np.where(seen > 0.0, special.betainc(np.maximum(seen, 1e-9), shape, at), 1.0)
+    below = special.betaincc(seen + 1.0, shape, at)
+    return np.asarray(np.minimum(2.0 * np.minimum(above, below), 1.0))

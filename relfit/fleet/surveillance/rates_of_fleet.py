@@ -1,0 +1,74 @@
+"""Rates that changed in a fleet: of its systems, and of racks, causes, models and batches beyond the rest of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from relfit.fleet.surveillance.rate_scans import RateEpisode, for_each_test, scan_rates
+from relfit.fleet.surveillance.watched_fleet import Streams, WatchedFleet
+
+__all__ = ["RateChange", "rate_changes"]
+
+
+@dataclass(frozen=True)
+class RateChange:
+    """A time in which the rate of a part of the fleet was conspicuous.
+
+    Attributes
+    ----------
+    streams : Streams
+        The parts of its kind, of which it is ``when.stream``.
+    when : RateEpisode
+    down : bool
+        Whether the rate fell.
+    cause : str
+        Of a system's rate that rose, the cause with most of the excess; empty where there is none.
+    """
+
+    streams: Streams
+    when: RateEpisode
+    down: bool = False
+    cause: str = ""
+
+
+def rate_changes(fleet: WatchedFleet, budget: Mapping[str, float]) -> Iterator[RateChange]:
+    """Rates that changed.
+
+    Parameters
+    ----------
+    fleet : WatchedFleet
+    budget : mapping
+        False ones that are allowed in a year: ``system``, ``system down``, ``rack``, ``cause``, ``model`` (batches and
+        every other attribute, together).
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> fleet = WatchedFleet(rf.datasets.load("white"))
+    >>> changes = rate_changes(fleet, dict.fromkeys(("system", "system down", "rack", "cause", "model"), 0.5))
+    >>> sorted({change.streams.kind for change in changes})
+    ['cause', 'rack', 'system']
+    """
+    systems, causes, parts = fleet.of_systems, fleet.of_causes(), fleet.of_parts()
+    for down in (False, True):
+        alpha = for_each_test(budget["system down" if down else "system"], len(systems.names))
+        for when in scan_rates(systems.counts, systems.exposure, down=down).episodes(alpha):
+            last = when.last if when.lasts else when.first
+            cause = "" if down else causes.main_excess(when.stream, when.begin, last + 1)
+            yield RateChange(systems, when, down, cause)
+    models = sum(len(streams.names) for streams in parts if streams.kind != fleet.joined.group)
+    for streams in (causes, *parts):
+        if not streams.names:
+            continue
+        every = streams.of_system(len(fleet.systems))
+        rest = every[0] - streams.counts, every[1] - streams.exposure
+        if streams is causes:  # all nodes have all causes
+            kind, number, prior, rest = "cause", len(streams.names), None, (rest[0], streams.exposure)
+        elif streams.kind == fleet.joined.group:
+            kind, number, prior = "rack", len(streams.names), rest
+        else:
+            kind, number, prior = "model", models, rest
+        scan = scan_rates(streams.counts, streams.exposure, prior=prior, rest=rest)
+        for when in scan.episodes(for_each_test(budget[kind], number)):
+            yield RateChange(streams, when)
