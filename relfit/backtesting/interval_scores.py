@@ -24,7 +24,7 @@ __all__ = ["AHEAD", "FollowedJob", "IntervalScores", "run_of"]
 
 AHEAD = 90  # days
 _LATELY = 180  # days in which the mean time between interruptions is counted
-_PLACES = (8, 256)  # jobs of a size, at least; nodes of all of them, about
+_PLACES = (8, 2048)  # jobs of a size, at least; nodes of all of them, about
 _GRID = np.geomspace(0.1, 720.0, 161)  # hours of work between two saves
 _ENDS = (1e-3, 8766.0)
 _DRAWS = 500

@@ -125,10 +125,10 @@ class Lately:
     horizon: float
 
     def level(self) -> tuple[float, float]:
-        """Incidents an hour in all systems, expected over the horizon, and the relative variance of that rate."""
+        """Incidents an hour in all systems, expected over the horizon, and its relative variance there."""
         mixtures = [one.ahead(self.horizon) for one in self.series[ANY].values()]
         expected = sum(mixture.expected for mixture in mixtures)
-        variance = sum(mixture.variance_of_level for mixture in mixtures)
+        variance = sum(mixture.variance_of_rate() for mixture in mixtures)
         return expected / self.horizon, variance / expected**2 if expected > 0.0 else 0.0
 
     def a_week(self, level: float) -> tuple[float, float, float]:

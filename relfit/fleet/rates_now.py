@@ -99,7 +99,8 @@ class LevelRates(ScopeRates):
     now : ndarray
         Incidents per hour of a place, expected over the horizon; NaN where nothing of the kind was ever seen.
     variance : ndarray
-        Relative variance of that: how well the level is known, and how far it may move meanwhile.
+        Relative variance of that: how well the level is known, how far it may move meanwhile, and what good and bad
+        times add.
     """
 
     now: FloatArray
@@ -158,7 +159,7 @@ def level_rates(
         level = mixture.expected / (horizon * ahead)
         before = every[system] / max(exposure, 1e-300)
         now[system] = rates.rate[system] * level / before
-        variance[system] = mixture.variance_of_level / mixture.expected**2
+        variance[system] = mixture.variance_of_rate() / mixture.expected**2
     return LevelRates(**vars(rates), now=now, variance=variance)
 
 

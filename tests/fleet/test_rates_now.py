@@ -11,6 +11,7 @@ from scipy import stats
 
 import relfit as rf
 from relfit.base.errors import ArgumentError, RelfitError
+from relfit.fleet.prediction import levels_of, mix
 from relfit.fleet.rates_now import limits_of_multiples
 from tests.factories import make_log
 from tests.fleet.test_forecast import failing
@@ -238,3 +239,21 @@ def test_limits_of_multiples_are_those_of_the_lognormal_distribution():
     low, high = limits_of_multiples(np.array([0.0, 1e6]), 0.9)
     assert low == pytest.approx([1.0, 0.01])
     assert high == pytest.approx([1.0, 1.0])
+
+
+# ---------------------------------------------------------------- good and bad weeks
+
+
+def test_limits_hold_for_the_rate_of_the_months_ahead_where_weeks_are_good_and_bad():
+    """A fleet whose weeks differ has a rate of the next quarter that nobody knows, though its mean never moves."""
+    rng, days, ahead = np.random.default_rng(5), 728, 91
+    inside, level_alone = [], []
+    for _ in range(150):
+        rate = np.repeat(2.0 * rng.gamma(0.4, 1.0 / 0.4, (days + ahead) // 7), 7)
+        came = rng.poisson(rate[:days]).astype(float)
+        mixture = mix(levels_of(came, np.ones(days)), came, np.ones(days), float(ahead), 1.0)
+        for held, variance in ((inside, mixture.variance_of_rate()), (level_alone, mixture.variance_of_level)):
+            low, high = limits_of_multiples(np.asarray(variance / mixture.expected**2), 0.9)
+            held.append(low < rate[days:].sum() / mixture.expected < high)
+    assert np.mean(inside) > 0.75
+    assert np.mean(level_alone) < np.mean(inside) - 0.1

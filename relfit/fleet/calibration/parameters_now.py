@@ -32,10 +32,12 @@ def mtbf_now(mtbf: Mtbf, model: FleetModel, level: float) -> Mtbf:
     model : FleetModel
         Of now.
     level : float
-        Of the limits, which hold for what may change over the horizon.
+        Of the limits, which hold for the rate that the horizon will turn out to have had: for what may change until
+        then, and for its good and bad times.
     """
     assert model.lately is not None
-    method = f"rate of now, for the next {duration(model.lately.horizon)}"
+    lately = model.lately
+    method = f"rate of now, for the next {duration(lately.horizon)}"
     values: dict[str, Any] = {}
     ratios, weights = [], []
     for name in SCOPES:
@@ -51,10 +53,10 @@ def mtbf_now(mtbf: Mtbf, model: FleetModel, level: float) -> Mtbf:
         values[name] = _of_rate(rate, variance, level, before.events, method)
         ratios.append(rate * before.value)
         weights.append(float(model.nodes_hit(model.by_scope[name]).sum()) if name != "node" else before.events)
-    every, variance = model.lately.level()
+    every, variance = lately.level()
     if mtbf.any is None or mtbf.any.value is None or not every > 0.0:
         return mtbf.model_copy(update=values)
-    values["any"] = _of_rate(every / len(model.lately.series[ANY]), variance, level, mtbf.any.events, method)
+    values["any"] = _of_rate(every / len(lately.series[ANY]), variance, level, mtbf.any.events, method)
     if mtbf.outage is not None and mtbf.outage.value is not None and sum(weights) > 0.0:
         rate = float(np.average(ratios, weights=weights)) / mtbf.outage.value
         values["outage"] = _of_rate(rate, variance, level, mtbf.outage.events, method)
@@ -72,6 +74,8 @@ def _of_rate(rate: float, variance: float, level: float, events: int | None, met
 
 def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> Mttr:
     """Mean times to repair of a part of a log, brought to how long repairs take lately.
+
+    Their limits hold for the mean of the repairs over the horizon.
 
     Parameters
     ----------
@@ -97,7 +101,8 @@ def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> M
     expected = float(number[number > 0.0].mean())  # on a day with repairs, of which the levels are made
     mixture = mix(levels_of(sums, number, steps.days), sums, number, horizon / steps.width, expected)
     mean = mixture.expected * unit / (expected * horizon / steps.width)
-    spread = mixture.variance_of_level / mixture.expected**2
+    of_number = float(hours[used].mean()) / unit  # what the chance of the number of repairs adds to that of their sum
+    spread = mixture.variance_of_rate(of_number) / mixture.expected**2
     factor = mean / float(hours[then].mean())
     return mttr.model_copy(
         update={

@@ -65,6 +65,14 @@ class Prediction:
         """Of what is expected: how well the level is known, and how far it may move over the horizon."""
         return float(self.weight @ (self.of_level + self.mean**2)) - self.expected**2
 
+    def variance_of_rate(self, chance: float = 1.0) -> float:
+        """Of the rate that the horizon will turn out to have had: its level, and what good and bad times add.
+
+        The part of the variance that a Poisson process has by chance, `chance` times the mean, is left out.
+        """
+        square = float(self.weight @ (self.variance + self.mean**2))
+        return max(square - self.expected**2 - chance * self.expected, self.variance_of_level)
+
     def cdf(self, x: FloatArray) -> FloatArray:
         """Probability of at most `x`, of the shape of `x`."""
         at = np.asarray(x, np.float64)[..., None]
