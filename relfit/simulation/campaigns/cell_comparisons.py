@@ -241,7 +241,7 @@ def cost_of_ownership(result: CampaignResults, prices: Mapping[str, object] | No
     total, parts = 0.0 * some, dict[str, pd.Series]()
     for name, price in given.items():
         if name in result.parameters:
-            part = cells[name].map(lambda value, price=price, name=name: _priced(name, value, price))
+            part: Any = cells[name].map(lambda value, price=price, name=name: _priced(name, value, price))
             total, parts[name] = total.add(part.astype(np.float64), axis=0), part
         elif isinstance(price, (int, float)):
             costs = price * result.samples(name)
