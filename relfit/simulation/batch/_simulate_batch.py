@@ -25,6 +25,7 @@ from relfit.simulation.batch.batch_settings import (
 from relfit.simulation.batch.failure_source import Failures, PartOfFailures
 from relfit.simulation.batch.initial_state import first_state
 from relfit.simulation.batch.run_results import go_on
+from relfit.simulation.batch.several_classes import one_machine, takes_several
 from relfit.simulation.batch.simulation_files import read_simulation
 from relfit.system.jobs import Checkpoint
 
@@ -171,6 +172,8 @@ def _in_classes(
 ) -> Simulation:
     """A simulation of each class of nodes before its first event."""
     sizes = {part.name: part.nodes for part in classes}
+    if takes_several(workload) and len(sizes) == len(classes):
+        return one_machine(workload, classes, machine, sizes, rng)
     if workload.node_class is None:
         raise ArgumentError("the jobs have no node_class", remedy="give the workload a node_class for every job")
     if len(sizes) < len(classes):
