@@ -58,7 +58,8 @@ def simulate_batch(
     cluster : int, BatchCluster or sequence of NodeClass, optional
         The machine, or how many nodes it has; those of the workload when left out. With classes of nodes each has a
         queue of its own, and a job runs on nodes of its `node_class` alone. The clock of a class runs from its first
-        job to the end of its last; the nodes of the first class come first in the result.
+        job to the end of its last; the nodes of the first class come first in the result. Where a job takes nodes of
+        several classes, as ``"cpu:2+gpu:4"``, all classes are one machine with one queue.
     scheduler : str or Scheduler
         ``"easy"``, ``"fcfs"``, ``"conservative"``, or with options.
     failures : Failures or sequence of them

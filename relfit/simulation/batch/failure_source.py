@@ -102,6 +102,10 @@ class _Repaired(Failures):
     repair: Any = 0.0
     fixed: bool = False
 
+    def __post_init__(self) -> None:
+        if self.fixed and self.has_history:
+            raise ArgumentError("fixed stands beside repairs in stages", remedy="say it of a stage: fixed=True there")
+
     @property
     def has_history(self) -> bool:
         """Whether a repair depends on those before it."""
