@@ -216,6 +216,15 @@ def test_the_file_and_the_command(tmp_path, capsys):
     assert "did you mean success" in capsys.readouterr().err
 
 
+def test_stages_that_do_not_go_with_the_source(tmp_path, capsys):
+    with pytest.raises(ArgumentError, match="fixed stands beside repairs in stages"):
+        NodeFailures(life="1h", repair=StagedRepairs(stages=[{"time": 1}]), fixed=True)
+    place = tmp_path / "cluster.toml"
+    place.write_text(FILE.replace('kind = "nodes"\nmtbf = "40s"', 'kind = "replay"\nfile = "failures.csv"'))
+    assert main(["simulate", "batch", str(place)]) == 2
+    assert "have their own times to repair" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("stages", "said"),
     [

@@ -54,7 +54,7 @@ class Workload(Result):
     source : Source
         Files, format, counts, notes.
     node_class : array_like of text, shape (jobs,), optional
-        Which kind of node the job runs on, such as ``"gpu"``.
+        Which kind of node the job runs on, such as ``"gpu"``; ``"cpu:2+gpu:4"`` where it takes nodes of several.
 
     Raises
     ------

@@ -25,6 +25,7 @@ from relfit.simulation.batch.batch_settings import (
 from relfit.simulation.batch.failure_source import Failures, PartOfFailures
 from relfit.simulation.batch.initial_state import first_state
 from relfit.simulation.batch.run_results import go_on
+from relfit.simulation.batch.several_classes import one_machine, takes_several
 from relfit.simulation.batch.simulation_files import read_simulation
 from relfit.system.jobs import Checkpoint
 
@@ -57,7 +58,8 @@ def simulate_batch(
     cluster : int, BatchCluster or sequence of NodeClass, optional
         The machine, or its number of nodes; that of the workload by default. Each class of nodes has its own queue, and
         a job runs only on nodes of its `node_class`. The clock of a class runs from its first job to the end of its
-        last; the nodes of the first class come first in the result.
+        last; the nodes of the first class come first in the result. Where a job takes nodes of
+        several classes, as ``"cpu:2+gpu:4"``, all classes are one machine with one queue.
     scheduler : str or Scheduler
         ``"easy"``, ``"fcfs"``, ``"conservative"``, or with options.
     failures : Failures or sequence of them
@@ -170,6 +172,8 @@ def _in_classes(
 ) -> Simulation:
     """A simulation of each class of nodes before its first event."""
     sizes = {part.name: part.nodes for part in classes}
+    if takes_several(workload) and len(sizes) == len(classes):
+        return one_machine(workload, classes, machine, sizes, rng)
     if workload.node_class is None:
         raise ArgumentError("the jobs have no node_class", remedy="give the workload a node_class for every job")
     if len(sizes) < len(classes):

@@ -99,6 +99,9 @@ class FailureTable(Settings):
         if self.kind in ("replay", "log", "calibrated"):
             if self.file is None:
                 raise ArgumentError(f"failures of kind {self.kind} need a file", remedy='write file = "..."')
+            if self.kind != "calibrated" and isinstance(self.repair, StagedRepairs):
+                what = f"failures of kind {self.kind} have their own times to repair"
+                raise ArgumentError(what, remedy="leave out repair, or take another kind")
             if self.kind == "calibrated":
                 staged = self.repair if isinstance(self.repair, StagedRepairs) else None
                 return CalibratedFailures(

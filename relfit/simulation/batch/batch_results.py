@@ -163,7 +163,8 @@ class BatchRun(Result):
         elif by == "width":
             classes = width_classes(ran["nodes"].to_numpy())
         elif by == "node_class" and by in ran:
-            classes = pd.Categorical(ran[by], list(self.settings["classes"]))
+            names = dict.fromkeys([*self.settings["classes"], *sorted(ran[by].unique())])
+            classes = pd.Categorical(ran[by], list(names))
         else:
             raise ArgumentError(f"by {by!r} is not known", remedy="use length or width")
         groups = [(str(name), ran[np.asarray(classes == name)]) for name in classes.categories]

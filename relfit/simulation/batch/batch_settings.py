@@ -12,6 +12,7 @@ from pydantic import AliasChoices, Field
 
 from relfit.base.arrays import IntArray
 from relfit.base.errors import ArgumentError
+from relfit.simulation.batch.class_scheduling import schedule_in_classes
 from relfit.simulation.batch.engine_state import IDLE, NO, YES, Engine
 from relfit.simulation.batch.failure_source import Failures
 from relfit.simulation.batch.job_events import duration, start_on
@@ -111,6 +112,9 @@ class Scheduler(Settings):
 
     def decide(self, engine: Engine, now: float, allocation: Allocation, planned: bool) -> None:
         """Start all jobs that start now."""
+        if engine.class_of.size:
+            schedule_in_classes(engine, now)
+            return
         if planned:
             plan_pass(engine, now, self.name != "fcfs", self.name == "conservative")
             return
@@ -264,6 +268,8 @@ def _numbers(nodes: str | Iterable[int]) -> list[int]:
 
 class NodeClass(BatchCluster):
     """Nodes of one kind, with a queue of their own; jobs of this `node_class` run on them alone.
+
+    Where a job takes nodes of several classes (`node_class` ``"cpu:2+gpu:4"``) all classes have one queue.
 
     Parameters
     ----------

@@ -218,6 +218,10 @@ class Engine(NamedTuple):
     reservations: Records[Reserved]
     reserved: npt.NDArray[np.bool_]
     """Nodes of each reservation."""
+    needs: IntArray
+    """Nodes of each class that each job takes, shape (jobs, classes); empty where all nodes are of one class."""
+    class_of: IntArray
+    """Class of each node, likewise."""
 
 
 def new_jobs(size: int) -> Records[BatchJob]:
@@ -254,6 +258,7 @@ def new_engine(jobs: Records[BatchJob], n_nodes: int, *, fixed_plans: bool = Fal
         killed=np.zeros(n_nodes, np.int64), log=new_records(Line, 0), state=state,
         plans=np.zeros((len(jobs) if fixed_plans else 0, n_nodes), np.bool_),
         reservations=new_records(Reserved, 0), reserved=np.zeros((0, n_nodes), np.bool_),
+        needs=np.zeros((0, 0), np.int64), class_of=np.zeros(0, np.int64),
     )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ from relfit.simulation.batch.engine_state import (
     new_engine,
     new_jobs,
 )
-from relfit.simulation.batch.job_events import finish, join, kill, requeue
+from relfit.simulation.batch.job_events import can_ever_start, finish, is_gone, join, kill, requeue
 from relfit.simulation.batch.node_pool import take_down, take_up, write_line
 from relfit.simulation.batch.queue_order import schedule
 from relfit.simulation.batch.waiting_queue import remove
@@ -115,15 +115,10 @@ def _lose(e: Engine, node: int) -> None:
     s.n_gone += 1
     for place in range(s.queue_end):
         job = e.queue[place].job
-        if job >= 0 and e.jobs[job].nodes > len(e.nodes) - s.n_gone:
+        if job >= 0 and not can_ever_start(e, job):
             e.jobs[job].status = REJECTED
             s.n_left -= 1
             remove(e, place)
-
-
-@part
-def _is_gone(e: Engine, node: int) -> bool:
-    return e.events.events[e.events.place[len(e.jobs) + node]].time == math.inf
 
 
 @part
@@ -137,7 +132,7 @@ def _strike(e: Engine, now: float) -> None:
         job = e.owner[row.node]
         if job < NONE:
             s.n_ignored += 1
-            if row.repair == math.inf and not _is_gone(e, row.node):
+            if row.repair == math.inf and not is_gone(e, row.node):
                 _lose(e, row.node)
             continue
         s.changed = s.drop_plans = 1

@@ -14,7 +14,7 @@ from relfit.fitting.families.distribution import Distribution
 from relfit.simulation.batch.engine_state import FAILURE
 from relfit.simulation.batch.seconds import HOUR
 
-__all__ = ["FailureStream", "PartProcess", "Process", "Replay", "Table", "failure_table"]
+__all__ = ["ClassProcess", "FailureStream", "PartProcess", "Process", "Replay", "Table", "failure_table"]
 
 Table = np.ndarray[Any, np.dtype[np.void]]
 
@@ -51,6 +51,29 @@ class Replay:
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where such a process was."""
         self.rows = self.rows[len(self.rows) - state["left"] :]
+
+
+class ClassProcess:
+    """The failures of some nodes, numbered among those of the machine."""
+
+    def __init__(self, source: Any, first: int) -> None:
+        self.source, self.first = source, first
+        self.rate: float = source.rate
+        self.up_since: FloatArray | None = None
+
+    def take(self, until: float) -> Table:
+        """Failures up to a time."""
+        rows = self.source.take(until).copy()
+        rows["node"] += self.first
+        return rows
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` needs, ready for JSON."""
+        return {"source": self.source.state()}
+
+    def restore(self, state: dict[str, object]) -> None:
+        """Go on where such a process was."""
+        self.source.restore(state["source"])
 
 
 class PartProcess:

@@ -17,11 +17,12 @@ from relfit.fitting.families import Exponential, Weibull
 from relfit.fitting.families.distribution import Distribution
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import outages_of, system_outages_of
-from relfit.simulation.batch.failure_processes import PartProcess, Process, Replay, failure_table
+from relfit.simulation.batch.failure_processes import ClassProcess, PartProcess, Process, Replay, failure_table
 from relfit.simulation.batch.seconds import HOUR, in_seconds
 from relfit.simulation.engine.repair_stages import StagedRepairs
 
 __all__ = [
+    "ClassFailures",
     "Failures",
     "GroupFailures",
     "NodeFailures",
@@ -100,6 +101,10 @@ class _Repaired(Failures):
 
     repair: Any = 0.0
     fixed: bool = False
+
+    def __post_init__(self) -> None:
+        if self.fixed and self.has_history:
+            raise ArgumentError("fixed stands beside repairs in stages", remedy="say it of a stage: fixed=True there")
 
     @property
     def has_history(self) -> bool:
@@ -365,6 +370,38 @@ class PartOfFailures(Failures):
         lives = self.machine.lives(self.n_machine)
         own = slice(self.first, self.first + n_nodes)
         return None if lives is None else (lives[0][own], lives[1][own])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassFailures(Failures):
+    """Failures of some nodes that follow each other, as the machine sees them.
+
+    Parameters
+    ----------
+    source : Failures
+        Numbers of nodes count within these.
+    first, size : int
+        Number of the first of these nodes, and how many they are.
+    """
+
+    source: Failures
+    first: int
+    size: int
+
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> ClassProcess:
+        """Those of the source, renumbered."""
+        return ClassProcess(self.source.process(self.size, rng, start), self.first)
+
+    @property
+    def mean_repair(self) -> float:
+        """Seconds."""
+        return self.source.mean_repair
+
+    def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
+        """Those of the source; no other node fails."""
+        rates = np.zeros(n_nodes)
+        rates[self.first : self.first + self.size] = self.source.rates(self.size, steady=steady)
+        return rates
 
 
 def group_numbers(groups: Any, n_nodes: int) -> IntArray:

@@ -30,7 +30,7 @@ from relfit.simulation.engine.event_heap import put
 from relfit.simulation.engine.event_heap import remove as take_out
 from relfit.simulation.engine.records import part
 
-__all__ = ["duration", "finish", "join", "kill", "requeue", "start", "start_on"]
+__all__ = ["can_ever_start", "duration", "finish", "is_gone", "join", "kill", "requeue", "start", "start_on"]
 
 
 @part
@@ -139,9 +139,31 @@ def kill(e: Engine, job: int, now: float, node: int) -> None:
 
 
 @part
+def is_gone(e: Engine, node: int) -> bool:
+    """Whether a node is never back."""
+    place = e.events.place[len(e.jobs) + node]
+    return place >= 0 and e.events.events[place].time == math.inf
+
+
+@part
+def can_ever_start(e: Engine, job: int) -> bool:
+    """Whether enough nodes are left for a job; of each of several classes."""
+    if len(e.class_of) == 0 or e.state[0].n_gone == 0:
+        return e.jobs[job].nodes <= len(e.nodes) - e.state[0].n_gone
+    for k in range(e.needs.shape[1]):
+        left = e.needs[job, k]
+        for node in range(len(e.nodes)):
+            if left > 0 and e.class_of[node] == k and not is_gone(e, node):
+                left -= 1
+        if left > 0:
+            return False
+    return True
+
+
+@part
 def join(e: Engine, job: int, now: float) -> None:
     """A job joins the queue; one that needs more nodes than are left for good is rejected."""
-    if e.jobs[job].nodes > len(e.nodes) - e.state[0].n_gone:
+    if not can_ever_start(e, job):
         e.jobs[job].status = REJECTED
         e.state[0].n_left -= 1
         return

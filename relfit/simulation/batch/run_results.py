@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arrays import IntArray
@@ -12,6 +15,7 @@ from relfit.simulation.batch.batch_driver import Drive, Progress, Simulation, dr
 from relfit.simulation.batch.batch_results import STATUS, BatchRun
 from relfit.simulation.batch.batch_settings import Saving
 from relfit.simulation.batch.failure_processes import Table
+from relfit.simulation.batch.several_classes import class_labels
 from relfit.simulation.batch.simulation_files import described, write_simulation
 
 __all__ = ["go_on"]
@@ -27,7 +31,10 @@ def go_on(simulation: Simulation, saving: Saving | None, progress: Progress | No
             run.next_save = max(float(run.engine.state["now"][0]), run.start) + saving.seconds("every_simulated")
     complete = drive(simulation, saving, write_simulation, progress)
     runs = [_result(run, complete) for run in simulation.parts]
-    return runs[0] if simulation.classes is None else _joined(runs, simulation.rows, simulation.classes)
+    engine, sizes = simulation.parts[0].engine, simulation.classes
+    if sizes is not None and engine.class_of.size:
+        return _labelled(runs[0], class_labels(engine.needs, sizes), sizes)
+    return runs[0] if sizes is None else _joined(runs, simulation.rows, sizes)
 
 
 def _result(run: Drive, complete: bool) -> BatchRun:
@@ -72,6 +79,11 @@ def _result(run: Drive, complete: bool) -> BatchRun:
         table, len(run.engine.nodes), run.settings, counts, complete, max(float(state.now), run.start),
         run.seconds, log, tuple(notes),
     )  # fmt: skip
+
+
+def _labelled(run: BatchRun, labels: npt.NDArray[np.object_], sizes: dict[str, int]) -> BatchRun:
+    """A run of classes that are one machine, with the classes of each job."""
+    return replace(run, jobs=run.jobs.assign(node_class=labels), settings={"classes": sizes, **run.settings})
 
 
 def _joined(runs: list[BatchRun], rows: list[IntArray], sizes: dict[str, int]) -> BatchRun:

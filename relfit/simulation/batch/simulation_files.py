@@ -28,6 +28,7 @@ from relfit.simulation.batch.batch_settings import (
 from relfit.simulation.batch.calibrated_failures import CalibratedFailures
 from relfit.simulation.batch.failure_processes import FailureStream
 from relfit.simulation.batch.failure_source import (
+    ClassFailures,
     GroupFailures,
     NodeFailures,
     PartOfFailures,
@@ -46,7 +47,8 @@ VERSION = 4
 _CLASSES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
-        SystemFailures, NodeFailures, GroupFailures, ReplayedFailures, PartOfFailures, CalibratedFailures,
+        SystemFailures, NodeFailures, GroupFailures, ReplayedFailures, PartOfFailures, ClassFailures,
+        CalibratedFailures,
         EstimatedReliability, Amdahl, Gustafson, Checkpoint, CheckpointShares, BatchCluster, Scheduler, Allocation,
         Reservation, RepairStage, StagedRepairs,
     )

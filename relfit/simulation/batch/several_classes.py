@@ -1,0 +1,97 @@
+"""Jobs that take nodes of several classes at once: all classes are one machine with one queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from relfit.base.arrays import IntArray
+from relfit.base.errors import ArgumentError
+from relfit.io.workloads import Workload
+from relfit.simulation.batch import engine_state as es
+from relfit.simulation.batch.batch_driver import Simulation
+from relfit.simulation.batch.batch_settings import BatchCluster, NodeClass, Part
+from relfit.simulation.batch.failure_source import ClassFailures, Failures
+from relfit.simulation.batch.initial_state import first_state
+
+__all__ = ["class_labels", "one_machine", "takes_several"]
+
+_OWN = ("scheduler", "allocation", "checkpoint", "reservations")
+
+
+def takes_several(workload: Workload) -> bool:
+    """Whether a job takes nodes of several classes, as ``node_class`` ``"cpu:2+gpu:4"`` says."""
+    return workload.node_class is not None and any("+" in name for name in workload.node_class.tolist())
+
+
+def _needs(workload: Workload, sizes: dict[str, int]) -> IntArray:
+    """Nodes of each class that each job takes."""
+    names, needs = list(sizes), np.zeros((len(workload), len(sizes)), np.int64)
+    columns = () if workload.node_class is None else workload.node_class.tolist()
+    for job, (text, nodes) in enumerate(zip(columns, workload.nodes.tolist(), strict=True)):
+        parts = [part.partition(":") for part in text.split("+")]
+        what = f"job {workload.job_id[job]} has {nodes} nodes of {text!r}"
+        for name, colon, number in ((name.strip(), colon, number.strip()) for name, colon, number in parts):
+            if name not in sizes:
+                raise ArgumentError(f"{what}, and {name!r} has no nodes", remedy=f"use {', '.join(names)}")
+            if not (number.isdigit() if colon else len(parts) == 1):
+                raise ArgumentError(what, remedy="write how many of each class, as cpu:2+gpu:4")
+            needs[job, names.index(name)] += int(number) if colon else nodes
+        if needs[job].sum() != nodes:
+            raise ArgumentError(what, remedy=f"nodes are those of all classes together: {needs[job].sum()}")
+    return needs
+
+
+def _check(classes: Sequence[NodeClass], machine: Part) -> None:
+    """Settings that do not go with jobs over several classes."""
+    for part in classes:
+        if own := [name for name in _OWN if getattr(part, name) is not None]:
+            what = f"class {part.name} has {own[0]} of its own, and jobs take nodes of several classes at once"
+            raise ArgumentError(what, remedy="give it for the machine")
+    scheduler, what = machine.scheduler, "jobs over several classes of nodes"
+    if scheduler.is_own or machine.planned or scheduler.reject_after_repairs is not None:
+        remedy = "take easy or fcfs, without fixed_nodes, reservations and reject_after_repairs"
+        raise ArgumentError(f"{what} go with no such scheduler", remedy=remedy)
+    if machine.allocation.is_own or machine.allocation.policy != "first_fit":
+        raise ArgumentError(f"{what} go with no allocation {machine.allocation.policy!r}", remedy="take first_fit")
+
+
+def one_machine(
+    workload: Workload, classes: Sequence[NodeClass], machine: Part, sizes: dict[str, int], rng: np.random.Generator
+) -> Simulation:
+    """A simulation of all classes as one machine before its first event; nodes of the first class come first.
+
+    Raises
+    ------
+    ArgumentError
+        For classes that are not there, nodes that do not add up, and settings that do not go with it.
+    """
+    _check(classes, machine)
+    needs, total, first = _needs(workload, sizes), sum(sizes.values()), 0
+    failures: list[Failures] = list(machine.failures)
+    for part in classes:
+        own = part.failures if isinstance(part.failures, Sequence) else (part.failures,)
+        failures += [ClassFailures(source=source, first=first, size=part.nodes) for source in own]
+        first += part.nodes
+    run = first_state(workload, machine._replace(cluster=BatchCluster(nodes=total), failures=tuple(failures)), rng)
+    jobs = run.engine.jobs
+    jobs["status"][(needs > np.array(list(sizes.values()))).any(axis=1)] = es.TOO_WIDE
+    run.engine.state["n_left"] = int(np.count_nonzero(jobs["status"] == es.SUBMITTED_LATER))
+    run.engine.state["outside"] = 1
+    class_of = np.repeat(np.arange(len(sizes)), list(sizes.values()))
+    run.engine = run.engine._replace(needs=needs, class_of=class_of)
+    return Simulation([run], sizes, [np.arange(len(workload))])
+
+
+def class_labels(needs: IntArray, sizes: dict[str, int]) -> npt.NDArray[np.object_]:
+    """Of each job the classes that it takes nodes of.
+
+    Examples
+    --------
+    >>> class_labels(np.array([[2, 0], [1, 3]]), {"cpu": 4, "gpu": 4}).tolist()
+    ['cpu', 'cpu+gpu']
+    """
+    names = np.array(list(sizes), dtype=object)
+    return np.array(["+".join(names[row > 0]) for row in needs], dtype=object)
