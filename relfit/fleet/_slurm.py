@@ -21,6 +21,7 @@ from relfit.base.text import count, number
 from relfit.base.writing import check_writable, complete
 from relfit.fleet._fleet_model import fleet_model
 from relfit.log.failurelog import FailureLog
+from relfit.log.tables import NOT_SEEN
 
 __all__ = ["SlurmNodes", "hostlist", "is_host", "plain_reason", "slurm_nodes"]
 
@@ -177,8 +178,12 @@ class SlurmNodes(Result):
 
     @property
     def _left_out(self) -> str:
-        whose = "whose name is no name of a host" if len(self.skipped) == 1 else "whose names are no names of hosts"
-        return f"{count(len(self.skipped), 'node')} left out, {whose} or a word of Slurm's own"
+        unnamed = sum(str(name).startswith(NOT_SEEN) for name in self.skipped)
+        others = len(self.skipped) - unnamed
+        whose = "whose name is no name of a host" if others == 1 else "whose names are no names of hosts"
+        texts = [f"{count(unnamed, 'node')} that no record names"] if unnamed else []
+        texts += [f"{count(others, 'node')} {whose} or a word of Slurm's own"] if others else []
+        return f"Left out: {' and '.join(texts)}"
 
     def to_frame(self) -> pd.DataFrame:
         """The table."""

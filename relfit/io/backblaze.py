@@ -115,7 +115,8 @@ def _together(parts: Sequence[pa.Table | None]) -> pa.Table:
         [("first", "min"), ("last", "max"), *((name, "last") for name in _ABOUT)]
     )
     renamed = {"first_min": "first", "last_max": "last", **{f"{name}_last": name for name in _ABOUT}}
-    return grouped.rename_columns(renamed).select(["serial", "first", "last", *_ABOUT])
+    names = [renamed.get(name, name) for name in grouped.column_names]
+    return grouped.rename_columns(names).select(["serial", "first", "last", *_ABOUT])
 
 
 READER = Reader(_NAME, _recognises, _read)

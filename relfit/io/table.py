@@ -36,7 +36,7 @@ from relfit.io.table_columns import Columns, mapping_words
 from relfit.io.table_mapping import COMMON_NAMES, TableMapping, guessed, mapping_of
 from relfit.io.up_and_down import outages_between, states
 from relfit.log.failurelog import FailureLog, Window
-from relfit.log.tables import pair_codes, pairs
+from relfit.log.tables import NOT_SEEN, pair_codes, pairs
 
 __all__ = ["READER"]
 
@@ -306,7 +306,7 @@ def _filled(seen: pd.DataFrame, size: int, columns: Columns, window: Window) -> 
     if len(systems) != 1:
         remedy = Remedy("give population, a table of the nodes", "give --population, a table of the nodes")
         raise ArgumentError(f"n_nodes={size}, and the log names {len(systems)} systems", remedy=remedy)
-    return with_nodes(seen, [f"not seen {i + 1}" for i in range(size - len(seen))], window)
+    return with_nodes(seen, [f"{NOT_SEEN} {i + 1}" for i in range(size - len(seen))], window)
 
 
 def _listed(

@@ -23,6 +23,7 @@ from relfit.base.units import instant
 __all__ = [
     "EVENT_COLUMNS",
     "LIFETIME_COLUMNS",
+    "NOT_SEEN",
     "POPULATION_COLUMNS",
     "REJECTED_COLUMNS",
     "Source",
@@ -38,6 +39,7 @@ __all__ = [
     "unseen",
 ]
 
+NOT_SEEN = "not seen"  # what nodes are called of which only the number is known, with a number of their own
 EVENT_COLUMNS = ("system", "node", "start", "end", "cause", "detail", "scope", "start_cut", "end_cut", "line")
 POPULATION_COLUMNS = ("system", "node", "entered", "left", "entered_known", "left_known", "declared")
 LIFETIME_COLUMNS = ("system", "node", "duration", "observed", "line")

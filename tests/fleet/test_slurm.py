@@ -9,6 +9,7 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -114,11 +115,11 @@ def test_words_of_slurm_are_no_nodes(tmp_path: Path) -> None:
     words = ["ALL", "Default", "localhost", "all"]
     found = rf.fleet.slurm_nodes(fleet([*NAMES, *words], dict.fromkeys([*words, "n007"], 60)), period="all")
     assert sorted(found.skipped) == sorted(words)
-    assert found.findings[1] == "4 nodes left out, whose names are no names of hosts or a word of Slurm's own."
+    assert found.findings[1] == "Left out: 4 nodes whose names are no names of hosts or a word of Slurm's own."
     found.write(tmp_path)
     for name in ("nodes.conf", "weights.sh", "features.sh", "drain.sh"):
         text = (tmp_path / name).read_text()
-        assert text.count("# 4 nodes left out") == 1
+        assert text.count("# Left out: 4 nodes") == 1
         lists = re.findall(r"NodeName=(\S+)", text)
         assert lists
         assert {host for each in lists for host in expanded(each)} <= set(NAMES)
@@ -150,3 +151,11 @@ def test_what_cannot_be_exported() -> None:
     )  # fmt: skip
     with pytest.raises(ArgumentError, match="nodes of one name"):
         rf.fleet.slurm_nodes(both, period="all")
+
+
+def test_nodes_that_no_record_names_are_said_to_be_that(tmp_path: Path) -> None:
+    """Their names were said to be no names of hosts."""
+    at = pd.Timestamp("2024-01-01") + pd.to_timedelta(25.0 * np.arange(80), unit="h")
+    pd.DataFrame({"node": [f"n{i % 9}" for i in range(80)], "start": at}).to_csv(tmp_path / "log.csv", index=False)
+    found = rf.fleet.slurm_nodes(rf.read(tmp_path / "log.csv", n_nodes=12), period="all")
+    assert found.findings[1] == "Left out: 3 nodes that no record names."
