@@ -80,7 +80,7 @@ def drains_of(alarms: Sequence[Alarm]) -> Drains:
     for alarm in alarms:
         if alarm.kind not in ("node", "repeat"):
             continue
-        name = alarm.subject.removeprefix("node ").split(", ")[0]
+        name = alarm.subject.removeprefix("node ").split(", ")[0]  # a cause follows
         if is_host(name):
             reasons.setdefault(name, plain_reason(MARK + alarm.text))
         else:

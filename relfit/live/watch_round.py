@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from relfit.base.errors import DataError, ReadError, RelfitError
+from relfit.base.units import instant
 from relfit.fleet.surveillance import scored
 from relfit.live._fleet_alarms import fleet_alarms
 from relfit.live._forecast_record import forecast_record
@@ -41,10 +42,9 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
     Raises
     ------
     RelfitError
-        When the store cannot be opened.
+        When the store cannot be opened, or `now` is no time.
     """
-    made = pd.Timestamp.now(tz="UTC") if now is None else pd.Timestamp(now)
-    made = made.tz_localize("UTC") if made.tzinfo is None else made.tz_convert("UTC")
+    made = instant(pd.Timestamp.now(tz="UTC") if now is None else now)
     say = progress or (lambda what, share: None)
     problems: tuple[str, ...] = ()
     undone: tuple[str, ...] = ()

@@ -143,3 +143,6 @@ def test_the_commands(fleet: Path, monkeypatch, capsys) -> None:
     assert main(["watch", "status", "watch.toml"]) == 0
     assert "2024" not in capsys.readouterr().err
     assert main(["watch", "status", "nothing.toml"]) == 2
+    for moment in ("tomorrow or so", "NaT", "2500-01-01"):
+        assert main(["watch", "run", "watch.toml", "--now", moment]) == 2
+        assert "is not a date or time" in capsys.readouterr().err

@@ -13,6 +13,7 @@ from relfit.base.errors import ArgumentError
 from relfit.fleet.surveillance import rate_scans
 from relfit.live._fleet_alarms import SHARES, alarm_history, fleet_alarms
 from relfit.live.live_records import Alarm
+from relfit.live.slurm_actions import drains_of
 from relfit.log.failurelog import FailureLog
 from tests.factories import at, make_log
 
@@ -116,6 +117,17 @@ def test_a_repair_that_did_not_help_is_found() -> None:
     others = [{**each, "cause": cause} for each, cause in zip(extra, CAUSES, strict=True)]
     for alarms in (two, fleet_alarms(fleet(7, days=520, extra=others))):
         assert not [each for each in alarms if each.kind == "repeat"]
+
+
+def test_a_name_with_a_comma_drains_no_other_node() -> None:
+    name = "n007, n008"
+    hours = 450 * DAY + 30.0 * np.arange(8)
+    extra = [{"node": name, "start": t, "end": t + 5.0, "cause": "disk"} for t in hours]
+    people = [{"node": name}, *({"node": f"n{i:03d}"} for i in range(100))]
+    alarms = fleet_alarms(fleet(7, days=470, extra=extra, people=people))
+    assert {alarm.kind for alarm in alarms} >= {"node", "repeat"}
+    drains = drains_of(alarms)
+    assert (drains.table["node"].tolist(), drains.skipped) == ([], ("n007,n008",))
 
 
 def test_repairs_that_take_longer_are_found() -> None:

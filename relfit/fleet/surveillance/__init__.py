@@ -6,7 +6,7 @@ of arrays alone; `rates_of_fleet`, `repair_scans` and `node_scans` apply them, a
 allowed in a year. What is to be said of it, and to whom, is `relfit.live`'s.
 """
 
-from relfit.fleet.surveillance.forecast_scores import scored, tails_of_counts
+from relfit.fleet.surveillance.count_scores import scored, tails_of_counts
 from relfit.fleet.surveillance.node_scans import NodeEpisode, failed_repairs, nodes_standing_out
 from relfit.fleet.surveillance.rate_scans import RateEpisode, RateScan, scan_rates, scan_scores
 from relfit.fleet.surveillance.rates_of_fleet import RateChange, rate_changes

@@ -137,8 +137,8 @@ class WatchedFleet:
         return entered, left
 
     def node_label(self, node: int) -> str:
-        """A node's name, with its system where another has one of that name."""
-        system, name = (str(each) for each in self.nodes[node])
+        """A node's name, with its system where another has one of that name; a comma and a space are in none."""
+        system, name = (str(each).replace(", ", ",") for each in self.nodes[node])
         return f"{name} of {system}" if name in self._twice else name
 
     @cached_property
