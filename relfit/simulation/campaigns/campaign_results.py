@@ -358,8 +358,7 @@ def load(folder: str | Path) -> CampaignResults:
     versions = document["versions"].get("relfit", [])
     if len(versions) > 1:
         notes.append(f"the runs are of several versions of relfit: {', '.join(versions)}")
-    outputs = [name for name in runs if name not in keys]
-    output = str(document["output"] or (outputs[0] if outputs else ""))
+    output = str(document["output"] or next((name for name in runs if name not in keys), ""))
     missing = int(needed.sum()) - len(runs) - len(failed)
     return CampaignResults(campaign, cells, runs, failed, output, missing, tuple(notes))
 

@@ -144,7 +144,9 @@ def replicated(run: Callable[[np.random.Generator], Mapping[str, float]], first:
     >>> replicated(lambda rng: {"value": 2.0}, 3, 5, 0)
     {'value': array([2., 2.])}
     """
-    return columns(pd.DataFrame([run(rng) for rng in stream(seed, first).spawn(last - first)]))
+    rows = [run(rng) for rng in stream(seed, first).spawn(last - first)]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: np.array([row.get(name, np.nan) for row in rows], dtype=np.float64) for name in names}
 
 
 def columns(table: pd.DataFrame) -> Outputs:
