@@ -24,13 +24,15 @@ def backtest(  # noqa: PLR0913 - one argument per option
         list[str] | None, opt.option("NAME", f"{', '.join(_PARTS)}; all four when left out. Repeatable.")
     ] = None,
     horizon: Annotated[list[str] | None, opt.option("TIME", "Of forecasts: 30d and 90d. Repeatable.")] = None,
-    every: Annotated[str | None, opt.option("TIME", "Between two origins: 30 days or more.")] = None,
+    every: Annotated[str | None, opt.option("TIME", "Time between two origins; 30 days or more by default.")] = None,
     size: Annotated[list[int] | None, opt.option("K", "Nodes of a job: 1, 16 and 64. Repeatable.", min=1)] = None,
     length: Annotated[list[str] | None, opt.option("TIME", "Of a job: 24h. Repeatable.")] = None,
-    by: Annotated[str, opt.option("COLUMN", "Tells kinds of failures apart.")] = "cause",
-    group: Annotated[str | None, opt.option("COLUMN", "Says where nodes stand; rack and the like by default.")] = None,
-    save: Annotated[str, opt.option("TIME", "To save the state of a job.")] = "6min",
-    restore: Annotated[str, opt.option("TIME", "To restore it.")] = "6min",
+    by: Annotated[str, opt.option("COLUMN", "Column with the kind of a failure.")] = "cause",
+    group: Annotated[
+        str | None, opt.option("COLUMN", "Column with the location of nodes; rack and the like by default.")
+    ] = None,
+    save: Annotated[str, opt.option("TIME", "Time to write a checkpoint.")] = "6min",
+    restore: Annotated[str, opt.option("TIME", "Time to restore it.")] = "6min",
     service: Annotated[float, opt.option("P", "Probability that the stock of parts lasts.")] = 0.95,
     level: opt.Level = 0.9,
     seed: opt.Seed = 0,

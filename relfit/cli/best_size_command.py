@@ -31,16 +31,16 @@ _UNITS = {"length": "length (h)", "lost": "lost (h)", "expected": "expected (h)"
 class Asked:
     """The job that is asked about."""
 
-    work: Annotated[str | None, opt.option("TIME", "How long the job takes on one node without failures.")] = None
+    work: Annotated[str | None, opt.option("TIME", "Time of the job on one node without failures.")] = None
     parallel_fraction: Annotated[float | None, opt.option("P", "Share of the work that runs in parallel.")] = None
     speedup: Annotated[str, opt.option("NAME", "amdahl, gustafson or table.")] = "amdahl"
     table: Annotated[Path | None, opt.option("FILE", "Measured: columns nodes, and time or speedup.")] = None
-    restart: Annotated[str, opt.option("TIME", "From a failure to working again.")] = "0h"
+    restart: Annotated[str, opt.option("TIME", "Time from a failure to the next start.")] = "0h"
     checkpoint_every: Annotated[
-        str | None, opt.option("TIME", "Work between two checkpoints; with --save alone the best.")
+        str | None, opt.option("TIME", "Work between two checkpoints; the best with --save alone.")
     ] = None
-    save: Annotated[str, opt.option("TIME", "To write a checkpoint; no checkpoints without.")] = "0h"
-    restore: Annotated[str, opt.option("TIME", "To read a checkpoint.")] = "0h"
+    save: Annotated[str, opt.option("TIME", "Time to write a checkpoint; no checkpoints by default.")] = "0h"
+    restore: Annotated[str, opt.option("TIME", "Time to read a checkpoint.")] = "0h"
 
     def job(self) -> rf.jobs.Job:
         """The job.
@@ -95,11 +95,11 @@ def nodes(  # noqa: PLR0913 - one argument per option
     to: opt.Output,
     k_min: Annotated[int, opt.option("K", "Smallest number of nodes.", min=1)] = 1,
     k_max: Annotated[int | None, opt.option("K", "Largest number of nodes.", min=1)] = None,
-    tolerate: Annotated[int, opt.option("S", "Spares beside the nodes of every size.", min=0)] = 0,
+    tolerate: Annotated[int, opt.option("S", "Spares in addition to the nodes of every size.", min=0)] = 0,
     rule: Annotated[str, opt.option("NAME", "least of all sizes, or first: add nodes while it pays.")] = "least",
-    convention: Annotated[str, opt.option("NAME", "Of the time lost to a failure: exact, or the paper's.")] = "exact",
-    after_failure: Annotated[str, opt.option("NAME", "Nodes are the same as at first, or as_new.")] = "same",
-    deadline: Annotated[str | None, opt.option("TIME", "Show the probability to be done by then.")] = None,
+    convention: Annotated[str, opt.option("NAME", "Time lost to a failure: exact, or the paper's.")] = "exact",
+    after_failure: Annotated[str, opt.option("NAME", "Further attempts use the same nodes, or nodes as_new.")] = "same",
+    deadline: Annotated[str | None, opt.option("TIME", "Show the probability of finishing by then.")] = None,
     details: opt.Details = False,
     export: Annotated[
         str | None, opt.option("slurm", "Weights, features and a drain list of nodes instead, into the folder --out.")

@@ -36,7 +36,7 @@ class Exporting:
     ] = None
     nodes: Annotated[int | None, opt.option("N", "Of the cluster, for batsim and simulated fta.", min=1)] = None
     racks: Annotated[int | None, opt.option("N", "Of the cluster, for simulated fta.", min=1)] = None
-    span: Annotated[str, opt.option("TIME", "How long to simulate for fta from a parameter file.")] = "8766h"
+    span: Annotated[str, opt.option("TIME", "Length of the simulated trace for fta from a parameter file.")] = "8766h"
 
     @property
     def airesim_values(self) -> dict[str, float | str | bool]:
@@ -103,9 +103,9 @@ def calibrate(
     ] = None,
     families: opt.Families = opt.FAMILIES,
     window: Annotated[
-        str | None, opt.option("TIME", "Join records closer than this, as 30min; else from the data.")
+        str | None, opt.option("TIME", "Join records closer than this, as 30min; estimated by default.")
     ] = None,
-    rack: Annotated[str | None, opt.option("COLUMN", "Column that says in which rack a node stands.")] = None,
+    rack: Annotated[str | None, opt.option("COLUMN", "Column with the rack of a node.")] = None,
     level: opt.Level = 0.95,
     details: opt.Details = False,
     seed: opt.Seed = 0,

@@ -36,14 +36,18 @@ _CLASSES = (
 def dependence(
     reading: opt.PartReading,
     to: opt.Output,
-    window: Annotated[str, opt.option("TIME", "Two failures no further apart than this come together, as 1h.")] = "1h",
-    place: Annotated[str | None, opt.option("COLUMN", "Says where nodes are; rack and the like by default.")] = None,
-    correlation: Annotated[str, opt.option("NAME", "Between nodes: spearman, pearson or kendall.")] = "spearman",
+    window: Annotated[str, opt.option("TIME", "Failures of two nodes within this time are together, as 1h.")] = "1h",
+    place: Annotated[
+        str | None, opt.option("COLUMN", "Column with the location of nodes; rack and the like by default.")
+    ] = None,
+    correlation: Annotated[
+        str, opt.option("NAME", "Correlation between nodes: spearman, pearson or kendall.")
+    ] = "spearman",
     alpha: opt.Alpha = 0.05,
     seed: opt.Seed = 0,
     details: opt.Details = False,
 ) -> None:
-    """Do failures depend on each other.
+    """Test whether failures depend on each other.
 
     --out writes one row per question with its finding; into a folder, the tables behind them too.
     """
@@ -159,13 +163,13 @@ _DETAILS: dict[str, Callable[[Answered, Any, float], None]] = {
 def trend(
     reading: opt.PartReading,
     to: opt.Output,
-    per: Annotated[str, opt.option("COLUMN", "Histories of nodes, systems or any column.")] = "node",
+    per: Annotated[str, opt.option("COLUMN", "Test each node, system or value of a column.")] = "node",
     alpha: opt.Alpha = 0.05,
     level: opt.Level = 0.95,
     seed: opt.Seed = 0,
     details: opt.Details = False,
 ) -> None:
-    """Is the failure rate steady, are nodes alike.
+    """Changes of the failure rate, unequal nodes.
 
     Periods of a steady rate, of all of the log; of the period used: tests of trend, point processes, outlier nodes,
     kinds of repair, availability.
@@ -389,14 +393,14 @@ def incidents(
     reading: opt.PartReading,
     to: opt.Output,
     window: Annotated[
-        str | None, opt.option("TIME", "Join records closer than this, as 30min; else from the data.")
+        str | None, opt.option("TIME", "Join records closer than this, as 30min; estimated by default.")
     ] = None,
     place: Annotated[
         str, opt.option("COLUMN", "Join records of one system, node, rack or any other column.")
     ] = "system",
     level: opt.Level = 0.95,
 ) -> None:
-    """Join records that belong together.
+    """Join related records to incidents.
 
     --out writes one row per incident; into a folder, rates, causes and times between records too.
     """

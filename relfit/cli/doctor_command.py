@@ -30,7 +30,7 @@ _OPTIONAL = {
 
 
 def doctor(json: Annotated[bool, opt.flag("--json", "Print one JSON document and nothing else.")] = False) -> None:
-    """What this installation has and misses.
+    """What this installation has and lacks.
 
     Ends with status 1 where a package is missing or compiled functions cannot be kept.
     """

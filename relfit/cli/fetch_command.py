@@ -17,13 +17,13 @@ __all__ = ["fetch"]
 
 
 def fetch(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Left out: lists them.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A data set; lists all by default.")] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Written too: a log as .parquet, jobs as .csv.")
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it too: a log as .parquet, jobs as .csv.")
     ] = None,
-    cache: Annotated[Path | None, opt.option("FOLDER", "Where to keep files; the user's cache if left out.")] = None,
-    mirror: Annotated[str | None, opt.option("URL", "Fetch from here; files are checked all the same.")] = None,
-    timeout: Annotated[float, opt.option("SECONDS", "Without a byte, until the source counts as silent.")] = 30.0,
+    cache: Annotated[Path | None, opt.option("FOLDER", "Folder for the files; the user's cache by default.")] = None,
+    mirror: Annotated[str | None, opt.option("URL", "Fetch from here; files are checked, too.")] = None,
+    timeout: Annotated[float, opt.option("SECONDS", "Seconds to wait for a silent source.")] = 30.0,
     json: Json = False,
 ) -> None:
     """Public failure logs and lists of jobs.

@@ -15,7 +15,7 @@ _MOST_RESAMPLES = 100_000
 Per = Annotated[str, opt.option("COLUMN", "Group by node, system or any column; all for one sample of all nodes.")]
 NoCensor = Annotated[
     bool,
-    opt.flag("--no-censor", "Leave censored times out, as the papers do; the mean comes out too low."),
+    opt.flag("--no-censor", "Omit censored times, as the papers do; biases the mean downwards."),
 ]
 
 
@@ -33,7 +33,7 @@ class Fitting:
     ] = False
     resamples: Annotated[
         str,
-        opt.option("N|auto", "Behind p-values that no table gives; 0 for none, auto for 199 where quick."),
+        opt.option("N|auto", "Resamples for p-values without a table; 0 for none, auto for 199 where quick."),
     ] = "auto"
     interval: Annotated[
         list[str] | None,
@@ -42,14 +42,14 @@ class Fitting:
             "Show intervals: mean, median, quantile@0.1, reliability@24h, hazard@24h or a parameter. Repeatable.",
         ),
     ] = None
-    kind: Annotated[str, opt.option("NAME", "Of the intervals: profile, wald, bootstrap, resample or exact.")] = (
+    kind: Annotated[str, opt.option("NAME", "Kind of the intervals: profile, wald, bootstrap, resample or exact.")] = (
         "profile"
     )
     level: opt.Level = 0.95
     seed: opt.Seed = 0
     stream: Annotated[
         bool,
-        opt.flag("--stream", "Part by part, for logs larger than memory: a folder of what relfit convert wrote."),
+        opt.flag("--stream", "Read a folder that relfit convert wrote part by part, for logs larger than memory."),
     ] = False
 
     @property

@@ -28,17 +28,19 @@ def forecast(
     to: opt.Output,
     at: opt.At = "now",
     horizon: Annotated[list[str] | None, opt.option("TIME", "How far ahead: 30d and 90d. Repeatable.")] = None,
-    by: Annotated[str, opt.option("COLUMN", "Tells kinds of failures apart.")] = "cause",
-    group: Annotated[str | None, opt.option("COLUMN", "Says where nodes stand; rack and the like by default.")] = None,
+    by: Annotated[str, opt.option("COLUMN", "Column with the kind of a failure.")] = "cause",
+    group: Annotated[
+        str | None, opt.option("COLUMN", "Column with the location of nodes; rack and the like by default.")
+    ] = None,
     service: Annotated[float, opt.option("P", "Probability that the stock of parts lasts.")] = 0.95,
     level: opt.Level = 0.95,
     details: opt.Details = False,
-    draws: Annotated[int, opt.option("N", "Random futures.", min=100, max=100_000)] = 4000,
+    draws: Annotated[int, opt.option("N", "Number of random futures.", min=100, max=100_000)] = 4000,
     seed: opt.Seed = 0,
 ) -> None:
     """Failures, repairs and parts to expect.
 
-    Intervals hold the number that will be counted, not its mean. --out writes one row per horizon and system, rack and
+    Intervals cover the future count, not its mean. --out writes one row per horizon and system, rack and
     cause.
     """
     output.check_output(to)

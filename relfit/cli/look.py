@@ -34,7 +34,7 @@ Json = Annotated[bool, opt.flag("--json", "Print one JSON document and nothing e
 def info(reading: opt.Reading, json: Json = False, out: opt.Out = None) -> None:
     """What a log holds: rows, window, nodes.
 
-    --out writes the rejected rows, each with its file, line and reason; as JSON, all that is known about the log.
+    --out writes the rejected rows, each with its file, line and reason; as JSON, the summary of the log.
     """
     output.check_destination(out)
     with ProgressSteps("reading", "counting") as steps:
@@ -152,7 +152,7 @@ def fit(
 ) -> None:
     """Fit distributions to times to failure.
 
-    --out writes one row per group and family with everything that is known about the fit.
+    --out writes one row per group and family with all results of the fit.
     """
     output.check_destination(out)
     families = opt.family_names(fitting.families)
@@ -318,7 +318,7 @@ def report(
 def convert(
     reading: opt.Reading,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="PLACE", help="A .parquet file, or with --by a folder.")],
-    by: Annotated[str | None, opt.option("year|month|system", "A file for each, in a folder.")] = None,
+    by: Annotated[str | None, opt.option("year|month|system", "Write one file for each, in a folder.")] = None,
     json: Json = False,
 ) -> None:
     """Write any log as Parquet."""

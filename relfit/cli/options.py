@@ -63,7 +63,7 @@ Families = Annotated[
 ]
 Level = Annotated[float, typer.Option("--level", metavar="P", help="Level of the intervals, between 0 and 1.")]
 Alpha = Annotated[float, typer.Option("--alpha", metavar="P", help="Size of the tests, between 0 and 1.")]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of everything that is drawn at random.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Random seed.")]
 Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", metavar="FILE", help="Write a table too: .csv, .parquet or .json by its ending."),
@@ -78,28 +78,28 @@ class Reading:
         str,
         typer.Argument(
             metavar="LOG",
-            help="A failure log, a folder or pattern of them, or a name: white, or what relfit fetch got.",
+            help="A failure log, a folder or pattern of them, or a name: white, or a log that relfit fetch got.",
         ),
     ]
-    format: Annotated[str | None, option("NAME", "lanl, syslog, sacct, backblaze, ...; recognised if left out.")] = None
+    format: Annotated[str | None, option("NAME", "lanl, syslog, sacct, backblaze, ...; detected by default.")] = None
     column: Annotated[list[str] | None, option("FIELD=NAME", "Column of a table, as node=hostname. Repeatable.")] = None
     mapping: Annotated[Path | None, option("FILE.toml", "Columns, formats and units of a table.")] = None
     timezone: Annotated[str | None, option("ZONE", "Zone of times that name none, as America/Denver.")] = None
     nodeless: Annotated[
-        str | None, option("WHAT", "What records without a node and a scope are: system, node or ignore.")
+        str | None, option("WHAT", "Records without a node and a scope: count as system, node, or ignore.")
     ] = None
-    observed: Annotated[str | None, option("FROM/TO", "When failures would have been recorded, of a table.")] = None
+    observed: Annotated[str | None, option("FROM/TO", "Observation window of a table.")] = None
     population: Annotated[Path | None, option("FILE", "All nodes, failed or not, and when each entered and left.")] = (
         None
     )
     failures: Annotated[str | None, option("COLUMN=A,B", "Rows of a table that are failures: Level=ERROR,FATAL.")] = (
         None
     )
-    unit: Annotated[str | None, option("UNIT", "Of durations that are plain numbers: minutes, days.")] = None
+    unit: Annotated[str | None, option("UNIT", "Unit of durations that are plain numbers: minutes, days.")] = None
     rules: Annotated[Path | None, option("FILE.toml", "What counts as a failure in a raw log.")] = None
-    year: Annotated[int | None, option("YEAR", "Of the first line, where times have none.")] = None
-    ends: Annotated[str | None, option("node|job", "What a failure in a system log ends; node if left out.")] = None
-    max_size: Annotated[str | None, option("SIZE", "Largest size of what is read, as 32GB.")] = None
+    year: Annotated[int | None, option("YEAR", "Year of the first line, where times have none.")] = None
+    ends: Annotated[str | None, option("node|job", "What a failure in a system log ends; node by default.")] = None
+    max_size: Annotated[str | None, option("SIZE", "Largest size of the input, as 32GB.")] = None
     strict: Annotated[bool, flag("--strict", "Stop at a row that cannot be used.")] = False
     where: Annotated[
         list[str] | None,
@@ -200,9 +200,7 @@ At = Annotated[str, option("now|long-run", "The fleet as it is now, or in the lo
 class PartReading(Reading):
     """A log of which one period is used."""
 
-    period: Annotated[str | None, option("stable|all|FROM/TO", "Part of the log used; stable unless cut by hand.")] = (
-        None
-    )
+    period: Annotated[str | None, option("stable|all|FROM/TO", "Part of the log used; stable by default.")] = None
 
     def span(self, otherwise: str = "stable") -> str | tuple[str, str]:
         """What ``--period`` asks for, as `relfit.fleet_model` takes it.
@@ -231,7 +229,7 @@ class PeriodReading(PartReading):
     """A log of which times to failure in one period are used."""
 
     first: Annotated[
-        str, option("known|always|never", "The time before a first failure: by its age, from age 0, or left out.")
+        str, option("known|always|never", "Time before a first failure: by its age, from age 0, or omitted.")
     ] = "known"
 
     def __post_init__(self) -> None:
@@ -242,7 +240,7 @@ class PeriodReading(PartReading):
         return super().study(log, otherwise, first=self.first, **options)
 
 
-Details = Annotated[bool, flag("--details", "All that was found, with its tables, not the answer alone.")]
+Details = Annotated[bool, flag("--details", "Print details and tables, too.")]
 
 
 @dataclass(frozen=True, kw_only=True)

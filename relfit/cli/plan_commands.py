@@ -27,7 +27,7 @@ class DrawOptions:
     """How uncertain parameters become limits."""
 
     level: opt.Level = 0.95
-    draws: Annotated[int, opt.option("N", "How often uncertain parameters are drawn.", min=2, max=100_000)] = 1000
+    draws: Annotated[int, opt.option("N", "Number of draws of uncertain parameters.", min=2, max=100_000)] = 1000
     seed: opt.Seed = 0
 
     @property
@@ -47,13 +47,16 @@ class Failing:
     mtbf: Annotated[
         str | None, opt.option("TIME", "Mean time between failures of one node, as 20000h, 2%AFR or 500FIT.")
     ] = None
-    nodes: Annotated[int | None, opt.option("N", "Nodes; all of the fleet, where PARAMS knows.")] = None
-    events: Annotated[float | None, opt.option("N", "Failures behind --mtbf, for limits of everything.")] = None
-    save: Annotated[str | None, opt.option("TIME", "Time to save a checkpoint (required).")] = None
-    restore: Annotated[str, opt.option("TIME", "Time to restore one.")] = "0h"
-    restart: Annotated[str, opt.option("TIME", "From a failure, or its repair, to the start of the restore.")] = "0h"
+    nodes: Annotated[int | None, opt.option("N", "Nodes; by default those of PARAMS.")] = None
+    events: Annotated[float | None, opt.option("N", "Number of failures behind --mtbf, for intervals.")] = None
+    save: Annotated[str | None, opt.option("TIME", "Time to write a checkpoint (required).")] = None
+    restore: Annotated[str, opt.option("TIME", "Time to restore a checkpoint.")] = "0h"
+    restart: Annotated[str, opt.option("TIME", "Time from a failure, or its repair, to the start of the restore.")] = (
+        "0h"
+    )
     repair: Annotated[
-        str | None, opt.option("TIME", "Time to repair that a job waits for; PARAMS' own if left out; 0h with spares.")
+        str | None,
+        opt.option("TIME", "Time to repair that a job waits for; that of PARAMS by default, 0h with spares."),
     ] = None
 
     def source(self) -> Any:
@@ -93,24 +96,28 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
     failing: Failing,
     draws: DrawOptions,
     to: opt.Output,
-    checkpoint_every: Annotated[str | None, opt.option("TIME", "Say what so much work between saves loses.")] = None,
-    unexposed: Annotated[bool, opt.flag("--unexposed", "Failures strike neither in saves nor in restores.")] = False,
-    slowed: Annotated[float, opt.option("P", "Share of speed lost during a save; 1 blocks.")] = 1.0,
-    global_save: Annotated[str | None, opt.option("TIME", "Two levels: time of a global save.")] = None,
-    global_restore: Annotated[str | None, opt.option("TIME", "Two levels: time of a global restore.")] = None,
-    share_global: Annotated[float | None, opt.option("P", "Share of failures that need the global save.")] = None,
+    checkpoint_every: Annotated[str | None, opt.option("TIME", "Show the loss with this checkpoint interval.")] = None,
+    unexposed: Annotated[
+        bool, opt.flag("--unexposed", "No failures while a checkpoint is written or restored.")
+    ] = False,
+    slowed: Annotated[float, opt.option("P", "Share of speed lost while a checkpoint is written; 1 blocks.")] = 1.0,
+    global_save: Annotated[str | None, opt.option("TIME", "Two levels: time to write a global checkpoint.")] = None,
+    global_restore: Annotated[
+        str | None, opt.option("TIME", "Two levels: time to restore a global checkpoint.")
+    ] = None,
+    share_global: Annotated[float | None, opt.option("P", "Share of failures that need the global checkpoint.")] = None,
     shape: Annotated[float | None, opt.option("X", "Weibull shape of the times between failures of the job.")] = None,
     by_family: Annotated[
         bool, opt.flag("--by-family", "Plan with the distribution in PARAMS instead of its rates.")
     ] = False,
     age: Annotated[
-        str | None, opt.option("TIME", "Age of all nodes at every restart; they go on ageing if left out.")
+        str | None, opt.option("TIME", "Age of all nodes at every restart; by default they continue to age.")
     ] = None,
     work: Annotated[str | None, opt.option("TIME", "Work of the job, for its expected time.")] = None,
     robust: Annotated[str, opt.option("mean|P", "Robust plan by the mean or a quantile of the waste.")] = "mean",
     sizes: Annotated[str | None, opt.option("N,N", "A table for jobs of these sizes, as 1,16,64.")] = None,
 ) -> None:
-    """How often to save, and what it costs.
+    """The checkpoint interval and its cost.
 
     --out writes one row per rule with its work between saves and its waste; with --sizes one row per size, in seconds.
     """
@@ -212,10 +219,10 @@ def migration(
     migration: Annotated[str | None, opt.option("TIME", "Time to migrate (required).")] = None,
     recall: Annotated[float | None, opt.option("P", "Share of the failures that are predicted.")] = None,
     precision: Annotated[float | None, opt.option("P", "Share of the predictions that are true.")] = None,
-    lead: Annotated[str | None, opt.option("TIME", "How long before the failure the prediction comes.")] = None,
-    risk: Annotated[float, opt.option("P", "Probability to be short of a spare node.")] = 1e-4,
-    spares: Annotated[int | None, opt.option("N", "So many spares instead.")] = None,
-    sequential: Annotated[bool, opt.flag("--sequential", "Every node has a job of its own.")] = False,
+    lead: Annotated[str | None, opt.option("TIME", "Time from the prediction to the failure.")] = None,
+    risk: Annotated[float, opt.option("P", "Probability to run out of spare nodes.")] = 1e-4,
+    spares: Annotated[int | None, opt.option("N", "Number of spares, instead of --risk.")] = None,
+    sequential: Annotated[bool, opt.flag("--sequential", "Every node has its own job.")] = False,
     share_sequential: Annotated[float, opt.option("P", "Share of the jobs that have one node.")] = 0.25,
 ) -> None:
     """Whether migration on predictions pays.
@@ -241,10 +248,10 @@ def replication(
     failing: Failing,
     draws: DrawOptions,
     to: opt.Output,
-    replicas: Annotated[int, opt.option("N", "Up to so many copies of a process.", max=64)] = 3,
-    overhead: Annotated[float, opt.option("P", "Share of speed that copies lose to keep in step.")] = 0.0,
+    replicas: Annotated[int, opt.option("N", "Largest number of copies of a process.", max=64)] = 3,
+    overhead: Annotated[float, opt.option("P", "Share of speed lost to synchronization of the copies.")] = 0.0,
 ) -> None:
-    """Whether to run processes twice or more.
+    """Whether running processes twice pays.
 
     --out writes one row per strategy.
     """

@@ -55,30 +55,26 @@ class ClusterOptions:
     trays: Annotated[int | None, opt.option("N", "Trays per rack.", max=100_000)] = None
     gpus: Annotated[int | None, opt.option("N", "GPUs per tray.")] = None
     group: Annotated[int | None, opt.option("N", "GPUs that must be placed in one zone.")] = None
-    partial_groups: Annotated[
-        bool | None, opt.flag("--partial-groups", "Fill the last block of a group in part, if need be.")
-    ] = None
+    partial_groups: Annotated[bool | None, opt.flag("--partial-groups", "Fill the last block of a group in part.")] = (
+        None
+    )
     block: Annotated[
         list[int] | None,
         opt.option("N", "Choose from these block sizes only, in GPUs. Repeatable."),
     ] = None
     working: Annotated[
         list[int] | None,
-        opt.option("N", "Working GPUs of each --block; all when left out. Repeatable."),
+        opt.option("N", "Working GPUs of each --block; all by default. Repeatable."),
     ] = None
-    spare_blocks: Annotated[
-        int | None, opt.option("N", "So many spare blocks per zone instead of the best number.")
+    spare_blocks: Annotated[int | None, opt.option("N", "Spare blocks per zone; the best number by default.")] = None
+    checkpoint_every: Annotated[str | None, opt.option("TIME", "Work between checkpoints; best by default.")] = None
+    save: Annotated[str | None, opt.option("TIME", "Time to write a checkpoint.")] = None
+    detection: Annotated[str | None, opt.option("TIME", "Time to notice a failure.")] = None
+    restart: Annotated[str | None, opt.option("TIME", "Time to find spares, load the state and restart.")] = None
+    loss_limit: Annotated[
+        int | None, opt.option("N", "Continue with up to this many blocks missing.", max=1_000_000)
     ] = None
-    checkpoint_every: Annotated[
-        str | None, opt.option("TIME", "Work between checkpoints; the best when left out, or best.")
-    ] = None
-    save: Annotated[str | None, opt.option("TIME", "Time to save a checkpoint.")] = None
-    detection: Annotated[str | None, opt.option("TIME", "To notice a failure.")] = None
-    restart: Annotated[str | None, opt.option("TIME", "To find spares, load the state and restart.")] = None
-    loss_limit: Annotated[int | None, opt.option("N", "Go on with so many blocks missing.", max=1_000_000)] = None
-    disturbed: Annotated[
-        bool | None, opt.flag("--disturbed", "Failures during detection and restart start them again.")
-    ] = None
+    disturbed: Annotated[bool | None, opt.flag("--disturbed", "Failures during recovery restart it.")] = None
     alpha: Annotated[float | None, opt.option("X", "Exposed communication of tensor parallelism.")] = None
     exposed: Annotated[float | None, opt.option("P", "Exposed communication, for power headroom.")] = None
     idle_power: Annotated[float | None, opt.option("P", "Power of an idle tray, as a share of its limit.")] = None
@@ -117,7 +113,9 @@ class Devices:
     mtbf: Annotated[
         str | None, opt.option("TIME", "Mean time between failures of a tray, as 20000h, 2%AFR or 500FIT.")
     ] = None
-    mtbf_rack: Annotated[str | None, opt.option("TIME", "Of a rack as a whole; never when left out.")] = None
+    mtbf_rack: Annotated[
+        str | None, opt.option("TIME", "Mean time between failures of a rack as a whole; infinite by default.")
+    ] = None
     mttr: Annotated[str | None, opt.option("TIME", "Mean time to repair.")] = None
 
     @property
@@ -187,10 +185,11 @@ def sparing(
     draws: DrawOptions,
     to: opt.Output,
     blocking: Annotated[
-        float | None, opt.option("P", "Also the spare blocks that block the job at most so often.")
+        float | None, opt.option("P", "Show the spare blocks for this blocking probability, too.")
     ] = None,
     simulate: Annotated[
-        float | None, opt.option("YEARS", "Also simulate the plan, trays repaired in turn.", min=0.001, max=100_000.0)
+        float | None,
+        opt.option("YEARS", "Simulate the plan for these years, trays repaired in turn.", min=0.001, max=100_000.0),
     ] = None,
     robust: Annotated[str, opt.option("mean|P", "Robust plan by the mean or a quantile of goodput.")] = "mean",
 ) -> None:

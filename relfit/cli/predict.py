@@ -33,13 +33,13 @@ class FleetOptions:
         opt.option("TIME", "Age of all nodes, as 10days, or repeated for each; else the log's."),
     ] = None
     at: Annotated[
-        str | None, opt.option("DATE|now|long-run", "When the job starts: now, at the end of the log, if left out.")
+        str | None, opt.option("DATE|now|long-run", "Start of the job; now, the end of the log, by default.")
     ] = None
     families: Annotated[
         str | None,
-        opt.option("A,B", "Fit every node on its own with these; else by the model of the fleet."),
+        opt.option("A,B", "Fit every node on its own with these; the model of the fleet by default."),
     ] = None
-    family: Annotated[str, opt.option("NAME", "One for all nodes, or best.")] = "best"
+    family: Annotated[str, opt.option("NAME", "One distribution for all nodes, or best.")] = "best"
     missing: Annotated[
         str | None,
         opt.option("NAME", "Nodes without an estimate: pool, drop or error (a file of fits: no pool)."),
@@ -105,7 +105,7 @@ class Drawn:
     """Intervals from the uncertainty of the fits."""
 
     level: opt.Level = 0.95
-    draws: Annotated[int, opt.option("N", "Draws of the parameters behind them.", min=2, max=100_000)] = 200
+    draws: Annotated[int, opt.option("N", "Draws of the parameters behind the intervals.", min=2, max=100_000)] = 200
     seed: opt.Seed = 0
 
     def check(self) -> None:
@@ -125,8 +125,8 @@ def system(
     fleet: FleetOptions,
     drawn: Drawn,
     to: opt.Output,
-    nodes: Annotated[str | None, opt.option("A,B,C", "These nodes, in this order; all when left out.")] = None,
-    k: Annotated[int | None, opt.option("K", "Only the first K of them.")] = None,
+    nodes: Annotated[str | None, opt.option("A,B,C", "These nodes, in this order; all by default.")] = None,
+    k: Annotated[int | None, opt.option("K", "Only the first K nodes.")] = None,
     horizon: Annotated[list[str] | None, opt.option("TIME", "Show reliability at 24h, ... Repeatable.")] = None,
     tolerate: Annotated[int, opt.option("S", "Nodes that may fail; none are replaced.")] = 0,
     details: opt.Details = False,

@@ -20,16 +20,18 @@ def regress(
     formula: Annotated[
         str | None, opt.option("FORMULA", "One model, as 'failures ~ rack', 'ttf ~ cage', 'ttr ~ cause'.")
     ] = None,
-    model: Annotated[str | None, opt.option("NAME", "Of times: cox (used if left out), weibull or lognormal.")] = None,
-    cluster: Annotated[str, opt.option("COLUMN", "Errors allow for dependence within this; none for no.")] = "node",
+    model: Annotated[str | None, opt.option("NAME", "Model of times: cox (the default), weibull or lognormal.")] = None,
+    cluster: Annotated[
+        str, opt.option("COLUMN", "Standard errors allow for dependence within this column, or none.")
+    ] = "node",
     reference: Annotated[
-        list[str] | None, opt.option("COLUMN=LEVEL", "What other levels are compared to. Repeatable.")
+        list[str] | None, opt.option("COLUMN=LEVEL", "Reference level of a column. Repeatable.")
     ] = None,
-    rates: Annotated[bool, opt.flag("--rates", "Write the rate of each node to --out, by its covariates.")] = False,
+    rates: Annotated[bool, opt.flag("--rates", "Write the rate of each node to --out.")] = False,
     level: opt.Level = 0.95,
     alpha: opt.Alpha = 0.05,
 ) -> None:
-    """Which attributes of nodes go with failures.
+    """Attributes associated with failures.
 
     Every attribute by itself: failures of nodes (negative binomial), times to failure (Cox and Weibull accelerated
     failure time), times to repair. With --formula one model. --out writes one row per effect.

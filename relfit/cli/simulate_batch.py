@@ -36,10 +36,14 @@ def batch(
     failures: Annotated[
         Path | None, opt.option("FILE", "Replay these failures: a CSV with time, node, repair_seconds.")
     ] = None,
-    workload: Annotated[Path | None, opt.option("FILE", "List of jobs; that of CONFIG when left out.")] = None,
-    runs: Annotated[int | None, opt.option("N", "Simulate so many times, with other failures each.", min=2)] = None,
-    resume: Annotated[Path | None, opt.option("FILE", "Go on from FILE if it is there, and save to it.")] = None,
-    seed: Annotated[int | None, opt.option("N", "Seed of the failures; that of CONFIG when left out.", min=0)] = None,
+    workload: Annotated[Path | None, opt.option("FILE", "List of jobs; that of CONFIG by default.")] = None,
+    runs: Annotated[int | None, opt.option("N", "Number of runs, each with other failures.", min=2)] = None,
+    resume: Annotated[
+        Path | None, opt.option("FILE", "Continue from FILE if it exists, and store the state in it.")
+    ] = None,
+    seed: Annotated[
+        int | None, opt.option("N", "Random seed of the failures; that of CONFIG by default.", min=0)
+    ] = None,
 ) -> None:
     """A queue of jobs on nodes that fail.
 

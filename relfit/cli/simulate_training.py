@@ -33,12 +33,10 @@ def training(
         Path, typer.Argument(metavar="CONFIG", help="Cluster and job: .toml, or the .yaml or .json of AIReSim.")
     ],
     to: opt.Output,
-    runs: Annotated[int | None, opt.option("N", "Runs; those of CONFIG, else 30, when left out.", min=1)] = None,
-    seed: Annotated[
-        int | None, opt.option("N", "Seed of everything that is drawn; that of CONFIG when left out.", min=0)
-    ] = None,
+    runs: Annotated[int | None, opt.option("N", "Runs; those of CONFIG, else 30, by default.", min=1)] = None,
+    seed: Annotated[int | None, opt.option("N", "Random seed; that of CONFIG by default.", min=0)] = None,
     program_semantics: Annotated[
-        bool, opt.flag("--program-semantics", "Do as the published program where it differs from its paper.")
+        bool, opt.flag("--program-semantics", "Behave as the published program where it differs from its paper.")
     ] = False,
     accuracy: Annotated[
         float | None, opt.option("P", "Add runs until the mean time is known to this share of it, as 0.01.")

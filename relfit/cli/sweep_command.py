@@ -45,17 +45,17 @@ class CampaignCommands(TyperGroup):
 
 
 def run(
-    campaign: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="What is run over which values: a .toml.")],
+    campaign: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="What to run over which values: a .toml.")],
     to: opt.Output,
-    store: Annotated[Path | None, opt.option("DIR", "Folder of the results (required); goes on where it is.")] = None,
+    store: Annotated[
+        Path | None, opt.option("DIR", "Folder of the results (required); continues what is there.")
+    ] = None,
     executor: Annotated[
         str, opt.option("NAME", "Who computes: processes, threads, serial, dask, or tcp://HOST:PORT of Dask.")
     ] = "processes",
-    workers: Annotated[
-        int | None, opt.option("N", "Processes; one per processor when left out.", min=1, max=4096)
-    ] = None,
+    workers: Annotated[int | None, opt.option("N", "Processes; one per processor by default.", min=1, max=4096)] = None,
     workload: Annotated[Path | None, opt.option("JOBS", "List of jobs of a batch system, or the name of one.")] = None,
-    retry_failed: Annotated[bool, opt.flag("--retry-failed", "Run again what failed.")] = False,
+    retry_failed: Annotated[bool, opt.flag("--retry-failed", "Run failed runs again.")] = False,
 ) -> None:
     """Simulate over values of parameters.
 
@@ -88,7 +88,7 @@ def status(
     store: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results.")],
     to: opt.Output,
 ) -> None:
-    """How far a campaign is, and its answers."""
+    """Progress and results of a campaign."""
     output.check_output(to)
     _show(rf.campaigns.load(store), to, [])
 
@@ -97,7 +97,7 @@ def report(
     store: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="The page (required): .html.")] = None,
 ) -> None:
-    """Write what a campaign says as one HTML page."""
+    """Write the results of a campaign as HTML."""
     from relfit.reporting.campaign_page import write_campaign_page
 
     if out is None:

@@ -22,12 +22,12 @@ Settings = Annotated[Path, typer.Argument(metavar="WATCH.toml", help="The settin
 
 def init(
     places: Annotated[
-        list[str] | None, typer.Argument(metavar="[FOLDER|FILES]...", help="Logs; looked for if left out.")
+        list[str] | None, typer.Argument(metavar="[FOLDER|FILES]...", help="Logs; searched for by default.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The settings to write.")] = Path(
         "watch.toml"
     ),
-    fleet: Annotated[str | None, opt.option("NAME", "Name of the fleet; the folder's if left out.")] = None,
+    fleet: Annotated[str | None, opt.option("NAME", "Name of the fleet; that of the folder by default.")] = None,
     column: Annotated[
         list[str] | None, opt.option("FIELD=NAME", "Column of a table, as node=hostname. Repeatable.")
     ] = None,
@@ -50,7 +50,7 @@ def init(
 def run(
     settings: Settings,
     json: Json = False,
-    now: Annotated[str | None, opt.option("TIME", "Time of the round; that of the clock if left out.")] = None,
+    now: Annotated[str | None, opt.option("TIME", "Time of the round; now by default.")] = None,
 ) -> None:
     """Make one round over a fleet.
 

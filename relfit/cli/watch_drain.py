@@ -22,7 +22,7 @@ def drain(
     settings: Settings,
     apply: Annotated[bool, opt.flag("--apply", "Run the commands on Slurm's controller.")] = False,
     undo: Annotated[bool, opt.flag("--undo", "Undrain what --apply drained.")] = False,
-    share: Annotated[float, opt.option("SHARE", "Most of a partition's nodes that --apply drains.")] = 0.02,
+    share: Annotated[float, opt.option("SHARE", "Largest share of a partition's nodes that --apply drains.")] = 0.02,
     json: Json = False,
 ) -> None:
     """Drain nodes of standing alarms in Slurm.
