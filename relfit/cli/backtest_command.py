@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.progress import ProgressSteps
+
+if TYPE_CHECKING:
+    from relfit.backtesting.backtest_results import Backtest
 
 __all__ = ["backtest"]
 
@@ -35,6 +38,7 @@ def backtest(  # noqa: PLR0913 - one argument per option
     restore: Annotated[str, opt.option("TIME", "Time to restore it.")] = "6min",
     service: Annotated[float, opt.option("P", "Probability that the stock of parts lasts.")] = 0.95,
     level: opt.Level = 0.9,
+    details: opt.Details = False,
     seed: opt.Seed = 0,
 ) -> None:
     """Test predictions on the log's own past.
@@ -67,7 +71,16 @@ def backtest(  # noqa: PLR0913 - one argument per option
     if to.json:
         output.print_json({"period": used.to_dict(), **tested.to_dict()})
         return
-    output.print_lines([used.headline, *tested.findings, *written])
+    findings = list(tested.findings) if details else [*_brief(tested), output.MORE]
+    output.print_lines([used.headline, *findings, *written])
+
+
+def _brief(tested: Backtest) -> list[str]:
+    """The first sentence on each part, and the mark of trust, with its reason where it is not good."""
+    firsts = [output.first_sentence(tested.sentences(part)[0]) for part in tested.parts if tested.sentences(part)]
+    firsts = [text for text in firsts if text not in tested.headline]
+    reason = "" if tested.trust == "good" else f" {output.first_sentence(tested.trust_reason)}"
+    return [tested.headline, *firsts, f"Trust: {tested.trust}.{reason}"]
 
 
 def _days(option: str, text: str) -> float:

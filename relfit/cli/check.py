@@ -399,6 +399,7 @@ def incidents(
         str, opt.option("COLUMN", "Join records of one system, node, rack or any other column.")
     ] = "system",
     level: opt.Level = 0.95,
+    details: opt.Details = False,
 ) -> None:
     """Join related records to incidents.
 
@@ -428,7 +429,7 @@ def incidents(
                 "incidents", "What the records amount to", result.headline, document=result.to_dict,
                 tables={"incidents": result.table, "rates": rates, "rates_by_system": by_system,
                         "causes": causes},
-                shown={"rates by scope (hours)": rates, "causes": causes},
+                shown={"rates by scope (incidents per hour of a unit)": rates, "causes": causes},
                 figures=[("incident_sizes", partial(rf.plotting.incident_sizes, result))],
             ),
         ]  # fmt: skip
@@ -437,4 +438,4 @@ def incidents(
             names = ["system", "start", "records", "nodes", "duration", "cause", "scope"]
             short = largest[names].assign(start=largest["start"].dt.strftime("%Y-%m-%d %H:%M"))
             answers.all[-1].shown["largest incidents"] = short
-        answers.show(used, to, "incidents", result.headline)
+        answers.show(used, to, "incidents", result.headline, details=details)

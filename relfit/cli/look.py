@@ -24,6 +24,8 @@ _MOST_TESTED = 128  # groups whose p-values are drawn where nobody asks for more
 _MOST_LISTED = 12
 _MOST_JOINED = 200_000  # failures that info joins to incidents
 _LONGEST = 60
+_ALL = "--details shows rules, notes, systems and columns; --out FILE writes the rejected rows."
+_FEW = 3  # reasons of rejected rows, and notes, in a short answer
 _MORE = ["--details compares the distributions and lists the groups; --out fits.csv writes every fit."]
 _NOTHING_FITTED = "no group could be fitted; --per system pools the times of all its nodes"
 _FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks_p")
@@ -31,7 +33,7 @@ _FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks_p")
 Json = Annotated[bool, opt.flag("--json", "Print one JSON document and nothing else.")]
 
 
-def info(reading: opt.Reading, json: Json = False, out: opt.Out = None) -> None:
+def info(reading: opt.Reading, json: Json = False, out: opt.Out = None, details: opt.Details = False) -> None:
     """What a log holds: rows, window, nodes.
 
     --out writes the rejected rows, each with its file, line and reason; as JSON, the summary of the log.
@@ -48,48 +50,87 @@ def info(reading: opt.Reading, json: Json = False, out: opt.Out = None) -> None:
     if json:
         output.print_json(document)
         return
-    output.print_lines(_about(log, document))
+    output.print_lines(_about(log, document) if details else [*_brief(log, document), _ALL])
     if out is not None:
         output.print_lines([f"written to {out}"])
 
 
-def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
+def _brief(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
+    """What a log holds, in about ten lines."""
+    notes = [note for note in about["notes"] if not note.startswith("columns: ")]
+    more = [f"{len(notes) - _FEW} more notes"] if len(notes) > _FEW else []
+    nodes = f"nodes     {about['nodes']:,} of {count(len(about['systems']), 'system')} ({_listing(about)})"
+    return [
+        _summary(about),
+        *_rows_read(log, about, _FEW),
+        *(f"          {note}" for note in (*notes[:_FEW], *more)),
+        *_funnel(log),
+        *_window(about),
+        nodes,
+        *_taken_for(log, about),
+    ]
+
+
+def _rows_read(log: rf.FailureLog, about: dict[str, Any], most: int) -> list[str]:
+    """How many rows were kept, and why the others were not."""
+    lines = [
+        f"rows      {about['rows_read']:,} read = {about['rows_kept']:,} kept + {about['rows_rejected']:,} rejected"
+    ]
+    rejections = log.rejections()
+    for reason, number, first in rejections.head(most).itertuples():
+        lines.append(f"          {number:,} rejected: {reason} (first in line {first})")
+    if len(rejections) > most:
+        lines.append(f"          and {len(rejections) - most} further reasons; see --json")
+    return lines
+
+
+def _funnel(log: rf.FailureLog) -> list[str]:
+    """From the lines of a raw log to incidents."""
+    if not log.source.funnel:
+        return []
+    steps = [*log.source.funnel, *_incidents(log)]
+    return [f"funnel    {' > '.join(f'{number:,} {step}' for step, number in steps)}"]
+
+
+def _window(about: dict[str, Any]) -> list[str]:
+    """When failures would have been recorded."""
+    if not about["nodes"] and not about["events"]:
+        return []
     window = about["window"]
     ends = ", ".join(f"{end} {'declared' if window[f'{end}_known'] else 'as seen'}" for end in ("start", "end"))
+    hours = "unknown" if window["hours"] != window["hours"] else f"{window['hours']:,.0f} hours"
+    return [f"window    {_moment(window['start'])} to {_moment(window['end'])} UTC, {hours} ({ends})"]
+
+
+def _taken_for(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
+    """The open question, what the first record was taken for, and the causes."""
+    question = [] if log.question is None else [f"question  {log.question[:1].upper() + log.question[1:]}"]
+    lives = [] if about["lifetimes"] is None else [f"lifetimes {about['lifetimes']:,} given whole"]
+    causes = [f"{cause} {number:,}" for cause, number in about["causes"].items()]
+    return [*question, *_first_record(log), *lives, *([f"causes    {_listed(causes)}"] if causes else [])]
+
+
+def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     lines = [
         _summary(about),
         f"log       {', '.join(about['paths']) or 'in memory'} ({about['format']}, times in {about['timezone']})",
-        f"rows      {about['rows_read']:,} read = {about['rows_kept']:,} kept + {about['rows_rejected']:,} rejected",
+        *_rows_read(log, about, _MOST_LISTED),
     ]
-    rejections = log.rejections()
-    for reason, number, first in rejections.head(_MOST_LISTED).itertuples():
-        lines.append(f"          {number:,} rejected: {reason} (first in line {first})")
-    if len(rejections) > _MOST_LISTED:
-        lines.append(f"          and {len(rejections) - _MOST_LISTED} further reasons; see --json")
     lines += [f"          {note}" for note in about["notes"]]
+    lines += _funnel(log)
     if log.source.funnel:
-        steps = [*log.source.funnel, *_incidents(log)]
-        lines.append(f"funnel    {' > '.join(f'{number:,} {step}' for step, number in steps)}")
         lines += [f"          {rule}" for rule in log.source.rules[:_MOST_LISTED]]
     if about["selection"]:
         lines.append(
             f"selected  {'; '.join(about['selection'])} ({count(about['events_deselected'], 'event')} left out)"
         )
-    if about["nodes"] or about["events"]:
-        hours = "unknown" if window["hours"] != window["hours"] else f"{window['hours']:,.0f} hours"
-        lines.append(f"window    {_moment(window['start'])} to {_moment(window['end'])} UTC, {hours} ({ends})")
     lines += [
+        *_window(about),
         f"systems   {len(about['systems'])}: {_listed(about['systems'])}",
         f"nodes     {about['nodes']:,} ({_listing(about)})",
         f"events    {about['events']:,} ({about['events_without_node']:,} without a node)",
     ]
-    if log.question is not None:
-        lines.append(f"question  {log.question[:1].upper() + log.question[1:]}")
-    lines += _first_record(log)
-    if about["lifetimes"] is not None:
-        lines.append(f"lifetimes {about['lifetimes']:,} given whole")
-    if about["causes"]:
-        lines.append(f"causes    {_listed([f'{cause} {number:,}' for cause, number in about['causes'].items()])}")
+    lines += _taken_for(log, about)
     if about["attributes"]:
         lines.append(f"columns   {', '.join(about['attributes'])}")
     return lines

@@ -29,6 +29,7 @@ __all__ = [
     "check_destination",
     "check_output",
     "few_rows",
+    "first_sentence",
     "is_terminal",
     "of_systems",
     "print_json",
@@ -215,7 +216,7 @@ class Answers:
         question = period.log.question
         asked = [] if question is None else [question[:1].upper() + question[1:]]
         if not details:
-            short = [_first_sentence(answer.text) for answer in self.all if answer.text and not answer.problem]
+            short = [first_sentence(answer.text) for answer in self.all if answer.text and not answer.problem]
             print_lines([period.headline, *asked, *([headline] if headline else short), MORE, *written])
             return
         lines = [period.headline, *asked, *([headline] if headline else []), repr(period.log)]
@@ -236,7 +237,7 @@ class Answers:
         return write_results(to, tables, main, pictures)
 
 
-def _first_sentence(text: str) -> str:
+def first_sentence(text: str) -> str:
     """The first sentence of a text."""
     head, stop, _ = text.replace("\n", " ").partition(". ")
     return head + stop.strip()

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["DrawOptions", "checkpoint", "migration", "replication"]
 
+_RULES = "Rules (waste as a share of the time; excess over the least, as a share of it)"
+_SIZES = "By size of job (yields and recall as shares of 1)"
+_STRATEGIES = "Strategies (yield as a share of the nodes; break even in nodes)"
+
 
 @dataclass(frozen=True, kw_only=True)
 class DrawOptions:
@@ -96,6 +100,7 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
     failing: Failing,
     draws: DrawOptions,
     to: opt.Output,
+    details: opt.Details = False,
     checkpoint_every: Annotated[str | None, opt.option("TIME", "Show the loss with this checkpoint interval.")] = None,
     unexposed: Annotated[
         bool, opt.flag("--unexposed", "No failures while a checkpoint is written or restored.")
@@ -143,7 +148,7 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
         global_saves=_global_saves(global_save, global_restore, share_global), work=work,
         robust=quantile_or_mean(robust), **more,
     )  # fmt: skip
-    _show(plan, "Rules", [("waste", partial(rf.plot, plan))], to, notes)
+    _show(plan, _RULES, [("waste", partial(rf.plot, plan))], to, notes, details=details)
 
 
 def _ageing(source: object, by_family: bool, age: str | None) -> Any:
@@ -216,6 +221,7 @@ def migration(
     failing: Failing,
     draws: DrawOptions,
     to: opt.Output,
+    details: opt.Details = False,
     migration: Annotated[str | None, opt.option("TIME", "Time to migrate (required).")] = None,
     recall: Annotated[float | None, opt.option("P", "Share of the failures that are predicted.")] = None,
     precision: Annotated[float | None, opt.option("P", "Share of the predictions that are true.")] = None,
@@ -241,13 +247,14 @@ def migration(
         source, costs, rf.planning.Predictor(recall, precision, lead), risk=risk, spares=spares,
         mix=1.0 if sequential else share_sequential, **failing.common, **draws.common,
     )  # fmt: skip
-    _show(plan, "By size of job", [("yield", partial(rf.plot, plan))], to, _notes(source, "replication"))
+    _show(plan, _SIZES, [("yield", partial(rf.plot, plan))], to, _notes(source, "migration"), details=details)
 
 
 def replication(
     failing: Failing,
     draws: DrawOptions,
     to: opt.Output,
+    details: opt.Details = False,
     replicas: Annotated[int, opt.option("N", "Largest number of copies of a process.", max=64)] = 3,
     overhead: Annotated[float, opt.option("P", "Share of speed lost to synchronization of the copies.")] = 0.0,
 ) -> None:
@@ -261,7 +268,7 @@ def replication(
         source, rf.jobs.Checkpoint(save=save, restore=restore), restart, most_replicas=replicas, overhead=overhead,
         **failing.common, **draws.common,
     )  # fmt: skip
-    _show(plan, "Strategies", [("yield", partial(rf.plot, plan))], to, _notes(source, "replication"))
+    _show(plan, _STRATEGIES, [("yield", partial(rf.plot, plan))], to, _notes(source, "replication"), details=details)
 
 
 def _notes(source: object, kind: str) -> tuple[str, ...]:
@@ -291,7 +298,9 @@ def _weibull(source: object, failing: Failing, shape: float) -> tuple[Any, float
     return rf.families.Weibull(np.array(shape), np.array(scale)), float(rate.repair)
 
 
-def _show(plan: Plan, title: str, pictures: list[Picture], to: opt.Output, notes: tuple[str, ...]) -> None:
+def _show(
+    plan: Plan, title: str, pictures: list[Picture], to: opt.Output, notes: tuple[str, ...], *, details: bool
+) -> None:
     table = plan.to_frame()
     written = output.write_results(to, {"plan": table}, "plan", pictures)
     if to.json:
@@ -299,10 +308,21 @@ def _show(plan: Plan, title: str, pictures: list[Picture], to: opt.Output, notes
         return
     head = plan.headline
     first = f"{plan.premise} {head[:1].lower()}{head[1:]}" if plan.premise else head
-    remarks = [text for text in plan.findings if text != head]
-    output.print_lines([first, *remarks, f"Rates: {plan.source}.", "", title, *output.table(plan.shown)])
+    if not details:
+        output.print_lines([first, *plan.advice, *map(_brief, notes), output.MORE, *written])
+        return
+    output.print_lines([first, *plan.remarks, f"Rates: {plan.source}.", "", title, *output.table(plan.shown)])
     output.print_lines(["", "Taken for granted", *(f"- {text}" for text in plan.assumptions)])
     if notes:
         output.print_lines(["", "What the log says against it", *(f"- {note}" for note in notes)])
     if written:
         output.print_lines(written)
+
+
+def _brief(note: str) -> str:
+    """What a log says against a plan, without its numbers in brackets, and what follows."""
+    if ". " not in note:
+        return note
+    finding, follows = note.rstrip(".").rsplit(". ", 1)
+    bare = finding.partition(" (")[0].partition(":")[0].rstrip(".")
+    return f"The log says against it: {bare[:1].lower()}{bare[1:]}. {follows}."

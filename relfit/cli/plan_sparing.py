@@ -40,8 +40,8 @@ _COLUMNS = {
     "rework_percent": "rework %",
     "detection_percent": "detect %",
     "restart_percent": "restart %",
-    "checkpoint_every_seconds": "every s",
-    "goodput_gpus": "goodput",
+    "checkpoint_every_seconds": "every (s)",
+    "goodput_gpus": "goodput (GPUs)",
 }
 _MAP_STRATEGIES = 6
 
@@ -172,6 +172,7 @@ class Shown:
     lines: list[str]
     pictures: list[Picture]
     tables: dict[str, pd.DataFrame]
+    caution: str = ""
 
     def add(self, key: str, result: Any) -> None:
         """A result with its headline."""
@@ -184,6 +185,7 @@ def sparing(
     cluster_options: ClusterOptions,
     draws: DrawOptions,
     to: opt.Output,
+    details: opt.Details = False,
     blocking: Annotated[
         float | None, opt.option("P", "Show the spare blocks for this blocking probability, too.")
     ] = None,
@@ -219,11 +221,13 @@ def sparing(
                 cluster, (estimate, drawn), recovery, performance, strategies=strategies, level=level, robust=quantile
             )
             shown.add("uncertainty", sure)
-            shown.lines += ["", f"Given these data, at {100 * level:g} %", *output.table(sure.to_frame())]
+            title = f"Given these data, at {100 * level:g} % (shares of 1, GPUs, seconds)"
+            shown.lines += ["", title, *output.table(sure.to_frame())]
             shown.pictures.append(("spares", partial(rf.plot, sure)))
         if file.parameters is not None and (file.parameters.checks or file.parameters.failure is not None):
             contradicted = planning.check_assumptions(file.parameters)
             shown.document["assumptions"] = contradicted
+            shown.caution = contradicted.headline
             shown.lines += ["", contradicted.headline]
             for item in contradicted.failing:
                 shown.lines += [f"- {item.name}: {item.finding}", f"  What follows: {item.consequence}."]
@@ -241,7 +245,7 @@ def sparing(
         steps.next()
         if simulate is not None:
             _simulate(plan, devices, file, simulate, draws, shown)
-    _show(plan, shown, notes, to)
+    _show(plan, shown, notes, to, details)
 
 
 def _around(plan: Any, shown: Shown) -> None:
@@ -280,7 +284,7 @@ def _simulate(plan: Any, devices: Devices, file: PlanFile, years: float, draws: 
     shown.pictures.append(("simulation", partial(rf.plot, run)))
 
 
-def _show(plan: Any, shown: Shown, notes: tuple[str, ...], to: opt.Output) -> None:
+def _show(plan: Any, shown: Shown, notes: tuple[str, ...], to: opt.Output, details: bool) -> None:
     import numpy as np
 
     from relfit.base.text import duration
@@ -297,9 +301,15 @@ def _show(plan: Any, shown: Shown, notes: tuple[str, ...], to: opt.Output) -> No
         f"{duration(float(failures.mtbf_tray))}, a rack {rack}, a repair takes {duration(float(failures.mttr))}."
         + ("" if plan.cluster.shared_racks else " Blocks of one rack are taken to fail independently.")
     )
+    if not details:
+        cautions = [*notes, *([shown.caution] if shown.caution else [])]
+        output.print_lines([head, *shown.findings, *cautions, output.MORE, *written])
+        return
     empty = [name for name in _COLUMNS if name.endswith("_percent") and not table[name].abs().max() > 5e-4]
     few = table[[name for name in _COLUMNS if name not in empty]].head(_ROWS).rename(columns=_COLUMNS)
-    output.print_lines([head, "", *shown.findings, *notes, "", "Strategies", *output.table(few)])
+    output.print_lines(
+        [head, "", *shown.findings, *notes, "", "Strategies (blocks and job in GPUs)", *output.table(few)]
+    )
     if len(table) > _ROWS:
         output.print_lines([f"... {len(table) - _ROWS} more rows; --out table.csv writes all of them"])
     output.print_lines([*shown.lines, *written])

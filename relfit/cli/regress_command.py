@@ -11,6 +11,7 @@ from relfit.cli.progress import ProgressSteps
 
 __all__ = ["regress"]
 
+_FEW = 6  # findings, unless details are asked for
 _SHOWN = ["measure", "attribute", "term", "reference", "ratio", "low", "high", "p_adjusted"]
 
 
@@ -30,6 +31,7 @@ def regress(
     rates: Annotated[bool, opt.flag("--rates", "Write the rate of each node to --out.")] = False,
     level: opt.Level = 0.95,
     alpha: opt.Alpha = 0.05,
+    details: opt.Details = False,
 ) -> None:
     """Attributes associated with failures.
 
@@ -66,4 +68,8 @@ def regress(
     if to.json:
         output.print_json({"period": period.to_dict(), **document})
         return
-    output.print_lines([period.headline, *findings, "", *output.few_rows("effects", shown), *missing, *written])
+    if details:
+        output.print_lines([period.headline, *findings, "", *output.few_rows("effects", shown), *missing, *written])
+        return
+    more = [f"{len(findings) - _FEW:,} further: see --details."] if len(findings) > _FEW else []
+    output.print_lines([period.headline, *findings[:_FEW], *more, *missing, output.TABLES, *written])

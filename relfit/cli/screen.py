@@ -19,6 +19,10 @@ _WORDS = {
     "aic": "AIC", "aicc": "AICc", "bic": "BIC", "cett": "CETT", "ks": "K-S", "mtbf": "MTBF", "mttf": "MTTF",
     "mttr": "MTTR",
 }  # fmt: skip
+_UNITS = {
+    "mtbf": "h", "mttf": "h", "mttr": "h", "checkpoint_every": "h", "migration_every": "h", "duration": "h",
+    "mean_delay": "h", "mean_quick": "h", "mean_slow": "h", "split": "h",
+}  # fmt: skip
 _OF_LIMITS = ("estimate", "value", "expected", "mean", "rate", "operational")
 
 
@@ -49,15 +53,16 @@ def wrapped(line: str) -> list[str]:
 
 
 def heading(name: object) -> str:
-    """A column's name as words.
+    """A column's name as words, with its unit.
 
     Examples
     --------
-    >>> heading("mtbf_hours"), heading("best_by_aicc"), heading("days")
-    ('MTBF hours', 'best by AICc', 'days')
+    >>> heading("mtbf_hours"), heading("mtbf"), heading("best_by_aicc"), heading("hazard_24h")
+    ('MTBF hours', 'MTBF (h)', 'best by AICc', 'hazard 24h (1/h)')
     """
+    unit = "1/h" if str(name).startswith("hazard_") else _UNITS.get(str(name))
     words = str(name).replace("_", " ").split(" ")
-    return " ".join(_WORDS.get(word, word) for word in words)
+    return " ".join(_WORDS.get(word, word) for word in words) + ("" if unit is None else f" ({unit})")
 
 
 def table(frame: pd.DataFrame, room: int | None = None) -> list[str]:

@@ -66,6 +66,11 @@ class Plan(Result, kw_only=True):
         return ()
 
     @property
+    def advice(self) -> tuple[str, ...]:
+        """The remarks that change what to do; the others say what the plan rests on."""
+        return self.remarks
+
+    @property
     def findings(self) -> tuple[str, ...]:
         """All sentences, the headline first."""
         return (self.headline, *self.remarks)

@@ -39,8 +39,10 @@ def test_info_in_words(log_file: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert main(["info", str(log_file)]) == 0
     text = capsys.readouterr().out
     assert "48 read = 48 kept + 0 rejected" in text
-    assert "systems   2: 9, 20" in text
-    assert "nodes     4" in text
+    assert "nodes     4 of 2 systems" in text
+    assert len(text.splitlines()) <= 12
+    assert main(["info", str(log_file), "--details"]) == 0
+    assert "systems   2: 9, 20" in capsys.readouterr().out
 
 
 def test_info_writes_the_refused_rows(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -258,7 +260,7 @@ def test_names_that_the_terminal_cannot_show(here: Path) -> None:
 def test_records_without_a_node_are_what_the_option_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "log.csv"
     path.write_text("host,start,end\na,2024-01-01,2024-01-02\n,2024-01-05,2024-01-06\nb,2024-01-07,2024-01-08\n")
-    assert main(["info", str(path)]) == 0
+    assert main(["info", str(path), "--details"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "columns: node from 'host' (as 'a'), start from 'start' (as '2024-01-01')" in out
     assert "1 record without a node and a scope: taken as outages of the whole system" in out

@@ -83,7 +83,7 @@ def test_nodes_that_may_fail_and_copies_have_a_limit_of_work(capsys):
 def test_notes_of_a_command_name_options_alone(tmp_path, capsys):
     log = tmp_path / "log.csv"
     log.write_text("node,start,end\na,2024-01-01,2024-01-02\n,2024-02-01,2024-02-02\nb,2024-03-01,2024-03-02\n")
-    assert main(["info", str(log)]) == 0
+    assert main(["info", str(log), "--details"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "change one with --column node=NAME" in said
     assert "read with --nodeless node or ignore if they are not" in said

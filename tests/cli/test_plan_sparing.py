@@ -45,7 +45,7 @@ def params(tmp_path: Path) -> Path:
 def test_plan_with_everything(params: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table, figure = tmp_path / "plan.csv", tmp_path / "plan.png"
     command = ["plan", "sparing", str(params), "--blocking", "0.01", "--simulate", "0.2",
-               "--draws", "50", "--out", str(table), "--plot", str(figure)]  # fmt: skip
+               "--draws", "50", "--details", "--out", str(table), "--plot", str(figure)]  # fmt: skip
     assert main(command) == 0
     said = capsys.readouterr()
     assert said.err == ""
@@ -153,6 +153,11 @@ def test_assumptions_that_fail_are_listed(tmp_path: Path, capsys: pytest.Capture
     assert main(["calibrate", "white", "--parts", "mtbf,mttr,families", "--period", "all", "-o", str(path)]) == 0
     capsys.readouterr()
     assert main(["plan", "sparing", str(path), *cluster]) == 0
+    short = capsys.readouterr().out
+    assert len(short.splitlines()) <= 15
+    assert "assumptions of the planner fail: " in short
+    assert "What follows" not in short
+    assert main(["plan", "sparing", str(path), *cluster, "--details"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "- exponential repairs: repair times: lognormal fits best" in said
     assert "What follows:" in said

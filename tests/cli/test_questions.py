@@ -160,7 +160,9 @@ def test_words_and_tables_on_the_terminal(
     assert "Nodes that a test rejects at 0.2" in text
     assert "Classes of |r|" in text
     assert main(["incidents", "white", *PART]) == 0
-    assert "Rates by scope (hours)" in capsys.readouterr().out
+    assert "Rates by scope" not in capsys.readouterr().out
+    assert main(["incidents", "white", *PART, "--details"]) == 0
+    assert "Rates by scope (incidents per hour of a unit)" in capsys.readouterr().out
 
 
 # ------------------------------------------------------------------------ mistakes

@@ -73,7 +73,13 @@ def test_commands(command: str, key: str, tmp_path: Path, capsys: pytest.Capture
     assert out.read_text().count("\n") >= 4
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert main(["plan", *command.split()]) == 0
-    assert "Taken for granted" in capsys.readouterr().out
+    short = capsys.readouterr().out
+    assert len(short.splitlines()) <= 10
+    assert "Taken for granted" not in short
+    assert main(["plan", *command.split(), "--details"]) == 0
+    full = capsys.readouterr().out
+    assert "Taken for granted" in full
+    assert "(h)" in full  # the unit of checkpoint intervals
 
 
 def test_command_reads_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

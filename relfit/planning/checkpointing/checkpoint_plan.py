@@ -130,15 +130,30 @@ class CheckpointPlan(Plan, kw_only=True):
     @property
     def remarks(self) -> tuple[str, ...]:
         """Further findings."""
-        remarks = [self.waits]
-        if np.isfinite(self.spared_waste):
-            remarks = [f"{self.waits} With spares that take over at once it would be {percent(self.spared_waste, 1)}."]
-        if self.status == "ok" and self.n_draws:
-            over = "on average" if self.robust_by == "mean" else f"at the {percent(float(self.robust_by))} quantile"
-            remarks.append(
-                f"Over the draws of the parameters, {duration(self.robust_every)} loses least {over}: "
-                f"{percent(self.robust_waste, 1)}."
-            )
+        return (" ".join([self.waits, *self._spared]), *self._robust, *self._further)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What spares would save, and what was asked beside the interval."""
+        return (*self._spared, *(() if self.robust_by == "mean" else self._robust), *self._further)
+
+    @property
+    def _spared(self) -> tuple[str, ...]:
+        if not np.isfinite(self.spared_waste):
+            return ()
+        return (f"With spares that take over at once it would be {percent(self.spared_waste, 1)}.",)
+
+    @property
+    def _robust(self) -> tuple[str, ...]:
+        if self.status != "ok" or not self.n_draws:
+            return ()
+        over = "on average" if self.robust_by == "mean" else f"at the {percent(float(self.robust_by))} quantile"
+        least = f"{duration(self.robust_every)} loses least {over}: {percent(self.robust_waste, 1)}."
+        return (f"Over the draws of the parameters, {least}",)
+
+    @property
+    def _further(self) -> tuple[str, ...]:
+        remarks: list[str] = []
         if self.checkpoint.every is not None:
             remarks.append(
                 f"After every {duration(self.checkpoint.every)} of work, as asked, "

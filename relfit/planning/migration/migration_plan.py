@@ -151,7 +151,14 @@ class MigrationPlan(Plan):
     @property
     def remarks(self) -> tuple[str, ...]:
         """For which jobs it pays, at which recall, and what perfect predictions would yield."""
-        remarks = [self.waits]
+        perfect = self.perfect.headline
+        best = f"If nodes alone failed, and each failure were predicted in time: {perfect[:1].lower()}{perfect[1:]}"
+        return (self.waits, *self.advice, best)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """For which jobs it pays, and at which recall."""
+        remarks: list[str] = []
         pays = self.by_size["migration_yield"] > self.by_size["checkpoint_yield"]
         if pays.any() and not pays.all():
             remarks.append(f"It pays for jobs of {int(self.by_size.loc[pays, 'nodes'].min()):,} nodes and more.")
@@ -162,10 +169,6 @@ class MigrationPlan(Plan):
             remarks.append(f"For the largest jobs, of {int(last['nodes']):,} nodes, it pays {where}.")
         if not bool(self.scenario.worth_comparing):
             remarks.append("A migration takes longer than to save, repair and restore: a node is its own best spare.")
-        perfect = self.perfect.headline
-        remarks.append(
-            f"If nodes alone failed, and each failure were predicted in time: {perfect[:1].lower()}{perfect[1:]}"
-        )
         return tuple(remarks)
 
 

@@ -92,6 +92,11 @@ class ReplicationPlan(Plan):
         stood = f"Of pairs that are not restarted {float(pairs['failures']):.3g} nodes fail, on average, before both"
         return (self.waits, f"{stood} copies of a process are gone.")
 
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """Nothing beside the headline."""
+        return ()
+
 
 def plan_replication(
     source: object,
