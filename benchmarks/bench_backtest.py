@@ -38,8 +38,9 @@ def measured(name: str, log: rf.FailureLog) -> None:
         part = log.where(system=system) if len(one) > 1 else log
         number = int(models.get(system, 0))
         if number:
-            (each,) = spent(lambda part=part: rf.calibrate(part, period="stable", parts=("mtbf", "mttr")),
-                            clock=time.process_time)  # type: ignore[misc]  # fmt: skip
+            (each,) = spent(
+                lambda part=part: rf.calibrate(part, period="stable", parts=("mtbf", "mttr")), clock=time.process_time
+            )  # type: ignore[misc]
             (ahead,) = spent(lambda part=part: rf.forecast(part, n_draws=1000), clock=time.process_time)  # type: ignore[misc]
             bound += number * (each + ahead)
     print(f"| {name} | {len(tested.table):,} | {fast:.2f} | {took:.1f} | {took / max(bound, 1e-9):.2f} |", flush=True)

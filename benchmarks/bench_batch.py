@@ -58,9 +58,17 @@ def published() -> None:
 def case(n_jobs: int, n_nodes: int) -> tuple[Workload, SystemFailures]:
     """Jobs at load 0.95, and failures at 8X."""
     source = rf.workloads.TwoStage(
-        n_nodes, load=0.95, serial=0.47, power_of_two=0.36, widest=1024, first_stage=0.998, stages_apart=3.5,
-        short="15min", long="10h", walltime=(1.0, 3.0),
-    )  # fmt: skip
+        n_nodes,
+        load=0.95,
+        serial=0.47,
+        power_of_two=0.36,
+        widest=1024,
+        first_stage=0.998,
+        stages_apart=3.5,
+        short="15min",
+        long="10h",
+        walltime=(1.0, 3.0),
+    )
     jobs = rf.workloads.scale_load(source.sample(n_jobs, rng=1), 0.95, n_nodes)
     return jobs, SystemFailures(mtbf=24 * 20_000 / n_nodes / 8, repair="24h")
 

@@ -34,9 +34,12 @@ def busy(rng: np.random.Generator, x: float, milliseconds: float) -> float:
 def campaign(runs: int, milliseconds: float, cells: int = 100) -> Any:
     """So many runs in some cells."""
     return rf.campaigns.Campaign(
-        run="bench_campaigns:busy", parameters={"x": [float(i) for i in range(cells)]},
-        config={"milliseconds": milliseconds}, replications=-(-runs // cells), output="value",
-    )  # fmt: skip
+        run="bench_campaigns:busy",
+        parameters={"x": [float(i) for i in range(cells)]},
+        config={"milliseconds": milliseconds},
+        replications=-(-runs // cells),
+        output="value",
+    )
 
 
 def overhead(runs: int, milliseconds: float, folder: Path) -> None:

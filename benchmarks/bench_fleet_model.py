@@ -44,9 +44,11 @@ def write_log(path: Path, nodes: int, events: int, rng: np.random.Generator) -> 
     repair = pd.to_timedelta((rng.lognormal(0.0, 1.0, hours.size) * 3600).astype(np.int64) + 60, unit="s")
     nodes_, racks = ([f"{letter}{i:06d}" for i in range(nodes)] for letter in "nr")
     table = {
-        "node": np.array(nodes_)[number[order]], "rack": np.array(racks)[number[order] // 32],
-        "start": start.strftime("%Y-%m-%d %H:%M:%S"), "end": (start + repair).strftime("%Y-%m-%d %H:%M:%S"),
-    }  # fmt: skip
+        "node": np.array(nodes_)[number[order]],
+        "rack": np.array(racks)[number[order] // 32],
+        "start": start.strftime("%Y-%m-%d %H:%M:%S"),
+        "end": (start + repair).strftime("%Y-%m-%d %H:%M:%S"),
+    }
     pd.DataFrame(table).to_csv(path, index=False)
 
 

@@ -41,9 +41,12 @@ def fit_block(block: int, folder: str, families: str) -> dict[str, float]:
 def campaign(folder: Path, nodes: int, families: str) -> rf.campaigns.Campaign:
     """One cell per block."""
     return rf.campaigns.Campaign(
-        run="benchmarks.bench_hundred_million:fit_block", parameters={"block": list(range(0, nodes, BLOCK))},
-        config={"folder": str(folder), "families": families}, replications=1, output="durations",
-    )  # fmt: skip
+        run="benchmarks.bench_hundred_million:fit_block",
+        parameters={"block": list(range(0, nodes, BLOCK))},
+        config={"folder": str(folder), "families": families},
+        replications=1,
+        output="durations",
+    )
 
 
 def compute(folder: Path, nodes: int, families: str) -> None:
@@ -94,8 +97,10 @@ def main() -> None:
     result = rf.campaigns.load(folder / "store")
     durations = float(result.samples("durations").to_numpy().sum())
     fits = pd.read_parquet(folder / "fits", columns=["family", "shape"], filters=[("family", "==", "weibull")])
-    print(f"{durations:,.0f} times of {len(fits):,} nodes: {took:.0f} s (limit {LIMIT_SECONDS:.0f}), at most "
-          f"{most / 2**30:.2f} GiB (limit {LIMIT_GIB:.0f}); {kills} kill, {kept} of {blocks} blocks kept")  # fmt: skip
+    print(
+        f"{durations:,.0f} times of {len(fits):,} nodes: {took:.0f} s (limit {LIMIT_SECONDS:.0f}), at most "
+        f"{most / 2**30:.2f} GiB (limit {LIMIT_GIB:.0f}); {kills} kill, {kept} of {blocks} blocks kept"
+    )
     print(f"shape of the Weibull: {fits['shape'].median():.3f} in the median, {SHAPE} in truth")
 
 

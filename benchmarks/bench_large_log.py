@@ -41,10 +41,12 @@ def write_log(path: Path, nodes: int, failures: int, rng: np.random.Generator) -
     names, racks = (np.array([f"{letter}{i:06d}" for i in range(nodes)]) for letter in "nr")
     number = node.astype(np.int64)
     table = {
-        "node": names[number], "rack": racks[number // 32], "start": begun.strftime("%Y-%m-%d %H:%M:%S"),
+        "node": names[number],
+        "rack": racks[number // 32],
+        "start": begun.strftime("%Y-%m-%d %H:%M:%S"),
         "end": ended.strftime("%Y-%m-%d %H:%M:%S"),
         "cause": rng.choice(["hardware", "software", "network"], number.size, p=[0.5, 0.35, 0.15]),
-    }  # fmt: skip
+    }
     pd.DataFrame(table).to_csv(path, index=False)
     return number.size
 

@@ -44,14 +44,18 @@ def made_trace(rows: int = 588_463, nodes: int = 1288) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-_PLAIN = (b"kernel: [%d.%06d] eth0: link is up, some ordinary message text here, and a little more of it",
-          b"sshd[%d]: Accepted publickey for user%d from 10.0.0.7 port 50122 ssh2: RSA SHA256:abcdefghijk",
-          b"slurmd[%d]: launch task StepId=%d.0 request from UID:1000 GID:1000 HOST:10.1.2.3 PORT:48912",
-          b"CROND[%d]: (root) CMD (run-parts /etc/cron.hourly %d)")  # fmt: skip
-_ALERTS = (b"kernel: [9.1] NVRM: Xid (PCI:0000:3b:00): 79, pid=%d%d, GPU has fallen off the bus.",
-           b"kernel: [9.1] NVRM: Xid (PCI:0000:3b:00): 31, pid=%d%d, name=python, Ch 00000008, intr 10000000.",
-           b"kernel: EDAC MC%d: %d CE memory read error on CPU_SrcID#0_Ha#0_Chan#1_DIMM#0",
-           b"kernel: Out of memory: Killed process %d (python) total-vm:%dkB, anon-rss:1kB")  # fmt: skip
+_PLAIN = (
+    b"kernel: [%d.%06d] eth0: link is up, some ordinary message text here, and a little more of it",
+    b"sshd[%d]: Accepted publickey for user%d from 10.0.0.7 port 50122 ssh2: RSA SHA256:abcdefghijk",
+    b"slurmd[%d]: launch task StepId=%d.0 request from UID:1000 GID:1000 HOST:10.1.2.3 PORT:48912",
+    b"CROND[%d]: (root) CMD (run-parts /etc/cron.hourly %d)",
+)
+_ALERTS = (
+    b"kernel: [9.1] NVRM: Xid (PCI:0000:3b:00): 79, pid=%d%d, GPU has fallen off the bus.",
+    b"kernel: [9.1] NVRM: Xid (PCI:0000:3b:00): 31, pid=%d%d, name=python, Ch 00000008, intr 10000000.",
+    b"kernel: EDAC MC%d: %d CE memory read error on CPU_SrcID#0_Ha#0_Chan#1_DIMM#0",
+    b"kernel: Out of memory: Killed process %d (python) total-vm:%dkB, anon-rss:1kB",
+)
 
 
 def made_lines(share: float, count: int = 1_000_000) -> bytes:
@@ -62,10 +66,16 @@ def made_lines(share: float, count: int = 1_000_000) -> bytes:
     numbers = rng.integers(0, 99_999, (count, 2)).tolist()
     return b"".join(
         b"Jan %2d %02d:%02d:%02d node%03d %b\n"
-        % (1 + i // 80_000, i // 3600 % 24, i // 60 % 60, i % 60, i % 997,
-           (_ALERTS if alert[i] else _PLAIN)[kind[i]] % tuple(numbers[i]))
+        % (
+            1 + i // 80_000,
+            i // 3600 % 24,
+            i // 60 % 60,
+            i % 60,
+            i % 997,
+            (_ALERTS if alert[i] else _PLAIN)[kind[i]] % tuple(numbers[i]),
+        )
         for i in range(count)
-    )  # fmt: skip
+    )
 
 
 def made_days(drives: int = 30_000, days: int = 8, attributes: int = 60) -> list[bytes]:
@@ -87,10 +97,15 @@ def made_table(rows: int = 500_000) -> pd.DataFrame:
     """Outages with a node, two times, a cause and a rack."""
     rng = np.random.default_rng(0)
     start = np.datetime64("2020-01-01T00:00:00") + np.sort(rng.integers(0, 10**8, rows)).astype("timedelta64[s]")
-    frame = pd.DataFrame({"node": rng.integers(0, 20_000, rows), "start": start,
-                          "end": start + rng.integers(60, 10**5, rows).astype("timedelta64[s]"),
-                          "cause": rng.choice(["disk", "memory", "cpu"], rows),
-                          "rack": rng.integers(0, 500, rows)})  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "node": rng.integers(0, 20_000, rows),
+            "start": start,
+            "end": start + rng.integers(60, 10**5, rows).astype("timedelta64[s]"),
+            "cause": rng.choice(["disk", "memory", "cpu"], rows),
+            "rack": rng.integers(0, 500, rows),
+        }
+    )
     return frame.assign(node="n" + frame["node"].astype(str))
 
 
@@ -120,28 +135,36 @@ def further(folder: Path) -> None:
     for share in (1e-4, 0.01, 0.1):
         lines.write_bytes(made_lines(share))
         compared(
-            f"raw lines, {share:.2%} of them alerts", lines.stat().st_size,
-            {"relfit.read": lambda: rf.read(lines, year=2024),
-             "grep -cF": lambda: subprocess.run(["grep", "-cF", "NVRM: Xid", lines], capture_output=True, check=True)},
+            f"raw lines, {share:.2%} of them alerts",
+            lines.stat().st_size,
+            {
+                "relfit.read": lambda: rf.read(lines, year=2024),
+                "grep -cF": lambda: subprocess.run(
+                    ["grep", "-cF", "NVRM: Xid", lines], capture_output=True, check=True
+                ),
+            },
             "150 MB/s or half of grep, whichever is less",
-        )  # fmt: skip
+        )
     days = folder / "days"
     days.mkdir()
     for i, data in enumerate(made_days()):
         (days / f"{i}.csv").write_bytes(data)
     compared(
-        "drives by the day", sum(file.stat().st_size for file in days.iterdir()),
-        {"relfit.read": lambda: rf.read(days),
-         "pyarrow": lambda: [csv.read_csv(file, csv.ReadOptions(use_threads=False)) for file in days.iterdir()]},
+        "drives by the day",
+        sum(file.stat().st_size for file in days.iterdir()),
+        {
+            "relfit.read": lambda: rf.read(days),
+            "pyarrow": lambda: [csv.read_csv(file, csv.ReadOptions(use_threads=False)) for file in days.iterdir()],
+        },
         "1.5 times pyarrow",
-    )  # fmt: skip
+    )
     made_table().to_csv(table, index=False)
     compared(
-        "a table", table.stat().st_size,
-        {"relfit.read": lambda: rf.read(table),
-         "pandas": lambda: pd.read_csv(table, parse_dates=["start", "end"])},
+        "a table",
+        table.stat().st_size,
+        {"relfit.read": lambda: rf.read(table), "pandas": lambda: pd.read_csv(table, parse_dates=["start", "end"])},
         "3 times pandas",
-    )  # fmt: skip
+    )
 
 
 _HELD = """
@@ -171,8 +194,10 @@ def memory(folder: Path) -> None:
         part.to_csv(path, index=False) if ending == "csv" else part.to_parquet(path, index=False)
         told = subprocess.run([sys.executable, "-c", _HELD, small, path], capture_output=True, check=True, text=True)
         size, seconds, before, held = (float(word) for word in told.stdout.split())
-        print(f"  {size:11,.0f} rows of {ending:<8}{(held - before) / size:6.0f} B a row, {held / 1e9:.2f} GB in all, "
-              f"{seconds:.1f} s")  # fmt: skip
+        print(
+            f"  {size:11,.0f} rows of {ending:<8}{(held - before) / size:6.0f} B a row, {held / 1e9:.2f} GB in all, "
+            f"{seconds:.1f} s"
+        )
 
 
 _MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
@@ -196,9 +221,11 @@ def large(folder: Path, size: float) -> None:
     del month
     told = subprocess.run([sys.executable, "-c", _LINES, path], capture_output=True, check=True, text=True)
     number, seconds, held = (float(word) for word in told.stdout.split())
-    print(f"{path.stat().st_size / 1e9:.1f} GB of raw lines in one file: {number:,.0f} failures, {seconds:.0f} s of "
-          f"processor time, {path.stat().st_size / seconds / 1e6:.0f} MB/s (limit 150), at most {held / 2**30:.2f} GiB "
-          "(limit 2)")  # fmt: skip
+    print(
+        f"{path.stat().st_size / 1e9:.1f} GB of raw lines in one file: {number:,.0f} failures, {seconds:.0f} s of "
+        f"processor time, {path.stat().st_size / seconds / 1e6:.0f} MB/s (limit 150), at most {held / 2**30:.2f} GiB "
+        "(limit 2)"
+    )
 
 
 def main() -> None:

@@ -51,19 +51,33 @@ def make(folder: Path, nodes: int, events: int) -> int:
         made += at.size
         cause = rng.integers(0, 4, at.size, dtype=np.int8)
         people = pd.DataFrame(
-            {"system": pd.Categorical(["fleet"] * count), "node": pd.Categorical(names, names), "entered": BEGIN,
-             "left": window.end, "entered_known": True, "left_known": True, "declared": True}
-        )  # fmt: skip
+            {
+                "system": pd.Categorical(["fleet"] * count),
+                "node": pd.Categorical(names, names),
+                "entered": BEGIN,
+                "left": window.end,
+                "entered_known": True,
+                "left_known": True,
+                "declared": True,
+            }
+        )
         people = people.astype(dict.fromkeys(("entered", "left"), "datetime64[ns, UTC]"))
         order = np.argsort(at, kind="stable")
         for i, rows in enumerate(np.array_split(order, SLICES)):
             frame = pd.DataFrame(
-                {"system": _one("fleet", rows.size), "node": pd.Categorical.from_codes(code[rows], names),
-                 "start": _instants(at[rows]), "end": _instants(until[rows]),
-                 "cause": pd.Categorical.from_codes(cause[rows], ["cpu", "disk", "memory", "power"]),
-                 "detail": _one("", rows.size), "scope": _one("node", rows.size), "start_cut": False,
-                 "end_cut": False, "line": np.arange(rows.size)}
-            )  # fmt: skip
+                {
+                    "system": _one("fleet", rows.size),
+                    "node": pd.Categorical.from_codes(code[rows], names),
+                    "start": _instants(at[rows]),
+                    "end": _instants(until[rows]),
+                    "cause": pd.Categorical.from_codes(cause[rows], ["cpu", "disk", "memory", "power"]),
+                    "detail": _one("", rows.size),
+                    "scope": _one("node", rows.size),
+                    "start_cut": False,
+                    "end_cut": False,
+                    "line": np.arange(rows.size),
+                }
+            )
             rf.write(rf.FailureLog(frame, people, window), folder / f"{block:07d}-{i}.parquet")
     return made
 
@@ -101,8 +115,10 @@ def main() -> None:
         made = make(logs, options.nodes, options.events)
         files = list(logs.iterdir())
         size = sum(file.stat().st_size for file in files)
-        print(f"{made:,} events of {options.nodes:,} nodes in {len(files)} files, "
-              f"{size / 1e9:.2f} GB, made in {time.perf_counter() - began:.0f} s")  # fmt: skip
+        print(
+            f"{made:,} events of {options.nodes:,} nodes in {len(files)} files, "
+            f"{size / 1e9:.2f} GB, made in {time.perf_counter() - began:.0f} s"
+        )
         command = [sys.executable, "-m", "relfit", "fit", str(logs), "--stream", "--period", "all", "--json"]
         command += ["--families", options.families, "--out", str(out)]
         before, began, most, used = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter(), 0, 0
@@ -120,14 +136,18 @@ def main() -> None:
         if run.returncode:
             raise SystemExit(f"relfit fit: exit code {run.returncode}")
         spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        print(f"fits of {options.families} families: {took:.0f} s (limit 600), {spent:.0f} s of processor time on "
-              f"{len(os.sched_getaffinity(0))} cores, at most {most / 2**30:.2f} GiB in all processes (limit 12), "
-              f"{used / 1e9:.1f} GB of parts, {out.stat().st_size / 1e9:.2f} GB of fits")  # fmt: skip
+        print(
+            f"fits of {options.families} families: {took:.0f} s (limit 600), {spent:.0f} s of processor time on "
+            f"{len(os.sched_getaffinity(0))} cores, at most {most / 2**30:.2f} GiB in all processes (limit 12), "
+            f"{used / 1e9:.1f} GB of parts, {out.stat().st_size / 1e9:.2f} GB of fits"
+        )
         expected = made + options.nodes  # the times after the last failure, too
         print(f"nodes {answer['groups']:,} of {options.nodes:,}, durations {answer['durations']:,} of {expected:,}")
         fits = pd.read_parquet(out, columns=["family", "status", "shape"], filters=[("family", "==", "weibull")])
-        print(f"shape of the Weibull: {fits['shape'].median():.3f} in the median, {SHAPE} in truth; "
-              f"{(fits['status'] == 'ok').mean():.2%} ok")  # fmt: skip
+        print(
+            f"shape of the Weibull: {fits['shape'].median():.3f} in the median, {SHAPE} in truth; "
+            f"{(fits['status'] == 'ok').mean():.2%} ok"
+        )
 
 
 if __name__ == "__main__":

@@ -39,9 +39,13 @@ def main() -> None:
     print(f"weibull lives with ages: {1e3 * seconds(weibull, 20):.2f} ms a run")
     for servers in (1_000, 10_000, 100_000):
         case = {
-            "job_size": servers, "working_pool_size": int(1.1 * servers), "spare_pool_size": servers // 10,
-            "warm_standbys": servers // 100, "job_length": "20 days", **weibull,
-        }  # fmt: skip
+            "job_size": servers,
+            "working_pool_size": int(1.1 * servers),
+            "spare_pool_size": servers // 10,
+            "warm_standbys": servers // 100,
+            "job_length": "20 days",
+            **weibull,
+        }
         run = rf.simulate_training(case, n_replications=2, workers=1)
         failures = run.outputs.loc["total_failures", "mean"]
         each = seconds(case, 3)

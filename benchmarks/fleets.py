@@ -101,15 +101,23 @@ FLEETS = {
         Fleet("exponential, racks", per_rack=32, rack=1500.0, life=3000.0),
         Fleet("exponential, bursty racks", rack=1500.0, burst=0.4, declared=False),
         Fleet("exponential, system as nodes", nodes=128, system=300.0, system_rows=True, declared=False),
-        Fleet("weibull 0.7, racks, system, two kinds of repair", shape=0.7, nodes=512, per_rack=32, life=9000.0,
-              rack=4000.0, system=250.0, repair=(1.0, 0.6, 24.0, 0.5, 0.2)),
+        Fleet(
+            "weibull 0.7, racks, system, two kinds of repair",
+            shape=0.7,
+            nodes=512,
+            per_rack=32,
+            life=9000.0,
+            rack=4000.0,
+            system=250.0,
+            repair=(1.0, 0.6, 24.0, 0.5, 0.2),
+        ),
         Fleet("exponential, better, system", better=0.4, days=1095.0, life=6000.0, system=400.0),
         Fleet("exponential, few failures", nodes=100, per_rack=20, days=90.0, life=20000.0),
         Fleet("weibull 0.7, short window", shape=0.7, nodes=512, per_rack=32, days=60.0, life=30000.0),
         Fleet("exponential, clock of hours, racks", rack=4000.0, clock=1.0, life=3000.0, declared=False),
         Fleet("weibull 0.7, switches", shape=0.7, switch=800.0, clock=1.0 / 3600.0),
     )
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

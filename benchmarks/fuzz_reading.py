@@ -38,18 +38,95 @@ from tests.io.made import good_files
 from tests.io.test_fuzzing import RAW, checked
 
 _TOKENS = [
-    b"\x00", b'"', b"\n", b"\r", b"\r\n", b",", b";", b"|", b"[", b"]", b"{", b"}", b"\\", b"9" * 30, b"3e2500000000",
-    b"-1", b"nan", b"inf", "İ".encode(), b"\t", b"2024-02-30", b"n[0-999999999]", b"1e400", b"\x1b[31m", b"=1+1", b"=",
-    b"NULL", b"\xef\xbb\xbf", "\u202e".encode(), b"'", b"\xff\xfe", b"0", b"1801-01-01", b"2261-12-31", b"23:59:60",
-    b"60", b"1.5", b"1,5", b"9223372036854775807", b"(?P<node>", b"(a+)+", b"\\", b"^", b"$", b"true", b"Jan 35",
-]  # fmt: skip
-_RULES = (b'states = ["DOWN"]\nseverities = ["FATAL"]\nharmless = ["-"]\n[tags]\nK = "x"\n'
-          b"[[rule]]\npattern = 'Xid (?P<node>\\S+)'\ncause = \"c\"\nends = \"job\"\n")  # fmt: skip
+    b"\x00",
+    b'"',
+    b"\n",
+    b"\r",
+    b"\r\n",
+    b",",
+    b";",
+    b"|",
+    b"[",
+    b"]",
+    b"{",
+    b"}",
+    b"\\",
+    b"9" * 30,
+    b"3e2500000000",
+    b"-1",
+    b"nan",
+    b"inf",
+    "İ".encode(),
+    b"\t",
+    b"2024-02-30",
+    b"n[0-999999999]",
+    b"1e400",
+    b"\x1b[31m",
+    b"=1+1",
+    b"=",
+    b"NULL",
+    b"\xef\xbb\xbf",
+    "\u202e".encode(),
+    b"'",
+    b"\xff\xfe",
+    b"0",
+    b"1801-01-01",
+    b"2261-12-31",
+    b"23:59:60",
+    b"60",
+    b"1.5",
+    b"1,5",
+    b"9223372036854775807",
+    b"(?P<node>",
+    b"(a+)+",
+    b"\\",
+    b"^",
+    b"$",
+    b"true",
+    b"Jan 35",
+]
+_RULES = (
+    b'states = ["DOWN"]\nseverities = ["FATAL"]\nharmless = ["-"]\n[tags]\nK = "x"\n'
+    b'[[rule]]\npattern = \'Xid (?P<node>\\S+)\'\ncause = "c"\nends = "job"\n'
+)
 _MAPPING = b'node = "a+b"\nstart = "start"\nend = "end"\ntime_format = "unix"\nday_first = true\nduration_unit = "h"\n'
 _PEOPLE = b"node,system,entered,left,rack\nn1,system,2023-01-01,2024-06-01,r1\nn2,,2023-02-01,,r2\nn3,,,2024-07-01,r2\n"
-_WORDS = ("node", "start", "end", "cause", "rack", "node+rack", "", "unix", "unix_ms", "%d.%m.%Y %H:%M", "%z", "true",
-          ",", ".", "hours", "weeks", "2024-01-01", "2023-12-31 23:00", "-5", "3", "Europe/Berlin", "Mars/Base",
-          "\x00", "NaN", True, False, 0, -1, 3, 1e300, float("nan"), None, [], {})  # fmt: skip
+_WORDS = (
+    "node",
+    "start",
+    "end",
+    "cause",
+    "rack",
+    "node+rack",
+    "",
+    "unix",
+    "unix_ms",
+    "%d.%m.%Y %H:%M",
+    "%z",
+    "true",
+    ",",
+    ".",
+    "hours",
+    "weeks",
+    "2024-01-01",
+    "2023-12-31 23:00",
+    "-5",
+    "3",
+    "Europe/Berlin",
+    "Mars/Base",
+    "\x00",
+    "NaN",
+    True,
+    False,
+    0,
+    -1,
+    3,
+    1e300,
+    float("nan"),
+    None,
+    [],
+    {},
+)
 _RULED = ("syslog", "slurmctld", "loghub", "sacct", "slurm_events", "slurm_nodes", "blue_gene")
 _OFTEN = {"lanl": 1, "titan": 1, "parameters": 8, "relfit": 8, "prometheus": 8}
 """Inputs of a kind where others have 4, by what one costs."""
@@ -153,8 +230,9 @@ class Trial:
         except Exception as error:
             frames = traceback.extract_tb(error.__traceback__)
             where = next((frame for frame in reversed(frames) if "/relfit/" in frame.filename), frames[-1])
-            self._failed(kind, f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}: "
-                               f"{str(error)[:100]}", data)  # fmt: skip
+            self._failed(
+                kind, f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[:100]}", data
+            )
         if time.process_time() - begun > _SECONDS:
             self._failed(kind, f"took {time.process_time() - begun:.0f} s", data)
 
@@ -190,8 +268,15 @@ def guided(trial: Trial, seconds: float, seed: int, corpus: Path) -> None:
         if data:
             trial(kinds[data[0] % len(kinds)], data[1:])
 
-    arguments = [f"-max_total_time={seconds:.0f}", f"-seed={seed + 1}", "-timeout=60", "-rss_limit_mb=4096",
-                 "-max_len=16384", "-verbosity=0", "-print_final_stats=1"]  # fmt: skip
+    arguments = [
+        f"-max_total_time={seconds:.0f}",
+        f"-seed={seed + 1}",
+        "-timeout=60",
+        "-rss_limit_mb=4096",
+        "-max_len=16384",
+        "-verbosity=0",
+        "-print_final_stats=1",
+    ]
     atheris.Setup([sys.argv[0], *arguments, str(corpus)], one)
     atheris.Fuzz()
 

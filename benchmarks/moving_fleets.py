@@ -375,8 +375,10 @@ def main() -> None:
         history = make(kind, np.random.default_rng(given.seed))
         months = ((history.records["start"] - history.split) // pd.Timedelta(days=30)).value_counts().sort_index()
         days = (history.split - history.begin).days
-        print(f"{kind}: {days} days, {len(history.past)} records, {len(history.future)} after; by 30 days, the last 3 "
-              f"after the split: {' '.join(map(str, months.iloc[-13:]))}")  # fmt: skip
+        print(
+            f"{kind}: {days} days, {len(history.past)} records, {len(history.future)} after; by 30 days, the last 3 "
+            f"after the split: {' '.join(map(str, months.iloc[-13:]))}"
+        )
         if given.csv:
             write_csv(history, given.csv)
 

@@ -30,9 +30,12 @@ PAST = 180 * DAY  # in which jobs are counted
 
 
 def forecast_rows(
-    answers: dict[int, tuple[float, float, float]] | str, starts: pd.Series, begin: pd.Timestamp, origin: pd.Timestamp,
+    answers: dict[int, tuple[float, float, float]] | str,
+    starts: pd.Series,
+    begin: pd.Timestamp,
+    origin: pd.Timestamp,
     horizons: Iterable[int],
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[dict[str, Any]]:
     """Each horizon's forecast against the records that came, and against the counts by hand."""
     rows = []
     for days in horizons:
@@ -53,9 +56,13 @@ def forecast_rows(
 
 
 def job_rows(
-    answers: dict[int, tuple[float, float, float]] | str, outages: Outages, origin: pd.Timestamp, ahead: int,
-    rng: np.random.Generator, sizes: Iterable[int] = SIZES,
-) -> list[dict[str, Any]]:  # fmt: skip
+    answers: dict[int, tuple[float, float, float]] | str,
+    outages: Outages,
+    origin: pd.Timestamp,
+    ahead: int,
+    rng: np.random.Generator,
+    sizes: Iterable[int] = SIZES,
+) -> list[dict[str, Any]]:
     """Shares of jobs that ran through after `origin`: what was said, what was counted before, what is true."""
     rows = []
     for size in sizes:
@@ -111,9 +118,14 @@ def job_table(rows: list[dict[str, Any]], by: str) -> pd.DataFrame:
         return pd.DataFrame()
     good = frame[frame["error"].notna() & frame["count_error"].notna()]
     out = good.groupby([by, "size"], sort=False).agg(
-        n=("truth", "size"), truth=("truth", "mean"), error=("error", "mean"), count_error=("count_error", "mean"),
-        held=("held", "mean"), wide=("high", "mean"), low=("low", "mean"),
-    )  # fmt: skip
+        n=("truth", "size"),
+        truth=("truth", "mean"),
+        error=("error", "mean"),
+        count_error=("count_error", "mean"),
+        held=("held", "mean"),
+        wide=("high", "mean"),
+        low=("low", "mean"),
+    )
     out["held"], out["wide"] = 100 * out["held"], 100 * (out["wide"] - out["low"])
     return out.drop(columns="low").reset_index()
 

@@ -75,9 +75,13 @@ class Started:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parents[1]), str(HERE.parent)])}
         self.output = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self.process = subprocess.Popen(
-            [sys.executable, *command], env=environment, stdout=self.output, stderr=subprocess.STDOUT,
-            start_new_session=True, **options,
-        )  # fmt: skip
+            [sys.executable, *command],
+            env=environment,
+            stdout=self.output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            **options,
+        )
 
     @property
     def said(self) -> str:

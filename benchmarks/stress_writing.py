@@ -124,9 +124,7 @@ def killed(folder: Path, logs: list[rf.FailureLog], count: int, seed: int) -> Co
 def together(folder: Path, logs: list[rf.FailureLog], count: int, seed: int, processes: int = 4) -> Counter[str]:
     """What is found by processes that write and read the same files at once."""
     answers = _FORK.Queue()
-    workers = [
-        _started(_accesses, folder, logs, seed + i, count // processes, answers) for i in range(processes)
-    ]  # fmt: skip
+    workers = [_started(_accesses, folder, logs, seed + i, count // processes, answers) for i in range(processes)]
     found = sum((answers.get() for _ in workers), Counter[str]())
     for worker in workers:
         worker.join()

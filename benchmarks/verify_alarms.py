@@ -115,8 +115,9 @@ def false_alarms(fleets: int, sizes: list[tuple[int, float]]) -> bool:
             each = " | ".join(f"{number[name] / years:.2f}" for name in ("rate", "node", "repeat", "repair time"))
             print(
                 f"| {kind} | {nodes:,} | {total / years:.2f} | {low:.2f}-{high:.2f} | {each} | "
-                f"{charts / (8.0 * min(fleets, 3)):,.0f} |", flush=True,
-            )  # fmt: skip
+                f"{charts / (8.0 * min(fleets, 3)):,.0f} |",
+                flush=True,
+            )
     return good
 
 

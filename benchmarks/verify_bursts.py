@@ -28,14 +28,26 @@ NODES, PER_RACK, DAYS = 96, 12, 730.0
 EPOCH = pd.Timestamp("2021-01-04", tz="UTC")  # a Monday
 BRANCHING = 0.3
 STEADY = (
-    "steady", "unequal nodes", "slow rise", "doubling", "season", "good and bad weeks", "good and bad months",
-    "working hours", "wandering", "nodes join", "ailing nodes",
-)  # fmt: skip
+    "steady",
+    "unequal nodes",
+    "slow rise",
+    "doubling",
+    "season",
+    "good and bad weeks",
+    "good and bad months",
+    "working hours",
+    "wandering",
+    "nodes join",
+    "ailing nodes",
+)
 """Fleets without bursts. Ailing nodes have 15 times the rate for two to four months."""
 BURSTS = {
-    "bursts of nodes": ("node", 1.0), "bursts of racks": ("rack", 1.0), "bursts of the whole": ("whole", 1.0),
-    "bursts of nodes, 3 days": ("node", 3.0), "bursts of the whole, 3 hours": ("whole", 0.125),
-}  # fmt: skip
+    "bursts of nodes": ("node", 1.0),
+    "bursts of racks": ("rack", 1.0),
+    "bursts of the whole": ("whole", 1.0),
+    "bursts of nodes, 3 days": ("node", 3.0),
+    "bursts of the whole, 3 hours": ("whole", 0.125),
+}
 
 
 def rate_of(kind: str, rng: np.random.Generator) -> np.ndarray:

@@ -22,16 +22,27 @@ SETTINGS = {
     "small, exponential": ({"mtbf": {"node": 5000, "rack": 8000}, "mttr": 12}, 72, 4, 4000.0),
     "few failures": ({"mtbf": {"node": 20000, "rack": 20000}, "mttr": 24}, 36, 2, 4383.0),
     "quick and slow": (
-        {"mtbf": {"node": 5000, "rack": 10000}, "mttr": {"quick": 2, "slow": 48, "share_quick": 0.8}}, 576, 16, 8766.0,
+        {"mtbf": {"node": 5000, "rack": 10000}, "mttr": {"quick": 2, "slow": 48, "share_quick": 0.8}},
+        576,
+        16,
+        8766.0,
     ),
     "lognormal repairs": (
-        {"mtbf": {"node": 5000, "rack": 10000},
-         "repair": {"family": "lognormal", "parameters": {"meanlog": 1.0, "sdlog": 1.2}}}, 288, 8, 8766.0,
+        {
+            "mtbf": {"node": 5000, "rack": 10000},
+            "repair": {"family": "lognormal", "parameters": {"meanlog": 1.0, "sdlog": 1.2}},
+        },
+        288,
+        8,
+        8766.0,
     ),
     "weibull times to failure": (
-        {"failure": {"family": "weibull", "parameters": {"shape": 0.7, "scale": 2000.0}}, "mttr": 6}, 200, 0, 8766.0,
+        {"failure": {"family": "weibull", "parameters": {"shape": 0.7, "scale": 2000.0}}, "mttr": 6},
+        200,
+        0,
+        8766.0,
     ),
-}  # fmt: skip
+}
 
 
 def truths(parameters: rf.Parameters) -> dict[str, float]:

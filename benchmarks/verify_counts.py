@@ -62,9 +62,12 @@ def records(log: rf.FailureLog) -> Records:
     left = since(people["left"])
     seen = (end > 0.0) & (start < hours)
     return Records(
-        start[seen], end[seen], node[seen], np.clip(since(people["entered"]), 0.0, hours),
+        start[seen],
+        end[seen],
+        node[seen],
+        np.clip(since(people["entered"]), 0.0, hours),
         np.clip(np.where(np.isnan(left), hours, left), 0.0, hours),
-    )  # fmt: skip
+    )
 
 
 def met(rows: Records, first: int, size: int) -> Hours | None:

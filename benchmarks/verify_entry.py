@@ -40,9 +40,14 @@ def fleet(shape: float, nodes: int, window: float, seed: int) -> rf.FailureLog:
     events = events_frame(system=["s"] * len(who), node=who, start=starts, line=np.arange(len(who)) + 1)
     end = START + pd.Timedelta(hours=window)
     population = population_frame(
-        system=["s"] * nodes, node=[f"n{i:03d}" for i in range(nodes)], entered=pd.Series([START] * nodes),
-        left=pd.Series([end] * nodes), entered_known=False, left_known=True, declared=True,
-    )  # fmt: skip
+        system=["s"] * nodes,
+        node=[f"n{i:03d}" for i in range(nodes)],
+        entered=pd.Series([START] * nodes),
+        left=pd.Series([end] * nodes),
+        entered_known=False,
+        left_known=True,
+        declared=True,
+    )
     return rf.FailureLog(events, population, rf.log.failurelog.Window(START, end, True, True))
 
 
@@ -50,9 +55,10 @@ def coverage(shape: float, fleets: int, first: str, nodes: int = 200, seed: int 
     """Share of fleets whose 95 % profile intervals hold the truth, and the mean estimates."""
     lives = [fleet(shape, nodes, YEAR, seed + i).ttf(first=first) for i in range(fleets)]
     one = rf.LifeData.from_groups(
-        [part.durations for part in lives], [part.observed for part in lives],
+        [part.durations for part in lives],
+        [part.observed for part in lives],
         stationary=[np.zeros(part.durations.size) if part.stationary is None else part.stationary for part in lives],
-    )  # fmt: skip
+    )
     fit = rf.fit(one, "weibull")["weibull"]
     row: dict[str, float] = {"true shape": shape}
     for name, truth in (("shape", shape), ("scale", SCALE)):

@@ -176,8 +176,13 @@ def table(results: dict[str, dict[str, dict[str, Any]]], logs: int) -> str:
             elif held > 100 * CLOSE[1] + 2 * noise:
                 wide.append(f"{name}, {label} ({held:.0f})")
     lines += ["", f"Coverage in % of {logs} logs (noise {noise:.1f} points), median bias in % in brackets."]
-    lines += ["", f"Of {len(results) * len(SHORT)} cells, intervals hold less than {100 * CLOSE[0]:.0f} % beyond twice "
-              f"the noise in {len(narrow)}:", "", *narrow]  # fmt: skip
+    lines += [
+        "",
+        f"Of {len(results) * len(SHORT)} cells, intervals hold less than {100 * CLOSE[0]:.0f} % beyond twice "
+        f"the noise in {len(narrow)}:",
+        "",
+        *narrow,
+    ]
     lines += ["", f"and more than {100 * CLOSE[1]:.0f} % (limits too wide) in {len(wide)}: {'; '.join(wide)}."]
     if dumb:
         lines += ["", "No answer:"]

@@ -63,10 +63,15 @@ def _row(system: str, days: int, what: str, counted: float, row: pd.Series) -> d
     name = "repair_hours" if what == "repair_hours" else "failures"
     low, high = row[f"{name}_low"], row[f"{name}_high"]
     return {
-        "system": system, "days": days, "what": what, "held": low <= counted <= high, "below": counted < low,
-        "above": counted > high, "width": (high - low) / max(row[name], 1.0),
+        "system": system,
+        "days": days,
+        "what": what,
+        "held": low <= counted <= high,
+        "below": counted < low,
+        "above": counted > high,
+        "width": (high - low) / max(row[name], 1.0),
         "stock": name == "repair_hours" or counted <= row["stock"],
-    }  # fmt: skip
+    }
 
 
 def steady_fleet(rng: np.random.Generator, hours: float, shape: float) -> pd.DataFrame:
@@ -124,9 +129,11 @@ def as_log(records: pd.DataFrame, zero: pd.Timestamp, folder: Path) -> rf.Failur
         folder / "nodes.csv", index=False
     )
     return rf.read(
-        folder / "log.csv", population=str(folder / "nodes.csv"), window_start=str(zero),
+        folder / "log.csv",
+        population=str(folder / "nodes.csv"),
+        window_start=str(zero),
         window_end=str(zero + pd.Timedelta(hours=YEAR)),
-    )  # fmt: skip
+    )
 
 
 def main() -> None:

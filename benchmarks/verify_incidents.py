@@ -53,9 +53,15 @@ def log_of(
     ends = (begin, begin + pd.Timedelta(hours=hours))
     entered, left = (pd.Series([end] * nodes) for end in ends)
     people = population_frame(
-        system=np.full(nodes, "s"), node=of[:-1], entered=entered, left=left, entered_known=False, left_known=True,
-        declared=True, attributes=rack,
-    )  # fmt: skip
+        system=np.full(nodes, "s"),
+        node=of[:-1],
+        entered=entered,
+        left=left,
+        entered_known=False,
+        left_known=True,
+        declared=True,
+        attributes=rack,
+    )
     return FailureLog(events, people, Window(*ends, True, True)), truth
 
 
@@ -64,10 +70,13 @@ def scored(log: FailureLog, truth: np.ndarray, **options: object) -> dict[str, f
     found = incidents(log, **options)  # type: ignore[arg-type]
     pairs = pd.DataFrame({"made": found.incident, "true": truth}).drop_duplicates()
     return {
-        "records": len(log), "planted": pairs["true"].nunique(), "made": len(found),
-        "wrong joins": len(pairs) - pairs["made"].nunique(), "expected": found.by_chance,
+        "records": len(log),
+        "planted": pairs["true"].nunique(),
+        "made": len(found),
+        "wrong joins": len(pairs) - pairs["made"].nunique(),
+        "expected": found.by_chance,
         "apart": len(pairs) - pairs["true"].nunique(),
-    }  # fmt: skip
+    }
 
 
 def alone(at: np.ndarray, node: np.ndarray) -> Planted:
@@ -113,23 +122,28 @@ CASES: dict[str, Callable[[np.random.Generator], tuple[FailureLog, np.ndarray]]]
     "10 nodes, Weibull 0.5": lambda rng: log_of(alone(*renewal(rng, 10, 0.5, 438.0, 4 * YEAR)), 10, 4 * YEAR),
     "one node, Weibull 0.7": lambda rng: log_of(alone(*renewal(rng, 1, 0.7, 50.0, 3 * YEAR)), 1, 3 * YEAR),
     "500 nodes, Weibull 0.7, minutes": lambda rng: log_of(
-        alone(*renewal(rng, 500, 0.7, 3000.0, 2 * YEAR)), 500, 2 * YEAR, racks=25, step=1 / 60),
+        alone(*renewal(rng, 500, 0.7, 3000.0, 2 * YEAR)), 500, 2 * YEAR, racks=25, step=1 / 60
+    ),
     "200 nodes, whole hours": lambda rng: log_of(
-        alone(*renewal(rng, 200, 1.0, 1200.0, 2 * YEAR)), 200, 2 * YEAR, racks=10, step=HOUR),
+        alone(*renewal(rng, 200, 1.0, 1200.0, 2 * YEAR)), 200, 2 * YEAR, racks=10, step=HOUR
+    ),
     "200 nodes, dates": lambda rng: log_of(alone(*renewal(rng, 200, 1.0, 1200.0, 2 * YEAR)), 200, 2 * YEAR, step=DAY),
     "whole system, dates": lambda rng: log_of(with_system(rng, 2 * YEAR), 512, 2 * YEAR, step=DAY),
     "racks over 5 minutes, whole hours": lambda rng: log_of(
-        with_racks(rng, 2000.0, 5.0, 2 * YEAR), 200, 2 * YEAR, racks=20, step=HOUR),
+        with_racks(rng, 2000.0, 5.0, 2 * YEAR), 200, 2 * YEAR, racks=20, step=HOUR
+    ),
     "racks over 5 minutes": lambda rng: log_of(
-        with_racks(rng, 2000.0, 5.0, 2 * YEAR), 200, 2 * YEAR, racks=20, step=1 / 60),
+        with_racks(rng, 2000.0, 5.0, 2 * YEAR), 200, 2 * YEAR, racks=20, step=1 / 60
+    ),
     "racks over 12 minutes": lambda rng: log_of(
-        with_racks(rng, 1000.0, 12.0, 2 * YEAR), 200, 2 * YEAR, racks=20, step=1 / 60),
+        with_racks(rng, 1000.0, 12.0, 2 * YEAR), 200, 2 * YEAR, racks=20, step=1 / 60
+    ),
     "racks at once, no column": lambda rng: log_of(with_racks(rng, 2000.0, 0.0, 2 * YEAR), 200, 2 * YEAR, step=1 / 60),
     "whole system over 5 minutes": lambda rng: log_of(with_system(rng, 2 * YEAR), 512, 2 * YEAR, racks=32, step=1 / 60),
     "RAS, bursts of one node": lambda rng: log_of(ras(rng, 64, 454, YEAR), 64, YEAR),
     "RAS, bursts over eight nodes": lambda rng: log_of(ras(rng, 64, 454, YEAR, 8), 64, YEAR),
     "RAS, one node": lambda rng: log_of(ras(rng, 1, 454, YEAR), 1, YEAR),
-}  # fmt: skip
+}
 
 
 def main() -> None:

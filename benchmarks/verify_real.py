@@ -135,9 +135,14 @@ def grid5000(data: Path) -> dict[str, Fleet]:
         nodes["entered"] = nodes["node"].map(first)
         part = events[events["node"].isin(mine)].sort_values("start", kind="stable")
         fleets[name] = Fleet(
-            name, part[["node", "start", "end"]], nodes, first[mine].min(), rows["end"].max(),
-            lambda c=clusters: whole(folder).where(location=c), first=180,
-        )  # fmt: skip
+            name,
+            part[["node", "start", "end"]],
+            nodes,
+            first[mine].min(),
+            rows["end"].max(),
+            lambda c=clusters: whole(folder).where(location=c),
+            first=180,
+        )
     return fleets
 
 
@@ -295,8 +300,10 @@ def main() -> None:
     print(targets(averages[given.log]))
     if len(nodes):
         last = nodes.iloc[-1]
-        print(f"nodes that fail in 30 days ({last['n']:.0f} origins), area under the curve: {last['area']:.3f}, by the "
-              f"failures of 90 days {last['area90']:.3f}, of 365 {last['area365']:.3f}")  # fmt: skip
+        print(
+            f"nodes that fail in 30 days ({last['n']:.0f} origins), area under the curve: {last['area']:.3f}, by the "
+            f"failures of 90 days {last['area90']:.3f}, of 365 {last['area365']:.3f}"
+        )
         averages["nodes"] = last.to_dict()
     for why in sorted({str(row["why"]) for part in rows.values() for row in part if "why" in row}):
         print(f"no answer: {why}")

@@ -41,10 +41,16 @@ KINDS: dict[str, tuple[dict[str, Any], set[str]]] = {
     "whole-system outages": ({"system": 200.0}, {"whole-system outages cost the time"}),
 }
 SENTENCES = (
-    "the rate changed", "nodes differ", "nodes stand out", "the failure rate of a node changes with its age",
-    "nodes fail together", "times to failure of a node depend on each other", "the system's failures are not steady",
-    "jobs are refuted", "whole-system outages cost the time",
-)  # fmt: skip
+    "the rate changed",
+    "nodes differ",
+    "nodes stand out",
+    "the failure rate of a node changes with its age",
+    "nodes fail together",
+    "times to failure of a node depend on each other",
+    "the system's failures are not steady",
+    "jobs are refuted",
+    "whole-system outages cost the time",
+)
 
 NODES, HOURS, FAILURES = 96, 17_520.0, 1000.0
 WORDS = (

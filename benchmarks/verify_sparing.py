@@ -123,9 +123,14 @@ def simulation() -> None:
     for i, label in enumerate(STRATEGIES.labels(2)):
         for name, dropped in steps.items():
             found = simulate_sparing(
-                CLUSTER, STRATEGIES.take(slice(i, i + 1)), FAILURES, RECOVERY, dropped,
-                n_resamples=16, rng=1,
-            )  # fmt: skip
+                CLUSTER,
+                STRATEGIES.take(slice(i, i + 1)),
+                FAILURES,
+                RECOVERY,
+                dropped,
+                n_resamples=16,
+                rng=1,
+            )
             low, high = found.cett_interval
             rows.append((label, name, found.cett, (high - low) / 2 / found.cett, found.error))
     table = pd.DataFrame(rows, columns=["strategy", "assumptions", "cett", "half_width", "closed_form_off"])
@@ -146,9 +151,15 @@ def figure6() -> None:
             )
             for name, whole in (("block", True), ("tray", False)):
                 found = simulate_sparing(
-                    cluster, Strategies(36, idle), times, RECOVERY, SparingAssumptions(whole_block_repairs=whole),
-                    years=10, n_resamples=12, rng=2,
-                )  # fmt: skip
+                    cluster,
+                    Strategies(36, idle),
+                    times,
+                    RECOVERY,
+                    SparingAssumptions(whole_block_repairs=whole),
+                    years=10,
+                    n_resamples=12,
+                    rng=2,
+                )
                 low, high = found.cett_interval
                 rows.append((label, name, share, slow, found.cett, (high - low) / 2 / found.cett, found.error))
     columns = ["strategy", "repair_of", "share_quick", "mean_slow", "cett", "half_width", "closed_form_off"]

@@ -109,10 +109,16 @@ def make(
     names = np.array([f"n{i:04d}" for i in range(each.size)], object)
     racks = np.array([f"r{i:02d}" for i in rack], object)
     start = START + pd.to_timedelta((when[order] * 86400).round(), unit="s")
-    records = pd.DataFrame({
-        "node": names[node[order]], "system": "steady", "rack": racks[node[order]], "start": start,
-        "end": start + pd.to_timedelta((hours[order] * 3600).round(), unit="s"), "cause": cause[order],
-    })  # fmt: skip
+    records = pd.DataFrame(
+        {
+            "node": names[node[order]],
+            "system": "steady",
+            "rack": racks[node[order]],
+            "start": start,
+            "end": start + pd.to_timedelta((hours[order] * 3600).round(), unit="s"),
+            "cause": cause[order],
+        }
+    )
     people = pd.DataFrame({"node": names, "system": "steady", "rack": racks, "model": model})
     people["entered"] = START + pd.to_timedelta(entered, unit="D")
     return WatchedLog(records, people, START + pd.Timedelta(days=days))

@@ -87,8 +87,12 @@ def _chapter_4() -> list[dict[str, object]]:
         system = System(Weibull(0.8606, 1542.0), ages=[float(row["age"])] * 3)
         length = float(row["length"])
         survival = float(system.reliability(length))
-        values = {"reliability": survival, "cdf": 1.0 - survival, "hazard": float(system.hazard(length)),
-                  "mttf": float(system.mttf())}  # fmt: skip
+        values = {
+            "reliability": survival,
+            "cdf": 1.0 - survival,
+            "hazard": float(system.hazard(length)),
+            "mttf": float(system.mttf()),
+        }
         for name, value in values.items():
             agrees = abs(value - float(row[name])) <= half_unit(row[name])
             rows.append(_cell(f"Figure {row['figure']}, {name}", row[name], value, value, agrees, table="4"))
@@ -114,8 +118,15 @@ def _table_6_1() -> list[dict[str, object]]:
         half = half_unit(row["expected"])
         target = float(row["expected"])
         agrees = bool(allowed[0, i] - half <= target <= allowed[1, i] + half)
-        rows.append(_cell(f"{row['nodes']} nodes, M", row["mttf"], times[i], times[i],
-                          float(f"{times[i]:.3g}") == float(row["mttf"])))  # fmt: skip
+        rows.append(
+            _cell(
+                f"{row['nodes']} nodes, M",
+                row["mttf"],
+                times[i],
+                times[i],
+                float(f"{times[i]:.3g}") == float(row["mttf"]),
+            )
+        )
         rows.append(_cell(f"{row['nodes']} nodes, expected", row["expected"], ours[i], right[i], agrees))
     best = int(ours.argmin()) + 1
     rows.append(_cell("best size", "14", best, exact.best, best == 14))
@@ -123,8 +134,16 @@ def _table_6_1() -> list[dict[str, object]]:
 
 
 def _cell(cell: str, printed: str, ours: float, right: float, agrees: bool, table: str = "6.1") -> dict[str, object]:
-    return {"table": table, "cell": cell, "printed": printed, "ours": ours, "right": right,
-            "agrees": bool(agrees), "required": True, "why": ""}  # fmt: skip
+    return {
+        "table": table,
+        "cell": cell,
+        "printed": printed,
+        "ours": ours,
+        "right": right,
+        "agrees": bool(agrees),
+        "required": True,
+        "why": "",
+    }
 
 
 def figure_6_3(

@@ -39,12 +39,18 @@ START = 250_000 * 60.0
 JOBS = {"LANL": 122_060, "SDSC": 243_314}
 PRINTED = {"LANL": {"ras": 30.0, "ljras": 53.0}, "SDSC": {"ras": 10.0, "ljras": 33.8}}
 """By how many percent a policy wastes less than round robin, at most (section 5.3.3)."""
-PRINTED_6_8 = {"MCT": {"all": 364.0, "round_robin": 1100.0, "ra": 33.0},
-               "MWT": {"all": 306.39, "round_robin": 156.64, "ra": 44.3}}  # fmt: skip
+PRINTED_6_8 = {
+    "MCT": {"all": 364.0, "round_robin": 1100.0, "ra": 33.0},
+    "MWT": {"all": 306.39, "round_robin": 156.64, "ra": 44.3},
+}
 """By how many percent a policy is worse than RA-Opt (section 6.4.6)."""
 _POLICIES = (
-    ("round_robin", None), ("ras", "exponential"), ("ras", "weibull"), ("ljras", "exponential"), ("ljras", "weibull"),
-)  # fmt: skip
+    ("round_robin", None),
+    ("ras", "exponential"),
+    ("ras", "weibull"),
+    ("ljras", "exponential"),
+    ("ljras", "weibull"),
+)
 _PROCESSORS = 16
 
 
@@ -114,13 +120,21 @@ def waste(jobs: Workload, failures: ReplayedFailures | None = None) -> tuple[pd.
         known = EstimatedReliability(family=family, history=failures, since=0.0) if family else None
         name = f"{policy} {family}" if family else policy
         run = simulate_batch(
-            jobs, scheduler=Scheduler(name="fcfs", requeue="head"), failures=failures,
+            jobs,
+            scheduler=Scheduler(name="fcfs", requeue="head"),
+            failures=failures,
             allocation=Allocation(policy=policy, reliability=known),
-        )  # fmt: skip
+        )
         runs[name] = run
         lost = run.jobs["waste"]
-        rows.append({"policy": name, "kills": run.counts["kills"], "waste": lost.sum() / 3600.0,
-                     "node_hours": float((lost * run.jobs["nodes"]).sum()) / 3600.0})  # fmt: skip
+        rows.append(
+            {
+                "policy": name,
+                "kills": run.counts["kills"],
+                "waste": lost.sum() / 3600.0,
+                "node_hours": float((lost * run.jobs["nodes"]).sum()) / 3600.0,
+            }
+        )
     table = pd.DataFrame(rows).set_index("policy")
     for column in ("waste", "node_hours"):
         table[f"{column}_less_percent"] = 100.0 * (1.0 - table[column] / table[column].iloc[0])
@@ -156,9 +170,16 @@ def moldable(
         By policy, ``ACT`` and ``AWT`` in hours by class of run time on one node.
     """
     jobs = TwoStage(
-        n_nodes, None, serial=serial, short="10h", long="500h", short_share=0.7, longest="5000h", longest_share=0.02,
+        n_nodes,
+        None,
+        serial=serial,
+        short="10h",
+        long="500h",
+        short_share=0.7,
+        longest="5000h",
+        longest_share=0.02,
         walltime=np.inf,
-    ).sample(n_jobs, rng)  # fmt: skip
+    ).sample(n_jobs, rng)
     scale = lives * SCALE * np.random.default_rng(rng).lognormal(0.0, 1.0, n_nodes)
     failures = NodeFailures(life=Weibull(np.full(n_nodes, 0.8606), scale), repair="2h")
     unit = float((jobs.run_time / jobs.nodes).sum())
@@ -166,14 +187,24 @@ def moldable(
     rows, columns = [], {}
     for policy in ("ra_opt", "ra", "round_robin", "all"):
         run = simulate_batch(
-            jobs, scheduler=Scheduler(name="fcfs", requeue="head"), failures=failures, rng=rng,
+            jobs,
+            scheduler=Scheduler(name="fcfs", requeue="head"),
+            failures=failures,
+            rng=rng,
             allocation=Allocation(policy=policy, speedup=Amdahl(parallel_fraction)),
-        )  # fmt: skip
+        )
         table = run.jobs.assign(completion=run.jobs["finish_time"] - run.jobs["submission_time"])
         started = (run.jobs["finish_time"] - run.jobs["first_start"]).sum()
-        rows.append({"policy": policy, "nodes": table["nodes"].mean(), "kills": run.counts["kills"],
-                     "MCT": table["completion"].sum() / unit, "MWT": table["waste"].sum() / unit,
-                     "run": started / unit})  # fmt: skip
+        rows.append(
+            {
+                "policy": policy,
+                "nodes": table["nodes"].mean(),
+                "kills": run.counts["kills"],
+                "MCT": table["completion"].sum() / unit,
+                "MWT": table["waste"].sum() / unit,
+                "run": started / unit,
+            }
+        )
         means = table.groupby(length)[["completion", "waste"]].mean() / 3600.0
         columns[policy, "ACT"], columns[policy, "AWT"] = means["completion"], means["waste"]
     frame = pd.DataFrame(rows).set_index("policy")

@@ -84,10 +84,12 @@ def pairs(
     for worse, better, _ in PRINTED:
         cells = [(better, repair) for repair in hours] + [(worse, hours[0])]
         sources = [SystemFailures(mtbf=MTBF / rate, repair=repair, fixed=fixed) for rate, repair in cells]
-        waits = np.array([
-            [_waits(simulate_batch(jobs, failures=source, rng=int(seed), **options)) for source in sources]
-            for seed in seeds
-        ])  # fmt: skip
+        waits = np.array(
+            [
+                [_waits(simulate_batch(jobs, failures=source, rng=int(seed), **options)) for source in sources]
+                for seed in seeds
+            ]
+        )
         curve, quick = waits[:, :-1], np.repeat(waits[:, -1:], hours.size, axis=1)
         both = np.stack([curve, quick], axis=1)
         for k, name in enumerate(MEASURES):

@@ -55,9 +55,18 @@ def grizzly(year: int = 2018, n_jobs: int | None = None, load: float = 0.95, rng
     (1490, 0.95)
     """
     source = TwoStage(
-        NODES, load, serial=0.47, power_of_two=0.36, widest=1024, first_stage=0.998, stages_apart=3.5, short="15min",
-        long="10h" if year == 2018 else "5h", short_share=0.35 if year == 2018 else 0.5, walltime=(1.0, 3.0),
-    )  # fmt: skip
+        NODES,
+        load,
+        serial=0.47,
+        power_of_two=0.36,
+        widest=1024,
+        first_stage=0.998,
+        stages_apart=3.5,
+        short="15min",
+        long="10h" if year == 2018 else "5h",
+        short_share=0.35 if year == 2018 else 0.5,
+        walltime=(1.0, 3.0),
+    )
     jobs = source.sample(JOBS[year] if n_jobs is None else n_jobs, rng)
     return scale_load(jobs.with_columns({"requested": np.minimum(jobs.requested, _WALLTIME)}), load)
 

@@ -52,8 +52,16 @@ def _cell(table: str, cell: str, printed: str, ours: float, right: float, requir
     why = (
         "" if agrees or required else "parallel jobs: off by up to 0.105 points of 2080, by no convention that is known"
     )
-    return {"table": table, "cell": cell, "printed": printed, "ours": ours, "right": right,
-            "agrees": agrees, "required": required, "why": why}  # fmt: skip
+    return {
+        "table": table,
+        "cell": cell,
+        "printed": printed,
+        "ours": ours,
+        "right": right,
+        "agrees": agrees,
+        "required": required,
+        "why": why,
+    }
 
 
 def _tables_1_to_6() -> list[dict[str, object]]:
@@ -86,9 +94,14 @@ def _table_7() -> list[dict[str, object]]:
         mix = job_mix(2 ** int(row["log2_nodes"]))
         for mtbf, days, right in (("month", 30.0, 30.0), ("year", 360.0, 365.0)):
             ours, corrected = (
-                100.0 * float((mix.node_shares * (1.0 - first_order_best_waste(
-                    np.asarray(24.0 * mean / mix.sizes), 1.0 / 60.0, 2.0 / 60.0))).sum())
+                100.0
+                * float(
+                    (
+                        mix.node_shares
+                        * (1.0 - first_order_best_waste(np.asarray(24.0 * mean / mix.sizes), 1.0 / 60.0, 2.0 / 60.0))
+                    ).sum()
+                )
                 for mean in (days, right)
-            )  # fmt: skip
+            )
             rows.append(_cell("7", f"1 {mtbf}, 2^{row['log2_nodes']} nodes", row[mtbf], ours, corrected))
     return rows

@@ -178,17 +178,22 @@ def _width_tables(stored: Stored) -> dict[str, pd.DataFrame]:
                 continue  # no such jobs were drawn
             if part == year:
                 share = row["modified backfilled_percent"]
-                single.setdefault(width, {}).update({
-                    f"{year}, original": f"{row['original wait']:.2f}",
-                    f"{year}, modified": f"{row['modified wait']:.2f}",
-                    f"{year}, difference": f"{row['difference wait']:.0f} %",
-                    f"{year}, backfilled": f"{share:.0f} %" if np.isfinite(share) else "none",
-                })  # fmt: skip
+                single.setdefault(width, {}).update(
+                    {
+                        f"{year}, original": f"{row['original wait']:.2f}",
+                        f"{year}, modified": f"{row['modified wait']:.2f}",
+                        f"{year}, difference": f"{row['difference wait']:.0f} %",
+                        f"{year}, backfilled": f"{share:.0f} %" if np.isfinite(share) else "none",
+                    }
+                )
             else:
-                again.setdefault(width, {}).update({
-                    year: f"{row['mean']:.1f}", f"{year}, 95 % limits": f"{row['low']:.0f} to {row['high']:.0f}",
-                    f"{year}, single ones": f"{row['least']:.0f} to {row['most']:.0f}",
-                })  # fmt: skip
+                again.setdefault(width, {}).update(
+                    {
+                        year: f"{row['mean']:.1f}",
+                        f"{year}, 95 % limits": f"{row['low']:.0f} to {row['high']:.0f}",
+                        f"{year}, single ones": f"{row['least']:.0f} to {row['most']:.0f}",
+                    }
+                )
     tables = {"width": single, "width-again": again}
     return {name: pd.DataFrame(rows).T.dropna().rename_axis("nodes") for name, rows in tables.items() if rows}
 
@@ -210,10 +215,13 @@ def _twice_parts(scale: Scale) -> Parts:
 
 def _twice_tables(stored: Stored) -> dict[str, pd.DataFrame]:
     table = {
-        name: {"two clusters": f"{row['two_clusters']:.2f}", "one of twice the nodes": f"{row['one_of_twice']:.2f}",
-               "ratio": f"{row['ratio']:.2f}"}
+        name: {
+            "two clusters": f"{row['two_clusters']:.2f}",
+            "one of twice the nodes": f"{row['one_of_twice']:.2f}",
+            "ratio": f"{row['ratio']:.2f}",
+        }
         for name, (row,) in stored.items()
-    }  # fmt: skip
+    }
     return {"twice": pd.DataFrame(table).T.rename_axis("failure rate")}
 
 
@@ -233,8 +241,10 @@ def _waste_parts(scale: Scale) -> Parts:
 
     return {
         f"{which}, {submitted}, {nodes}": partial(part, which, submitted, nodes)
-        for which in batch_allocation.JOBS for nodes in _NODES for submitted in _SUBMITTED
-    }  # fmt: skip
+        for which in batch_allocation.JOBS
+        for nodes in _NODES
+        for submitted in _SUBMITTED
+    }
 
 
 def _waste_tables(stored: Stored) -> dict[str, pd.DataFrame]:

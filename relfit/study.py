@@ -142,9 +142,15 @@ class Study:
 
     def _model(self, at: str) -> FleetModel:
         return fleet_model(
-            self.log, self.period, at=at, horizon=self.horizon, window=self.window, group=self.group,
-            first=self.first, level=self.level,
-        )  # fmt: skip
+            self.log,
+            self.period,
+            at=at,
+            horizon=self.horizon,
+            window=self.window,
+            group=self.group,
+            first=self.first,
+            level=self.level,
+        )
 
     @property
     def now(self) -> str:
@@ -194,9 +200,17 @@ class Study:
     def calibrate(self, **options: Any) -> Parameters:
         """What planners need; options are the parts, families and name of `relfit.calibrate`."""
         return calibrate(
-            self.log, at=self.at, horizon=self.horizon, period=self.asked_period, window=self.window,
-            group=self.group, first=self.first, level=self.level, rng=self.rng, **options,
-        )  # fmt: skip
+            self.log,
+            at=self.at,
+            horizon=self.horizon,
+            period=self.asked_period,
+            window=self.window,
+            group=self.group,
+            first=self.first,
+            level=self.level,
+            rng=self.rng,
+            **options,
+        )
 
     @property
     def parameters(self) -> Parameters:

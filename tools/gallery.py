@@ -52,8 +52,12 @@ _FAILURES = DeviceFailures(mtbf_tray="20000h", mtbf_rack="10000h", mttr="24h")
 _RECOVERY = Recovery(checkpoint_every="250s", save="50ms", detection="60s", restart="6min")
 _SPEED = Performance(PowerHeadroom(exposed=0.228, idle=0.28), TensorParallel(alpha=0.204, baseline=16))
 _TRAINING: dict[str, Any] = {
-    "job_size": 40, "warm_standbys": 2, "working_pool_size": 44, "spare_pool_size": 10, "job_length": "20 days",
-}  # fmt: skip
+    "job_size": 40,
+    "warm_standbys": 2,
+    "working_pool_size": 44,
+    "spare_pool_size": 10,
+    "job_length": "20 days",
+}
 
 
 @cache

@@ -27,8 +27,17 @@ LIMIT = 300.0  # seconds per mutant, at most
 # as many times its limit by the clock on the wall.
 PATIENCE = 30.0
 COMPILERS = {
-    "njit", "compiled", "entry", "inlined", "inner", "inner_of", "making_arrays", "merged", "outermost", "seldom",
-}  # fmt: skip
+    "njit",
+    "compiled",
+    "entry",
+    "inlined",
+    "inner",
+    "inner_of",
+    "making_arrays",
+    "merged",
+    "outermost",
+    "seldom",
+}
 """Decorators that compile: pyproject.toml leaves the same out of coverage."""
 
 

@@ -60,11 +60,21 @@ ARITHMETIC = ("Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow")
 BITWISE = ("BitOr", "BitAnd", "BitXor")
 COMPARISONS = ("Eq", "NotEq", "Lt", "LtE", "Gt", "GtE")
 OTHERS = (
-    "ReplaceComparisonOperator_Is_IsNot", "ReplaceComparisonOperator_IsNot_Is", "ReplaceUnaryOperator_USub_UAdd",
-    "ReplaceUnaryOperator_Delete_Invert", "ReplaceUnaryOperator_Delete_Not", "AddNot", "ReplaceTrueWithFalse",
-    "ReplaceFalseWithTrue", "ReplaceAndWithOr", "ReplaceOrWithAnd", "ReplaceBreakWithContinue",
-    "ReplaceContinueWithBreak", "NumberReplacer", "ZeroIterationForLoop",
-)  # fmt: skip
+    "ReplaceComparisonOperator_Is_IsNot",
+    "ReplaceComparisonOperator_IsNot_Is",
+    "ReplaceUnaryOperator_USub_UAdd",
+    "ReplaceUnaryOperator_Delete_Invert",
+    "ReplaceUnaryOperator_Delete_Not",
+    "AddNot",
+    "ReplaceTrueWithFalse",
+    "ReplaceFalseWithTrue",
+    "ReplaceAndWithOr",
+    "ReplaceOrWithAnd",
+    "ReplaceBreakWithContinue",
+    "ReplaceContinueWithBreak",
+    "NumberReplacer",
+    "ZeroIterationForLoop",
+)
 
 
 def sources(package: str) -> list[Path]:

@@ -15,9 +15,29 @@ from relfit.base.text import count, duration, number, percent
 __all__ = ["COLUMNS", "Backtest"]
 
 COLUMNS = (
-    "part", "of", "system", "name", "horizon", "size", "length", "origin", "predicted", "low", "high", "seen", "score",
-    "count_1", "score_1", "count_2", "score_2", "crps", "crps_1", "crps_2", "every", "number",
-)  # fmt: skip
+    "part",
+    "of",
+    "system",
+    "name",
+    "horizon",
+    "size",
+    "length",
+    "origin",
+    "predicted",
+    "low",
+    "high",
+    "seen",
+    "score",
+    "count_1",
+    "score_1",
+    "count_2",
+    "score_2",
+    "crps",
+    "crps_1",
+    "crps_2",
+    "every",
+    "number",
+)
 MATTERS = {"forecasts": 0.10, "jobs": 0.05, "decisions": 0.02}
 """Bias that makes a difference: of all failures, in points of jobs and of lost time over 100."""
 _REFUTED = 2.5  # times as much
@@ -89,9 +109,13 @@ class Backtest(Result):
         """
         columns = [
             *("part", "of", "horizon", "size", "length", "windows", "blocks", "score", "score_1", "score_2"),
-            *(f"against_{i}{end}" for i in (1, 2) for end in ("", "_low", "_high")), "crps_1", "crps_2",
-            *(f"{name}{end}" for name in ("held", "bias") for end in ("", "_low", "_high")), "predicted", "seen",
-        ]  # fmt: skip
+            *(f"against_{i}{end}" for i in (1, 2) for end in ("", "_low", "_high")),
+            "crps_1",
+            "crps_2",
+            *(f"{name}{end}" for name in ("held", "bias") for end in ("", "_low", "_high")),
+            "predicted",
+            "seen",
+        ]
         return self._comparisons.summary().reindex(columns=columns)
 
     @cached_property
@@ -139,10 +163,15 @@ class Backtest(Result):
                 float(part["seen"].std(ddof=1)) / np.sqrt(max(min(blocks, len(part)), 2.0)) if len(part) > 1 else 0.0
             )
             seen = float(part["seen"].mean())
-            rows.append({
-                "predicted": float(part["predicted"].mean()), "seen": seen, "low": max(seen - 1.645 * error, 0.0),
-                "high": min(seen + 1.645 * error, 1.0), "number": len(part),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "predicted": float(part["predicted"].mean()),
+                    "seen": seen,
+                    "low": max(seen - 1.645 * error, 0.0),
+                    "high": min(seen + 1.645 * error, 1.0),
+                    "number": len(part),
+                }
+            )
         return pd.DataFrame(rows)
 
     def brier(self) -> tuple[float, float]:

@@ -61,8 +61,13 @@ class ForecastScores:
         self, horizons: list[float], level: float, service: float, by: str | None, group: str | None, seed: int
     ) -> None:
         self.horizons, self.level, self.service, self.by, self.group, self.seed = (
-            horizons, level, service, by, group, seed,
-        )  # fmt: skip
+            horizons,
+            level,
+            service,
+            by,
+            group,
+            seed,
+        )
         self.rows: list[dict[str, Any]] = []
         self.problems: Counter[str] = Counter()
         self._mixtures: dict[tuple[int, float], list[tuple[SystemPast, Prediction]]] = {}
@@ -103,15 +108,30 @@ class ForecastScores:
             self.rows.append({**row, "system": "all"})
 
     def _row(
-        self, past: SystemPast, of: str, name: str, origin: int, hours: float, said: tuple[float, float, float],
-        seen: int, at: IntArray,
-    ) -> dict[str, Any]:  # fmt: skip
+        self,
+        past: SystemPast,
+        of: str,
+        name: str,
+        origin: int,
+        hours: float,
+        said: tuple[float, float, float],
+        seen: int,
+        at: IntArray,
+    ) -> dict[str, Any]:
         """A prediction with its score, and the counts with theirs."""
         row: dict[str, Any] = {
-            "part": "forecasts", "of": of, "system": past.name, "name": name, "origin": origin, "horizon": hours,
-            "predicted": said[0], "low": said[1], "high": said[2], "seen": float(seen),
+            "part": "forecasts",
+            "of": of,
+            "system": past.name,
+            "name": name,
+            "origin": origin,
+            "horizon": hours,
+            "predicted": said[0],
+            "low": said[1],
+            "high": said[2],
+            "seen": float(seen),
             "score": interval_score(said[1], said[2], seen, self.level),
-        }  # fmt: skip
+        }
         begin = int(past.steps.edges[0])
         for i, windows in enumerate(WINDOWS, 1):
             mean, variance = counted(at, begin, origin, int(hours / 24.0 * DAY), windows)
@@ -132,9 +152,15 @@ class ForecastScores:
         for i, origin in enumerate(origins.tolist()):
             try:
                 ahead = forecast(
-                    past.cut(origin), self.horizons, by=self.by, group=self.group, level=self.level,
-                    service=self.service, n_draws=_DRAWS, rng=self.seed,
-                )  # fmt: skip
+                    past.cut(origin),
+                    self.horizons,
+                    by=self.by,
+                    group=self.group,
+                    level=self.level,
+                    service=self.service,
+                    n_draws=_DRAWS,
+                    rng=self.seed,
+                )
             except RelfitError as error:
                 self.problems[f"{past.name}: {error}"] += 1
             else:
@@ -161,10 +187,19 @@ class ForecastScores:
                 self.rows.append(self._row(past, of, str(name), origin, hours, said, seen, at))  # type: ignore[arg-type]
                 stock: Any = one["stock"] if one is not None else 0 if needs_part(str(name)) else None
                 if of == "cause" and pd.notna(stock):
-                    self.rows.append({
-                        "part": "decisions", "of": "stock", "system": past.name, "name": str(name), "origin": origin,
-                        "horizon": hours, "predicted": float(stock), "seen": float(seen), "score": float(seen > stock),
-                    })  # fmt: skip
+                    self.rows.append(
+                        {
+                            "part": "decisions",
+                            "of": "stock",
+                            "system": past.name,
+                            "name": str(name),
+                            "origin": origin,
+                            "horizon": hours,
+                            "predicted": float(stock),
+                            "seen": float(seen),
+                            "score": float(seen > stock),
+                        }
+                    )
 
     def _truth(self, past: SystemPast) -> dict[str, dict[str, IntArray]]:
         """Instants of the records of each cause and rack, as they came in the end."""

@@ -174,10 +174,24 @@ class IntervalScores:
             lost = np.mean([run.lost(every, *costs) for run in ahead], axis=0)
             best = int(lost.argmin())
             low, high = plan.waste_limits
-            rows.append({
-                "part": "decisions", "of": "checkpoints", "system": self.past.name, "size": size, "origin": origin,
-                "horizon": 24.0 * AHEAD, "predicted": plan.waste, "low": low, "high": high, "seen": lost[-2],
-                "score": lost[-2], "every": plan.checkpoint_every, "count_1": young, "score_1": lost[-1],
-                "count_2": every[best], "score_2": lost[best],
-            })  # fmt: skip
+            rows.append(
+                {
+                    "part": "decisions",
+                    "of": "checkpoints",
+                    "system": self.past.name,
+                    "size": size,
+                    "origin": origin,
+                    "horizon": 24.0 * AHEAD,
+                    "predicted": plan.waste,
+                    "low": low,
+                    "high": high,
+                    "seen": lost[-2],
+                    "score": lost[-2],
+                    "every": plan.checkpoint_every,
+                    "count_1": young,
+                    "score_1": lost[-1],
+                    "count_2": every[best],
+                    "score_2": lost[best],
+                }
+            )
         return rows

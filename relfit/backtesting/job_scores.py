@@ -40,9 +40,14 @@ class JobScores:
     """
 
     def __init__(
-        self, past: SystemPast, nodes: NodeOutages, sizes: tuple[int, ...], lengths: tuple[float, ...], level: float,
+        self,
+        past: SystemPast,
+        nodes: NodeOutages,
+        sizes: tuple[int, ...],
+        lengths: tuple[float, ...],
+        level: float,
         seed: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.past, self.sizes, self.lengths, self.level = past, sizes, lengths, level
         steps, rng = past.steps, np.random.default_rng(seed)
         zero = past.log.window.start.as_unit("ns").value
@@ -99,12 +104,24 @@ class JobScores:
             said = answer(i, j)
             if said is None:
                 continue
-            rows.append({
-                "part": "jobs", "of": "job", "system": self.past.name, "size": self.sizes[i],
-                "length": self.lengths[j], "origin": origin, "horizon": JOB_HORIZON, "predicted": said[0],
-                "low": said[1], "high": said[2], "seen": seen, "score": abs(said[0] - seen), "count_1": before,
-                "score_1": abs(before - seen),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "part": "jobs",
+                    "of": "job",
+                    "system": self.past.name,
+                    "size": self.sizes[i],
+                    "length": self.lengths[j],
+                    "origin": origin,
+                    "horizon": JOB_HORIZON,
+                    "predicted": said[0],
+                    "low": said[1],
+                    "high": said[2],
+                    "seen": seen,
+                    "score": abs(said[0] - seen),
+                    "count_1": before,
+                    "score_1": abs(before - seen),
+                }
+            )
         return rows
 
     def by_model(self, model: FleetModel) -> Callable[[int, int], tuple[float, float, float] | None]:

@@ -10,9 +10,16 @@ from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.fleet.prediction import Prediction
 
 __all__ = [
-    "WINDOWS", "area_under_curve", "continuous_ranked", "counted", "distribution_of_counts", "first_share",
-    "interval_score", "resampled", "wilson",
-]  # fmt: skip
+    "WINDOWS",
+    "area_under_curve",
+    "continuous_ranked",
+    "counted",
+    "distribution_of_counts",
+    "first_share",
+    "interval_score",
+    "resampled",
+    "wilson",
+]
 
 WINDOWS = (6, 3)
 """Of the length of the horizon, before the origin: what the two counts look at."""

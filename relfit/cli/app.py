@@ -31,6 +31,7 @@ from relfit.cli import (
     doctor_command,
     fetch_command,
     forecast_command,
+    incidents_command,
     look,
     plan_commands,
     plan_sparing,
@@ -73,10 +74,19 @@ simulations = _group("simulate", "What happens to a cluster, event by event")
 sweeps = _group("sweep", "Simulations over values of parameters, on any machines", cls=sweep_command.CampaignCommands)
 watches = _group("watch", "Every day: what changed, and what to do")
 for _command in (
-    look.info, look.fit, look.report, check.dependence, check.trend, check.incidents,
-    regress_command.regress, predict.system, best_size_command.nodes, forecast_command.forecast,
-    backtest_command.backtest, calibrating.calibrate,
-):  # fmt: skip
+    look.info,
+    look.fit,
+    look.report,
+    check.dependence,
+    check.trend,
+    incidents_command.incidents,
+    regress_command.regress,
+    predict.system,
+    best_size_command.nodes,
+    forecast_command.forecast,
+    backtest_command.backtest,
+    calibrating.calibrate,
+):
     app.command(epilog=epilog(_command.__name__))(grouped(_command))
 app.add_typer(plans)
 app.add_typer(simulations)

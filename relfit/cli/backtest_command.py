@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
+from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.progress import ProgressSteps
@@ -47,22 +48,32 @@ def backtest(  # noqa: PLR0913 - one argument per option
     the rivals. --out writes one row per prediction.
     """
     output.check_output(to)
-    opt.probability("--level", level)
-    opt.probability("--service", service)
-    costs = rf.jobs.Checkpoint(save=opt.duration("--save", save), restore=opt.duration("--restore", restore))
+    checked.probability("--level", level)
+    checked.probability("--service", service)
+    costs = rf.jobs.Checkpoint(save=checked.duration("--save", save), restore=checked.duration("--restore", restore))
     horizons = [_days("--horizon", text) for text in horizon or _HORIZONS]
     step = None if every is None else _days("--every", every)
-    lengths = [opt.duration("--length", text, positive=True) for text in length or ("24h",)]
+    lengths = [checked.duration("--length", text, positive=True) for text in length or ("24h",)]
     for name in parts or ():
-        opt.choice("--parts", name, _PARTS)
+        checked.choice("--parts", name, _PARTS)
     with ProgressSteps("reading", "predicting the past", "writing") as steps:
         used = reading.study(reading.read(), "all").period
         steps.next()
         tested = rf.backtest(
-            used.log, parts=parts or _PARTS, horizons=horizons, every=step, sizes=size or None,
-            lengths=lengths, by=by, group=group, checkpoint=costs,
-            service=service, level=level, progress=steps.say, rng=seed,
-        )  # fmt: skip
+            used.log,
+            parts=parts or _PARTS,
+            horizons=horizons,
+            every=step,
+            sizes=size or None,
+            lengths=lengths,
+            by=by,
+            group=group,
+            checkpoint=costs,
+            service=service,
+            level=level,
+            progress=steps.say,
+            rng=seed,
+        )
         steps.next()
         pictures = [
             (part, partial(rf.plot, tested, part=part)) for part in ("forecasts", "jobs") if part in tested.parts
@@ -85,7 +96,7 @@ def _brief(tested: Backtest) -> list[str]:
 
 def _days(option: str, text: str) -> float:
     """Hours of some whole days."""
-    hours = opt.duration(option, text, positive=True)
+    hours = checked.duration(option, text, positive=True)
     if hours % 24.0:
         raise ArgumentError(f"{option} {text!r} is no number of whole days", remedy="write 30d or the like")
     return hours

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
+from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.predict import Drawn, FleetOptions
@@ -53,13 +54,13 @@ class Asked:
             For a table that cannot be used, with file, line and column.
         """
         speedup = self._speedup()
-        work = None if self.work is None else opt.duration("--work", self.work, positive=True)
+        work = None if self.work is None else checked.duration("--work", self.work, positive=True)
         if work is None and speedup.work is None:
             raise ArgumentError("--work is missing", remedy="say how long the job takes on one node, as --work 1000h")
-        return rf.jobs.Job(work, speedup, opt.duration("--restart", self.restart), self._checkpoint())
+        return rf.jobs.Job(work, speedup, checked.duration("--restart", self.restart), self._checkpoint())
 
     def _speedup(self) -> rf.jobs.Speedup:
-        name = opt.choice("--speedup", self.speedup.strip().lower(), ("amdahl", "gustafson", "table"))
+        name = checked.choice("--speedup", self.speedup.strip().lower(), ("amdahl", "gustafson", "table"))
         if name == "table" or self.table is not None:
             if self.table is None:
                 raise ArgumentError("--speedup table needs --table FILE", remedy="name a table of nodes and times")
@@ -78,12 +79,12 @@ class Asked:
         return rf.jobs.Amdahl(fraction) if name == "amdahl" else rf.jobs.Gustafson(fraction)
 
     def _checkpoint(self) -> rf.jobs.Checkpoint | None:
-        save, restore = opt.duration("--save", self.save), opt.duration("--restore", self.restore)
+        save, restore = checked.duration("--save", self.save), checked.duration("--restore", self.restore)
         if self.checkpoint_every is None:
             if restore and not save:
                 raise ArgumentError("--restore needs --save", remedy="say how long it takes to write a checkpoint")
             return rf.jobs.Checkpoint(save=save, restore=restore) if save else None
-        every = opt.duration("--checkpoint-every", self.checkpoint_every, positive=True)
+        every = checked.duration("--checkpoint-every", self.checkpoint_every, positive=True)
         return rf.jobs.Checkpoint(every, save, restore)
 
 
@@ -111,21 +112,27 @@ def nodes(  # noqa: PLR0913 - one argument per option
     asked for: the nodes of the log get weights, features and a drain list, in files to review.
     """
     if export is not None:
-        opt.choice("--export", export, ("slurm",))
-        without = {"--rule": rule != "least", "--k-min": k_min != 1, "--k-max": k_max, "--tolerate": tolerate or None,
-                   "--deadline": deadline, "--plot": to.plot}  # fmt: skip
+        checked.choice("--export", export, ("slurm",))
+        without = {
+            "--rule": rule != "least",
+            "--k-min": k_min != 1,
+            "--k-max": k_max,
+            "--tolerate": tolerate or None,
+            "--deadline": deadline,
+            "--plot": to.plot,
+        }
         _export_slurm(reading, asked, fleet, to, without, drawn.seed)
         return
     output.check_output(to)
-    opt.choice("--rule", rule, ("least", "first"))
-    opt.choice("--convention", convention, ("exact", "paper"))
-    opt.choice("--after-failure", after_failure, ("same", "as_new"))
+    checked.choice("--rule", rule, ("least", "first"))
+    checked.choice("--convention", convention, ("exact", "paper"))
+    checked.choice("--after-failure", after_failure, ("same", "as_new"))
     if convention == "paper" and after_failure != "same":
         raise ArgumentError(
             "--convention paper does not go with --after-failure as_new", remedy="leave one of them out"
         )
     drawn.check()
-    limit = None if deadline is None else opt.duration("--deadline", deadline, positive=True)
+    limit = None if deadline is None else checked.duration("--deadline", deadline, positive=True)
     job = asked.job()
     from relfit.system.uncertainty import check_work
 
@@ -140,9 +147,17 @@ def nodes(  # noqa: PLR0913 - one argument per option
         chosen = chosen.tolerating(tolerate)
         steps.next()
         best = rf.jobs.best_size(
-            chosen, job, k_min=k_min, k_max=k_max, rule=rule, convention=convention, after_failure=after_failure,
-            level=None if chosen.no_limits else drawn.level, n_draws=drawn.draws, rng=drawn.seed,
-        )  # fmt: skip
+            chosen,
+            job,
+            k_min=k_min,
+            k_max=k_max,
+            rule=rule,
+            convention=convention,
+            after_failure=after_failure,
+            level=None if chosen.no_limits else drawn.level,
+            n_draws=drawn.draws,
+            rng=drawn.seed,
+        )
         done = best.completion()
         share = None if limit is None else float(done.finish_probability(limit))
     table = best.to_frame()

@@ -11,6 +11,7 @@ import typer
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
+from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.look import Json
@@ -52,7 +53,7 @@ class Exporting:
         if self.airesim and not any(kind == "airesim" for kind, _ in self.files):
             raise ArgumentError("--airesim goes with --export airesim", remedy="add --export airesim.yaml")
         values: dict[str, float | str | bool] = {}
-        for name, texts in opt.pairs("--airesim", self.airesim).items():
+        for name, texts in checked.pairs("--airesim", self.airesim).items():
             if name not in AIRESIM_KEYS:
                 near = get_close_matches(name, AIRESIM_KEYS, n=1)
                 remedy = f"did you mean {near[0]}?" if near else f"it has {', '.join(AIRESIM_KEYS)}"
@@ -119,20 +120,27 @@ def calibrate(
     Times between failures and to repair, with intervals and provenance. LOG may also be a parameter file (.toml).
     """
     output.check_destination(out, _ENDINGS)
-    files, names = exporting.files, opt.family_names(families)
-    opt.probability("--level", level)
+    files, names = exporting.files, checked.family_names(families)
+    checked.probability("--level", level)
     values = exporting.airesim_values
     kinds = {kind for kind, _ in files}
     from_file = reading.log.lower().endswith(".toml")
     of_a_log = {
-        "--where": reading.where, "--since": reading.since, "--until": reading.until, "--period": reading.period,
-        "--first": reading.first != "known", "--at": at != "now",
-        "--parts": parts, "--window": window, "--rack": rack, "--families": families != opt.FAMILIES,
-    }  # fmt: skip
-    opt.without_effect(of_a_log, "a log, not with parameters", not from_file)
-    opt.without_effect({"--nodes": exporting.nodes}, "--export batsim or fta", bool(kinds & {"batsim", "fta"}))
+        "--where": reading.where,
+        "--since": reading.since,
+        "--until": reading.until,
+        "--period": reading.period,
+        "--first": reading.first != "known",
+        "--at": at != "now",
+        "--parts": parts,
+        "--window": window,
+        "--rack": rack,
+        "--families": families != opt.FAMILIES,
+    }
+    checked.without_effect(of_a_log, "a log, not with parameters", not from_file)
+    checked.without_effect({"--nodes": exporting.nodes}, "--export batsim or fta", bool(kinds & {"batsim", "fta"}))
     of_fta = {"--racks": exporting.racks, "--span": exporting.span != "8766h"}
-    opt.without_effect(of_fta, "--export fta of parameters", "fta" in kinds and from_file)
+    checked.without_effect(of_fta, "--export fta of parameters", "fta" in kinds and from_file)
     log: rf.FailureLog | None = None
     with ProgressSteps("reading", "calibrating", "writing") as steps:
         if from_file:
@@ -200,11 +208,13 @@ def _summary(parameters: rf.Parameters) -> str:
     parts = [
         f"{what} every {duration(params[name])}"
         for name, what in (
-            ("mtbf.any", "an incident anywhere"), ("mtbf.node", "a failure of a node"), ("mtbf.rack", "of a rack"),
+            ("mtbf.any", "an incident anywhere"),
+            ("mtbf.node", "a failure of a node"),
+            ("mtbf.rack", "of a rack"),
             ("mtbf.system", "of the whole system"),
         )
         if name in params
-    ]  # fmt: skip
+    ]
     if "mttr.mean" in params:
         parts.append(f"a repair takes {duration(params['mttr.mean'])}")
     text = ", ".join(parts) or "nothing is known"

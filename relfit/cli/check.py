@@ -1,4 +1,4 @@
-"""The commands that ask whether failures are independent, steady and counted once: dependence, trend, incidents."""
+"""The commands that ask whether failures are independent and steady: dependence, trend."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import relfit as rf
 from relfit.base.errors import ArgumentError, DataError
 from relfit.base.text import count
+from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.output import Answered, Answers
@@ -17,17 +18,27 @@ from relfit.cli.progress import ProgressSteps
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["dependence", "incidents", "trend"]
+__all__ = ["dependence", "trend"]
 
 _PERIODS = 12  # shown
 _NODES = 5  # shown
-_LARGEST = 12  # incidents shown
 _HOURS_PER_YEAR = 8766.0
 _METHODS = ("spearman", "pearson", "kendall")
 _CLASSES = (
-    "system", "nodes", "events", "status", "description", "p", "spread", "fraction", "fraction_low", "fraction_high",
-    "ratio", "ratio_low", "ratio_high",
-)  # fmt: skip
+    "system",
+    "nodes",
+    "events",
+    "status",
+    "description",
+    "p",
+    "spread",
+    "fraction",
+    "fraction_low",
+    "fraction_high",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+)
 
 
 # ------------------------------------------------------------------- dependence
@@ -52,9 +63,9 @@ def dependence(
     --out writes one row per question with its finding; into a folder, the tables behind them too.
     """
     output.check_output(to)
-    opt.probability("--alpha", alpha)
-    opt.duration("--window", window)
-    opt.choice("--correlation", correlation, _METHODS)
+    checked.probability("--alpha", alpha)
+    checked.duration("--window", window)
+    checked.choice("--correlation", correlation, _METHODS)
     with ProgressSteps("reading", "asking", "writing") as steps:
         full_log = reading.read()
         _check_column("--place", place, full_log, ("system",))
@@ -176,8 +187,8 @@ def trend(
     --out writes one row per group with its tests of trend; into a folder, the other tables too.
     """
     output.check_output(to)
-    opt.probability("--alpha", alpha)
-    opt.probability("--level", level)
+    checked.probability("--alpha", alpha)
+    checked.probability("--level", level)
     with ProgressSteps(
         "reading", "finding periods", "testing", "looking at nodes", "looking at repairs", "writing"
     ) as steps:
@@ -271,9 +282,10 @@ def _histories(
         answer.tables = {"processes": single.to_frame(), "processes_of_all": together.to_frame()}
         answer.shown = {"all together": together.to_frame().drop(columns="group", errors="ignore")}
         answer.document = lambda: {
-            **single.to_dict(), "all": together.to_dict(),
+            **single.to_dict(),
+            "all": together.to_dict(),
             "fits": {model: fit.to_frame() for model, fit in together.fits.items()},
-        }  # fmt: skip
+        }
         answer.figures = [("processes", lambda **place: rf.plot(together, observed=curve, **place))]
     with answers.asking("mean_cumulative", "How many failures by age: the mean cumulative function") as answer:
         _need(histories, problem)
@@ -301,9 +313,14 @@ def _trend_shares(result: Any, alpha: float) -> pd.DataFrame:
     shares, adjusted = result.share(alpha), result.share(alpha, adjusted=True)
     tested = (result.status == "ok").sum(axis=0)
     return pd.DataFrame(
-        {"test": result.tests, "tested": tested, "share": shares.to_numpy(), "by_chance": alpha,
-         "share_adjusted": adjusted.to_numpy()}
-    )  # fmt: skip
+        {
+            "test": result.tests,
+            "tested": tested,
+            "share": shares.to_numpy(),
+            "by_chance": alpha,
+            "share_adjusted": adjusted.to_numpy(),
+        }
+    )
 
 
 def _outlier_nodes(answers: Answers, study: rf.Study) -> None:
@@ -384,58 +401,3 @@ def _slug(text: str) -> str:
 def _flat(frame: pd.DataFrame) -> pd.DataFrame:
     """A table with its keys as columns."""
     return frame.reset_index(drop=frame.index.names == [None])
-
-
-# -------------------------------------------------------------------- incidents
-
-
-def incidents(
-    reading: opt.PartReading,
-    to: opt.Output,
-    window: Annotated[
-        str | None, opt.option("TIME", "Join records closer than this, as 30min; estimated by default.")
-    ] = None,
-    place: Annotated[
-        str, opt.option("COLUMN", "Join records of one system, node, rack or any other column.")
-    ] = "system",
-    level: opt.Level = 0.95,
-    details: opt.Details = False,
-) -> None:
-    """Join related records to incidents.
-
-    --out writes one row per incident; into a folder, rates, causes and times between records too.
-    """
-    output.check_output(to)
-    opt.probability("--level", level)
-    with ProgressSteps("reading", "joining", "writing") as steps:
-        used = reading.study(reading.read()).period
-        steps.next()
-        result = rf.incidents(used.log, window, place, level=level)
-        steps.next()
-        window_of, rates, causes = result.window, result.rates(), _flat(result.causes())
-        by_system = result.rates("system")
-        if used.log.question is not None:  # how many nodes and racks there are is not known
-            rates, by_system = output.of_systems(rates), output.of_systems(by_system)
-        answers = Answers()
-        answers.all = [
-            Answered(
-                "window", "How far apart records of one incident are", " ".join(result.findings[1:]),
-                tables={"times_between": window_of.table}, document=window_of.to_dict, figures=[
-                    ("incident_window", partial(rf.plotting.incident_window, window_of)),
-                    ("incidents_by_window", partial(rf.plotting.incidents_by_window, result)),
-                ],
-            ),
-            Answered(
-                "incidents", "What the records amount to", result.headline, document=result.to_dict,
-                tables={"incidents": result.table, "rates": rates, "rates_by_system": by_system,
-                        "causes": causes},
-                shown={"rates by scope (incidents per hour of a unit)": rates, "causes": causes},
-                figures=[("incident_sizes", partial(rf.plotting.incident_sizes, result))],
-            ),
-        ]  # fmt: skip
-        largest = result.table.sort_values("nodes", ascending=False, kind="stable").head(_LARGEST)
-        if len(largest):
-            names = ["system", "start", "records", "nodes", "duration", "cause", "scope"]
-            short = largest[names].assign(start=largest["start"].dt.strftime("%Y-%m-%d %H:%M"))
-            answers.all[-1].shown["largest incidents"] = short
-        answers.show(used, to, "incidents", result.headline, details=details)

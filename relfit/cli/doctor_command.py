@@ -19,8 +19,18 @@ __all__ = ["doctor"]
 
 _PACKAGE = Path(__file__).parents[1]
 _NEEDED = (
-    "numpy", "scipy", "pandas", "pyarrow", "numba", "matplotlib", "jinja2", "pydantic", "typer", "rich", "lifelines",
-)  # fmt: skip
+    "numpy",
+    "scipy",
+    "pandas",
+    "pyarrow",
+    "numba",
+    "matplotlib",
+    "jinja2",
+    "pydantic",
+    "typer",
+    "rich",
+    "lifelines",
+)
 _OPTIONAL = {
     "pooch": ("relfit fetch", "datasets"),
     "requests": ("relfit fetch", "datasets"),

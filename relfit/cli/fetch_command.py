@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import relfit as rf
+from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.look import Json
@@ -33,7 +34,7 @@ def fetch(
     jobs = rf.datasets.lists_jobs(name or "")
     output.check_destination(out, endings=(".csv",) if jobs else (".parquet",))
     if name is None:
-        opt.without_effect({"--out": out, "--mirror": mirror}, "NAME", False)
+        checked.without_effect({"--out": out, "--mirror": mirror}, "NAME", False)
         _list(cache, json)
         return
     data = rf.datasets.fetch(name, cache=cache, mirror=mirror, progress=sys.stderr.isatty(), timeout=timeout)

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import relfit as rf
+from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.progress import ProgressSteps
@@ -19,8 +20,10 @@ _HORIZONS = ("30d", "90d")
 _CAUSES = 8
 _RACKS = 8
 _NAMES = {
-    "incidents": "incidents", "failures": "failures", "repair_hours": "repair (h)",
-}  # fmt: skip
+    "incidents": "incidents",
+    "failures": "failures",
+    "repair_hours": "repair (h)",
+}
 
 
 def forecast(
@@ -44,9 +47,9 @@ def forecast(
     cause.
     """
     output.check_output(to)
-    opt.probability("--level", level)
-    opt.probability("--service", service)
-    horizons = [opt.duration("--horizon", text, positive=True) for text in horizon or _HORIZONS]
+    checked.probability("--level", level)
+    checked.probability("--service", service)
+    horizons = [checked.duration("--horizon", text, positive=True) for text in horizon or _HORIZONS]
     with ProgressSteps("reading", "forecasting", "writing") as steps:
         log = reading.read()
         steps.next()

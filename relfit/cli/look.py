@@ -12,6 +12,7 @@ import typer
 import relfit as rf
 from relfit.base.errors import ArgumentError, RelfitError
 from relfit.base.text import count, duration, p_value
+from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.fitting_options import Fitting
@@ -175,8 +176,10 @@ def _first_record(log: rf.FailureLog) -> list[str]:
     end = "not known" if missing["end"] else _moment(first["end"].isoformat())
     node, cause = ("none" if missing[name] else repr(str(first[name])[:_LONGEST]) for name in ("node", "cause"))
     end = "cut off" if first["end_cut"] else end
-    return [f"example   node {node}, start {_moment(first['start'].isoformat())}, end {end}, cause {cause} "
-            f"(line {first['line']})"]  # fmt: skip
+    return [
+        f"example   node {node}, start {_moment(first['start'].isoformat())}, end {end}, cause {cause} "
+        f"(line {first['line']})"
+    ]
 
 
 def _moment(stamp: str | None) -> str:
@@ -196,12 +199,12 @@ def fit(
     --out writes one row per group and family with all results of the fit.
     """
     output.check_destination(out)
-    families = opt.family_names(fitting.families)
-    level = opt.probability("--level", fitting.level)
-    opt.choice("--measure", fitting.measure, ("ttf", "ttr"))
-    opt.without_effect({"--kind": fitting.kind != "profile"}, "--interval", fitting.interval is not None)
-    opt.without_effect({"--first": reading.first != "known"}, "--measure ttf", fitting.measure == "ttf")
-    opt.without_effect({"--bias-correction": fitting.bias_correction}, "the family weibull", "weibull" in families)
+    families = checked.family_names(fitting.families)
+    level = checked.probability("--level", fitting.level)
+    checked.choice("--measure", fitting.measure, ("ttf", "ttr"))
+    checked.without_effect({"--kind": fitting.kind != "profile"}, "--interval", fitting.interval is not None)
+    checked.without_effect({"--first": reading.first != "known"}, "--measure ttf", fitting.measure == "ttf")
+    checked.without_effect({"--bias-correction": fitting.bias_correction}, "the family weibull", "weibull" in families)
     n_resamples, wanted = fitting.n_resamples, fitting.intervals
     if fitting.stream:
         from relfit.cli.stored_logs import fit_in_parts
@@ -226,9 +229,14 @@ def fit(
             times = times.pooled()
         steps.next()
         fits = rf.fit(
-            times, families=families, level=level, method=fitting.method, bias_correction=fitting.bias_correction,
-            n_resamples=n_resamples, rng=fitting.seed,
-        )  # fmt: skip
+            times,
+            families=families,
+            level=level,
+            method=fitting.method,
+            bias_correction=fitting.bias_correction,
+            n_resamples=n_resamples,
+            rng=fitting.seed,
+        )
         intervals = {
             text: fits.interval(name, at=at, kind=fitting.kind, rng=fitting.seed) for text, (name, at) in wanted.items()
         }
@@ -338,12 +346,12 @@ def report(
 ) -> None:
     """Write a report as one HTML file."""
     output.check_destination(out, endings=(".html", ".htm"))
-    opt.probability("--level", level)
+    checked.probability("--level", level)
     with ProgressSteps("reading", "writing the report") as steps:
-        names = opt.family_names(families)
+        names = checked.family_names(families)
         log = reading.read()
         from relfit.base.numeric.compiled import kept
-        from relfit.fitting.kernels import fit_gamma
+        from relfit.fitting.gamma_kernel import fit_gamma
 
         if sys.stderr.isatty() and not kept(fit_gamma):
             print("relfit: compiling, once per installation: some ten seconds", file=sys.stderr)
@@ -366,7 +374,7 @@ def convert(
     if by is None:
         output.check_destination(out, endings=(".parquet",))
     else:
-        opt.choice("--by", by, ("year", "month", "system"))
+        checked.choice("--by", by, ("year", "month", "system"))
     with ProgressSteps("reading", "writing") as steps:
         log = reading.read()
         steps.next()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -13,6 +13,7 @@ import typer
 
 import relfit as rf
 from relfit.base.errors import ArgumentError, ReadError
+from relfit.cli import option_values as checked
 
 __all__ = [
     "FAMILIES",
@@ -27,24 +28,27 @@ __all__ = [
     "Reading",
     "Seed",
     "at_of",
-    "check_unit",
-    "choice",
-    "duration",
-    "family_names",
     "flag",
     "grouped",
-    "mean_time",
     "option",
-    "pairs",
-    "probability",
-    "without_effect",
 ]
 
 FAMILIES = "exponential,weibull,gamma,lognormal"
 _OF_A_FILE = (
-    "format", "column", "mapping", "timezone", "nodeless", "observed", "population", "failures", "unit", "rules",
-    "year", "ends", "max_size",
-)  # fmt: skip
+    "format",
+    "column",
+    "mapping",
+    "timezone",
+    "nodeless",
+    "observed",
+    "population",
+    "failures",
+    "unit",
+    "rules",
+    "year",
+    "ends",
+    "max_size",
+)
 _SETTINGS = ("path", "format", "strict", "timezone", "mapping", "nodeless")
 
 
@@ -125,13 +129,19 @@ class Reading:
         ReadError
             When there is neither such a file nor such a sample.
         """
-        conditions = pairs("--where", self.where)
+        conditions = checked.pairs("--where", self.where)
         columns = self._columns()
         if Path(self.log).exists() or any(sign in self.log for sign in "*?["):
             log = rf.read(
-                self.log, self.format, strict=self.strict, timezone=self.timezone, nodeless=self.nodeless,
-                mapping=self.mapping, max_size=self.max_size, **columns,
-            )  # fmt: skip
+                self.log,
+                self.format,
+                strict=self.strict,
+                timezone=self.timezone,
+                nodeless=self.nodeless,
+                mapping=self.mapping,
+                max_size=self.max_size,
+                **columns,
+            )
         else:
             log = self._sample()
         selected = {column: [value or None for value in values] for column, values in conditions.items()}
@@ -150,8 +160,8 @@ class Reading:
         for date in (self.since or "2000", self.until or "2000"):
             instant(date, self.timezone or "UTC")
         if self.nodeless is not None:
-            choice("--nodeless", self.nodeless, NODELESS)
-        columns = pairs("--column", self.column)
+            checked.choice("--nodeless", self.nodeless, NODELESS)
+        columns = checked.pairs("--column", self.column)
         for name, values in columns.items():
             if len(values) > 1:
                 raise ArgumentError(f"--column names {name} twice")
@@ -163,8 +173,14 @@ class Reading:
             if not sign or not (since or until):
                 raise ArgumentError(f"--observed {self.observed!r} is no time", remedy="write 2003-04-01/2004-10-01")
             settings |= {f"window_{end}": text for end, text in (("start", since), ("end", until)) if text}
-        said = {"population": self.population, "failures": self.failures, "duration_unit": self.unit,
-                "rules": self.rules, "year": self.year, "ends": self.ends}  # fmt: skip
+        said = {
+            "population": self.population,
+            "failures": self.failures,
+            "duration_unit": self.unit,
+            "rules": self.rules,
+            "year": self.year,
+            "ends": self.ends,
+        }
         return settings | {name: value for name, value in said.items() if value is not None}
 
     def _sample(self) -> rf.FailureLog:
@@ -190,7 +206,7 @@ class Reading:
 
 def at_of(at: str) -> str:
     """What ``--at`` says, as `relfit.fleet_model` takes it."""
-    return choice("--at", at, ("now", "long-run")).replace("-", " ")
+    return checked.choice("--at", at, ("now", "long-run")).replace("-", " ")
 
 
 At = Annotated[str, option("now|long-run", "The fleet as it is now, or in the long run.")]
@@ -217,7 +233,7 @@ class PartReading(Reading):
         since, sign, until = (text.strip() for text in self.period.partition("/"))
         if sign and since and until:
             return since, until
-        return choice("--period", self.period, ("stable", "all", "FROM/TO") if sign else ("stable", "all"))
+        return checked.choice("--period", self.period, ("stable", "all", "FROM/TO") if sign else ("stable", "all"))
 
     def study(self, log: rf.FailureLog, otherwise: str = "stable", **options: Any) -> rf.Study:
         """The study of a log: of the period that ``--period`` asks for, else the stable one, or what a command says."""
@@ -233,7 +249,7 @@ class PeriodReading(PartReading):
     ] = "known"
 
     def __post_init__(self) -> None:
-        choice("--first", self.first, ("known", "always", "never"))
+        checked.choice("--first", self.first, ("known", "always", "never"))
 
     def study(self, log: rf.FailureLog, otherwise: str = "stable", **options: Any) -> rf.Study:
         """As of `PartReading`, with the times before first failures that are asked for."""
@@ -286,7 +302,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(**values: Any) -> None:
         for name in times:
-            check_unit(f"--{name.replace('_', '-')}", values[name])
+            checked.check_unit(f"--{name.replace('_', '-')}", values[name])
         for name, kind in groups.items():
             values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
         command(**values)
@@ -299,145 +315,3 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 def _metavar(annotation: object) -> str | None:
     """Of the option that a parameter is."""
     return next((m.metavar for m in getattr(annotation, "__metadata__", ()) if hasattr(m, "metavar")), None)
-
-
-def check_unit(option: str, value: str | list[str] | None) -> None:
-    """Reject a time above zero that does not say its unit.
-
-    Examples
-    --------
-    >>> check_unit("--save", "5min")
-    >>> check_unit("--save", "5")
-    Traceback (most recent call last):
-    relfit.base.errors.ArgumentError: --save 5 does not say its unit; write 5min, 5h or 5days
-    """
-    for text in [value] if isinstance(value, str) else value or ():
-        number = text.strip()
-        try:
-            bare = 0.0 < abs(float(number)) < float("inf")
-        except ValueError:
-            bare = False
-        if bare:
-            raise ArgumentError(
-                f"{option} {number} does not say its unit", remedy=f"write {number}min, {number}h or {number}days"
-            )
-
-
-def without_effect(options: Mapping[str, object], needs: str, there: bool) -> None:
-    """Reject options that do nothing without another one.
-
-    Parameters
-    ----------
-    options : dict
-        Their values by name; None and False are not given.
-    needs : str
-        What they go with, for the message.
-    there : bool
-        Whether that is there.
-
-    Examples
-    --------
-    >>> without_effect({"--kind": "wald"}, "--interval", False)
-    Traceback (most recent call last):
-    relfit.base.errors.ArgumentError: --kind has no effect here: it goes with --interval; add that, or leave it out
-    """
-    for name, value in options.items():
-        if value not in (None, False) and not there:
-            remedy = "add that, or leave it out" if not needs.startswith("no ") else "leave one of them out"
-            raise ArgumentError(f"{name} has no effect here: it goes with {needs}", remedy=remedy)
-
-
-def pairs(option: str, texts: list[str] | None) -> dict[str, list[str]]:
-    """Values by name from texts such as ``name=value``.
-
-    Examples
-    --------
-    >>> pairs("--where", ["system=2", "system=20", "cause=a=b"])
-    {'system': ['2', '20'], 'cause': ['a=b']}
-    """
-    values: dict[str, list[str]] = {}
-    for text in texts or ():
-        name, sign, value = text.partition("=")
-        if not sign or not name.strip():
-            raise ArgumentError(f"{option} {text!r} has no '='", remedy=f"write {option} NAME=VALUE")
-        values.setdefault(name.strip(), []).append(value.strip())
-    return values
-
-
-def family_names(text: str) -> list[str]:
-    """Names of families from a list with commas, checked.
-
-    Examples
-    --------
-    >>> family_names("weibull, gamma")
-    ['weibull', 'gamma']
-    """
-    from relfit.fitting import families
-
-    sets = {"core": list(families.CORE), "all": list(families.FAMILIES)}
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    names = [name for part in parts for name in sets.get(part.lower()) or [families.family_named(part).name]]
-    if not names:
-        raise ArgumentError("--families is empty", remedy=f"write --families {FAMILIES}")
-    return list(dict.fromkeys(names))
-
-
-def probability(option: str, value: float) -> float:
-    """`value` if it lies strictly between 0 and 1.
-
-    Examples
-    --------
-    >>> probability("--alpha", 0.01)
-    0.01
-    """
-    if not 0.0 < value < 1.0:
-        usual = "0.05" if option == "--alpha" else "0.95"
-        hint = f"did you mean {value / 100:g}?" if 2.0 <= value < 100.0 else f"use {usual} or the like"
-        raise ArgumentError(f"{option} {value:g} is not between 0 and 1", remedy=hint)
-    return value
-
-
-def duration(option: str, text: str, *, positive: bool = False) -> float:
-    """Hours from a duration, at or above zero.
-
-    Examples
-    --------
-    >>> duration("--restart", "90min")
-    1.5
-    """
-    from relfit.base.units import hours
-
-    try:
-        value = hours(text)
-    except ArgumentError:
-        value = float("nan")
-    if not 0.0 <= value < float("inf"):
-        raise ArgumentError(f"{option} {text!r} is no duration", remedy="write 30min, 24h or 5days")
-    if positive and value == 0.0:
-        raise ArgumentError(f"{option} {text!r} is nothing", remedy="give a time above zero, as 20h")
-    return value
-
-
-def mean_time(option: str, text: str) -> str:
-    """A mean time as `relfit.base.units.hours` takes it, from one or from a failure rate.
-
-    Examples
-    --------
-    >>> mean_time("--mtbf", "2%AFR"), mean_time("--mtbf", "20000h")
-    ('438300.0h', '20000h')
-    """
-    from relfit.base import units
-
-    try:
-        value = units.mean_time(text)
-    except ArgumentError:
-        remedy = "write 20000h, 2%AFR or 500FIT"
-        raise ArgumentError(f"{option} {text!r} is neither a mean time nor a failure rate", remedy=remedy) from None
-    return f"{value!r}h" if text.strip()[-1:] in "RrTt" else text
-
-
-def choice(option: str, value: str, known: tuple[str, ...]) -> str:
-    """`value` if it is one of those known."""
-    if value not in known:
-        raise ArgumentError(f"{option} {value!r} is not known", remedy=f"use {', '.join(known[:-1])} or {known[-1]}")
-    return value

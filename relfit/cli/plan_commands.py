@@ -11,6 +11,7 @@ import typer
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
+from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.figures import Picture
@@ -37,7 +38,7 @@ class DrawOptions:
     @property
     def common(self) -> dict[str, Any]:
         """Arguments of the planners."""
-        return {"n_draws": self.draws, "level": opt.probability("--level", self.level), "rng": self.seed}
+        return {"n_draws": self.draws, "level": checked.probability("--level", self.level), "rng": self.seed}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +77,7 @@ class Failing:
             return params
         if self.mtbf is None:
             raise ArgumentError("no failure rate is given", remedy="name a parameter file, or give --mtbf")
-        return opt.mean_time("--mtbf", self.mtbf)
+        return checked.mean_time("--mtbf", self.mtbf)
 
     @property
     def costs(self) -> tuple[str, str, str]:
@@ -127,12 +128,19 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
     --out writes one row per rule with its work between saves and its waste; with --sizes one row per size, in seconds.
     """
     output.check_output(to)
-    opt.without_effect({"--age": age}, "--by-family", by_family)
+    checked.without_effect({"--age": age}, "--by-family", by_family)
     if sizes is not None:
         _no_table(
-            {"--nodes": failing.nodes, "--shape": shape, "--global-save": global_save, "--work": work,
-             "--checkpoint-every": checkpoint_every, "--plot": to.plot, "--robust": robust != "mean"},
-        )  # fmt: skip
+            {
+                "--nodes": failing.nodes,
+                "--shape": shape,
+                "--global-save": global_save,
+                "--work": work,
+                "--checkpoint-every": checkpoint_every,
+                "--plot": to.plot,
+                "--robust": robust != "mean",
+            },
+        )
         source = _ageing(failing.source(), by_family, age)
         _sizes(source, failing, draws, to, _numbers("--sizes", sizes), unexposed, slowed)
         return
@@ -144,10 +152,14 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
         more |= {"nodes": None, "events": None, "repair": wait}
     exposed = () if unexposed else ("save", "restore")
     plan = rf.planning.plan_checkpoints(
-        _ageing(source, by_family, age), rf.jobs.Checkpoint(checkpoint_every, save, restore, exposed, slowed), restart,
-        global_saves=_global_saves(global_save, global_restore, share_global), work=work,
-        robust=quantile_or_mean(robust), **more,
-    )  # fmt: skip
+        _ageing(source, by_family, age),
+        rf.jobs.Checkpoint(checkpoint_every, save, restore, exposed, slowed),
+        restart,
+        global_saves=_global_saves(global_save, global_restore, share_global),
+        work=work,
+        robust=quantile_or_mean(robust),
+        **more,
+    )
     _show(plan, _RULES, [("waste", partial(rf.plot, plan))], to, notes, details=details)
 
 
@@ -194,9 +206,13 @@ def _sizes(
     save, restore, restart = failing.costs
     exposed = () if unexposed else ("save", "restore")
     plans = rf.planning.checkpoint_table(
-        source, rf.jobs.Checkpoint(None, save, restore, exposed, slowed), sizes, restart,
-        **{key: value for key, value in failing.common.items() if key != "nodes"}, **draws.common,
-    )  # fmt: skip
+        source,
+        rf.jobs.Checkpoint(None, save, restore, exposed, slowed),
+        sizes,
+        restart,
+        **{key: value for key, value in failing.common.items() if key != "nodes"},
+        **draws.common,
+    )
     written = output.write_results(to, {"plan": plans.table}, "plan", [])
     if to.json:
         output.print_json(plans.to_dict())
@@ -238,15 +254,21 @@ def migration(
     """
     output.check_output(to)
     save, restore, restart = failing.costs
-    opt.without_effect({"--lead": lead}, "--recall and --precision", recall is not None and precision is not None)
-    opt.without_effect({"--risk": risk != 1e-4}, "no --spares", spares is None)
-    opt.without_effect({"--share-sequential": share_sequential != 0.25}, "no --sequential", not sequential)
+    checked.without_effect({"--lead": lead}, "--recall and --precision", recall is not None and precision is not None)
+    checked.without_effect({"--risk": risk != 1e-4}, "no --spares", spares is None)
+    checked.without_effect({"--share-sequential": share_sequential != 0.25}, "no --sequential", not sequential)
     costs = rf.planning.Scenario(save, restore, restart, needed("--migration", migration))
     source = failing.source()
     plan = rf.planning.plan_migration(
-        source, costs, rf.planning.Predictor(recall, precision, lead), risk=risk, spares=spares,
-        mix=1.0 if sequential else share_sequential, **failing.common, **draws.common,
-    )  # fmt: skip
+        source,
+        costs,
+        rf.planning.Predictor(recall, precision, lead),
+        risk=risk,
+        spares=spares,
+        mix=1.0 if sequential else share_sequential,
+        **failing.common,
+        **draws.common,
+    )
     _show(plan, _SIZES, [("yield", partial(rf.plot, plan))], to, _notes(source, "migration"), details=details)
 
 
@@ -265,9 +287,14 @@ def replication(
     output.check_output(to)
     source, (save, restore, restart) = failing.source(), failing.costs
     plan = rf.planning.plan_replication(
-        source, rf.jobs.Checkpoint(save=save, restore=restore), restart, most_replicas=replicas, overhead=overhead,
-        **failing.common, **draws.common,
-    )  # fmt: skip
+        source,
+        rf.jobs.Checkpoint(save=save, restore=restore),
+        restart,
+        most_replicas=replicas,
+        overhead=overhead,
+        **failing.common,
+        **draws.common,
+    )
     _show(plan, _STRATEGIES, [("yield", partial(rf.plot, plan))], to, _notes(source, "replication"), details=details)
 
 

@@ -11,6 +11,7 @@ import typer
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
+from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.figures import Picture
@@ -122,9 +123,9 @@ class Devices:
     def by_hand(self) -> dict[str, str | None]:
         """The options by the names of `DeviceFailures`."""
         tray, rack = (
-            None if text is None else opt.mean_time(option, text)
+            None if text is None else checked.mean_time(option, text)
             for option, text in (("--mtbf", self.mtbf), ("--mtbf-rack", self.mtbf_rack))
-        )  # fmt: skip
+        )
         return {"mtbf_tray": tray, "mtbf_rack": rack, "mttr": self.mttr}
 
     def failures(self, file: PlanFile, draws: DrawOptions) -> tuple[Any, Any, tuple[str, ...]]:
@@ -200,8 +201,8 @@ def sparing(
     --out writes one row per strategy; into a folder, the decision map with its boundaries too.
     """
     output.check_output(to)
-    level = opt.probability("--level", draws.level)
-    opt.without_effect({"--working": cluster_options.working}, "--block", bool(cluster_options.block))
+    level = checked.probability("--level", draws.level)
+    checked.without_effect({"--working": cluster_options.working}, "--block", bool(cluster_options.block))
     quantile = None if robust == "mean" else float(quantile_or_mean(robust))
     planning = rf.planning
     with ProgressSteps("reading", "planning", "simulating") as steps:
@@ -234,10 +235,14 @@ def sparing(
         if blocking is not None:
             best, evaluation = int(plan.best), plan
             needed = planning.spare_blocks_needed(
-                evaluation.block_mtbf[best], evaluation.failures.mttr, blocking, blocks=int(evaluation.blocks[best]),
-                zones=cluster.zones, racks=cluster.racks if cluster.shared_racks else None,
+                evaluation.block_mtbf[best],
+                evaluation.failures.mttr,
+                blocking,
+                blocks=int(evaluation.blocks[best]),
+                zones=cluster.zones,
+                racks=cluster.racks if cluster.shared_racks else None,
                 mtbf_rack=evaluation.failures.mtbf_rack,
-            )  # fmt: skip
+            )
             shown.document["blocking"] = needed
             shown.findings.append(f"For blocks of {evaluation.labels[best]} GPUs: {needed.headline}")
         if to.plot is not None or (to.out is not None and to.out.is_dir()):
@@ -260,9 +265,14 @@ def _around(plan: Any, shown: Shown) -> None:
     some = evaluation.strategies.take(np.sort(order))
     tray, rack, repair = (float(getattr(failures, name)) for name in ("mtbf_tray", "mtbf_rack", "mttr"))
     where = rf.planning.sparing_map(
-        evaluation.cluster, some, tray * np.geomspace(0.05, 20.0, 60), repair * np.geomspace(0.05, 10.0, 60),
-        evaluation.recovery, evaluation.performance, rack_ratio=None if np.isinf(rack) else rack / tray,
-    )  # fmt: skip
+        evaluation.cluster,
+        some,
+        tray * np.geomspace(0.05, 20.0, 60),
+        repair * np.geomspace(0.05, 10.0, 60),
+        evaluation.recovery,
+        evaluation.performance,
+        rack_ratio=None if np.isinf(rack) else rack / tray,
+    )
     shown.tables |= {"map": where.to_frame(), "boundaries": where.boundaries}
     shown.findings.append(where.headline)
     shown.pictures.append(("map", partial(rf.plot, where)))
@@ -277,9 +287,15 @@ def _simulate(plan: Any, devices: Devices, file: PlanFile, years: float, draws: 
     lives = rf.simulation.DeviceTimes.of_parameters(file.parameters) if calibrated else evaluation.failures
     assumptions = rf.simulation.SparingAssumptions(whole_block_repairs=False, undisturbed_recovery=False)
     run = rf.simulation.simulate_sparing(
-        evaluation.cluster, chosen, lives, evaluation.recovery, assumptions,
-        years=years, rng=draws.seed, level=draws.level,
-    )  # fmt: skip
+        evaluation.cluster,
+        chosen,
+        lives,
+        evaluation.recovery,
+        assumptions,
+        years=years,
+        rng=draws.seed,
+        level=draws.level,
+    )
     shown.add("simulation", run)
     shown.pictures.append(("simulation", partial(rf.plot, run)))
 

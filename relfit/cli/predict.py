@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
+from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.progress import ProgressSteps
@@ -50,14 +51,14 @@ class FleetOptions:
     ) -> tuple[rf.System, ChosenPeriod | None]:
         """The system of these nodes, from a file of fits or from a log, and the period of the log that it rests on."""
         if self.missing is not None:
-            opt.choice("--missing", self.missing, ("error", "drop", "pool"))
+            checked.choice("--missing", self.missing, ("error", "drop", "pool"))
         from relfit.base.units import instant
         from relfit.cli.fits_file import is_fits_file
 
         ages = self._ages()
         if is_fits_file(reading.log):
             return self._of_fits(reading, names, ages, steps), None
-        families = None if self.families is None else opt.family_names(self.families)
+        families = None if self.families is None else checked.family_names(self.families)
         log = reading.read()
         steps.next()
         words = self.at is None or self.at in ("now", "long-run", "long run")
@@ -65,19 +66,30 @@ class FleetOptions:
         inside = moment is not None and log.window.start < moment < log.window.end
         chosen = reading.study(log.between(None, moment) if inside else log).period
         nodes = rf.system_from_log(
-            log, self.at, nodes=names, period=chosen, first=reading.first, families=families, family=self.family,
+            log,
+            self.at,
+            nodes=names,
+            period=chosen,
+            first=reading.first,
+            families=families,
+            family=self.family,
             missing=self.missing or "pool",
-        )  # fmt: skip
+        )
         return nodes if ages is None else nodes.at_age(ages), chosen
 
     def _of_fits(
         self, reading: opt.PeriodReading, names: list[str] | None, ages: Durations, steps: ProgressSteps
     ) -> rf.System:
         unfit = {
-            "--at": self.at, "--families": self.families, "--where": reading.where,
-            "--since": reading.since, "--until": reading.until, "--period": reading.period,
-            "--first": reading.first != "known", "--missing pool": self.missing == "pool",
-        }  # fmt: skip
+            "--at": self.at,
+            "--families": self.families,
+            "--where": reading.where,
+            "--since": reading.since,
+            "--until": reading.until,
+            "--period": reading.period,
+            "--first": reading.first != "known",
+            "--missing pool": self.missing == "pool",
+        }
         for option, value in unfit.items():
             if value:
                 raise ArgumentError(f"{option} does not go with a file of fits", remedy="give the log itself")
@@ -93,7 +105,7 @@ class FleetOptions:
 
         if not self.age:
             return None
-        ages = [opt.duration("--age", text) for text in self.age]
+        ages = [checked.duration("--age", text) for text in self.age]
         for text, age in zip(self.age, ages, strict=True):
             if age > LONGEST_AGE:
                 raise ArgumentError(f"--age {text} is {age / 8766.0:.4g} years", remedy="write 30min, 20h or 5days")
@@ -110,7 +122,7 @@ class Drawn:
 
     def check(self) -> None:
         """Reject a level that cannot be."""
-        opt.probability("--level", self.level)
+        checked.probability("--level", self.level)
 
     def notes(self, system: rf.System) -> list[str]:
         """What a reader has to know: why there are no intervals."""
@@ -137,7 +149,7 @@ def system(
     """
     output.check_output(to)
     drawn.check()
-    times = [opt.duration("--horizon", text) for text in horizon or ["24h"]]
+    times = [checked.duration("--horizon", text) for text in horizon or ["24h"]]
     names = None if nodes is None else [name.strip() for name in nodes.split(",") if name.strip()]
     if nodes is not None and not names:
         raise ArgumentError("--nodes names no node", remedy="write --nodes a,b,c")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import relfit as rf
+from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.progress import ProgressSteps
@@ -39,10 +40,10 @@ def regress(
     failure time), times to repair. With --formula one model. --out writes one row per effect.
     """
     output.check_output(to)
-    opt.probability("--level", level)
-    opt.probability("--alpha", alpha)
+    checked.probability("--level", level)
+    checked.probability("--alpha", alpha)
     of_formula = {"--model": model, "--reference": reference, "--rates": rates}
-    opt.without_effect(of_formula, "--formula", formula is not None)
+    checked.without_effect(of_formula, "--formula", formula is not None)
     with ProgressSteps("reading", "fitting", "writing") as steps:
         period = reading.study(reading.read()).period
         steps.next()
@@ -51,11 +52,15 @@ def regress(
             tables, findings, document = {"regress": effects.table}, effects.findings, effects.to_dict()
             shown, missing = effects.answered[_SHOWN], effects.unanswered
         else:
-            levels = {name: values[0] for name, values in opt.pairs("--reference", reference).items()}
+            levels = {name: values[0] for name, values in checked.pairs("--reference", reference).items()}
             fit = rf.regress(
-                period.log, formula, model, level=level, cluster=None if cluster == "none" else cluster,
+                period.log,
+                formula,
+                model,
+                level=level,
+                cluster=None if cluster == "none" else cluster,
                 reference=levels,
-            )  # fmt: skip
+            )
             coefficients = fit.table.reset_index()
             shown, missing = coefficients.drop(columns=["coefficient", "standard_error", "low", "high"]), ()
             tables, findings, document = {"regress": coefficients}, fit.findings, fit.to_dict()

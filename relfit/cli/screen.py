@@ -16,13 +16,27 @@ __all__ = ["heading", "table", "width", "wrapped"]
 _NARROWEST, _WIDEST_PROSE = 40, 100
 _SHORTEST_TEXT = 16  # letters of a column that is cut
 _WORDS = {
-    "aic": "AIC", "aicc": "AICc", "bic": "BIC", "cett": "CETT", "ks": "K-S", "mtbf": "MTBF", "mttf": "MTTF",
+    "aic": "AIC",
+    "aicc": "AICc",
+    "bic": "BIC",
+    "cett": "CETT",
+    "ks": "K-S",
+    "mtbf": "MTBF",
+    "mttf": "MTTF",
     "mttr": "MTTR",
-}  # fmt: skip
+}
 _UNITS = {
-    "mtbf": "h", "mttf": "h", "mttr": "h", "checkpoint_every": "h", "migration_every": "h", "duration": "h",
-    "mean_delay": "h", "mean_quick": "h", "mean_slow": "h", "split": "h",
-}  # fmt: skip
+    "mtbf": "h",
+    "mttf": "h",
+    "mttr": "h",
+    "checkpoint_every": "h",
+    "migration_every": "h",
+    "duration": "h",
+    "mean_delay": "h",
+    "mean_quick": "h",
+    "mean_slow": "h",
+    "split": "h",
+}
 _OF_LIMITS = ("estimate", "value", "expected", "mean", "rate", "operational")
 
 
@@ -47,9 +61,13 @@ def wrapped(line: str) -> list[str]:
     lead = re.match(r"(\s*- |\s*\S+\s{2,}|\s*)", line)
     indent = " " * len(lead.group()) if lead is not None and len(lead.group()) < room // 3 else ""
     return textwrap.wrap(
-        line, min(room, _WIDEST_PROSE), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False,
+        line,
+        min(room, _WIDEST_PROSE),
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
         drop_whitespace=True,
-    )  # fmt: skip
+    )
 
 
 def heading(name: object) -> str:

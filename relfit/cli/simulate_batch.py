@@ -88,9 +88,15 @@ def batch(
     notes = list(jobs.findings[1:])
     if not run.complete and saving is not None:
         options = {
-            "--resume": saving.path, "--failures": failures, "--workload": workload, "--seed": seed,
-            "--jobs-out": jobs_out, "--out": to.out, "--plot": to.plot, "--json": to.json or None,
-        }  # fmt: skip
+            "--resume": saving.path,
+            "--failures": failures,
+            "--workload": workload,
+            "--seed": seed,
+            "--jobs-out": jobs_out,
+            "--out": to.out,
+            "--plot": to.plot,
+            "--json": to.json or None,
+        }
         _stopped(run, saving, to, notes, ["relfit", "simulate", "batch", config, *_words(options)])
     if jobs_out is not None:
         output.write_table(run.jobs[list(rf.batch.JOB_COLUMNS)], jobs_out)

@@ -23,9 +23,19 @@ if TYPE_CHECKING:
 __all__ = ["training"]
 
 _SHOWN = (
-    "total_training_time", "etr", "total_failures", "random_failures", "systematic_failures", "auto_repairs",
-    "manual_repairs", "host_selection_count", "preemption_count", "job_stall_count", "servers_retired", "avg_run",
-)  # fmt: skip
+    "total_training_time",
+    "etr",
+    "total_failures",
+    "random_failures",
+    "systematic_failures",
+    "auto_repairs",
+    "manual_repairs",
+    "host_selection_count",
+    "preemption_count",
+    "job_stall_count",
+    "servers_retired",
+    "avg_run",
+)
 
 
 def training(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
+from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.fitting_options import Fitting
@@ -14,9 +15,21 @@ from relfit.cli.progress import ProgressSteps
 __all__ = ["fit_in_parts"]
 
 _NOT_READ = (
-    "format", "column", "mapping", "timezone", "nodeless", "observed", "population", "unit", "rules", "year", "ends",
-    "max_size", "strict", "where",
-)  # fmt: skip
+    "format",
+    "column",
+    "mapping",
+    "timezone",
+    "nodeless",
+    "observed",
+    "population",
+    "unit",
+    "rules",
+    "year",
+    "ends",
+    "max_size",
+    "strict",
+    "where",
+)
 
 
 def fit_in_parts(
@@ -33,9 +46,10 @@ def fit_in_parts(
             f"--stream takes a log in files, not a data set by its name, {reading.log}",
             remedy=f"relfit convert {reading.log} --out FILE.parquet writes it as one",
         )
-    opt.without_effect({"--stream": True}, "--out FILE.parquet", out is not None and out.suffix.lower() == ".parquet")
-    opt.without_effect({"--stream": True}, "--per node", fitting.per == "node")
-    opt.without_effect({"--stream": True}, "no --interval", fitting.interval is None)
+    parquet = out is not None and out.suffix.lower() == ".parquet"
+    checked.without_effect({"--stream": True}, "--out FILE.parquet", parquet)
+    checked.without_effect({"--stream": True}, "--per node", fitting.per == "node")
+    checked.without_effect({"--stream": True}, "no --interval", fitting.interval is None)
     if fitting.resamples.strip().lower() not in ("auto", "0"):
         raise ArgumentError("--resamples does not go with --stream", remedy="leave it out: none are drawn")
     span = reading.span()
@@ -49,10 +63,19 @@ def fit_in_parts(
     assert out is not None
     with ProgressSteps("setting nodes apart", "fitting") as steps:
         result = rf.fitting.fit_stored(
-            reading.log, out, families, measure=fitting.measure, censor=not fitting.no_censor, first=reading.first,
-            since=since, until=until, method=fitting.method, bias_correction=fitting.bias_correction,
-            level=fitting.level, progress=steps.say,
-        )  # fmt: skip
+            reading.log,
+            out,
+            families,
+            measure=fitting.measure,
+            censor=not fitting.no_censor,
+            first=reading.first,
+            since=since,
+            until=until,
+            method=fitting.method,
+            bias_correction=fitting.bias_correction,
+            level=fitting.level,
+            progress=steps.say,
+        )
     if json:
         output.print_json(result.to_dict())
         return

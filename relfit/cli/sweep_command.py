@@ -68,12 +68,27 @@ def run(
     with ProgressSteps("computing") as steps, _stopping() as stopped:
         plan = rf.campaigns.read_campaign(campaign, workload)
         result = rf.campaigns.sweep(
-            plan, store, executor=executor, workers=workers, retry_failed=retry_failed,
-            progress=_progress(steps), stopped=stopped,
-        )  # fmt: skip
+            plan,
+            store,
+            executor=executor,
+            workers=workers,
+            retry_failed=retry_failed,
+            progress=_progress(steps),
+            stopped=stopped,
+        )
     if result.missing:
-        again = shlex.join(["relfit", "sweep", str(campaign), "--store", str(store), "--executor", executor,
-                             *([] if workload is None else ["--workload", str(workload)])])  # fmt: skip
+        again = shlex.join(
+            [
+                "relfit",
+                "sweep",
+                str(campaign),
+                "--store",
+                str(store),
+                "--executor",
+                executor,
+                *([] if workload is None else ["--workload", str(workload)]),
+            ]
+        )
         typer.echo(f"relfit: stopped: {result.missing:,} runs are to be done; go on with: {again}", err=True)
         sys.stdout.flush()
         raise typer.Exit(STOPPED)

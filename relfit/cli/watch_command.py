@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.look import Json
@@ -42,7 +43,7 @@ def init(
     from relfit.live.watch_init import write_settings
 
     with ProgressSteps("reading"):
-        columns = {name: values[-1] for name, values in opt.pairs("--column", column).items()}
+        columns = {name: values[-1] for name, values in checked.pairs("--column", column).items()}
         lines = write_settings(places or [], out, fleet=fleet, columns=columns, timezone=timezone, timer=timer)
     output.print_lines(lines)
 

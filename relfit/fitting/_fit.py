@@ -100,9 +100,17 @@ def fit(
         columns, of_rows = columns | of_rows, {}
     if is_dask(data):
         return fit_partitions(  # type: ignore[return-value]
-            data, _summary, families=families, method=method, bias_correction=bias_correction, level=level, rng=rng,
-            n_resamples=0 if n_resamples == "auto" else n_resamples, workers=workers or 1, **{"by": (), **columns},
-        )  # fmt: skip
+            data,
+            _summary,
+            families=families,
+            method=method,
+            bias_correction=bias_correction,
+            level=level,
+            rng=rng,
+            n_resamples=0 if n_resamples == "auto" else n_resamples,
+            workers=workers or 1,
+            **{"by": (), **columns},
+        )
     if isinstance(data, pd.DataFrame):
         data, columns = LifeData.from_frame(data, **columns), {}
     if columns:

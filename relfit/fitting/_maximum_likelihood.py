@@ -12,7 +12,7 @@ from relfit.base.arrays import FloatArray
 from relfit.base.numeric.batches import SortedLives, over_groups, sort_lives
 from relfit.base.numeric.newton import Maximum, maximise, whitening
 from relfit.base.numeric.ragged import offsets_of
-from relfit.fitting import conditional_kernels, kernels, status
+from relfit.fitting import conditional_kernels, gamma_kernel, kernels, status
 from relfit.fitting.em_starts import hollow, mixture_starts
 from relfit.fitting.estimates import Estimates, jacobian
 from relfit.fitting.families import Family, Weibull
@@ -31,7 +31,7 @@ _CLIMBS = 3
 
 _KERNELS: dict[str, Callable[..., None]] = {
     "weibull": kernels.fit_weibull,
-    "gamma": kernels.fit_gamma,
+    "gamma": gamma_kernel.fit_gamma,
     "lognormal": kernels.fit_lognormal,
 }
 
@@ -79,9 +79,18 @@ def maximum_likelihood(
 
     def work(first: int, last: int) -> None:
         _KERNELS[family.name](
-            ordered.durations, ordered.log, ordered.observed, ordered.offsets, first, last,
-            estimates.codes, estimates.parameters, estimates.covariance, estimates.loglik, *more,
-        )  # fmt: skip
+            ordered.durations,
+            ordered.log,
+            ordered.observed,
+            ordered.offsets,
+            first,
+            last,
+            estimates.codes,
+            estimates.parameters,
+            estimates.covariance,
+            estimates.loglik,
+            *more,
+        )
 
     over_groups(ordered.offsets, work, workers)
     estimates.set_apart_overflow()
@@ -130,9 +139,12 @@ def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
 
 
 def _by_group(
-    ufunc: np.ufunc, values: npt.NDArray[np.generic], starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64],
+    ufunc: np.ufunc,
+    values: npt.NDArray[np.generic],
+    starts: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
     empty: float,
-) -> npt.NDArray[np.float64]:  # fmt: skip
+) -> npt.NDArray[np.float64]:
     out = np.full(sizes.size, empty, dtype=np.float64)
     filled = sizes > 0
     if filled.any():

@@ -128,9 +128,13 @@ def _limits(lives: LifeData, uniform: FloatArray) -> FloatArray:
 
 @njit(cache=True, nogil=True)
 def _draw_limits(
-    durations: np.ndarray, observed: np.ndarray, order: np.ndarray, offsets: np.ndarray, uniform: np.ndarray,
+    durations: np.ndarray,
+    observed: np.ndarray,
+    order: np.ndarray,
+    offsets: np.ndarray,
+    uniform: np.ndarray,
     out: np.ndarray,
-) -> None:  # fmt: skip
+) -> None:
     for group in range(offsets.size - 1):
         begin, end = offsets[group], offsets[group + 1]
         n = end - begin

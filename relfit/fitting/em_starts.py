@@ -115,8 +115,12 @@ def _improve(
     if weibull:
         shape = np.where(usable, _shape_step(sums, share, events, shape), shape)
     with np.errstate(all="ignore"):
-        power = np.stack([sums.total(s * np.exp(b[c] * (sums.log - np.log(a)[c]))) for s, a, b in
-                          zip(share, scale, shape, strict=True)])  # fmt: skip
+        power = np.stack(
+            [
+                sums.total(s * np.exp(b[c] * (sums.log - np.log(a)[c])))
+                for s, a, b in zip(share, scale, shape, strict=True)
+            ]
+        )
         grown = scale * (power / np.maximum(events, 1e-300)) ** (1.0 / shape)
     return new_weight, shape, np.where(usable & np.isfinite(grown) & (grown > 0.0), grown, scale)
 

@@ -82,9 +82,7 @@ class Goodness(Result):
         """One row per group: statistic, p-value and source of each test, and the replicates."""
         columns: dict[str, Any] = {}
         for i, test in enumerate(self.tests):
-            columns |= {
-                test: self.statistic[:, i], f"{test}_p": self.p[:, i], f"{test}_p_source": self.source[:, i]
-            }  # fmt: skip
+            columns |= {test: self.statistic[:, i], f"{test}_p": self.p[:, i], f"{test}_p_source": self.source[:, i]}
         return pd.DataFrame({**columns, "n_resamples": self.n_resamples}, index=self.groups)
 
 
@@ -121,9 +119,11 @@ def spent_hazards(family: type[Family], parameters: FloatArray, lives: LifeData)
     """
     distribution = family.unchecked(*parameters[lives.group_codes()].T)
     with np.errstate(all="ignore"):
-        before = 0.0 if lives.entry is None else np.where(
-            lives.entry > 0.0, distribution.cumulative_hazard(lives.entry), 0.0
-        )  # fmt: skip
+        before = (
+            0.0
+            if lives.entry is None
+            else np.where(lives.entry > 0.0, distribution.cumulative_hazard(lives.entry), 0.0)
+        )
         spent = distribution.cumulative_hazard(lives.durations) - before
         if lives.exit is not None:
             total = distribution.cumulative_hazard(lives.exit) - before
@@ -216,9 +216,16 @@ def goodness_of(
             count[part] += finite.any(axis=2).sum(axis=1)
 
         replicate(
-            fit.family, fit.parameter_array, wanted & fit.ok, lives, times, generator, workers=workers, look=look,
+            fit.family,
+            fit.parameter_array,
+            wanted & fit.ok,
+            lives,
+            times,
+            generator,
+            workers=workers,
+            look=look,
             estimator=fit.estimator,
-        )  # fmt: skip
+        )
     for i, test in enumerate(tests):
         rows = np.flatnonzero(open_[:, i] & (count > 0))
         # the chi-square statistic is a lattice: half of what ties with it counts (mid-p)

@@ -92,9 +92,13 @@ def quantity_named(name: str, family: type[Family], at: float | str | None) -> F
             raise ArgumentError(f"quantile {p:g} is not between 0 and 1", remedy="10 % is 0.1")
         spent = -np.log1p(-p)
         return FitQuantity(
-            name, None if name == "median" else p, lambda d: np.log(d.inverse_cumulative_hazard(spent)), np.exp, True,
+            name,
+            None if name == "median" else p,
+            lambda d: np.log(d.inverse_cumulative_hazard(spent)),
+            np.exp,
+            True,
             (0.0, np.inf),
-        )  # fmt: skip
+        )
     if name in ("reliability", "hazard"):
         if at is None:
             raise ArgumentError(

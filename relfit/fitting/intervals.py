@@ -114,9 +114,16 @@ def _percentiles(
     workers: int | None,
 ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
     drawn = replicate(
-        fit.family, fit.parameter_array, fit.ok, fit.lives, n_resamples, rng,
-        resample=resample, workers=workers, estimator=fit.estimator,
-    )  # fmt: skip
+        fit.family,
+        fit.parameter_array,
+        fit.ok,
+        fit.lives,
+        n_resamples,
+        rng,
+        resample=resample,
+        workers=workers,
+        estimator=fit.estimator,
+    )
     values = quantity.value(fit.family.unchecked(*np.moveaxis(drawn.parameters, -1, 0)))
     count = (~np.isnan(values)).sum(axis=1)
     out = np.full((2, fit.lives.n_groups), np.nan)

@@ -166,6 +166,15 @@ def pool(family: type[Family], lives: LifeData, level: float = 0.95, workers: in
 
     shrinkage = np.clip(np.diagonal(share, axis1=1, axis2=2), 0.0, 1.0)
     return PooledFit(
-        family, lives, own.parameters, spread(family.from_free(free)), spread(shrinkage), spread(free),
-        spread(posterior), fleet_mean, fleet_covariance, level, converged,
-    )  # fmt: skip
+        family,
+        lives,
+        own.parameters,
+        spread(family.from_free(free)),
+        spread(shrinkage),
+        spread(free),
+        spread(posterior),
+        fleet_mean,
+        fleet_covariance,
+        level,
+        converged,
+    )

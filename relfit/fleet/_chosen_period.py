@@ -84,9 +84,13 @@ class ChosenPeriod:
         start_low, start_high = self.start_limits or (None, None)
         window = self.log.window
         return {
-            "name": self.name, "start": window.start, "end": window.end,
-            "start_low": start_low, "start_high": start_high, "headline": self.headline,
-        }  # fmt: skip
+            "name": self.name,
+            "start": window.start,
+            "end": window.end,
+            "start_low": start_low,
+            "start_high": start_high,
+            "headline": self.headline,
+        }
 
 
 @made_once

@@ -170,9 +170,11 @@ def fit_by_size(
     lives = LifeData(
         np.concatenate([part.durations for _, _, part in parts]),
         np.concatenate([part.observed for _, _, part in parts]),
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), labels, "ttf",
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        labels,
+        "ttf",
         stationary=np.concatenate([part.stationary for _, _, part in parts]),
-    )  # fmt: skip
+    )
     fits = fit(lives, families, n_resamples=n_resamples, rng=generator)
     return SizeFits(fits, np.array([part.zeros for _, _, part in parts], dtype=np.int64))
 

@@ -101,9 +101,15 @@ def fleet_model(
 
 @made_once
 def _model(
-    log: FailureLog, chosen: ChosenPeriod, now: bool, hours: float, window: Any, group: str | None, first: str,
+    log: FailureLog,
+    chosen: ChosenPeriod,
+    now: bool,
+    hours: float,
+    window: Any,
+    group: str | None,
+    first: str,
     level: float,
-) -> FleetModel:  # fmt: skip
+) -> FleetModel:
     """The model of a period: rates of now need all of the log, those of the long run what was known by its end."""
 
     def joined(part: FailureLog) -> Incidents:

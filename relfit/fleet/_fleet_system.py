@@ -48,10 +48,16 @@ def system_of(model: FleetParts, nodes: IntArray, ages: FloatArray, **options: A
     short = labels.get_level_values(-1)
     family = Weibull.unchecked(*origin.parameters(model.node_rates[nodes], model.renewals["node"].shape[:, 1]))
     return System.of_components(
-        (Component(family, np.arange(nodes.size)),), ages,
-        names=(short if short.is_unique else labels)[nodes], sources=nodes, origin=origin,
-        common=_common(model, origin), racks=racks, ages_observed=True, **options,
-    )  # fmt: skip
+        (Component(family, np.arange(nodes.size)),),
+        ages,
+        names=(short if short.is_unique else labels)[nodes],
+        sources=nodes,
+        origin=origin,
+        common=_common(model, origin),
+        racks=racks,
+        ages_observed=True,
+        **options,
+    )
 
 
 def ages_now(model: FleetParts) -> FloatArray:

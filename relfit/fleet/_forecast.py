@@ -134,10 +134,17 @@ def forecast(
     table = pd.concat([_rows(parts, i, hours, tail, service, by) for i, hours in enumerate(every)], ignore_index=True)
     end = max(part.ahead.log.window.end for part in parts)
     return Forecast(
-        table, tuple(every), parts[0].ahead.joined.group, by, service, level, end,
-        pd.DataFrame([_basis(part) for part in parts]), tuple(left_out),
+        table,
+        tuple(every),
+        parts[0].ahead.joined.group,
+        by,
+        service,
+        level,
+        end,
+        pd.DataFrame([_basis(part) for part in parts]),
+        tuple(left_out),
         _history(log, {part.name for part in parts}, end, every[0]),
-    )  # fmt: skip
+    )
 
 
 def _horizons(horizons: Durations) -> list[float]:
@@ -314,9 +321,16 @@ class _System:
 
     @classmethod
     def of(
-        cls, log: FailureLog, name: str, horizons: list[float], by: str, group: str | None, long_run: bool, size: int,
+        cls,
+        log: FailureLog,
+        name: str,
+        horizons: list[float],
+        by: str,
+        group: str | None,
+        long_run: bool,
+        size: int,
         rng: np.random.Generator,
-    ) -> _System:  # fmt: skip
+    ) -> _System:
         longest = max(horizons)
         if longest > _LONGEST * log.window.hours:
             raise ArgumentError(
@@ -357,10 +371,13 @@ def _basis(part: _System) -> dict[str, Any]:
     ahead, window = part.ahead, part.ahead.log.window
     weeks = ahead.steps.size * ahead.steps.width / _WEEK
     return {
-        "system": part.name, "since": window.start, "until": window.end,
+        "system": part.name,
+        "since": window.start,
+        "until": window.end,
         "a_week": part.whole[-1][0].expected / (part.longest / _WEEK),
-        "a_week_before": float(ahead.incidents.sum()) / weeks, "gone": int((~ahead.present).sum()),
-    }  # fmt: skip
+        "a_week_before": float(ahead.incidents.sum()) / weeks,
+        "gone": int((~ahead.present).sum()),
+    }
 
 
 # ------------------------------------------------------------------------ tables

@@ -222,9 +222,11 @@ class SlurmNodes(Result):
         ]
         note = "# These replace the features that the nodes have: add those to keep.\n"
         texts = {
-            "nodes.conf": conf + _joined(lines), "weights.sh": script + _joined(weights),
-            "features.sh": script + note + _joined(features), "drain.sh": script + _joined(drains),
-        }  # fmt: skip
+            "nodes.conf": conf + _joined(lines),
+            "weights.sh": script + _joined(weights),
+            "features.sh": script + note + _joined(features),
+            "drain.sh": script + _joined(drains),
+        }
         for name, text in texts.items():
             with complete(place / name) as part:
                 part.write_text(text, encoding="ascii")

@@ -29,7 +29,6 @@ from relfit.system.checked_nodes import duration_array
 __all__ = ["QUANTITIES", "FleetModel"]
 
 _OFTEN, _FALSE = 2.0, 0.05  # times the mean rate, of nodes named; share of them named falsely
-_SHORT = 0.25  # of the time between interruptions: jobs by which that is counted
 QUANTITIES = ("mtbf", "mttr", "mttf", "reliability", "incidents", "nodes_down")
 
 
@@ -111,15 +110,20 @@ class FleetModel(FleetParts, Result):
                 table = pd.DataFrame(
                     {
                         "incidents": self.incidents_of(name).astype(np.int64),
-                        "places": np.bincount(scope.system, minlength=size), "hours": rates.hours,
-                        "mtbf": 1.0 / rates.rate, "mtbf_low": 1.0 / high, "mtbf_high": 1.0 / low,
-                        "shape": fits.shape[:, 1], "shape_low": fits.shape[:, 0], "shape_high": fits.shape[:, 2],
+                        "places": np.bincount(scope.system, minlength=size),
+                        "hours": rates.hours,
+                        "mtbf": 1.0 / rates.rate,
+                        "mtbf_low": 1.0 / high,
+                        "mtbf_high": 1.0 / low,
+                        "shape": fits.shape[:, 1],
+                        "shape_low": fits.shape[:, 0],
+                        "shape_high": fits.shape[:, 2],
                         "spread": fits.variance[:, 1],
                         "nodes_hit": 1.0 if name == "node" else self._mean_hit(scope, size),
                         "repairs": scope.repairs.n_failures,
                         "mttr": scope.repairs.total_time / scope.repairs.n_failures,
                     }
-                )  # fmt: skip
+                )
             if isinstance(current, LevelRates):
                 low, high = current.interval(self.level)
                 with np.errstate(divide="ignore", invalid="ignore"):
@@ -187,9 +191,16 @@ class FleetModel(FleetParts, Result):
         outlier[order] = (wrong <= _FALSE) & (probability[order] > 0.5)
         nodes = self.places.nodes[there]
         frame = pd.DataFrame(
-            {"system": nodes.get_level_values(0), "node": nodes.get_level_values(-1), "factor": factor,
-             "factor_low": low, "factor_high": high, "probability": probability, "outlier": outlier}
-        )  # fmt: skip
+            {
+                "system": nodes.get_level_values(0),
+                "node": nodes.get_level_values(-1),
+                "factor": factor,
+                "factor_low": low,
+                "factor_high": high,
+                "probability": probability,
+                "outlier": outlier,
+            }
+        )
         return frame.iloc[np.argsort(-factor, kind="stable")].reset_index(drop=True)
 
     # ------------------------------------------------------------------ answers
@@ -315,15 +326,28 @@ class FleetModel(FleetParts, Result):
             low, high = np.nanquantile(many, [tail, 1.0 - tail], axis=0)
         estimate = value[0]
         if size is not None and job is not None and self.lately is not None:
-            estimate, low, high = self._held_to_jobs(
-                name, point, code, size, placement, centre, job, (estimate, low, high), tail
+            estimate, low, high = self.lately.held(
+                name,
+                point,
+                code,
+                str(self.places.systems[code]),
+                size,
+                placement,
+                lambda length: centre.spent(length, job),
+                (estimate, low, high),
+                tail,
             )
         return Interval(
-            quantity, "draws of rates, shapes and frailties", level, None if at is None else point,
-            estimate, np.minimum(low, estimate), np.maximum(high, estimate),
+            quantity,
+            "draws of rates, shapes and frailties",
+            level,
+            None if at is None else point,
+            estimate,
+            np.minimum(low, estimate),
+            np.maximum(high, estimate),
             np.where(np.isfinite(estimate), "ok", "no_incident").astype(object),
             pd.Index([quantity]) if np.ndim(estimate) == 0 else pd.Index(np.ravel(point), name="at"),
-        )  # fmt: skip
+        )
 
     @cached_property
     def _draws(self) -> dict[Any, DrawnFleet]:
@@ -403,37 +427,6 @@ class FleetModel(FleetParts, Result):
             each = drawn.rate * hours[:, None] / self.hours  # incidents per hour of the calendar, (scopes, draws)
             total = each.sum(axis=0) if not of else each[SCOPES.index(of)]
             return 1.0 / total if quantity == "mttf" else np.multiply.outer(total, at)
-
-    def _held_to_jobs(
-        self, name: str, at: FloatArray, code: int, size: int, placement: str, centre: DrawnFleet, job: PlacedJob,
-        modelled: tuple[Any, Any, Any], tail: float,
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
-        """Reliability, or time between interruptions, held to jobs of the log; as modelled where there are few."""
-        assert self.lately is not None
-        system = str(self.places.systems[code])
-        if name not in ("reliability.job", "mtbf.job") or system not in self.lately.nodes:
-            return modelled
-        if name == "reliability.job":
-            lengths = tuple(np.ravel(at).astype(np.float64).tolist())
-        else:  # so short that a job seldom meets two incidents
-            lengths = (float(np.clip(_SHORT * modelled[0], 0.1, 24.0)),)
-        if not 0.0 < max(lengths) < 0.1 * self.lately.log.window.hours:
-            return modelled
-        days = self.lately.counted(system, size, lengths, placement)
-        rows = []
-        for i, (length, jobs) in enumerate(zip(lengths, days, strict=True)):
-            mixture = self.lately.interrupted(code, *jobs, centre.spent(length, job))
-            if mixture is None:
-                each = np.array([np.ravel(one)[i] for one in modelled])
-            else:
-                met = np.array([mixture.expected, mixture.quantile(1.0 - tail), mixture.quantile(tail)])
-                each = 1.0 - np.clip(met, 0.0, 1.0)
-                if name == "mtbf.job":
-                    each = length / -np.log(np.clip(each, 1e-12, 1.0 - 1e-12))
-            rows.append(each)
-        value, low, high = np.array(rows).T
-        shape = np.shape(modelled[0])
-        return value.reshape(shape), low.reshape(shape), high.reshape(shape)
 
     def _repair(self, of: str, drawn: DrawnFleet, rng: Seed) -> FloatArray:
         """Mean time to repair in each draw: a bootstrap of the repairs, censored ones by total time on test."""

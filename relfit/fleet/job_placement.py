@@ -74,11 +74,18 @@ class NodeOutages:
             rows = place[outages.code] >= 0
             systems.append(
                 cls(
-                    system, outages.groups[mine], racks[mine], hours(outages.entered[mine]), hours(outages.left[mine]),
-                    place[outages.code[rows]], hours(outages.start[rows]), hours(outages.end[rows]),
-                    hours(of_system.start[together]), hours(of_system.end[together]),
+                    system,
+                    outages.groups[mine],
+                    racks[mine],
+                    hours(outages.entered[mine]),
+                    hours(outages.left[mine]),
+                    place[outages.code[rows]],
+                    hours(outages.start[rows]),
+                    hours(outages.end[rows]),
+                    hours(of_system.start[together]),
+                    hours(of_system.end[together]),
                 )
-            )  # fmt: skip
+            )
         return systems
 
     @property

@@ -8,8 +8,10 @@ have predicted it so far is their weight.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -32,12 +34,17 @@ _FEWEST = 30  # days with jobs, from which shares are counted at all
 _STEADY = len(HALF_LIVES) - 1  # the half-life without end
 _SPREAD = 4  # placements of a spread job at a start
 _LONGEST = 0.9999  # share that a hazard is taken of
+_SHORT = 0.25  # of the time between interruptions: jobs by which that is counted
 
 
 def interrupted_shares(
-    nodes: NodeOutages, starts: FloatArray, sizes: tuple[int, ...], lengths: tuple[float, ...], placement: str,
+    nodes: NodeOutages,
+    starts: FloatArray,
+    sizes: tuple[int, ...],
+    lengths: tuple[float, ...],
+    placement: str,
     rng: np.random.Generator,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """Share of the jobs that an outage meets, shape (sizes, lengths, starts); NaN where too few nodes are up.
 
     All jobs that there can be count: every run of consecutive nodes that are up, or any of them at random; of
@@ -52,9 +59,18 @@ def interrupted_shares(
         )
         return np.stack([(ends <= length).mean(axis=0) for length in lengths], axis=1)
     hits, runs, number = _counted(
-        nodes.start, nodes.end, nodes.offsets, nodes.entered, nodes.left, nodes.whole_start, nodes.whole_end, starts,
-        np.argsort(starts, kind="stable"), np.asarray(sizes), np.asarray(lengths, np.float64),
-    )  # fmt: skip
+        nodes.start,
+        nodes.end,
+        nodes.offsets,
+        nodes.entered,
+        nodes.left,
+        nodes.whole_start,
+        nodes.whole_end,
+        starts,
+        np.argsort(starts, kind="stable"),
+        np.asarray(sizes),
+        np.asarray(lengths, np.float64),
+    )
     size = np.asarray(sizes)[:, None, None]
     if placement == "packed":
         met = runs / np.maximum(number - size + 1, 1)
@@ -68,10 +84,18 @@ def interrupted_shares(
 
 @njit(cache=True, nogil=True)
 def _counted(
-    start: np.ndarray, end: np.ndarray, offsets: np.ndarray, entered: np.ndarray, left: np.ndarray,
-    whole_start: np.ndarray, whole_end: np.ndarray, instants: np.ndarray, order: np.ndarray, sizes: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    offsets: np.ndarray,
+    entered: np.ndarray,
+    left: np.ndarray,
+    whole_start: np.ndarray,
+    whole_end: np.ndarray,
+    instants: np.ndarray,
+    order: np.ndarray,
+    sizes: np.ndarray,
     lengths: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Nodes that are up at each instant and meet an outage within each length, runs of each size that do, nodes up.
 
     Shapes (lengths, instants), (sizes, lengths, instants), (instants,); `order` sorts the instants.
@@ -197,6 +221,60 @@ class Lately:
         levels = np.concatenate([counted.level, -np.expm1(-modelled * ratio)])
         every = DiscountedLevels(levels, np.tile(counted.uncertain, (2, 1)), np.tile(counted.wander, 2))
         return mix(every, value, number, self.horizon / 24.0, 1.0, shares=True)
+
+    def held(
+        self,
+        name: str,
+        at: FloatArray,
+        code: int,
+        system: str,
+        size: int,
+        placement: str,
+        spent: Callable[[float], dict[str, float]],
+        modelled: tuple[Any, Any, Any],
+        tail: float,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Reliability, or time between interruptions, held to jobs of the log; as modelled where there are few.
+
+        Parameters
+        ----------
+        name : str
+            Of the quantity; other ones stay as modelled.
+        at : ndarray
+            Hours.
+        code, system
+            The system, by number and by name.
+        size, placement
+            Of the job.
+        spent : callable
+            Cumulative hazard of the job by scope, of the hours.
+        modelled : tuple of ndarray
+            Estimate and limits, of the shape of `at`.
+        tail : float
+            Probability beyond each limit.
+        """
+        if name not in ("reliability.job", "mtbf.job") or system not in self.nodes:
+            return modelled
+        if name == "reliability.job":
+            lengths = tuple(np.ravel(at).astype(np.float64).tolist())
+        else:  # so short that a job seldom meets two incidents
+            lengths = (float(np.clip(_SHORT * modelled[0], 0.1, 24.0)),)
+        if not 0.0 < max(lengths) < 0.1 * self.log.window.hours:
+            return modelled
+        rows = []
+        for i, (length, jobs) in enumerate(zip(lengths, self.counted(system, size, lengths, placement), strict=True)):
+            mixture = self.interrupted(code, *jobs, spent(length))
+            if mixture is None:
+                each = np.array([np.ravel(one)[i] for one in modelled])
+            else:
+                met = np.array([mixture.expected, mixture.quantile(1.0 - tail), mixture.quantile(tail)])
+                each = 1.0 - np.clip(met, 0.0, 1.0)
+                if name == "mtbf.job":
+                    each = length / -np.log(np.clip(each, 1e-12, 1.0 - 1e-12))
+            rows.append(each)
+        value, low, high = np.array(rows).T
+        shape = np.shape(modelled[0])
+        return value.reshape(shape), low.reshape(shape), high.reshape(shape)
 
 
 def level_now(series: ScopeSeries, horizon: float) -> float:

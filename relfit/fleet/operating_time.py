@@ -173,18 +173,31 @@ class _ClockWork:
         places, outages, begun, ended = self.places, self.places.watched, self.begun, self.ended
         by_node, began = places.system[outages.code], self.own & outages.failures
         spans = _spans(
-            self.stopped, self.resumed, outages.code, self.own, self.failed,
-            self.down.up(places.system, self.entered), self.down.up(places.system, self.left),
-            outages.entered_known, places.nodes,
-        )  # fmt: skip
+            self.stopped,
+            self.resumed,
+            outages.code,
+            self.own,
+            self.failed,
+            self.down.up(places.system, self.entered),
+            self.down.up(places.system, self.left),
+            outages.entered_known,
+            places.nodes,
+        )
         mine = began & outages.end_known
         mine[mine] = timed_repairs((ended - begun)[mine], self.step)
         repairs = _repairs(ended[mine] - begun[mine], ~outages.end_cut[mine], by_node[mine], places.systems)
         none = np.zeros(0, np.int64)
         return ScopeIncidents(
-            name="node", **vars(spans), system=places.system, repairs=repairs, incident_of=none, node_of=none,
-            at_risk=none, system_of_incident=by_node[began], instants=begun[began],
-        )  # fmt: skip
+            name="node",
+            **vars(spans),
+            system=places.system,
+            repairs=repairs,
+            incident_of=none,
+            node_of=none,
+            at_risk=none,
+            system_of_incident=by_node[began],
+            instants=begun[began],
+        )
 
     def wide_scope(self, name: str) -> ScopeIncidents:
         places = self.places
@@ -217,17 +230,30 @@ class _ClockWork:
         if name != "system":
             fresh &= ~self.down.inside(system[order], begun[order])
         spans = _spans(
-            first, last, code, np.ones(code.size, np.bool_), fresh, clock(place_system, entered),
-            clock(place_system, left), np.zeros(len(labels), np.bool_), labels,
-        )  # fmt: skip
+            first,
+            last,
+            code,
+            np.ones(code.size, np.bool_),
+            fresh,
+            clock(place_system, entered),
+            clock(place_system, left),
+            np.zeros(len(labels), np.bool_),
+            labels,
+        )
         done = self.end_known[mine]
         done[done] = timed_repairs((ended - begun)[done], self.step)
         repairs = _repairs((ended - begun)[done], ~self.end_cut[mine][done], system[done], places.systems)
         return ScopeIncidents(
-            name=name, **vars(spans), system=place_system, repairs=repairs, incident_of=incident,
-            node_of=node, at_risk=self._at_risk(places.rack if name == "rack" else places.system, place, begun),
-            system_of_incident=system, instants=begun,
-        )  # fmt: skip
+            name=name,
+            **vars(spans),
+            system=place_system,
+            repairs=repairs,
+            incident_of=incident,
+            node_of=node,
+            at_risk=self._at_risk(places.rack if name == "rack" else places.system, place, begun),
+            system_of_incident=system,
+            instants=begun,
+        )
 
     def _at_risk(self, place_of_node: IntArray, place: IntArray, at: FloatArray) -> IntArray:
         """Nodes of each place that were watched and not down already at each instant, shape (instants,)."""
@@ -318,9 +344,16 @@ class _Spans:
 
 
 def _spans(
-    start: FloatArray, end: FloatArray, code: IntArray, own: BoolArray, failure: BoolArray, entered: FloatArray,
-    left: FloatArray, age_known: BoolArray, labels: pd.Index,
-) -> _Spans:  # fmt: skip
+    start: FloatArray,
+    end: FloatArray,
+    code: IntArray,
+    own: BoolArray,
+    failure: BoolArray,
+    entered: FloatArray,
+    left: FloatArray,
+    age_known: BoolArray,
+    labels: pd.Index,
+) -> _Spans:
     """Times that the clocks of places ran between their own outages.
 
     Parameters

@@ -202,9 +202,10 @@ class SystemAhead:
         drawn[0] = np.minimum(drawn[0], drawn[1])
         expected = [mixture.expected for mixture in mixtures]
         return (
-            Coming(min(expected[0], expected[1]), drawn[0]), Coming(expected[1], drawn[1]),
+            Coming(min(expected[0], expected[1]), drawn[0]),
+            Coming(expected[1], drawn[1]),
             Coming(expected[2] * unit, (drawn[2] + rng.random(size) - 0.5).clip(0.0) * unit),
-        )  # fmt: skip
+        )
 
 
 def split(records: Coming, share: FloatArray, rates: RelativeRates, rng: np.random.Generator) -> list[Coming]:
@@ -226,8 +227,9 @@ def with_repairs(total: Future, parts: list[Coming], longer: FloatArray) -> list
         each = [np.where(records.drawn > 0.0, one.drawn / records.drawn, 0.0) for one in (incidents, repairs)]
     return [
         (
-            Coming(incidents.expected * of, np.round(each[0] * part.drawn)), part,
+            Coming(incidents.expected * of, np.round(each[0] * part.drawn)),
+            part,
             Coming(repairs.expected * of * slow, each[1] * part.drawn * slow),
         )
         for part, of, slow in zip(parts, share, longer, strict=True)
-    ]  # fmt: skip
+    ]

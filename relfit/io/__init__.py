@@ -44,10 +44,23 @@ from relfit.log.failurelog import FailureLog
 __all__ = ["FORMATS", "READERS", "merge", "read", "write"]
 
 READERS = (
-    relfit_parquet.READER, lanl.READER, titan.READER, fta.READER, backblaze.READER, blue_gene.READER, sacct.READER,
-    slurm_events.READER, slurm_nodes.READER, slurmctld.READER, loghub.READER, journal_lines.READER, prometheus.READER,
-    machine_events.READER,     syslog_lines.READER, table.READER,
-)  # fmt: skip
+    relfit_parquet.READER,
+    lanl.READER,
+    titan.READER,
+    fta.READER,
+    backblaze.READER,
+    blue_gene.READER,
+    sacct.READER,
+    slurm_events.READER,
+    slurm_nodes.READER,
+    slurmctld.READER,
+    loghub.READER,
+    journal_lines.READER,
+    prometheus.READER,
+    machine_events.READER,
+    syslog_lines.READER,
+    table.READER,
+)
 """A reader per format, in the order in which they are tried."""
 
 FORMATS = tuple(reader.name for reader in READERS)

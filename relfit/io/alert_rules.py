@@ -96,8 +96,11 @@ class AlertRules:
     def told(self) -> tuple[str, ...]:
         """What counts as a failure, in at most ten lines, for the log's provenance."""
         lines = [f"what counts as a failure: {self.name}"]
-        for what, words in (("failures by severity", self.severities), ("failures by state", self.states),
-                            ("not failures", self.harmless)):  # fmt: skip
+        for what, words in (
+            ("failures by severity", self.severities),
+            ("failures by state", self.states),
+            ("not failures", self.harmless),
+        ):
             if words:
                 lines.append(f"{what}: {', '.join(words)}")
         if self.tags:

@@ -59,8 +59,12 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) ->
             columns[name] = (
                 as_text_array(table.columns[name]) if name in table.columns else pa.nulls(days.size, pa.string())
             )
-        part = pa.table({name: pc.cast(values, pa.string()) if name not in ("first", "last") else values
-                         for name, values in columns.items()})  # fmt: skip
+        part = pa.table(
+            {
+                name: pc.cast(values, pa.string()) if name not in ("first", "last") else values
+                for name, values in columns.items()
+            }
+        )
         gathered.append(part if good.all() else part.filter(pa.array(good)))
         records.read += table.rows_read
         records.refuse_all_of(table.rejections.frame())
@@ -81,8 +85,11 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) ->
         attributes={"model": [model_of[name] for name in names]},
         system="drives",
     )
-    people = {name: drives[name].to_numpy(zero_copy_only=False) for name in _ABOUT
-              if drives[name].null_count < drives.num_rows}  # fmt: skip
+    people = {
+        name: drives[name].to_numpy(zero_copy_only=False)
+        for name in _ABOUT
+        if drives[name].null_count < drives.num_rows
+    }
     watched = (first.astype(np.int64) * _DAY, (last.astype(np.int64) + 1) * _DAY)
     records.notes.append("a drive fails at the end of the day that says so; its age when the rows begin is not known")
     return outcome.log(records, None, span, serial.tolist(), strict, watched=watched, people=people, listed=True)

@@ -31,9 +31,17 @@ if TYPE_CHECKING:
     from relfit.log.tables import Window
 
 __all__ = [
-    "NODELESS", "events_frame", "lifetimes_frame", "open_outages", "population_frame", "seen_population", "source_of",
-    "text_column", "with_nodeless", "with_nodes",
-]  # fmt: skip
+    "NODELESS",
+    "events_frame",
+    "lifetimes_frame",
+    "open_outages",
+    "population_frame",
+    "seen_population",
+    "source_of",
+    "text_column",
+    "with_nodeless",
+    "with_nodes",
+]
 
 NODELESS = ("system", "node", "ignore")
 """What records may be that name neither a node nor their scope."""
@@ -125,17 +133,26 @@ def with_nodes(population: pd.DataFrame, names: Sequence[str], window: Window) -
     grown = population.reset_index(drop=True).reindex(range(len(population) + len(names)))
     unknown = np.zeros(len(names), dtype=bool)
     return grown.assign(
-        system=text_column(grown["system"].ffill()), node=text_column([*population["node"].astype(object), *names]),
-        entered=grown["entered"].fillna(window.start), left=grown["left"].fillna(window.end), declared=True,
+        system=text_column(grown["system"].ffill()),
+        node=text_column([*population["node"].astype(object), *names]),
+        entered=grown["entered"].fillna(window.start),
+        left=grown["left"].fillna(window.end),
+        declared=True,
         entered_known=np.append(population["entered_known"].to_numpy(bool), unknown),
         left_known=np.append(population["left_known"].to_numpy(bool), unknown),
-    )  # fmt: skip
+    )
 
 
 def lifetimes_frame(
-    *, system: object, node: object, duration: npt.ArrayLike, observed: npt.ArrayLike, line: npt.ArrayLike,
-    entry: npt.ArrayLike | None = None, attributes: Mapping[str, object] | None = None,
-) -> pd.DataFrame:  # fmt: skip
+    *,
+    system: object,
+    node: object,
+    duration: npt.ArrayLike,
+    observed: npt.ArrayLike,
+    line: npt.ArrayLike,
+    entry: npt.ArrayLike | None = None,
+    attributes: Mapping[str, object] | None = None,
+) -> pd.DataFrame:
     """The table of durations that a source gives whole, in hours; `entry` is the age from which each was watched."""
     columns = {
         "system": text_column(system),

@@ -28,8 +28,18 @@ __all__ = ["READER"]
 _NAME = "lanl"
 _TIMEZONE = "America/Denver"
 _CAUSES = ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software")
-_NEEDED = ("System", "nodes", "nodenum", "node install", "node prod", "node decom", "Prob Started", "Prob Fixed",
-           "Down Time", *_CAUSES)  # fmt: skip
+_NEEDED = (
+    "System",
+    "nodes",
+    "nodenum",
+    "node install",
+    "node prod",
+    "node decom",
+    "Prob Started",
+    "Prob Fixed",
+    "Down Time",
+    *_CAUSES,
+)
 _ATTRIBUTES = {
     "machine type": "machine_type",
     "procsinnode": "processors",

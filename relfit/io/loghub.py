@@ -60,8 +60,10 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
                     )
                 good = ~odd
                 if good.any():
-                    columns = {name: pc.struct_field(fields, name).filter(pa.array(good)) for name in
-                               ("tag", "time", "node", "message")}  # fmt: skip
+                    columns = {
+                        name: pc.struct_field(fields, name).filter(pa.array(good))
+                        for name in ("tag", "time", "node", "message")
+                    }
                     parts.append(pa.table({**columns, "line": pa.array(block.first + at[good])}))
     table = pa.concat_tables(parts) if parts else None
     records.funnel += [("lines", records.read), ("alerts", 0 if table is None else table.num_rows)]
@@ -78,9 +80,13 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     causes, codes = np.array([alerts.tags.get(tag, "unknown") for tag in plain], dtype=object), codes[keep]
     messages = pc.utf8_slice_codeunits(table["message"], 0, 200).to_numpy(zero_copy_only=False)
     outcome = Found(
-        names[keep], stamps[keep], causes[codes] if codes.size else [], table["line"].to_numpy()[keep],
-        detail=messages[keep], attributes={"tag": tags[keep]},
-    )  # fmt: skip
+        names[keep],
+        stamps[keep],
+        causes[codes] if codes.size else [],
+        table["line"].to_numpy()[keep],
+        detail=messages[keep],
+        attributes={"tag": tags[keep]},
+    )
     span = (min([*times, int(stamps.min())]), max([*times, int(stamps.max())]))
     return outcome.log(records, alerts, span, sorted(nodes | set(names.tolist())), strict)
 

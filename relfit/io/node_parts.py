@@ -35,9 +35,14 @@ _MOST_PARTS = 256  # files that a process holds open
 _STAMP = pa.timestamp("ns", tz="UTC")
 _TEXT = ("system", "node", "cause", "scope")
 _EVENTS = pa.schema(
-    [*((name, pa.string()) for name in _TEXT), ("start", _STAMP), ("end", _STAMP),
-     ("start_cut", pa.bool_()), ("end_cut", pa.bool_())]
-)  # fmt: skip
+    [
+        *((name, pa.string()) for name in _TEXT),
+        ("start", _STAMP),
+        ("end", _STAMP),
+        ("start_cut", pa.bool_()),
+        ("end_cut", pa.bool_()),
+    ]
+)
 _PEOPLE = pa.schema(
     [
         (name, pa.string() if name in _TEXT else _STAMP if name in ("entered", "left") else pa.bool_())
@@ -148,9 +153,15 @@ def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: in
     tasks = [([units[i] for i in np.flatnonzero(share == each)], folder, number, each) for each in range(workers)]
     ended = sum(in_processes(_scatter, tasks, workers))
     return NodeParts(
-        folder, number, workers, len(contents), records, ended, joint_window(windows),
+        folder,
+        number,
+        workers,
+        len(contents),
+        records,
+        ended,
+        joint_window(windows),
         zones.pop() if len(zones) == 1 else "UTC",
-    )  # fmt: skip
+    )
 
 
 def _place(folder: Path, what: str, part: int, share: int) -> Path:

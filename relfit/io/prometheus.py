@@ -69,17 +69,26 @@ def _recognises(content: Content) -> bool:
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) -> FailureLog:
     """Read samples; a value that is neither 0 nor 1 is refused."""
     records = RecordTally(contents, _NAME, check_zone(timezone))
-    parts = [_api(content, records) if content.first_line().lstrip().startswith("{") else _table(content, records)
-             for content in contents]  # fmt: skip
+    parts = [
+        _api(content, records) if content.first_line().lstrip().startswith("{") else _table(content, records)
+        for content in contents
+    ]
     names, time, value, line = (np.concatenate([part[i] for part in parts]) for i in range(4))
     nodes, codes = np.unique(names.astype(str), return_inverse=True)
     return log_of_samples(nodes, codes, time, value, line, records, strict=strict)
 
 
 def log_of_samples(
-    nodes: Any, codes: IntArray, time: IntArray, value: FloatArray, line: IntArray, records: RecordTally, *,
-    strict: bool = False, system: str = "system",
-) -> FailureLog:  # fmt: skip
+    nodes: Any,
+    codes: IntArray,
+    time: IntArray,
+    value: FloatArray,
+    line: IntArray,
+    records: RecordTally,
+    *,
+    strict: bool = False,
+    system: str = "system",
+) -> FailureLog:
     """The outages in samples: of which of the `nodes`, when (nanoseconds since 1970), 0 or 1, in which line.
 
     Raises
@@ -146,9 +155,10 @@ def _table(content: Content, records: RecordTally) -> tuple[Any, IntArray, Float
     series = [name for name in table.header if name != when]
     if when is None or not series:
         raise ReadError(
-            "this is no table of samples", path=content.path,
+            "this is no table of samples",
+            path=content.path,
             remedy="it needs columns time, instance and value, or time and one for each series",
-        )  # fmt: skip
+        )
     seconds, line = _seconds(table, when, records.zone), table.rejections.lines
     records.refuse_all_of(table.rejections.frame())
     records.read += table.rows_read - line.size
@@ -160,9 +170,13 @@ def _table(content: Content, records: RecordTally) -> tuple[Any, IntArray, Float
     there = np.flatnonzero(cells != "")  # nobody looked where there is nothing
     names = np.repeat(_instances(np.array(series, dtype=object)), line.size)[there]
     return _checked(
-        content, records, names, np.tile(seconds, len(series))[there], _values(cells[there]),
+        content,
+        records,
+        names,
+        np.tile(seconds, len(series))[there],
+        _values(cells[there]),
         np.tile(line, len(series))[there],
-    )  # fmt: skip
+    )
 
 
 def _seconds(table: TextTable, when: str, zone: str) -> FloatArray:

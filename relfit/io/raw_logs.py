@@ -70,9 +70,16 @@ class RecordTally:
         digests = tuple(content.sha256 for content in self.contents)
         told = () if rules is None else rules.told
         return Source(
-            paths, self.format, self.read, self.read - len(self._refused), digests, self.zone, tuple(self.notes),
-            funnel=tuple(self.funnel), rules=told,
-        )  # fmt: skip
+            paths,
+            self.format,
+            self.read,
+            self.read - len(self._refused),
+            digests,
+            self.zone,
+            tuple(self.notes),
+            funnel=tuple(self.funnel),
+            rules=told,
+        )
 
 
 @dataclass

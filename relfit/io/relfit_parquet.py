@@ -25,9 +25,15 @@ from relfit.io.reader import Reader, one_by_one
 from relfit.log.failurelog import FailureLog, Source, Window
 
 __all__ = [
-    "READER", "Stored", "damage_named", "events_keep_the_rules", "opened", "population_keeps_the_rules",
-    "recognises", "write",
-]  # fmt: skip
+    "READER",
+    "Stored",
+    "damage_named",
+    "events_keep_the_rules",
+    "opened",
+    "population_keeps_the_rules",
+    "recognises",
+    "write",
+]
 
 _NAME = "relfit"
 _MARK = b"relfit.log"
@@ -281,9 +287,13 @@ def _restored(content: Content) -> FailureLog:
         )
     frames = {name: stored.frame(name) for name in ("events", *stored.streams)}
     return FailureLog(
-        frames["events"], frames["population"], stored.window, frames["rejected"], stored.source,
+        frames["events"],
+        frames["population"],
+        stored.window,
+        frames["rejected"],
+        stored.source,
         frames.get("lifetimes"),
-    )  # fmt: skip
+    )
 
 
 def _tuples(value: object) -> Any:

@@ -39,8 +39,15 @@ _SHOWN = 200
 _SECOND = 1_000_000_000
 _OPEN = np.iinfo(np.int64).max
 _BASES = ("UNKNOWN", "DOWN", "IDLE", "ALLOCATED", "ERROR", "MIXED", "FUTURE")
-_FLAGS = {0x200: "DRAIN", 0x1000: "POWERED_DOWN", 0x2000: "FAIL", 0x8000: "MAINT", 0x10000: "REBOOT_REQUESTED",
-          0x40000: "POWERING_DOWN", 0x100000: "REBOOT_ISSUED"}  # fmt: skip
+_FLAGS = {
+    0x200: "DRAIN",
+    0x1000: "POWERED_DOWN",
+    0x2000: "FAIL",
+    0x8000: "MAINT",
+    0x10000: "REBOOT_REQUESTED",
+    0x40000: "POWERING_DOWN",
+    0x100000: "REBOOT_ISSUED",
+}
 
 
 def _state_of_bits(state: int) -> str:
@@ -180,10 +187,15 @@ def log_of_node_events(
         people = _population(own, of_nodes, first, last)
         still = outages["end"].to_numpy() > last
         found = Found(
-            outages["node"].to_numpy(), outages["start"].to_numpy(np.int64), outages["cause"].to_numpy(),
-            outages["line"].to_numpy(np.int64), np.where(still, last, outages["end"]).astype(np.int64), end_cut=still,
-            detail=outages["detail"].to_numpy(), system=str(cluster),
-        )  # fmt: skip
+            outages["node"].to_numpy(),
+            outages["start"].to_numpy(np.int64),
+            outages["cause"].to_numpy(),
+            outages["line"].to_numpy(np.int64),
+            np.where(still, last, outages["end"]).astype(np.int64),
+            end_cut=still,
+            detail=outages["detail"].to_numpy(),
+            system=str(cluster),
+        )
         spans = (people["entered"].to_numpy(np.int64), people["left"].to_numpy(np.int64))
         listed = people["listed"].to_numpy(bool)
         logs.append(found.log(records, known, (first, last), list(people.index), strict, watched=spans, listed=listed))
@@ -243,10 +255,16 @@ def _outages(events: pd.DataFrame, rules: AlertRules, records: RecordTally) -> p
             f"{count(opens.size - failed.size, 'outage')} by wish (drained, in maintenance): no failure"
         )
     return pd.DataFrame(
-        {"node": node[opens], "start": start[opens].astype(np.int64), "end": end[closes].astype(np.int64),
-         "failed": np.isin(np.arange(opens.size), failed), "cause": cause[named],
-         "detail": events["reason"].str[:_SHOWN].to_numpy()[named], "line": events["line"].to_numpy()[named]}
-    )  # fmt: skip
+        {
+            "node": node[opens],
+            "start": start[opens].astype(np.int64),
+            "end": end[closes].astype(np.int64),
+            "failed": np.isin(np.arange(opens.size), failed),
+            "cause": cause[named],
+            "detail": events["reason"].str[:_SHOWN].to_numpy()[named],
+            "line": events["line"].to_numpy()[named],
+        }
+    )
 
 
 def _population(own: pd.DataFrame, of_nodes: pd.DataFrame, first: int, last: int) -> pd.DataFrame:

@@ -74,9 +74,10 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
             latest = at if at is not None else max([*times, *(t for t in told if t is not None)], default=None)
             if latest is None and nodes:
                 raise ReadError(
-                    "nothing tells when this was taken", path=content.path,
+                    "nothing tells when this was taken",
+                    path=content.path,
                     remedy="put the date in a line of its own before it, as `date -Is; scontrol show node` does",
-                )  # fmt: skip
+                )
             if latest is not None:
                 looks.append((latest, nodes, sinfo))
     looks.sort(key=lambda look: look[0])
@@ -115,11 +116,15 @@ def _log(looks: list[_Look], rules: AlertRules, records: RecordTally, strict: bo
     before = start < first if len(looks) > 1 else np.ones(start.size, dtype=bool)
     since = pd.to_datetime(start, utc=True).strftime("since %Y-%m-%d %H:%M:%S UTC")
     outcome = Found(
-        [each["name"] for each in outages], np.maximum(start, first), [each["reason"] or "unknown" for each in outages],
-        np.array([each["line"] for each in outages], dtype=np.int64), end,
-        start_cut=before, end_cut=np.array([each["end"] is None for each in outages], dtype=bool),
+        [each["name"] for each in outages],
+        np.maximum(start, first),
+        [each["reason"] or "unknown" for each in outages],
+        np.array([each["line"] for each in outages], dtype=np.int64),
+        end,
+        start_cut=before,
+        end_cut=np.array([each["end"] is None for each in outages], dtype=bool),
         detail=np.where(before, since, ""),
-    )  # fmt: skip
+    )
     listed = not all(only_failed for _, _, only_failed in looks)
     return outcome.log(records, rules, (first, last) if looks else None, list(everyone), strict, listed=listed)
 

@@ -202,8 +202,9 @@ class _OldStamps(_Stamps):
 
     def _first_year(self) -> int:
         """The year of the first line by which the last one is not younger than its file."""
-        changed = max((content.place.stat().st_mtime for content in self.records.contents if content.place.exists()),
-                      default=0.0)  # fmt: skip
+        changed = max(
+            (content.place.stat().st_mtime for content in self.records.contents if content.place.exists()), default=0.0
+        )
         latest = dt.datetime.fromtimestamp(changed, tz=dt.UTC).year - self.clock.rollovers
         times, _ = self.clock.instants(latest)
         return latest - 1 if times.size and times[-1] > (changed + 86_400) * 1e9 else latest

@@ -80,10 +80,13 @@ def _read(
     columns = Columns.of(table, meaning, check_zone(meaning.timezone))
     if meaning.duration_unit != "hours" and "duration" not in columns:
         raise ReadError(
-            f"no column holds durations that could be in {meaning.duration_unit}", path=content.path,
-            remedy=Remedy("name it with duration=..., or leave out duration_unit",
-                          "name it with --column duration=NAME, or leave out --unit"),
-        )  # fmt: skip
+            f"no column holds durations that could be in {meaning.duration_unit}",
+            path=content.path,
+            remedy=Remedy(
+                "name it with duration=..., or leave out duration_unit",
+                "name it with --column duration=NAME, or leave out --unit",
+            ),
+        )
     names = ", ".join(table.header)[:300]
     if "start" in columns:
         if not ("node" in columns or "scope" in columns or meaning.node_name is not None or nodeless is not None):
@@ -151,9 +154,14 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
     good = rejections.settle(strict)
     attributes = columns.attributes(good, besides=("observed", "censored", "state"))
     values = {
-        "system": columns.category("system", mapping.system_name), "node": node, "start": start, "end": end,
-        "cause": columns.category("cause"), "detail": columns.category("detail"), "scope": scope,
-    }  # fmt: skip
+        "system": columns.category("system", mapping.system_name),
+        "node": node,
+        "start": start,
+        "end": end,
+        "cause": columns.category("cause"),
+        "detail": columns.category("detail"),
+        "scope": scope,
+    }
     said = [columns.taken, *columns.questions()]
     columns.table.forget()
     content.forget()
@@ -224,9 +232,12 @@ def _transitions(columns: Columns, content: Content, strict: bool, folder: Path)
         attributes=attributes,
     )
     everyone = events_frame(
-        system=system[good], node=node[good], start=time[good], line=rejections.lines[good],
+        system=system[good],
+        node=node[good],
+        start=time[good],
+        line=rejections.lines[good],
         attributes=columns.attributes(good),
-    )  # fmt: skip
+    )
     said = [
         columns.taken,
         f"{count(int(good.sum()), 'row')} of states are {count(len(events), 'outage')}; "

@@ -271,9 +271,13 @@ class Columns:
         mapping, column = self.mapping, self.names[field]
         origin = None if mapping.time_origin is None else instant(mapping.time_origin, self.zone)
         times, bad = instants(
-            self.values(field), self.zone, mapping.time_format, day_first=self.day_first, origin=origin,
+            self.values(field),
+            self.zone,
+            mapping.time_format,
+            day_first=self.day_first,
+            origin=origin,
             unit=mapping.time_unit or "hours",
-        )  # fmt: skip
+        )
         wrong = np.flatnonzero(bad)
         if wrong.size and not required:
             texts = as_text_array(self.values(field).take(pa.array(wrong)))

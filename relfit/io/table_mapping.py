@@ -15,10 +15,34 @@ from relfit.io.parsing.settings import read_settings
 __all__ = ["COMMON_NAMES", "TableMapping", "guessed", "mapping_of"]
 
 COMMON_NAMES: dict[str, tuple[str, ...]] = {
-    "node": ("node", "node_id", "nodename", "node_name", "host", "hostname", "server", "machine",
-             "device", "gpu", "serial", "serial_number", "sn", "uuid"),
-    "start": ("start", "started", "start_time", "begin", "failed_at", "failure_time", "down_at", "time",
-              "timestamp", "date"),
+    "node": (
+        "node",
+        "node_id",
+        "nodename",
+        "node_name",
+        "host",
+        "hostname",
+        "server",
+        "machine",
+        "device",
+        "gpu",
+        "serial",
+        "serial_number",
+        "sn",
+        "uuid",
+    ),
+    "start": (
+        "start",
+        "started",
+        "start_time",
+        "begin",
+        "failed_at",
+        "failure_time",
+        "down_at",
+        "time",
+        "timestamp",
+        "date",
+    ),
     "end": ("end", "ended", "end_time", "fixed", "repaired", "repaired_at", "up_at", "recovered"),
     "duration": ("duration", "downtime", "down_time", "ttr", "ttf", "life", "lifetime", "hours"),
     "system": ("system", "cluster", "machine_name", "site"),
@@ -29,7 +53,7 @@ COMMON_NAMES: dict[str, tuple[str, ...]] = {
     "censored": ("censored", "suspended"),
     "entry": ("entry", "entry_time", "left_truncation", "age_at_entry"),
     "state": ("state", "status", "event_type", "transition", "event"),
-}  # fmt: skip
+}
 
 
 class TableMapping(BaseModel):

@@ -13,10 +13,48 @@ from relfit.base.arrays import BoolArray, IntArray
 
 __all__ = ["DOWN", "UP", "StateOutages", "outages_between", "states"]
 
-DOWN = ("down", "offline", "fail", "failed", "failure", "unavailable", "dead", "unreachable", "outage", "lost", "start",
-        "begin", "opened", "firing", "remove", "removed", "not_ready", "notready")  # fmt: skip
-UP = ("up", "online", "ok", "available", "alive", "repaired", "recovered", "recovery", "restored", "healthy", "resumed",
-      "returned", "end", "finish", "resolved", "closed", "cleared", "add", "added", "ready")  # fmt: skip
+DOWN = (
+    "down",
+    "offline",
+    "fail",
+    "failed",
+    "failure",
+    "unavailable",
+    "dead",
+    "unreachable",
+    "outage",
+    "lost",
+    "start",
+    "begin",
+    "opened",
+    "firing",
+    "remove",
+    "removed",
+    "not_ready",
+    "notready",
+)
+UP = (
+    "up",
+    "online",
+    "ok",
+    "available",
+    "alive",
+    "repaired",
+    "recovered",
+    "recovery",
+    "restored",
+    "healthy",
+    "resumed",
+    "returned",
+    "end",
+    "finish",
+    "resolved",
+    "closed",
+    "cleared",
+    "add",
+    "added",
+    "ready",
+)
 
 _TURNS = ("start", "begin", "opened", "end", "finish", "resolved", "closed", "cleared", "restored", "recovered")
 

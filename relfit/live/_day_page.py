@@ -64,17 +64,28 @@ def day_page(
     title = f"System {systems[0]}" if len(systems) == 1 else count(len(systems), "system")
     css = (files("relfit.reporting") / "templates" / "report.css").read_text(encoding="utf-8")
     environment = Environment(
-        loader=PackageLoader("relfit.reporting"), autoescape=True, finalize=isolated, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=PackageLoader("relfit.reporting"),
+        autoescape=True,
+        finalize=isolated,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     text = environment.get_template("day.html.j2").render(
-        css=css, title=f"{title} on {log.window.end:%A, %Y-%m-%d}",
+        css=css,
+        title=f"{title} on {log.window.end:%A, %Y-%m-%d}",
         subtitle=f"{count(len(log.events), 'record')} of {count(log.n_nodes, 'node')} since "
         f"{log.window.start:%Y-%m-%d}, until {log.window.end:%Y-%m-%d %H:%M} UTC",
         headline=f"{', '.join(parts)}." if parts else "No alarm.",
-        todo=ordered[:_MOST], not_shown=max(len(ordered) - _MOST, 0), new=new, still=still, over=over,
-        footer=f"relfit {rf.__version__}", **_ahead(study), **_record(forecasts),
-    )  # fmt: skip
+        todo=ordered[:_MOST],
+        not_shown=max(len(ordered) - _MOST, 0),
+        new=new,
+        still=still,
+        over=over,
+        footer=f"relfit {rf.__version__}",
+        **_ahead(study),
+        **_record(forecasts),
+    )
     return write_whole(Path(path), text)
 
 
@@ -85,10 +96,15 @@ def _ahead(study: Study) -> dict[str, object]:
     except RelfitError as error:
         return {"ahead": [f"No forecast: {error}."], "pictures": [], "coming": []}
     rows = [
-        {"System": row["name"], "Next": duration(row["horizon"]), "Incidents": _span(row, "incidents"),
-         "Failures": _span(row, "failures"), "Repair, hours": _span(row, "repair_hours")}
+        {
+            "System": row["name"],
+            "Next": duration(row["horizon"]),
+            "Incidents": _span(row, "incidents"),
+            "Failures": _span(row, "failures"),
+            "Repair, hours": _span(row, "repair_hours"),
+        }
         for row in ahead.by_system.to_dict("records")
-    ]  # fmt: skip
+    ]
     figure = Figure.of("coming", "Failures, and what is expected", forecast_figures.forecast, ahead)
     table = Table(
         "coming", f"Expected, with {100 * ahead.level:g} % prediction intervals", pd.DataFrame(rows), shown=_SHOWN
@@ -114,23 +130,32 @@ def _record(forecasts: pd.DataFrame) -> dict[str, object]:
     rows = []
     for hours, part in known.assign(inside=inside).groupby("horizon_hours"):
         error = (part["happened"] - part["mean"]).abs().mean() / max(part["mean"].mean(), 1e-9)
-        rows.append({
-            "Days": number(float(str(hours)) / 24.0), "Forecasts": len(part),
-            "Came inside": percent(part["inside"].mean()), "Should be": percent(part["level"].mean()),
-            "Mean miss": percent(error),
-        })  # fmt: skip
+        rows.append(
+            {
+                "Days": number(float(str(hours)) / 24.0),
+                "Forecasts": len(part),
+                "Came inside": percent(part["inside"].mean()),
+                "Should be": percent(part["level"].mean()),
+                "Mean miss": percent(error),
+            }
+        )
     last = known.sort_values("made", kind="stable").tail(_SHOWN)[::-1]
-    each = pd.DataFrame({
-        "Made": last["made"].dt.strftime("%Y-%m-%d"), "System": last["system"],
-        "Days": (last["horizon_hours"] / 24.0).map(number),
-        "Forecast": [_limits(row["mean"], row["lower"], row["upper"]) for row in last.to_dict("records")],
-        "Came": last["happened"].astype(int), "Inside": inside[last.index].map({True: "yes", False: "no"}),
-    })  # fmt: skip
+    each = pd.DataFrame(
+        {
+            "Made": last["made"].dt.strftime("%Y-%m-%d"),
+            "System": last["system"],
+            "Days": (last["horizon_hours"] / 24.0).map(number),
+            "Forecast": [_limits(row["mean"], row["lower"], row["upper"]) for row in last.to_dict("records")],
+            "Came": last["happened"].astype(int),
+            "Inside": inside[last.index].map({True: "yes", False: "no"}),
+        }
+    )
     sentence = (
         f"Of {count(len(known), 'forecast')} whose time is over, {percent(inside.mean())} came inside the limits; "
         f"{percent(known['level'].mean())} should."
     )
     tables = [
-        Table("scores", "All of them", pd.DataFrame(rows), shown=_SHOWN), Table("last", "The last", each, shown=_SHOWN)
-    ]  # fmt: skip
+        Table("scores", "All of them", pd.DataFrame(rows), shown=_SHOWN),
+        Table("last", "The last", each, shown=_SHOWN),
+    ]
     return {"record": sentence, "scores": tables}

@@ -24,9 +24,16 @@ from relfit.log.failurelog import FailureLog
 __all__ = ["SHARES", "alarm_history", "fleet_alarms"]
 
 SHARES = {
-    "system": 0.18, "system down": 0.05, "rack": 0.12, "cause": 0.12, "model": 0.12, "node": 0.15, "repeat": 0.15,
-    "repair time": 0.06, "forecast": 0.05,
-}  # fmt: skip
+    "system": 0.18,
+    "system down": 0.05,
+    "rack": 0.12,
+    "cause": 0.12,
+    "model": 0.12,
+    "node": 0.15,
+    "repeat": 0.15,
+    "repair time": 0.06,
+    "forecast": 0.05,
+}
 """Of the false alarms in a year, by detector. A stock that may run short is no test and has no part in it."""
 
 

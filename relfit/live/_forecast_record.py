@@ -40,9 +40,16 @@ def forecast_record(study: Study) -> pd.DataFrame:
     """
     ahead = study.forecast(HORIZONS, n_draws=DRAWS)
     rows = ahead.by_system
-    return pd.DataFrame({
-        "made": ahead.start, "system": rows["name"].astype(str), "horizon_hours": rows["horizon"],
-        "mean": rows["incidents"],
-        "lower": rows["incidents_low"], "upper": rows["incidents_high"], "level": ahead.level, "happened": np.nan,
-        "score": np.nan,
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "made": ahead.start,
+            "system": rows["name"].astype(str),
+            "horizon_hours": rows["horizon"],
+            "mean": rows["incidents"],
+            "lower": rows["incidents_low"],
+            "upper": rows["incidents_high"],
+            "level": ahead.level,
+            "happened": np.nan,
+            "score": np.nan,
+        }
+    )

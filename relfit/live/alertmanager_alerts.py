@@ -58,9 +58,13 @@ def post_alerts(
         labels = {name: text for name, text in alert["labels"].items() if text}
         if labels not in standing:
             alerts.append(
-                {"labels": labels, "annotations": dict(alert["annotations"]), "startsAt": alert["startsAt"],
-                 "endsAt": at.isoformat()}
-            )  # fmt: skip
+                {
+                    "labels": labels,
+                    "annotations": dict(alert["annotations"]),
+                    "startsAt": alert["startsAt"],
+                    "endsAt": at.isoformat(),
+                }
+            )
     if alerts:
         _request("post", place, json=alerts)
 

@@ -257,9 +257,18 @@ class FleetStore:
         database.execute("DELETE FROM documents WHERE source = ? AND place = ?", (source, place))
         database.execute(
             "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (source, place, first, last, bool(first_known), bool(last_known), int(log.source.rows_read),
-             len(log.rejected), reasons),
-        )  # fmt: skip
+            (
+                source,
+                place,
+                first,
+                last,
+                bool(first_known),
+                bool(last_known),
+                int(log.source.rows_read),
+                len(log.rejected),
+                reasons,
+            ),
+        )
 
     # --------------------------------------------------------------- what is stored
 

@@ -57,11 +57,20 @@ def missed_forecasts(forecasts: pd.DataFrame, allowed: float, now: pd.Timestamp)
                 f"({number(row['lower'])}-{number(row['upper'])}) were forecast."
             )
             alarm = Alarm(
-                "forecast", f"system {system}", run.iloc[0]["made"], run.iloc[0]["end"], text,
+                "forecast",
+                f"system {system}",
+                run.iloc[0]["made"],
+                run.iloc[0]["end"],
+                text,
                 "Plan with a margin until forecasts hold again, and look at what else changed.",
-                {"happened": float(row["happened"]), "mean": float(row["mean"]), "lower": float(row["lower"]),
-                 "upper": float(row["upper"]), "p": float(row["p"])},
-            )  # fmt: skip
+                {
+                    "happened": float(row["happened"]),
+                    "mean": float(row["mean"]),
+                    "lower": float(row["lower"]),
+                    "upper": float(row["upper"]),
+                    "p": float(row["p"]),
+                },
+            )
             out.append(Episode(alarm, until if until < now else None))
     return out
 
@@ -98,11 +107,16 @@ def short_stock(log: FailureLog, stock: Mapping[str, object]) -> list[Alarm]:
         short = 1.0 - float(ahead.cdf(np.array(parts)))
         if short >= _SHORT:
             enough = int(ahead.quantile(0.95))
-            out.append(Alarm(
-                "stock", f"cause {name}", now, now,
-                f"Parts for {name} may run short: {parts:,} in stock, {number(ahead.expected)} needed in "
-                f"{duration(lead)}, chance of too few {percent(min(short, 0.99))}.",
-                f"Order {enough - parts:,} now: {enough:,} last with probability 95 %.",
-                {"stock": float(parts), "expected": ahead.expected, "chance": short, "enough": float(enough)},
-            ))  # fmt: skip
+            out.append(
+                Alarm(
+                    "stock",
+                    f"cause {name}",
+                    now,
+                    now,
+                    f"Parts for {name} may run short: {parts:,} in stock, {number(ahead.expected)} needed in "
+                    f"{duration(lead)}, chance of too few {percent(min(short, 0.99))}.",
+                    f"Order {enough - parts:,} now: {enough:,} last with probability 95 %.",
+                    {"stock": float(parts), "expected": ahead.expected, "chance": short, "enough": float(enough)},
+                )
+            )
     return out

@@ -44,12 +44,17 @@ def stored_log(database: Database, *, nodes: int | Sequence[str] | None, timezon
     rows = _in_order(rows)
     windows = _windows(database)
     events = events_frame(
-        system=rows["system"], node=_stated(rows["node"]), cause=_stated(rows["cause"]), scope=rows["scope"],
-        start=utc_stamps(rows["began"]), end=utc_stamps(rows["ended"]),
+        system=rows["system"],
+        node=_stated(rows["node"]),
+        cause=_stated(rows["cause"]),
+        scope=rows["scope"],
+        start=utc_stamps(rows["began"]),
+        end=utc_stamps(rows["ended"]),
         detail=_stated(rows["detail"]) if "detail" in rows else None,
-        start_cut=rows["start_cut"].to_numpy(bool), line=rows["line"].to_numpy(),
+        start_cut=rows["start_cut"].to_numpy(bool),
+        line=rows["line"].to_numpy(),
         attributes=_attributes(rows["more"], EVENT_COLUMNS) if "more" in rows else None,
-    )  # fmt: skip
+    )
     del rows
     seen = events[["start", "end"]].max().max()
     window = joint_window(list(windows.values()))
@@ -107,12 +112,15 @@ def _population(database: Database, windows: dict[str, Window], window: Window) 
     )
     latest = rows.drop_duplicates(key, keep="last").set_index(key).reindex(first.index)
     return population_frame(
-        system=first.index.get_level_values(0), node=first.index.get_level_values(1),
-        entered=first["entered"], left=last["leaving"].reset_index(drop=True),
-        entered_known=first["entered_known"].to_numpy(bool), left_known=last["leaving_known"].to_numpy(bool),
+        system=first.index.get_level_values(0),
+        node=first.index.get_level_values(1),
+        entered=first["entered"],
+        left=last["leaving"].reset_index(drop=True),
+        entered_known=first["entered_known"].to_numpy(bool),
+        left_known=last["leaving_known"].to_numpy(bool),
         declared=first["declared"].to_numpy(bool),
         attributes=_attributes(latest["more"].reset_index(drop=True).astype("category"), POPULATION_COLUMNS),
-    )  # fmt: skip
+    )
 
 
 def _filled(population: pd.DataFrame, nodes: int | Sequence[str], window: Window) -> pd.DataFrame:

@@ -26,10 +26,14 @@ def rate_episodes(fleet: WatchedFleet, budget: Mapping[str, float]) -> Iterator[
         )
         look = "see that nothing is missing in its records" if down else "look at what was changed there"
         alarm = Alarm(
-            "rate", f"{name} down" if down else name, since, stamp(fleet.ends[when.first]), text,
+            "rate",
+            f"{name} down" if down else name,
+            since,
+            stamp(fleet.ends[when.first]),
+            text,
             f"Since about {since:%Y-%m-%d}: {look}.",
             {"seen": when.seen, "expected": when.expected, "ratio": times, "days": float(when.days), "p": when.p},
-        )  # fmt: skip
+        )
         yield Episode(alarm, None if when.lasts else stamp(fleet.ends[when.last + 1]))
 
 
@@ -47,10 +51,13 @@ def repair_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
         lately, before = float(np.median(each.hours)), float(np.median(each.before))
         times = lately / before
         alarm = Alarm(
-            "repair time", name, since, stamp(fleet.ends[when.first]),
+            "repair time",
+            name,
+            since,
+            stamp(fleet.ends[when.first]),
             f"Repairs of {name} take longer: {duration(lately)} (median of {each.hours.size:,}), "
             f"{duration(before)} before ({number(times)} times).",
             f"Since about {since:%Y-%m-%d}: look at what repairs wait for, staff or parts.",
             {"median": lately, "before": before, "ratio": times, "repairs": float(each.hours.size), "p": when.p},
-        )  # fmt: skip
+        )
         yield Episode(alarm, None if when.lasts else stamp(fleet.ends[when.last + 1]))

@@ -229,8 +229,13 @@ def _pg_types() -> dict[int, Any]:
     import pyarrow as pa
 
     return {
-        16: pa.bool_(), 20: pa.int64(), 23: pa.int32(), 25: pa.string(), 701: pa.float64(), 1114: pa.timestamp("us"),
-    }  # fmt: skip
+        16: pa.bool_(),
+        20: pa.int64(),
+        23: pa.int32(),
+        25: pa.string(),
+        701: pa.float64(),
+        1114: pa.timestamp("us"),
+    }
 
 
 _PG_TYPES = _pg_types()

@@ -99,7 +99,7 @@ def merged_nodes(*frames: pd.DataFrame) -> pd.DataFrame:
         leaving=last["leaving"].reindex(place).to_numpy(),
         leaving_known=last["leaving_known"].reindex(place).to_numpy(bool),
         noted=noted.reindex(place).to_numpy(),
-    )  # fmt: skip
+    )
     return merged.sort_values(key, kind="stable").reset_index(drop=True)
 
 

@@ -71,10 +71,20 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
         store.save_alarms(alarms, made)
         was, now_open = {a.key for a in before}, {a.key for a in alarms}
         result = Round(
-            settings.fleet, made, store.size, int(sources["new"].sum()), store.rejected(), sources,
-            tuple(store.open_alarms()), tuple(a.key for a in alarms if a.key not in was),
-            tuple(a.key for a in before if a.key not in now_open), forecasts, (), problems, undone,
-        )  # fmt: skip
+            settings.fleet,
+            made,
+            store.size,
+            int(sources["new"].sum()),
+            store.rejected(),
+            sources,
+            tuple(store.open_alarms()),
+            tuple(a.key for a in alarms if a.key not in was),
+            tuple(a.key for a in before if a.key not in now_open),
+            forecasts,
+            (),
+            problems,
+            undone,
+        )
         say("writing", 0.9)
         written, failed = write_outputs(settings, result, study, before, store)
         further = {"written": written, "problems": (*problems, *failed), "undone": (*undone, *failed)}
@@ -119,9 +129,11 @@ def _asked(store: FleetStore, study: Study, settings: WatchSettings) -> tuple[pd
         problems.append(f"no forecast: {error}")
     try:
         alarms = fleet_alarms(
-            study.log, per_year=(1.0 - SHARE) * settings.alarms.per_year, stock=settings.alarms.stock or None,
+            study.log,
+            per_year=(1.0 - SHARE) * settings.alarms.per_year,
+            stock=settings.alarms.stock or None,
             forecasts=store.forecasts(),
-        )  # fmt: skip
+        )
     except RelfitError as error:
         problems.append(f"no alarms: {error}")
     return forecasts, alarms, problems
@@ -138,9 +150,13 @@ def watch_status(settings: WatchSettings) -> WatchStatus:
     with FleetStore.open(settings.store, settings.fleet, password_env=settings.password_env, read_only=True) as store:
         table = store.sources().reindex([source.title for source in settings.sources])
         sources = pd.DataFrame(
-            {"source": table.index, "last_asked": table["asked_at"].to_numpy(), "last_new": table["gave_at"].to_numpy(),
-             "failure": table["failure"].fillna("not asked yet").to_numpy()}
-        )  # fmt: skip
+            {
+                "source": table.index,
+                "last_asked": table["asked_at"].to_numpy(),
+                "last_new": table["gave_at"].to_numpy(),
+                "failure": table["failure"].fillna("not asked yet").to_numpy(),
+            }
+        )
         return WatchStatus(
             settings.fleet, store.size, store.rejected(), sources, tuple(store.open_alarms()), store.last_round()
         )

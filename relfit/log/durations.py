@@ -108,10 +108,15 @@ def times_to_repair(log: Tables, per: str = "node", rules: Rules | None = None) 
     counted = outages.end_known if rules.censor else complete
     parts = pd.DataFrame(
         {
-            "code": outages.code, "row": outages.row, "ending": outages.row,
-            "begun": outages.start, "ended": outages.end, "observed": complete, "stationary": False,
+            "code": outages.code,
+            "row": outages.row,
+            "ending": outages.row,
+            "begun": outages.start,
+            "ended": outages.end,
+            "observed": complete,
+            "stationary": False,
         }
-    )  # fmt: skip
+    )
     parts = parts if counted.all() else parts[counted]
     counts = {"end_unknown": outages.count(~outages.end_known)}
     note = "outages cut off by the window are " + ("right-censored" if rules.censor else "left out")
@@ -209,10 +214,15 @@ def _failures(log: Tables, outages: Outages, rules: Rules, question: str | None)
     keep = possible & renewed & positive & (rules.censor | ~last)
     parts = pd.DataFrame(
         {
-            "code": group, "row": of(begins, row, -1), "ending": of(ending, row, -1),
-            "begun": begun, "ended": ended, "observed": ~last, "stationary": stationary,
+            "code": group,
+            "row": of(begins, row, -1),
+            "ending": of(ending, row, -1),
+            "begun": begun,
+            "ended": ended,
+            "observed": ~last,
+            "stationary": stationary,
         }
-    )[keep]  # fmt: skip
+    )[keep]
     notes: tuple[str, ...] = (
         f"times run from {rules.origin} to failure",
         "the time after the last failure is " + ("right-censored" if rules.censor else "left out"),
@@ -227,9 +237,14 @@ def _failures(log: Tables, outages: Outages, rules: Rules, question: str | None)
 
 
 def _packed(
-    log: Tables, outages: Outages, measure: str, parts: pd.DataFrame, counts: Mapping[str, object],
-    notes: tuple[str, ...], rules: Rules,
-) -> Durations:  # fmt: skip
+    log: Tables,
+    outages: Outages,
+    measure: str,
+    parts: pd.DataFrame,
+    counts: Mapping[str, object],
+    notes: tuple[str, ...],
+    rules: Rules,
+) -> Durations:
     """Durations as `LifeData`; `parts` has one row per duration, sorted by group and time (nanoseconds)."""
     size = outages.n_groups
     period = rules.since is not None or rules.until is not None

@@ -21,9 +21,18 @@ from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.log.tables import POPULATION_COLUMNS, Tables, Window, group_codes, made_once, pairs
 
 __all__ = [
-    "Outages", "Watched", "clock_step", "node_codes", "node_values", "of_whole_system", "outages_of",
-    "system_outages_of", "timed_repairs", "unknown_scope", "watched_of",
-]  # fmt: skip
+    "Outages",
+    "Watched",
+    "clock_step",
+    "node_codes",
+    "node_values",
+    "of_whole_system",
+    "outages_of",
+    "system_outages_of",
+    "timed_repairs",
+    "unknown_scope",
+    "watched_of",
+]
 
 
 _NONE = np.array([None], dtype=object)
@@ -292,9 +301,14 @@ def system_outages_of(log: Tables) -> Outages:
 
 
 def _assembled(
-    log: Tables, unit: IntArray, code: IntArray, members: IntArray, groups: pd.Index, notes: tuple[str, ...],
+    log: Tables,
+    unit: IntArray,
+    code: IntArray,
+    members: IntArray,
+    groups: pd.Index,
+    notes: tuple[str, ...],
     overlaps: str,
-) -> Outages:  # fmt: skip
+) -> Outages:
     """The outages of groups: `code` of every event, within which records of one `unit` may be one outage."""
     events = log.events
     start = nanoseconds(events["start"])
@@ -316,12 +330,19 @@ def _assembled(
     keep = np.flatnonzero(~joined & (code >= 0))
     rows = keep[order_in_groups(code[keep], start[keep])]
     return Outages(
-        groups, *_watched(log, log.population, members, len(groups)),
-        code[rows], rows, start[rows], end[rows], end_known[rows], start_cut[rows], end_cut[rows],
+        groups,
+        *_watched(log, log.population, members, len(groups)),
+        code[rows],
+        rows,
+        start[rows],
+        end[rows],
+        end_known[rows],
+        start_cut[rows],
+        end_cut[rows],
         joined=np.bincount(code[joined & (code >= 0)], minlength=len(groups)).astype(np.int64),
         without_group=np.flatnonzero(code < 0),
         notes=notes,
-    )  # fmt: skip
+    )
 
 
 def _grouped(

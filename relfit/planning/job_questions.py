@@ -175,9 +175,16 @@ def what_if(model: FleetModel, parameters: Parameters) -> WhatIf:
         wait = np.array([[one.wait_of(sizes), _quicker(one).wait_of(sizes)] for one in rates])
     down = (rate.scopes[0].mttr or 0.0) / rate.scopes[0].mtbf
     return WhatIf(
-        sizes, np.array(HOURS[: len(at)]), hazard, np.asarray(own), np.array([one.mtbf_of(sizes) for one in rates]),
-        wait, float(down / (1.0 + down)), len(worst), excess,
-    )  # fmt: skip
+        sizes,
+        np.array(HOURS[: len(at)]),
+        hazard,
+        np.asarray(own),
+        np.array([one.mtbf_of(sizes) for one in rates]),
+        wait,
+        float(down / (1.0 + down)),
+        len(worst),
+        excess,
+    )
 
 
 def _less(rate: JobRate, share: float) -> JobRate:

@@ -86,14 +86,27 @@ def _jobs(result: Backtest, ax: Axes) -> Axes:
     for i, size in enumerate(np.unique(jobs["size"])):
         rows = jobs[jobs["size"] == size]
         ax.plot(
-            rows["predicted"], rows["seen"], marker="o", linestyle="", markersize=3.5, alpha=0.5,
-            color=style.PALETTE[i % len(style.PALETTE)], label=count(int(size), "node"),
-        )  # fmt: skip
+            rows["predicted"],
+            rows["seen"],
+            marker="o",
+            linestyle="",
+            markersize=3.5,
+            alpha=0.5,
+            color=style.PALETTE[i % len(style.PALETTE)],
+            label=count(int(size), "node"),
+        )
     reach = np.maximum(np.stack([curve["seen"] - curve["low"], curve["high"] - curve["seen"]]), 0.0)
     ax.errorbar(
-        curve["predicted"], curve["seen"], yerr=reach, color=style.INK, marker="s", markersize=4, linewidth=1.2,
-        capsize=2.5, label="mean",
-    )  # fmt: skip
+        curve["predicted"],
+        curve["seen"],
+        yerr=reach,
+        color=style.INK,
+        marker="s",
+        markersize=4,
+        linewidth=1.2,
+        capsize=2.5,
+        label="mean",
+    )
     ax.set_xlim(*ends)
     ax.set_ylim(*ends)
     said, before = result.brier()

@@ -86,10 +86,14 @@ def gantt(run: BatchRun, ax: Axes | None = None) -> Axes:
         for first, size in spans:
             ax.add_patch(
                 Rectangle(
-                    (start, first), stop - start, size, facecolor=_COLOURS[job % len(_COLOURS)], edgecolor="white",
+                    (start, first),
+                    stop - start,
+                    size,
+                    facecolor=_COLOURS[job % len(_COLOURS)],
+                    edgecolor="white",
                     linewidth=0.6,
                 )
-            )  # fmt: skip
+            )
             if len(attempts) <= _LABELLED:
                 ax.text((start + stop) / 2, first + size / 2, str(names[job]), ha="center", va="center", fontsize=8.5)
             if outcome == "killed by a failure":

@@ -58,8 +58,14 @@ def change_points(cut: ChangePoints, ax: Axes | None = None, *, used: Period | s
                 middle = 0.5 * (left + right)
                 near = observed[np.abs(0.5 * (days[1:] + days[:-1]) - middle) < 0.03 * (days[-1] - days[0])]
                 high = max(float(np.nanmax(np.append(near, value))), value)
-                ax.text(middle, min(high, 0.85 * top) + 0.02 * top, number(value, 2), ha="center", color=style.INK,
-                        fontweight="bold")  # fmt: skip
+                ax.text(
+                    middle,
+                    min(high, 0.85 * top) + 0.02 * top,
+                    number(value, 2),
+                    ha="center",
+                    color=style.INK,
+                    fontweight="bold",
+                )
     _mark_cut(ax, days, observed, top)
     ax.set_ylim(0.0, top)
     style.dates(ax, days)
@@ -75,8 +81,15 @@ def _mark_cut(ax: Axes, days: np.ndarray, observed: np.ndarray, top: float) -> N
         middle = 0.5 * (days[i] + days[i + 1])
         right = middle < days[0] + 0.85 * (days[-1] - days[0])
         ax.plot(middle, 0.975 * top, marker="^", markersize=5, color=style.VERMILION, linestyle="none")
-        ax.annotate(number(float(observed[i]), 2), (middle, 0.975 * top), (6 if right else -6, 0), va="center",
-                    ha="left" if right else "right", color=style.VERMILION, textcoords="offset points")  # fmt: skip
+        ax.annotate(
+            number(float(observed[i]), 2),
+            (middle, 0.975 * top),
+            (6 if right else -6, 0),
+            va="center",
+            ha="left" if right else "right",
+            color=style.VERMILION,
+            textcoords="offset points",
+        )
 
 
 def _unit(cut: ChangePoints) -> tuple[float, str]:

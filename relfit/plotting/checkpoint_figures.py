@@ -41,14 +41,29 @@ def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
             linewidth=0,
             label="limits of the best interval",
         )
-    ax.plot([plan.checkpoint_every * scale], [100.0 * plan.waste], "o", color=style.VERMILION, markersize=8,
-            label=f"best: {duration(plan.checkpoint_every)}", zorder=5)  # fmt: skip
+    ax.plot(
+        [plan.checkpoint_every * scale],
+        [100.0 * plan.waste],
+        "o",
+        color=style.VERMILION,
+        markersize=8,
+        label=f"best: {duration(plan.checkpoint_every)}",
+        zorder=5,
+    )
     marks = {"Young 1974": "s", "Daly, higher order": "^"}
     rules = zip(*(plan.rules[name].tolist() for name in ("rule", "checkpoint_every", "waste")), strict=True)
     for rule, interval, waste in rules:
         if rule in marks and x[0] <= interval * scale <= x[-1] and 100.0 * waste < top:
-            ax.plot([interval * scale], [100.0 * waste], marks[rule], color=style.INK, markersize=6,
-                    markerfacecolor="none", label=f"{rule}: {duration(interval)}", zorder=4)  # fmt: skip
+            ax.plot(
+                [interval * scale],
+                [100.0 * waste],
+                marks[rule],
+                color=style.INK,
+                markersize=6,
+                markerfacecolor="none",
+                label=f"{rule}: {duration(interval)}",
+                zorder=4,
+            )
     own = plan.checkpoint.every
     if own is not None:
         place = own * scale
@@ -61,9 +76,15 @@ def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
     ax.set_xlim(first, last)
     ax.set_ylim(0.0, top * 1.25)
     return style.finish(
-        ax, style.headline(plan), f"work between two saves ({unit})", "time that is not kept work (%)", True,
-        loc="upper center", ncols=2, fontsize=8.0,
-    )  # fmt: skip
+        ax,
+        style.headline(plan),
+        f"work between two saves ({unit})",
+        "time that is not kept work (%)",
+        True,
+        loc="upper center",
+        ncols=2,
+        fontsize=8.0,
+    )
 
 
 # ---------------------------------------------------------------------- details

@@ -35,9 +35,16 @@ def events_over_time(tally: TimeTally | FailureLog, ax: Axes | None = None) -> A
     for cause, heights in zip(tally.causes, tally.counts.T, strict=True):
         colour = style.GREY if cause == NOT_STATED and len(tally.causes) > 1 else next(colours)
         ax.bar(
-            edges[:-1], heights, np.diff(edges), bottom=base, align="edge", color=colour, edgecolor="white",
-            linewidth=0.4 if total.size <= 80 else 0.0, label=style.plain(cause),
-        )  # fmt: skip
+            edges[:-1],
+            heights,
+            np.diff(edges),
+            bottom=base,
+            align="edge",
+            color=colour,
+            edgecolor="white",
+            linewidth=0.4 if total.size <= 80 else 0.0,
+            label=style.plain(cause),
+        )
         base += heights
     style.dates(ax, edges, tally.unit not in ("quarter", "year"))
     several = len(tally.causes) > 1
@@ -86,7 +93,14 @@ def even_bars(ax: Axes, place: np.ndarray, counts: np.ndarray, expected: np.ndar
     high = expected + spread
     edges = np.append(place - 0.5, place[-1] + 0.5)
     style.steps(
-        ax, edges, expected, np.maximum(expected - spread, 0.0), high, colour=style.ORANGE, alpha=0.35,
-        limits="even spread, 95 % by chance", linewidth=1.6,
-    )  # fmt: skip
+        ax,
+        edges,
+        expected,
+        np.maximum(expected - spread, 0.0),
+        high,
+        colour=style.ORANGE,
+        alpha=0.35,
+        limits="even spread, 95 % by chance",
+        linewidth=1.6,
+    )
     ax.set_ylim(0, max(float(counts.max()), float(high.max())) * 1.28)

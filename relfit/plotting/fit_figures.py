@@ -95,8 +95,15 @@ def _every_group(fits: Fits, ax: Axes) -> Axes:
     for family in fits.families:
         mark, mine = style.family_mark(family), rows[best.iloc[rows].to_numpy() == family]
         for nth, values in enumerate(fits[family].take(mine.tolist()).cdf(grid) if mine.size else ()):
-            ax.plot(grid, values, color=mark.colour, linestyle=mark.line, linewidth=1.0, alpha=0.5,
-                    label=f"{family} ({(best == family).sum():,})" if nth == 0 else None)  # fmt: skip
+            ax.plot(
+                grid,
+                values,
+                color=mark.colour,
+                linestyle=mark.line,
+                linewidth=1.0,
+                alpha=0.5,
+                label=f"{family} ({(best == family).sum():,})" if nth == 0 else None,
+            )
     times, survival = kaplan_meier(fits.lives.pooled()).group(0)
     thin = _thinned(times, DRAWN_STEPS)
     ax.step(times[thin], 1.0 - survival[thin], where="post", color=style.INK, linewidth=2.2, label="all together")
@@ -149,9 +156,15 @@ def probability_plot(fits: Fits, group: object = None, ax: Axes | None = None, *
     distribution = fit.distribution[position]
     thin = _thinned(times, DRAWN_POINTS)
     ax.plot(
-        times[thin], paper(middle[thin]), mark.marker, color=style.INK, markersize=3.6, alpha=0.7, label="observed",
+        times[thin],
+        paper(middle[thin]),
+        mark.marker,
+        color=style.INK,
+        markersize=3.6,
+        alpha=0.7,
+        label="observed",
         markeredgewidth=0,
-    )  # fmt: skip
+    )
     if family in ("exponential", "gamma"):
         line = np.linspace(0.0, times[-1] * 1.05, 60)[1:]
         ax.xaxis.set_major_locator(MaxNLocator(4))

@@ -42,9 +42,14 @@ def forecast(result: Forecast, ax: Axes | None = None) -> Axes:
         share, until = width / row["horizon"], begin + row["horizon"] / _DAY
         colour = shades[i % len(shades)]
         ax.fill_between(
-            [begin, until], row["failures_low"] * share, row["failures_high"] * share, color=colour, alpha=0.25,
-            linewidth=0, label=f"next {_name(row['horizon'])}, {percent(result.level)}",
-        )  # fmt: skip
+            [begin, until],
+            row["failures_low"] * share,
+            row["failures_high"] * share,
+            color=colour,
+            alpha=0.25,
+            linewidth=0,
+            label=f"next {_name(row['horizon'])}, {percent(result.level)}",
+        )
         ax.plot([begin, until], [row["failures"] * share] * 2, color=colour, linewidth=2.0)
     ax.set_ylim(bottom=0.0)
     last = begin + max(result.horizons) / _DAY

@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["incident_sizes", "incident_window", "incidents_by_window"]
 
 _TICKS = (
-    (1 / 3600, "1 s"), (10 / 3600, "10 s"), (1 / 60, "1 min"), (10 / 60, "10 min"), (1.0, "1 h"), (6.0, "6 h"),
+    (1 / 3600, "1 s"),
+    (10 / 3600, "10 s"),
+    (1 / 60, "1 min"),
+    (10 / 60, "10 min"),
+    (1.0, "1 h"),
+    (6.0, "6 h"),
     (24.0, "1 day"),
-)  # fmt: skip
+)
 
 
 @plot.register(IncidentWindow)
@@ -40,8 +45,14 @@ def incident_window(result: Incidents | IncidentWindow, ax: Axes | None = None) 
     bottom, top = float(np.nanmin(shown)) / 1.4, float(np.nanmax(shown)) * 1.6
     ax.set_xscale("log")
     middle = np.sqrt(edges[:-1] * edges[1:])
-    ax.stairs(np.clip(smooth, bottom, top), edges, baseline=None, color=style.BLUE, linewidth=1.8,
-              label="smoothed, never rising")  # fmt: skip
+    ax.stairs(
+        np.clip(smooth, bottom, top),
+        edges,
+        baseline=None,
+        color=style.BLUE,
+        linewidth=1.8,
+        label="smoothed, never rising",
+    )
     ax.plot(middle, np.where(ratio > 0.0, ratio, np.nan), "o", color=style.BLUE, ms=4.5, label="a class of gaps")
     ax.axhline(1.0, color=style.ORANGE, linewidth=1.4, label="independent failures")
     ax.axhline(EXCESS, color=style.ORANGE, linewidth=1.2, linestyle="--", label=f"{EXCESS:g} times as many")
@@ -54,9 +65,15 @@ def incident_window(result: Incidents | IncidentWindow, ax: Axes | None = None) 
     _durations(ax, edges)
     y = "gaps, times those by chance"
     return style.finish(
-        ax, style.headline(choice), "gap between records (first class: zero)", y, True, ncols=2, loc="upper right",
+        ax,
+        style.headline(choice),
+        "gap between records (first class: zero)",
+        y,
+        True,
+        ncols=2,
+        loc="upper right",
         columnspacing=1.0,
-    )  # fmt: skip
+    )
 
 
 def incidents_by_window(result: Incidents, ax: Axes | None = None) -> Axes:
@@ -73,8 +90,13 @@ def incidents_by_window(result: Incidents, ax: Axes | None = None) -> Axes:
     ax.plot(edges[1:], chance, color=style.ORANGE, linewidth=1.8, label="if failures were independent")
     ax.plot(edges[1:], made, color=style.BLUE, linewidth=1.8, marker="o", ms=3.5, label="incidents")
     at = float(np.clip(reach, edges[1], edges[-1]))
-    ax.axvline(at, color=style.GREEN, linewidth=1.6, linestyle="--",
-               label=f"window {'specified' if choice.specified else 'estimated'}")  # fmt: skip
+    ax.axvline(
+        at,
+        color=style.GREEN,
+        linewidth=1.6,
+        linestyle="--",
+        label=f"window {'specified' if choice.specified else 'estimated'}",
+    )
     ax.plot([at], [len(result)], "D", color=style.GREEN, ms=7, mec="white")
     ax.axhline(result.records, color=style.GREY, linewidth=1.0, linestyle=":", label="records")
     ax.set_xlim(edges[0], edges[-1])

@@ -115,10 +115,29 @@ def durbin_watson(result: SerialTests, ax: Axes | None = None, *, alpha: float =
         # numbers of values are whole: spread them a little, always alike
         spread = size * np.exp(np.random.default_rng(0).uniform(-0.035, 0.035, size.size))
         raster = size.size > 300
-        ax.plot(spread[~hit], d[~hit], "o", ms=3.2, mfc="none", mec=style.BLUE, mew=0.8, alpha=0.7,
-                rasterized=raster, label="a node")  # fmt: skip
-        ax.plot(spread[hit], d[hit], "o", ms=4.0, color=style.VERMILION, mec="white", mew=0.4, rasterized=raster,
-                label=f"p of {alpha:g} or less")  # fmt: skip
+        ax.plot(
+            spread[~hit],
+            d[~hit],
+            "o",
+            ms=3.2,
+            mfc="none",
+            mec=style.BLUE,
+            mew=0.8,
+            alpha=0.7,
+            rasterized=raster,
+            label="a node",
+        )
+        ax.plot(
+            spread[hit],
+            d[hit],
+            "o",
+            ms=4.0,
+            color=style.VERMILION,
+            mec="white",
+            mew=0.4,
+            rasterized=raster,
+            label=f"p of {alpha:g} or less",
+        )
     ax.set_xlim(lowest, highest)
     ax.set_ylim(min(0.0, float(d.min())), max(4.6, float(d.max()) * 1.1))
     ax.set_yticks(range(5))
@@ -152,17 +171,38 @@ def durbin_watson_pooled(result: PooledTests, ax: Axes | None = None, *, alpha: 
     k, size, d, p = (getattr(result, name)[finite] for name in ("nodes", "sizes", "durbin_watson", "p"))
     half = -special.ndtri(alpha / 2.0) * 2.0 / np.sqrt(size)
     ax.fill_between(
-        k, 2.0 - half, 2.0 + half, color=style.ORANGE, alpha=0.3, linewidth=0,
+        k,
+        2.0 - half,
+        2.0 + half,
+        color=style.ORANGE,
+        alpha=0.3,
+        linewidth=0,
         label=f"{percent(1 - alpha)} of independent series",
-    )  # fmt: skip
+    )
     ax.axhline(2.0, color=style.ORANGE, linewidth=1.4)
     hit = p <= alpha
     ax.plot(k, d, color=style.GREY, linewidth=0.8)
     raster = bool(k.size > 300)
-    ax.plot(k[~hit], d[~hit], "o", ms=3.0, mfc="white", mec=style.BLUE, mew=0.8, rasterized=raster,
-            label=f"p above {alpha:g}" if (~hit).any() else None)  # fmt: skip
-    ax.plot(k[hit], d[hit], "o", ms=3.0, color=style.VERMILION, rasterized=raster,
-            label=f"p of {alpha:g} or less" if hit.any() else None)  # fmt: skip
+    ax.plot(
+        k[~hit],
+        d[~hit],
+        "o",
+        ms=3.0,
+        mfc="white",
+        mec=style.BLUE,
+        mew=0.8,
+        rasterized=raster,
+        label=f"p above {alpha:g}" if (~hit).any() else None,
+    )
+    ax.plot(
+        k[hit],
+        d[hit],
+        "o",
+        ms=3.0,
+        color=style.VERMILION,
+        rasterized=raster,
+        label=f"p of {alpha:g} or less" if hit.any() else None,
+    )
     low, high = float(d.min()), max(2.0, float(d.max()))
     first = np.median(half) if half.size < 10 else np.quantile(half, 0.9)
     low, high = min(low, 2.0 - float(first)), max(high, 2.0 + float(first))
@@ -184,9 +224,14 @@ def _chance_band(ax: Axes, size: np.ndarray, alpha: float) -> None:
     n = np.maximum(size, 3.0)
     half = -special.ndtri(alpha / 2.0) * 2.0 * np.sqrt((n - 2.0) / ((n - 1.0) * (n + 1.0)))
     ax.fill_between(
-        size, np.maximum(2.0 - half, 0.0), np.minimum(2.0 + half, 4.0), color=style.ORANGE, alpha=0.3,
-        linewidth=0, label=f"{percent(1 - alpha)} by chance",
-    )  # fmt: skip
+        size,
+        np.maximum(2.0 - half, 0.0),
+        np.minimum(2.0 + half, 4.0),
+        color=style.ORANGE,
+        alpha=0.3,
+        linewidth=0,
+        label=f"{percent(1 - alpha)} by chance",
+    )
 
 
 def autocorrelation(result: SerialTests, ax: Axes | None = None, *, alpha: float = 0.05) -> Axes:
@@ -218,9 +263,15 @@ def autocorrelation(result: SerialTests, ax: Axes | None = None, *, alpha: float
     half = -special.ndtri(alpha / 2.0) * spread
     edges = np.append(lags - 0.5, lags[-1] + 0.5)
     style.steps(
-        ax, edges, centre, centre - half, centre + half, colour=style.ORANGE, linewidth=1.4,
+        ax,
+        edges,
+        centre,
+        centre - half,
+        centre + half,
+        colour=style.ORANGE,
+        linewidth=1.4,
         limits=f"{percent(1 - alpha)} by chance",
-    )  # fmt: skip
+    )
     out = np.abs(mean - centre) > half
     ax.axhline(0.0, color=style.GREY, linewidth=0.8)
     for mask, colour, words in ((~out, style.BLUE, "within it"), (out, style.VERMILION, "beyond it")):
@@ -253,9 +304,14 @@ def dispersion(result: Dispersion, ax: Axes | None = None) -> Axes:
     scale, index, low, high = (getattr(result, name)[enough] for name in ("scales", "index", "low", "high"))
     ax.set_xscale("log")
     ax.fill_between(
-        scale, np.maximum(low, 1e-3), high, color=style.ORANGE, alpha=0.3, linewidth=0,
+        scale,
+        np.maximum(low, 1e-3),
+        high,
+        color=style.ORANGE,
+        alpha=0.3,
+        linewidth=0,
         label=f"{percent(result.level)} of {'Poisson processes' if result.expected is None else 'random logs'}",
-    )  # fmt: skip
+    )
     if result.expected is None:
         ax.axhline(1.0, color=style.ORANGE, linewidth=1.4)
     else:
@@ -309,10 +365,14 @@ def failing_together(result: Cofailures | Sequence[Cofailures], ax: Axes | None 
         worst = table.sort_values(["p", "ratio"], ascending=[True, False], kind="stable").head(_NAMED_PLACES)
         worst = worst[worst["together"] > 0]
         rows += [
-            (f"{style.plain(last.per, 10)} {style.plain(label, 12)}", int(row["together"]), float(row["expected"]),
-             float(row.get("expected_shuffled", np.nan)))
+            (
+                f"{style.plain(last.per, 10)} {style.plain(label, 12)}",
+                int(row["together"]),
+                float(row["expected"]),
+                float(row.get("expected_shuffled", np.nan)),
+            )
             for label, row in worst.iterrows()
-        ]  # fmt: skip
+        ]
     place = np.arange(len(rows))[::-1].astype(float)
     together, expected, shuffled = (np.array([row[i] for row in rows], dtype=float) for i in (1, 2, 3))
     low, high = poisson_ppf(0.025, expected) / expected, poisson_ppf(0.975, expected) / expected
@@ -320,8 +380,16 @@ def failing_together(result: Cofailures | Sequence[Cofailures], ax: Axes | None 
     ends = np.concatenate([ratio[ratio > 0.0] / 1.5, low[low > 0.0] / 1.2, [0.5]])
     floor = max(float(ends.min()), 0.05)
     ax.set_xscale("log")
-    ax.barh(place, high - np.maximum(low, floor), 0.62, left=np.maximum(low, floor), color=style.ORANGE, alpha=0.35,
-            linewidth=0, label="95 % by chance")  # fmt: skip
+    ax.barh(
+        place,
+        high - np.maximum(low, floor),
+        0.62,
+        left=np.maximum(low, floor),
+        color=style.ORANGE,
+        alpha=0.35,
+        linewidth=0,
+        label="95 % by chance",
+    )
     ax.axvline(1.0, color=style.ORANGE, linewidth=1.4)
     if np.isfinite(shuffled).any():
         ax.plot(shuffled / expected, place, "|", color=style.INK, ms=12, mew=1.6, label="mean of random logs")
@@ -341,8 +409,14 @@ def failing_together(result: Cofailures | Sequence[Cofailures], ax: Axes | None 
     message = f"Nodes of one {style.plain(scopes[first].per)} {verb}: {number(float(ratio[first]))} times as often"
     message += f" as independent ones within {duration(scopes[first].window)}"
     return style.finish(
-        ax, message, "pairs of failures, times those by chance", "", True, loc="upper right", handlelength=1.2,
-    )  # fmt: skip
+        ax,
+        message,
+        "pairs of failures, times those by chance",
+        "",
+        True,
+        loc="upper right",
+        handlelength=1.2,
+    )
 
 
 def _short(value: float) -> str:

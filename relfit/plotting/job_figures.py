@@ -41,9 +41,14 @@ def completion_by_size(result: BestSize, ax: Axes | None = None) -> Axes:
     if result.draws is not None:
         limits = result.draws
         ax.fill_between(
-            limits["nodes"], np.minimum(limits["low"], top), np.minimum(limits["high"], top),
-            color=style.VERMILION, alpha=0.14, linewidth=0, label=f"{percent(result.level or 0.0)} interval",
-        )  # fmt: skip
+            limits["nodes"],
+            np.minimum(limits["low"], top),
+            np.minimum(limits["high"], top),
+            color=style.VERMILION,
+            alpha=0.14,
+            linewidth=0,
+            label=f"{percent(result.level or 0.0)} interval",
+        )
     mark: dict[str, Any] = {"marker": "o", "markersize": 3.0} if sizes.size <= 40 else {}
     ax.plot(sizes, result.lengths[places], color=style.BLUE, linestyle=_DASH, linewidth=1.6, label="without failures")
     ax.plot(sizes, shown, color=style.VERMILION, linewidth=1.8, label="with failures", **mark)
@@ -53,10 +58,15 @@ def completion_by_size(result: BestSize, ax: Axes | None = None) -> Axes:
     share = np.log(result.best / sizes[0]) / max(np.log(sizes[-1] / sizes[0]), 1e-9)
     side = "right" if share > 0.85 else "left" if share < 0.15 else "center"
     ax.annotate(
-        f"{result.best:,} nodes: {number(best)} h", (result.best, best), (0, -9),
-        textcoords="offset points", ha=side, va="top", color=style.INK,
+        f"{result.best:,} nodes: {number(best)} h",
+        (result.best, best),
+        (0, -9),
+        textcoords="offset points",
+        ha=side,
+        va="top",
+        color=style.INK,
         bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
-    )  # fmt: skip
+    )
     return style.finish(ax, style.headline(result), "nodes", "expected completion time (hours)", True)
 
 

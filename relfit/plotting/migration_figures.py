@@ -87,11 +87,22 @@ def yield_of_replicas(plan: ReplicationPlan, ax: Axes | None = None) -> Axes:
     for replicas in range(1, most + 1):
         share = CopiedJob(plan.mtbf, save, restore, restart, replicas, plan.overhead, plan.wide_rate).useful(nodes)
         names = {1: "checkpoints alone", 2: "pairs", 3: "triples"}
-        ax.plot(nodes, 100.0 * share, color=style.PALETTE[replicas - 1], linewidth=2.0,
-                label=names.get(replicas, f"{replicas} copies"))  # fmt: skip
+        ax.plot(
+            nodes,
+            100.0 * share,
+            color=style.PALETTE[replicas - 1],
+            linewidth=2.0,
+            label=names.get(replicas, f"{replicas} copies"),
+        )
     if np.isfinite(plan.break_even_low):
-        ax.axvspan(plan.break_even_low, plan.break_even_high, color=style.ORANGE, alpha=0.2, linewidth=0,
-                   label=f"{percent(plan.level)} limits of the break-even")  # fmt: skip
+        ax.axvspan(
+            plan.break_even_low,
+            plan.break_even_high,
+            color=style.ORANGE,
+            alpha=0.2,
+            linewidth=0,
+            label=f"{percent(plan.level)} limits of the break-even",
+        )
     ax.axvline(plan.nodes, color=style.GREY, linestyle=(0, (4, 2)), linewidth=1.2, label=f"{plan.nodes:,} nodes")
     style.decades(ax.xaxis, float(nodes[0]), float(nodes[-1]))
     ax.set_xlim(float(nodes[0]), float(nodes[-1]))

@@ -44,8 +44,13 @@ def _dots(
         return style.empty(ax, message)
     value, low, high = (shown[name].to_numpy(float) for name in ("value", "low", "high"))
     place = np.arange(value.size)
-    ax.hlines(place, np.where(np.isfinite(low), low, value), np.where(np.isfinite(high), high, value),
-              color=style.SKY, linewidth=3.0)  # fmt: skip
+    ax.hlines(
+        place,
+        np.where(np.isfinite(low), low, value),
+        np.where(np.isfinite(high), high, value),
+        color=style.SKY,
+        linewidth=3.0,
+    )
     ax.plot(value, place, "o", color=style.BLUE, markersize=5)
     ax.set_yticks(place, [style.plain(style.group_name(label), 28) for label in shown.index])
     ax.grid(visible=False, axis="y")
@@ -80,8 +85,13 @@ def fleet(model: FleetModel, ax: Axes | None = None) -> Axes:
     end = "_now" if "mtbf_now" in scopes else ""
     columns = (scopes[f"mtbf{end}{side}"] for side in ("", "_low", "_high"))
     when = "now" if end else "in the period"
-    return _dots(ax, _frame(scopes.index, *columns), style.headline(model),
-                 f"hours between incidents of one of them, {when}", log=True)  # fmt: skip
+    return _dots(
+        ax,
+        _frame(scopes.index, *columns),
+        style.headline(model),
+        f"hours between incidents of one of them, {when}",
+        log=True,
+    )
 
 
 @plot.register(Parameters)

@@ -63,8 +63,16 @@ def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: object = N
         if several:
             label = f"{style.plain(style.group_name(curves.groups[place]), 18)} ({curves.sizes[place]:,})"
         colour = style.PALETTE[nth % len(style.PALETTE)]
-        _draw_group(ax, curves, int(place), float(until[place]), colour, linestyle=_LINES[nth], label=label,
-                    limits=None if several else f"{percent(curves.level)} limits")  # fmt: skip
+        _draw_group(
+            ax,
+            curves,
+            int(place),
+            float(until[place]),
+            colour,
+            linestyle=_LINES[nth],
+            label=label,
+            limits=None if several else f"{percent(curves.level)} limits",
+        )
     last = curves.offsets[order + 1] - 1
     if isinstance(curves, MeanCumulative):
         x, y = "age: hours since observation began", f"failures of a {curves.unit}"
@@ -283,8 +291,17 @@ def availability_over_time(result: AvailabilityOverTime, ax: Axes | None = None)
         name = style.plain(style.group_name(result.groups[place]), 16) if several else "availability"
         if several:
             low, high = np.full_like(low, np.nan), np.full_like(high, np.nan)  # bands over each other say nothing
-        style.steps(ax, edges, value, low, high, colour=style.PALETTE[nth % len(style.PALETTE)], linestyle=_LINES[nth],
-                    label=name, limits=f"{percent(result.level)} limits")  # fmt: skip
+        style.steps(
+            ax,
+            edges,
+            value,
+            low,
+            high,
+            colour=style.PALETTE[nth % len(style.PALETTE)],
+            linestyle=_LINES[nth],
+            label=name,
+            limits=f"{percent(result.level)} limits",
+        )
         seen = value[np.isfinite(value)]
         lowest = min(lowest, float(seen.min()))
         if np.isfinite(low).any():
@@ -299,6 +316,12 @@ def availability_over_time(result: AvailabilityOverTime, ax: Axes | None = None)
     ax.yaxis.set_major_formatter(f"{{x:.{digits}f}}")
     style.dates(ax, edges)
     return style.finish(
-        ax, style.headline(result), f"time ({result.edges.tz})", "availability (%)", True, ncols=3 if several else 2,
-        loc="lower right", columnspacing=1.0,
-    )  # fmt: skip
+        ax,
+        style.headline(result),
+        f"time ({result.edges.tz})",
+        "availability (%)",
+        True,
+        ncols=3 if several else 2,
+        loc="lower right",
+        columnspacing=1.0,
+    )

@@ -70,8 +70,13 @@ def repair_times(result: RepairKinds, ax: Axes | None = None, *, group: object =
         share = float(row["share_quick"])
         quick, slow = (100.0 * step * _density(row, kind, at) for kind in ("quick", "slow"))
         two = row["status"] != "one_class"
-        ax.plot(at, share * quick + (1.0 - share) * slow, color=style.INK, linewidth=1.8,
-                label="both" if two else "two classes (no better)")  # fmt: skip
+        ax.plot(
+            at,
+            share * quick + (1.0 - share) * slow,
+            color=style.INK,
+            linewidth=1.8,
+            label="both" if two else "two classes (no better)",
+        )
         if two:
             for part_of, values, colour in (
                 ("quick", share * quick, style.GREEN),
@@ -137,8 +142,17 @@ def repair_classes(result: RepairKinds, ax: Axes | None = None) -> Axes:
         low, high = np.where(np.isfinite(low), low, mean), np.where(np.isfinite(high), high, mean)
         low, high = np.maximum(low, mean / 30.0), np.minimum(high, mean * 30.0)  # wider ones would squeeze the others
         ax.hlines(place[two], low, high, color=colour, linewidth=2.4, alpha=0.55)
-        ax.scatter(mean, place[two], s=18.0 + 110.0 * weight[two], marker=mark, color=colour, zorder=3,
-                   edgecolor="white", linewidth=0.5, label=f"mean of {kind} ones")  # fmt: skip
+        ax.scatter(
+            mean,
+            place[two],
+            s=18.0 + 110.0 * weight[two],
+            marker=mark,
+            color=colour,
+            zorder=3,
+            edgecolor="white",
+            linewidth=0.5,
+            label=f"mean of {kind} ones",
+        )
         limits += [low, high]
     if (~two).any():
         mean = shown["mean"].to_numpy(float)[~two]
@@ -168,6 +182,14 @@ def repair_classes(result: RepairKinds, ax: Axes | None = None) -> Axes:
     if left_out > 0:
         message += f" ({left_out} smaller ones not shown)"
     return style.finish(
-        ax, message, "time to repair (hours)", "", True, ncols=2, loc="upper center", columnspacing=1.0,
-        handlelength=1.2, scatterpoints=1,
-    )  # fmt: skip
+        ax,
+        message,
+        "time to repair (hours)",
+        "",
+        True,
+        ncols=2,
+        loc="upper center",
+        columnspacing=1.0,
+        handlelength=1.2,
+        scatterpoints=1,
+    )

@@ -148,9 +148,11 @@ def uncertain_spares(result: SparingPlan, ax: Axes | None = None) -> Axes:
     ax.axvspan(row["low"] - 0.5 * step, row["high"] + 0.5 * step, color=style.PALE, zorder=0)
     ax.axvline(row["estimate"], color=style.VERMILION, label=f"best for the estimates: {row['estimate']:.0f}")
     ax.axvline(
-        float(result.robust.spare_blocks.flat[0]), color=style.INK, linestyle=(0, (3, 2)),
+        float(result.robust.spare_blocks.flat[0]),
+        color=style.INK,
+        linestyle=(0, (3, 2)),
         label=f"robust: {int(result.robust.spare_blocks.flat[0])} ({result.robust.labels[0]})",
-    )  # fmt: skip
+    )
     return style.finish(
         ax,
         style.headline(result),

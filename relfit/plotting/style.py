@@ -251,9 +251,15 @@ def steps(
     """
     if np.isfinite(low).any():
         ax.fill_between(
-            edges, np.append(low, low[-1]), np.append(high, high[-1]), step="post", color=shade or colour,
-            alpha=alpha, linewidth=0, label=limits,
-        )  # fmt: skip
+            edges,
+            np.append(low, low[-1]),
+            np.append(high, high[-1]),
+            step="post",
+            color=shade or colour,
+            alpha=alpha,
+            linewidth=0,
+            label=limits,
+        )
     ax.stairs(value, edges, baseline=None, color=colour, label=label, **{"linewidth": 1.8, **line})
 
 
@@ -327,9 +333,15 @@ def legend_below(ax: Axes, columns: int) -> None:
     figure: Any = ax.get_figure(root=True)
     under = ax.transAxes + ScaledTranslation(0.0, -0.5, figure.dpi_scale_trans)
     ax.legend(
-        loc="upper center", bbox_to_anchor=(0.42, 0.0), bbox_transform=under, ncols=columns, frameon=False,
-        handlelength=2.2, borderaxespad=0.0, columnspacing=1.2,
-    )  # fmt: skip
+        loc="upper center",
+        bbox_to_anchor=(0.42, 0.0),
+        bbox_transform=under,
+        ncols=columns,
+        frameon=False,
+        handlelength=2.2,
+        borderaxespad=0.0,
+        columnspacing=1.2,
+    )
 
 
 def empty(ax: Axes, message: str) -> Axes:

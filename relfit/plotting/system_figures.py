@@ -120,9 +120,14 @@ def by_size(
         if limits is not None:
             low, high = (end.reshape(k.size, -1)[shown, i] for end in (limits.low, limits.high))
             ax.fill_between(
-                k[shown], low, high, color=colour, alpha=0.18, linewidth=0,
+                k[shown],
+                low,
+                high,
+                color=colour,
+                alpha=0.18,
+                linewidth=0,
                 label=f"{percent(limits.level)} limits" if i == 0 else None,
-            )  # fmt: skip
+            )
     if k.size > 1000:
         ax.set_xscale("log")
     values = table[shown][np.isfinite(table[shown]) & (table[shown] > 0.0)]

@@ -37,16 +37,24 @@ def write_campaign_page(result: CampaignResults, path: str | Path) -> Path:
         When it cannot be written.
     """
     environment = Environment(
-        loader=PackageLoader("relfit.reporting"), autoescape=True, finalize=isolated, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=PackageLoader("relfit.reporting"),
+        autoescape=True,
+        finalize=isolated,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     css = (files("relfit.reporting") / "templates" / "report.css").read_text(encoding="utf-8")
     campaign = result.campaign
     run = f"{campaign['run']}, seed {campaign.get('seed', 0)}"
     text = environment.get_template("campaign.html.j2").render(
-        css=css, title=f"Campaign of {Path(str(campaign.get('config') or campaign['run'])).name}", subtitle=run,
-        findings=result.findings, sections=list(_sections(result)), footer=f"relfit {rf.__version__}",
-    )  # fmt: skip
+        css=css,
+        title=f"Campaign of {Path(str(campaign.get('config') or campaign['run'])).name}",
+        subtitle=run,
+        findings=result.findings,
+        sections=list(_sections(result)),
+        footer=f"relfit {rf.__version__}",
+    )
     return write_whole(Path(path), text)
 
 

@@ -83,11 +83,19 @@ class CheckedFits:
     def to_frame(self) -> pd.DataFrame:
         """One row per family."""
         rows = [
-            (name, str(one.status[0]), int(one.lives.n_failures[0]), float(one.mean[0]), float(one.mean_low[0]),
-             float(one.mean_high[0]), float(one.aicc[0]), self.p[name])
+            (
+                name,
+                str(one.status[0]),
+                int(one.lives.n_failures[0]),
+                float(one.mean[0]),
+                float(one.mean_low[0]),
+                float(one.mean_high[0]),
+                float(one.aicc[0]),
+                self.p[name],
+            )
             for name in self.fits.families
             for one in [self.fits[name]]
-        ]  # fmt: skip
+        ]
         return pd.DataFrame(rows, columns=["family", "status", "times", "mean", "low", "high", "aicc", "p"])
 
     def shown_p(self) -> list[str]:

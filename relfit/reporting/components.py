@@ -57,7 +57,7 @@ class Figure:
     @classmethod
     def of(
         cls, key: str, title: str, function: Callable[..., Any], *arguments: Any, wide: bool = False, **options: Any
-    ) -> Figure:  # fmt: skip
+    ) -> Figure:
         """Of a function of `relfit.plotting` and what it takes."""
         return cls(key, title, function, arguments, options, wide)
 

@@ -34,8 +34,7 @@ def times(m: ReportData) -> Section | str:
     name = f" of system {label}" if m.several_systems else ""
     figure = Figure.of("times", "Times between interruptions" + name, plotting.distributions, tested.fits)
     table = fit_table("fits-by-system", "Families fitted to the times between interruptions" + name, tested)
-    return Section("times", "Times between", tested.headline, figures=(figure,),
-                   details=(table,))  # fmt: skip
+    return Section("times", "Times between", tested.headline, figures=(figure,), details=(table,))
 
 
 def repairs(m: ReportData) -> Section | str:
@@ -67,8 +66,15 @@ def repairs(m: ReportData) -> Section | str:
             sentences.append(kinds.headline)
         figures = (Figure.of("repairs", "Times to repair of outages", plotting.repair_times, kinds),)
     table = fit_table("repair-fits", "Families fitted to the times to repair", tested)
-    return Section("repairs", "Repairs", verdict, tuple(sentences), figures, tables=(_as_observed(m),),
-                   details=() if m.failures < FEWEST else (table,))  # fmt: skip
+    return Section(
+        "repairs",
+        "Repairs",
+        verdict,
+        tuple(sentences),
+        figures,
+        tables=(_as_observed(m),),
+        details=() if m.failures < FEWEST else (table,),
+    )
 
 
 def _as_observed(m: ReportData) -> Table:
@@ -76,15 +82,24 @@ def _as_observed(m: ReportData) -> Table:
     times = m.part.ttr("cause" if m.part.events["cause"].notna().any() else "system")
     frame, keys = observed_times(times, m.level).to_frame(), [str(name) for name in times.groups.names]
     frame = frame[frame["ended"] > 0].sort_values("ended", ascending=False, kind="stable", ignore_index=True)
-    page = frame.assign(**{
-        "mean_limits": [span(*pair) for pair in zip(frame["mean_low"], frame["mean_high"], strict=True)]
-    })  # fmt: skip
+    page = frame.assign(
+        **{"mean_limits": [span(*pair) for pair in zip(frame["mean_low"], frame["mean_high"], strict=True)]}
+    )
     return Table(
-        "repairs-as-observed", f"Times to repair by {', '.join(keys)}, as observed (hours)", frame,
-        {**{name: name for name in keys}, "ended": "repairs", "mean": "mean", "mean_limits": "limits",
-         "median": "median"},
-        page=page, note=f"Limits: {100 * m.level:g} %.", shown=5,
-    )  # fmt: skip
+        "repairs-as-observed",
+        f"Times to repair by {', '.join(keys)}, as observed (hours)",
+        frame,
+        {
+            **{name: name for name in keys},
+            "ended": "repairs",
+            "mean": "mean",
+            "mean_limits": "limits",
+            "median": "median",
+        },
+        page=page,
+        note=f"Limits: {100 * m.level:g} %.",
+        shown=5,
+    )
 
 
 def availability(m: ReportData) -> Section | str:
@@ -97,15 +112,16 @@ def availability(m: ReportData) -> Section | str:
     days = {name: [f"{stamp:%Y-%m-%d}" for stamp in frame[name]] for name in ("from", "to")}
     keys = {str(name): str(name) for name in key_columns(found.groups).columns} if m.several_systems else {}
     table = Table(
-        "availability-over-time", "Availability in calendar bins", frame.assign(**days),
+        "availability-over-time",
+        "Availability in calendar bins",
+        frame.assign(**days),
         {**keys, "from": "from", "to": "to", "operational": "availability", "low": "low", "high": "high"},
         percent=frozenset({"operational", "low", "high"}),
-    )  # fmt: skip
+    )
     verdict = whole.headline if m.lately is m.part else f"In the last 90 days n{whole.headline[1:]}"
     mean = 1.0 - float(found.down_hours.sum() / found.node_hours.sum())
     when = () if m.failures < FEWEST else (f"{percent(mean, 2)} over the period. {found.headline}",)
-    return Section("availability", "Availability", verdict, when, (figure,),
-                   details=(table,), fold="Bin by bin")  # fmt: skip
+    return Section("availability", "Availability", verdict, when, (figure,), details=(table,), fold="Bin by bin")
 
 
 def attributes(m: ReportData) -> Section | str:
@@ -124,11 +140,21 @@ def attributes(m: ReportData) -> Section | str:
         p_adjusted=[p_value(float(p)).removeprefix("p ").removeprefix("= ") for p in frame["p_adjusted"]],
     )
     table = Table(
-        "attributes", "Largest effect of each attribute", frame,
-        {"measure": "of", "attribute": "attribute", "term": "level", "reference": "against", "ratio": "ratio",
-         "limits": "interval", "p_adjusted": "p, adjusted"},
-        page=page, note="Negative binomial counts of nodes, lognormal times to repair; each attribute by itself.",
-    )  # fmt: skip
+        "attributes",
+        "Largest effect of each attribute",
+        frame,
+        {
+            "measure": "of",
+            "attribute": "attribute",
+            "term": "level",
+            "reference": "against",
+            "ratio": "ratio",
+            "limits": "interval",
+            "p_adjusted": "p, adjusted",
+        },
+        page=page,
+        note="Negative binomial counts of nodes, lognormal times to repair; each attribute by itself.",
+    )
     shown, folded = ((table,), ()) if len(effects.findings) > 1 else ((), (table,))
     return Section(
         "attributes", "Attributes of nodes", effects.headline, effects.findings[1:], tables=shown, details=folded
@@ -139,11 +165,21 @@ def fit_table(name: str, title: str, tested: CheckedFits) -> Table:
     """Fits as a table, one row per family."""
     frame = tested.to_frame()
     return Table(
-        name, title, frame,
-        {"family": "family", "times": "times", "mean": "mean (h)", "low": "low", "high": "high", "aicc": "AICc",
-         "p": "Anderson-Darling p"},
-        page=frame.assign(p=tested.shown_p()), note="A small p says that the family is wrong.",
-    )  # fmt: skip
+        name,
+        title,
+        frame,
+        {
+            "family": "family",
+            "times": "times",
+            "mean": "mean (h)",
+            "low": "low",
+            "high": "high",
+            "aicc": "AICc",
+            "p": "Anderson-Darling p",
+        },
+        page=frame.assign(p=tested.shown_p()),
+        note="A small p says that the family is wrong.",
+    )
 
 
 def data(m: ReportData) -> Section:

@@ -17,16 +17,29 @@ _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _DRAWN_ATTRIBUTES = ("clip-path", "style", "fill", "mask", "filter")
 SIZE, WIDE = (5.0, 3.2), (11.3, 1.5)
-_PAGE_LOOK: Any = {"font.size": 11.5, "axes.labelsize": 11.5, "axes.labelcolor": style.INK, "text.color": style.INK,
-              "xtick.labelsize": 11.5, "ytick.labelsize": 11.5,
-              "legend.fontsize": 11.5}  # fmt: skip
+_PAGE_LOOK: Any = {
+    "font.size": 11.5,
+    "axes.labelsize": 11.5,
+    "axes.labelcolor": style.INK,
+    "text.color": style.INK,
+    "xtick.labelsize": 11.5,
+    "ytick.labelsize": 11.5,
+    "legend.fontsize": 11.5,
+}
 """On a phone of 390 pixels a figure is about as wide as it is drawn: text of 11 pixels."""
 _INKS = {
-    style.INK: "currentColor", "#000000": "currentColor", "#ffffff": "var(--card)", style.PALE: "var(--grid)",
-    style.GREY: "var(--grey)", style.BLUE: "var(--blue)", style.GREEN: "var(--green)",
-    style.VERMILION: "var(--vermilion)", style.PURPLE: "var(--purple)", style.ORANGE: "var(--orange)",
+    style.INK: "currentColor",
+    "#000000": "currentColor",
+    "#ffffff": "var(--card)",
+    style.PALE: "var(--grid)",
+    style.GREY: "var(--grey)",
+    style.BLUE: "var(--blue)",
+    style.GREEN: "var(--green)",
+    style.VERMILION: "var(--vermilion)",
+    style.PURPLE: "var(--purple)",
+    style.ORANGE: "var(--orange)",
     style.SKY: "var(--sky)",
-}  # fmt: skip
+}
 """Colours that follow the theme of the page."""
 _COLOUR = re.compile("|".join(_INKS), re.IGNORECASE)
 _INKS_BY_LOWER = {colour.lower(): ink for colour, ink in _INKS.items()}

@@ -169,10 +169,14 @@ def _cards(m: ReportData) -> list[Card]:
     if model is not None and not m.few and model.question is None:
         low, value, high = (float(x[1]) for x in (m.job.low, m.job.estimate, m.job.high))
         cards.append(
-            Card(f"{count(m.job_size, 'node')} for 24 h, uninterrupted", percent(value),
-                 f"{percent(low)} to {percent(high)} of starts in the next 90 days, "
-                 + ("on consecutive nodes" if m.job_size > 1 else "while it is up"), _refuted(m, "jobs"))
-        )  # fmt: skip
+            Card(
+                f"{count(m.job_size, 'node')} for 24 h, uninterrupted",
+                percent(value),
+                f"{percent(low)} to {percent(high)} of starts in the next 90 days, "
+                + ("on consecutive nodes" if m.job_size > 1 else "while it is up"),
+                _refuted(m, "jobs"),
+            )
+        )
     return cards
 
 
@@ -252,23 +256,34 @@ def _advice(m: ReportData) -> list[Point]:
         recent = int(((table["scope"] == "system") & (table["start"] >= since)).sum())
         if recent:
             points.append(
-                Point(f"Look at the whole-system outages first: {recent:,}{_LATELY}, {percent(share)} of the "
-                      "node-hours lost.", "interruptions", "list", "Administrators")
-            )  # fmt: skip
+                Point(
+                    f"Look at the whole-system outages first: {recent:,}{_LATELY}, {percent(share)} of the "
+                    "node-hours lost.",
+                    "interruptions",
+                    "list",
+                    "Administrators",
+                )
+            )
     named = m.nodes_now.result
     if named is not None and not m.few and named["outlier"].any():
         worst = named[named["outlier"]]
         each = [
             f"{node} ({number(factor, 2)}{' times the mean rate' if i == 0 else ''})"
-            for i, (node, factor) in enumerate(zip(worst["node"], worst["factor"], strict=True)) if i < _NAMED
-        ]  # fmt: skip
+            for i, (node, factor) in enumerate(zip(worst["node"], worst["factor"], strict=True))
+            if i < _NAMED
+        ]
         more = f" and {len(worst) - _NAMED} more" if len(worst) > _NAMED else ""
         whose = "its" if len(worst) == 1 else "their"
         gone = float((worst["factor"] - 1.0).clip(lower=0.0).sum() / named["factor"].sum())
         points.append(
-            Point(f"Check {count(len(worst), 'node')}: {', '.join(each)}{more}; {whose} excess is {percent(gone)} of "
-                  "the failures of nodes.", "nodes", "all", "Hardware")
-        )  # fmt: skip
+            Point(
+                f"Check {count(len(worst), 'node')}: {', '.join(each)}{more}; {whose} excess is {percent(gone)} of "
+                "the failures of nodes.",
+                "nodes",
+                "all",
+                "Hardware",
+            )
+        )
     again = m.repeat_failures.result
     if again is not None and not m.few and len(again.going_on):
         first, others = again.going_on.iloc[0], again.going_on["node"].drop_duplicates().iloc[1:_NAMED]
@@ -284,9 +299,14 @@ def _advice(m: ReportData) -> list[Point]:
         spare = f", {percent(spared)} with spares that take over at once" if spared is not None and plan.waits else ""
         size = "a job on one node" if m.job_size == 1 else f"a {m.job_size}-node job"
         points.append(
-            Point(f"Save {size} every {duration(plan.checkpoint_every)} if a save takes 5 minutes: "
-                  f"{percent(plan.waste)} of its time is lost{spare}.", "jobs", "jobs", "Users")
-        )  # fmt: skip
+            Point(
+                f"Save {size} every {duration(plan.checkpoint_every)} if a save takes 5 minutes: "
+                f"{percent(plan.waste)} of its time is lost{spare}.",
+                "jobs",
+                "jobs",
+                "Users",
+            )
+        )
     return points
 
 
@@ -301,16 +321,21 @@ def _limits(m: ReportData) -> list[Point]:
             if part is not None and part.depends and part.expected > 0.0:
                 times = number(part.together / part.expected, 2)
                 points.append(
-                    Point(f"Nodes of one {part.per} fail together {times} times as often as chance. Do not multiply "
-                          "single-node reliabilities.", "independence", "why")
-                )  # fmt: skip
+                    Point(
+                        f"Nodes of one {part.per} fail together {times} times as often as chance. Do not multiply "
+                        "single-node reliabilities.",
+                        "independence",
+                        "why",
+                    )
+                )
                 break
     tested = m.backtest.result
     if tested is not None:
         points += [
             Point(f"The log's own past refutes the numbers on {name}: {tested.refuted(part)}.", name, "how")
-            for part, name in (("forecasts", "forecast"), ("jobs", "jobs")) if tested.refuted(part)
-        ]  # fmt: skip
+            for part, name in (("forecasts", "forecast"), ("jobs", "jobs"))
+            if tested.refuted(part)
+        ]
     if m.chosen.problem is not None and m.change_points.result is not None:
         points.append(Point(f"No one period is used: {m.chosen.problem}.", "steady", "periods"))
     unknown = int(m.part.events["end"].isna().sum())

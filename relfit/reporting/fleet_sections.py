@@ -1,8 +1,7 @@
-"""The sections about a fleet: is the rate steady, what interrupts it, which nodes, together, jobs."""
+"""The sections about a fleet: is the rate steady, what interrupts it, which nodes, together."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable
 from typing import Any
 
@@ -11,19 +10,17 @@ import pandas as pd
 
 from relfit import plotting
 from relfit.analyses.screening.periods import FEWEST
-from relfit.base.results import json_ready
 from relfit.base.text import count, duration, number, percent
 from relfit.base.units import HOURS_PER_YEAR
 from relfit.fleet import FleetModel
-from relfit.reporting.components import MOST_ROWS, NOTHING, Figure, Panel, Section, Table, shown_share, span
-from relfit.reporting.report_data import JOB_LENGTHS, ReportData
+from relfit.reporting.components import MOST_ROWS, NOTHING, Figure, Section, Table, span
+from relfit.reporting.report_data import ReportData
 
-__all__ = ["ahead", "independence", "interruptions", "jobs", "nodes", "questions", "steady", "systems"]
+__all__ = ["ahead", "independence", "interruptions", "nodes", "steady", "systems"]
 
 _NODES_NAMED = 1
 _SECOND = 1.0 / 3600.0  # hours
 _JOINED = 1.02  # records for each incident, from which a page says that failures are records
-_SIZES = (1, 4, 16, 64, 256, 1024, 4096)
 
 
 def steady(m: ReportData) -> Section | str:
@@ -46,13 +43,25 @@ def steady(m: ReportData) -> Section | str:
             "was down."
         )
     table = Table(
-        "periods", "Periods of the rate", frame,
-        {"start": "from", "end": "to", "began": "began between", "failures": "incidents",
-         "rate": f"per {points.stable_period.per}", "limits": "limits", "use": "used"}, page=frame.assign(
+        "periods",
+        "Periods of the rate",
+        frame,
+        {
+            "start": "from",
+            "end": "to",
+            "began": "began between",
+            "failures": "incidents",
+            "rate": f"per {points.stable_period.per}",
+            "limits": "limits",
+            "use": "used",
+        },
+        page=frame.assign(
             began=frame["start_low"] + " and " + frame["start_high"],
             limits=[span(*pair) for pair in zip(frame["low"], frame["high"], strict=True)],
-        ), note=note, shown=12,
-    )  # fmt: skip
+        ),
+        note=note,
+        shown=12,
+    )
     if len(points) == 1:
         finding = f"{points.finding[:1].upper()}{points.finding[1:]}"
         verdict = f"{finding} ({points.stable_period.rates('incidents')}).{points.evidence}"
@@ -91,18 +100,29 @@ def interruptions(m: ReportData) -> Section | str:
     names |= {"mttr": "hours down", "lost_share": "node-hours lost"} if known else {}
     names = ({"system": "system"} if m.several_systems else {}) | names
     table = Table(
-        "interruptions-by-scope", "Interruptions by scope", scopes, names, percent=frozenset({"lost_share"}),
+        "interruptions-by-scope",
+        "Interruptions by scope",
+        scopes,
+        names,
+        percent=frozenset({"lost_share"}),
         page=_with_limits(scopes),
         note=f"Hours of operation; limits: {100 * m.level:g} %.{_while_down(model)}",
-    )  # fmt: skip
+    )
     order = np.argsort(-found["lost" if known else "nodes"].to_numpy(dtype=np.float64), kind="stable")
     largest = found.iloc[order[:MOST_ROWS]].reset_index(drop=True)
     stamps = {name: largest[name].dt.strftime("%Y-%m-%d %H:%M") for name in ("start", "end")}
     shown = {"start": "start", "scope": "scope", "nodes": "nodes", "duration": "hours", "cause": "cause"}
     if m.several_systems:
         shown = {"system": "system", **shown}
-    list_of = Table("incidents", "Interruptions that cost most", largest.assign(**stamps), shown,
-                    note="Records of one incident are joined.", shown=5, total=len(found))  # fmt: skip
+    list_of = Table(
+        "incidents",
+        "Interruptions that cost most",
+        largest.assign(**stamps),
+        shown,
+        note="Records of one incident are joined.",
+        shown=5,
+        total=len(found),
+    )
     joined, nested = model.found.headline, len(found) - m.failures
     if nested:
         joined += f" {nested:,} began while their node was down already: no other section counts them."
@@ -122,10 +142,14 @@ def interruptions(m: ReportData) -> Section | str:
         most = "Most are attributed to" if share > 0.5 else "The cause named most often is"
         verdict += f" {most} {name} ({percent(share)})."
     return Section(
-        "interruptions", "What interrupts it", verdict,
-        tables=(table,) if causes is None else (table, causes), details=(list_of,), terms=tuple(terms),
+        "interruptions",
+        "What interrupts it",
+        verdict,
+        tables=(table,) if causes is None else (table, causes),
+        details=(list_of,),
+        terms=tuple(terms),
         fold="The longest, and how records were joined",
-    )  # fmt: skip
+    )
 
 
 def _with_limits(scopes: pd.DataFrame) -> pd.DataFrame:
@@ -179,18 +203,33 @@ def systems(m: ReportData) -> Section | str:
     own = model.scopes.xs("node", level="scope")
     with np.errstate(divide="ignore"):
         frame = pd.DataFrame(
-            {"system": [str(name) for name in model.places.systems],
-             "nodes": np.bincount(model.places.system, minlength=len(model.places.systems)),
-             "incidents": total.astype(int), "between": hours / total, "mtbf": own["mtbf"].to_numpy(),
-             "low": own["mtbf_low"].to_numpy(), "high": own["mtbf_high"].to_numpy(), "mttr": own["mttr"].to_numpy()}
-        ).sort_values("incidents", ascending=False, kind="stable", ignore_index=True)  # fmt: skip
+            {
+                "system": [str(name) for name in model.places.systems],
+                "nodes": np.bincount(model.places.system, minlength=len(model.places.systems)),
+                "incidents": total.astype(int),
+                "between": hours / total,
+                "mtbf": own["mtbf"].to_numpy(),
+                "low": own["mtbf_low"].to_numpy(),
+                "high": own["mtbf_high"].to_numpy(),
+                "mttr": own["mttr"].to_numpy(),
+            }
+        ).sort_values("incidents", ascending=False, kind="stable", ignore_index=True)
     table = Table(
-        "systems", "Systems", frame,
-        {"system": "system", "nodes": "nodes", "incidents": "incidents", "mtbf": "a node: hours between failures",
-         "limits": "limits", "mttr": "hours to repair"}, shown=30,
+        "systems",
+        "Systems",
+        frame,
+        {
+            "system": "system",
+            "nodes": "nodes",
+            "incidents": "incidents",
+            "mtbf": "a node: hours between failures",
+            "limits": "limits",
+            "mttr": "hours to repair",
+        },
+        shown=30,
         page=frame.assign(limits=[span(*pair) for pair in zip(frame["low"], frame["high"], strict=True)]),
         note=f"Limits: {100 * m.level:g} %. Hours are those of operation in {duration(hours)}.",
-    )  # fmt: skip
+    )
     verdict = "Systems differ, so one average describes none of them: read each system's own report."
     return Section("systems", "System by system", verdict, tables=(table,))
 
@@ -205,13 +244,26 @@ def nodes(m: ReportData) -> Section | str:
     if now is not None and not m.few:
         now = now.sort_values(["outlier", "factor"], ascending=False, kind="stable", ignore_index=True)
         limits = [span(*pair) for pair in zip(now["factor_low"], now["factor_high"], strict=True)]
-        tables.append(Table(
-            "nodes-now", "Nodes now, by how often they fail", now,
-            {**own, "node": "node", "factor": "times the mean", "limits": "limits", "probability": "probability",
-             "outlier": "outlier"}, percent=frozenset({"probability"}), shown=4,
-            page=now.assign(limits=limits),
-            note=f"Limits: {100 * m.level:g} %. Probability: of twice the mean or more. False outliers: 5 % at most.",
-        ))  # fmt: skip
+        tables.append(
+            Table(
+                "nodes-now",
+                "Nodes now, by how often they fail",
+                now,
+                {
+                    **own,
+                    "node": "node",
+                    "factor": "times the mean",
+                    "limits": "limits",
+                    "probability": "probability",
+                    "outlier": "outlier",
+                },
+                percent=frozenset({"probability"}),
+                shown=4,
+                page=now.assign(limits=limits),
+                note=f"Limits: {100 * m.level:g} %. Probability: of twice the mean or more. "
+                "False outliers: 5 % at most.",
+            )
+        )
         findings.append(_standing_out(now, m))
     if again is not None and again.tested:
         findings += again.findings[:1]
@@ -219,22 +271,45 @@ def nodes(m: ReportData) -> Section | str:
             listed = again.nodes.assign(
                 **{name: again.nodes[name].dt.strftime("%Y-%m-%d") for name in ("first", "last")}
             )
-            tables.append(Table(
-                "repeat-failures", "Repeat failures: the same node and cause, soon after a repair", listed,
-                {**own, "node": "node", "cause": "cause", "lately": "last 90 days", "repeats": "all",
-                 "hours_between": "hours after the repair", "last": "last"}, shown=4,
-                note=f"Hours: median. By chance: {100 * again.alpha:g} % of the repeats at most.",
-            ))  # fmt: skip
+            tables.append(
+                Table(
+                    "repeat-failures",
+                    "Repeat failures: the same node and cause, soon after a repair",
+                    listed,
+                    {
+                        **own,
+                        "node": "node",
+                        "cause": "cause",
+                        "lately": "last 90 days",
+                        "repeats": "all",
+                        "hours_between": "hours after the repair",
+                        "last": "last",
+                    },
+                    shown=4,
+                    note=f"Hours: median. By chance: {100 * again.alpha:g} % of the repeats at most.",
+                )
+            )
     if found is not None:
         figures.append(Figure.of("nodes", "Nodes by their number of failures", plotting.outlier_nodes, found))
-        details.append(Table(
-            "failures-by-node", "Nodes by excess of failures over the period", found.nodes,
-            {**own, "node": "node", "events": "failures", "excess": "excess",
-             "posterior": "probability", "outlier": "outlier"},
-            percent=frozenset({"posterior"}), shown=6,
-            note="Probability: of the bad class or, without classes, of three times the mean or more. False outliers: "
-            f"{100 * found.alpha:g} % at most.",
-        ))  # fmt: skip
+        details.append(
+            Table(
+                "failures-by-node",
+                "Nodes by excess of failures over the period",
+                found.nodes,
+                {
+                    **own,
+                    "node": "node",
+                    "events": "failures",
+                    "excess": "excess",
+                    "posterior": "probability",
+                    "outlier": "outlier",
+                },
+                percent=frozenset({"posterior"}),
+                shown=6,
+                note="Probability: of the bad class or, without classes, of three times the mean or more. "
+                f"False outliers: {100 * found.alpha:g} % at most.",
+            )
+        )
         if m.firm("alike"):
             terms.append(("Over the period", found.headline))
         else:
@@ -246,9 +321,16 @@ def nodes(m: ReportData) -> Section | str:
     if not findings:
         findings, terms = [text for _, text in terms], []
     return Section(
-        "nodes", "Nodes that stand out", findings[0], tuple(findings[1:]), figures=tuple(figures),
-        tables=tuple(tables), terms=tuple(terms), details=tuple(details), fold="Over the period",
-    )  # fmt: skip
+        "nodes",
+        "Nodes that stand out",
+        findings[0],
+        tuple(findings[1:]),
+        figures=tuple(figures),
+        tables=tuple(tables),
+        terms=tuple(terms),
+        details=tuple(details),
+        fold="Over the period",
+    )
 
 
 def _standing_out(now: pd.DataFrame, m: ReportData) -> str:
@@ -291,9 +373,11 @@ def ahead(m: ReportData) -> Section | str:
         return f"a forecast ({m.forecast.problem})"
     figure = Figure.of("forecast", "Failures counted, and expected", plotting.forecast, found)
     table = Table(
-        "forecast", "Expected, with prediction intervals", found.compact().reset_index(),
+        "forecast",
+        "Expected, with prediction intervals",
+        found.compact().reset_index(),
         note=f"Stock: parts that last for the longer time with probability {percent(found.service)}, one per failure.",
-    )  # fmt: skip
+    )
     tested, notes = m.backtest.result, _unit_of_failures(m)
     if tested is None:
         return Section("forecast", "What to expect", found.headline, (*notes, *found.notes), (figure,), (table,))
@@ -337,83 +421,11 @@ def independence(m: ReportData) -> Section | str:
     )
     terms = tuple(
         (f"{q[:1].upper()}{q[1:]}", str(f))
-        for q, f, depends in zip(frame["question"], frame["finding"], frame["depends"], strict=True) if depends
-    )  # fmt: skip
+        for q, f, depends in zip(frame["question"], frame["finding"], frame["depends"], strict=True)
+        if depends
+    )
     bursts = m.bursts.result
     sentences = () if bursts is None or bursts.depends is None else (bursts.headline,)
-    return Section("independence", "Do failures depend?", found.headline, sentences, tuple(figures),
-                   details=(table,), terms=terms)  # fmt: skip
-
-
-def questions(m: ReportData) -> Section | str:
-    """A panel that answers for other jobs, saves, spares and repairs."""
-    grid = m.what_if.result
-    if grid is None:
-        return ""
-    names = ("nodes", "hours", "hazard", "own", "mtbf", "wait", "down", "worst", "excess")
-    data = json_ready({name: getattr(grid, name) for name in names}) | {"size": m.job_size}
-    text = grid.sentence(m.job_size)
     return Section(
-        "what-if", "What if", "Move a slider: the answer follows.", panel=Panel(json.dumps(data), text, grid.worst),
-        sentences=(
-            "Error between sizes: a point of probability, 1 % of interval and loss.",
-        ),
-    )  # fmt: skip
-
-
-def jobs(m: ReportData) -> Section | str:
-    """How long jobs run, and whether the model that says so can be trusted."""
-    model = m.model.result
-    if model is None or m.several_systems or m.few:
-        return (
-            "jobs and their test on the past (" + ("several systems" if m.several_systems else "too few failures") + ")"
-        )
-    if model.question is not None:
-        return "jobs and their test on the past (only nodes that failed are known)"
-    most = m.part.n_nodes
-    sizes = [*(size for size in _SIZES if size < most), most]
-    rows = []
-    for size in sizes:
-        share = m.job
-        if size != m.job_size:  # as on the first screen
-            share = model.interval("reliability", list(JOB_LENGTHS), size=size, placement="packed", n_draws=99)
-        rows.append([size, *map(float, share.estimate), float(share.low[1]), float(share.high[1])])
-    frame = pd.DataFrame(rows, columns=["nodes", "r6", "r24", "r72", "low", "high"])
-    table = Table(
-        "jobs", "Jobs that nothing interrupts", frame,
-        {"nodes": "nodes", "r6": "6 h", "r24": "24 h", "limits": "limits", "r72": "72 h"},
-        percent=frozenset({"r6", "r24", "r72"}),
-        page=frame.assign(limits=[span(*pair, True) for pair in zip(frame["low"], frame["high"], strict=True)]),
-        note=f"{'On consecutive nodes, from' if most > 1 else 'From'} a random start; limits: "
-             f"{100 * m.level:g} % at 24 h.",
-    )  # fmt: skip
-    low, value, high = (float(x[1]) for x in (m.job.low, m.job.estimate, m.job.high))
-    verdict = (
-        f"{shown_share(value)} ({span(low, high, True)}) of jobs on {count(m.job_size, 'node')} run for 24 hours "
-        "without interruption."
+        "independence", "Do failures depend?", found.headline, sentences, tuple(figures), details=(table,), terms=terms
     )
-    tested = m.backtest.result
-    if tested is None or "jobs" not in tested.parts:
-        why = m.backtest.problem if tested is None else "too few could be placed"
-        return Section("jobs", "Jobs", verdict, (f"Predictions could not be tested: {why}.",), tables=(table,))
-    past = tested.table[tested.table["part"] == "jobs"]
-    cells = Table(
-        "backtest-jobs", f"Jobs of {count(int(past['size'].iloc[0]), 'node')} for 24 h, over 90 days",
-        past.assign(date=past["origin"].dt.strftime("%Y-%m-%d"), error=100.0 * (past["predicted"] - past["seen"])),
-        {"date": "from", "predicted": "predicted", "limits": "limits", "seen": "counted", "error": "error (points)"},
-        percent=frozenset({"predicted", "seen"}),
-        page=past.assign(
-            date=past["origin"].dt.strftime("%Y-%m-%d"),
-            error=[f"{100.0 * value:+.1f}" for value in past["predicted"] - past["seen"]],
-            limits=[span(*pair, True) for pair in zip(past["low"], past["high"], strict=True)],
-        ),
-        note="From what was known at each date.",
-    )  # fmt: skip
-    figure = Figure.of(
-        "backtest-jobs", "Jobs of the past: predicted and counted", plotting.backtest, tested, part="jobs"
-    )
-    refuted = tested.refuted("jobs")
-    past_said = tested.sentences("jobs")[0]
-    if refuted:
-        verdict, past_said = f"The log's own past refutes these numbers: {refuted}.", verdict
-    return Section("jobs", "Jobs", verdict, (past_said,), (figure,), (table,), details=(cells,))

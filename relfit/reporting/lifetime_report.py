@@ -60,26 +60,37 @@ def lifetime_summary(m: ReportData) -> FirstScreen:
         cards.append(Card(f"In service after {_age(age)}", share, f"{100 * m.level:g} % interval {least} to {most}"))
     low, high = (float(limit[0]) / years for limit in poisson_interval(np.array([ended]), m.level))
     cards.append(
-        Card("Ended per year of service", percent(ended / years, 2),
-             f"{100 * m.level:g} % interval {percent(low, 2)} to {percent(high, 2)} · {ended:,} in {number(years)} "
-             f"{what}-years")
-    )  # fmt: skip
+        Card(
+            "Ended per year of service",
+            percent(ended / years, 2),
+            f"{100 * m.level:g} % interval {percent(low, 2)} to {percent(high, 2)} · {ended:,} in {number(years)} "
+            f"{what}-years",
+        )
+    )
     title = f"{what}s still in service, by age in years (Kaplan-Meier)"
     picture = Figure.of("survival", title, plotting.step_curves, curve, wide=True)
     advice = []
     if len(yearly) > 1 and yearly["low"].iloc[-1] > yearly["high"].iloc[0]:
         times = yearly["share"].iloc[-1] / max(yearly["share"].iloc[0], 1e-9)
         advice.append(
-            Point(f"Plan spares by age: a {what} in its {_ordinal(len(yearly))} year ends {number(times, 2)} times as "
-                  "often as in its first.", "age", "by age")
-        )  # fmt: skip
+            Point(
+                f"Plan spares by age: a {what} in its {_ordinal(len(yearly))} year ends {number(times, 2)} times as "
+                "often as in its first.",
+                "age",
+                "by age",
+            )
+        )
     groups = _places(m)
     if groups is not None and len(groups) > 1 and groups["low"].iloc[0] > groups["high"].iloc[-1]:
         name, worst, best = groups.columns[0], groups.iloc[0], groups.iloc[-1]
         advice.append(
-            Point(f"Look at {name} {worst[name]}: {percent(worst['rate'])} end per year, in {name} {best[name]} "
-                  f"{percent(best['rate'])}.", "places", "all")
-        )  # fmt: skip
+            Point(
+                f"Look at {name} {worst[name]}: {percent(worst['rate'])} end per year, in {name} {best[name]} "
+                f"{percent(best['rate'])}.",
+                "places",
+                "all",
+            )
+        )
     return FirstScreen(text, tuple(cards[:4]), (picture,), tuple(advice), tuple(_limits(m, what)))
 
 
@@ -108,12 +119,20 @@ def sections(m: ReportData) -> list[Section | str]:
             verdict = f"The risk of a {what} {word} with age, from its first to its {_ordinal(len(yearly))} year."
             limits = [span(*pair, True) for pair in zip(yearly["low"], yearly["high"], strict=True)]
             table = Table(
-                "risk-by-age", "Ended by year of age", yearly,
-                {"year": "year of age", "began": "began it", "ended": "ended", "share": "share that ends",
-                 "limits": "limits"},
-                percent=frozenset({"share"}), page=yearly.assign(limits=limits),
+                "risk-by-age",
+                "Ended by year of age",
+                yearly,
+                {
+                    "year": "year of age",
+                    "began": "began it",
+                    "ended": "ended",
+                    "share": "share that ends",
+                    "limits": "limits",
+                },
+                percent=frozenset({"share"}),
+                page=yearly.assign(limits=limits),
                 note="Those still going on within a year count for the part that was seen.",
-            )  # fmt: skip
+            )
             parts.append(Section("age", "Does the risk change with age?", verdict, tables=(table,)))
         places = _places(m)
         if places is not None:
@@ -122,18 +141,31 @@ def sections(m: ReportData) -> list[Section | str]:
             verdict = (
                 f"They differ: per year {percent(places['rate'].iloc[0])} end in {name} {places[name].iloc[0]}, "
                 f"{percent(places['rate'].iloc[-1])} in {name} {places[name].iloc[-1]}."
-                if differ else f"No {name} differs clearly from the others."
-            )  # fmt: skip
-            table = Table("places", f"Ended per year of service, by {name}", places,
-                          {name: name, "lives": f"{what}s", "ended": "ended", "rate": "per year", "limits": "limits"},
-                          percent=frozenset({"rate"}), page=places.assign(limits=[
-                              span(*pair, True) for pair in zip(places["low"], places["high"], strict=True)
-                          ]))  # fmt: skip
+                if differ
+                else f"No {name} differs clearly from the others."
+            )
+            table = Table(
+                "places",
+                f"Ended per year of service, by {name}",
+                places,
+                {name: name, "lives": f"{what}s", "ended": "ended", "rate": "per year", "limits": "limits"},
+                percent=frozenset({"rate"}),
+                page=places.assign(
+                    limits=[span(*pair, True) for pair in zip(places["low"], places["high"], strict=True)]
+                ),
+            )
             parts.append(Section("places", f"Do places differ: by {name}", verdict, tables=(table,)))
         tested = CheckedFits.of(lives, m.families, m.level)
         figure = Figure.of("times", "Share of lives ended by age", plotting.distributions, tested.fits)
-        parts.append(Section("families", "Which distribution describes the lives", tested.headline, figures=(figure,),
-                             tables=(fit_table("fits", "Families fitted to the lives", tested),)))  # fmt: skip
+        parts.append(
+            Section(
+                "families",
+                "Which distribution describes the lives",
+                tested.headline,
+                figures=(figure,),
+                tables=(fit_table("fits", "Families fitted to the lives", tested),),
+            )
+        )
     parts.append("repairs, availability, jobs, periods, dependence (these are lives without repair)")
     return parts
 

@@ -41,15 +41,19 @@ _TERMS = {
         "Steps: Kaplan-Meier (1958). Curves: maximum likelihood with censoring. p-values of Anderson-Darling allow for "
         "fitted parameters. AICc: Hurvich and Tsai (1989); differences below 2 mean nothing."
     ),
-}  # fmt: skip
+}
 
 
 _SECTIONS: dict[str, frozenset[str]] = {  # that a term is about
-    "Period": frozenset({"steady"}), "Interruptions": frozenset({"interruptions"}),
-    "Availability": frozenset({"availability"}), "Jobs": frozenset({"jobs"}),
-    "Test on the past": frozenset({"forecast", "jobs"}), "Outlier nodes": frozenset({"nodes"}),
-    "Independence": frozenset({"independence"}), "Distributions": frozenset({"repairs", "times"}),
-}  # fmt: skip
+    "Period": frozenset({"steady"}),
+    "Interruptions": frozenset({"interruptions"}),
+    "Availability": frozenset({"availability"}),
+    "Jobs": frozenset({"jobs"}),
+    "Test on the past": frozenset({"forecast", "jobs"}),
+    "Outlier nodes": frozenset({"nodes"}),
+    "Independence": frozenset({"independence"}),
+    "Distributions": frozenset({"repairs", "times"}),
+}
 _TESTED = frozenset({"steady", "nodes", "independence"})  # sections whose verdicts rest on p-values
 
 _LIVES = {

@@ -199,9 +199,15 @@ def _own_failures(
 
 
 def _shared_failures(
-    outages: Outages, when: FloatArray, struck: IntArray, lasting: Callable[[IntArray], FloatArray],
-    members: IntArray, scope: int, share: float | None, rng: np.random.Generator,
-) -> Outages:  # fmt: skip
+    outages: Outages,
+    when: FloatArray,
+    struck: IntArray,
+    lasting: Callable[[IntArray], FloatArray],
+    members: IntArray,
+    scope: int,
+    share: float | None,
+    rng: np.random.Generator,
+) -> Outages:
     """Outages with those of racks or systems added: nodes that work are taken down, and do not fail meanwhile.
 
     Each hits a random `share` of its nodes on average, two at least; all of them when that is None.

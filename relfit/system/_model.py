@@ -408,9 +408,15 @@ class SystemsBySize(Result):
 
 
 def _interval(
-    quantity: str, level: float, at: FloatArray | None, estimate: FloatArray, drawn: FloatArray,
-    parameters: uncertainty.DrawnParameters, labels: pd.Index, most: npt.ArrayLike = np.inf,
-) -> Interval:  # fmt: skip
+    quantity: str,
+    level: float,
+    at: FloatArray | None,
+    estimate: FloatArray,
+    drawn: FloatArray,
+    parameters: uncertainty.DrawnParameters,
+    labels: pd.Index,
+    most: npt.ArrayLike = np.inf,
+) -> Interval:
     """An interval from draws, which are cumulative hazards where the quantity is a probability."""
     reflect = not any(source.pooled for source in parameters.sources)
     low, high = uncertainty.limits(estimate, drawn, level, reflect=reflect, most=most)

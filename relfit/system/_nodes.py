@@ -69,16 +69,31 @@ class SystemNodes:
         if own is not None and own.shape != (size,):
             raise ArgumentError(f"{size} nodes but sources of shape {own.shape}")
         self._finish(
-            components, checked, names=pd.RangeIndex(size) if labels is None else labels, sources=own, origin=None,
-            tolerance=tolerance, common=common, racks=racks_of(racks, rack_lives, rack_ages, size),
+            components,
+            checked,
+            names=pd.RangeIndex(size) if labels is None else labels,
+            sources=own,
+            origin=None,
+            tolerance=tolerance,
+            common=common,
+            racks=racks_of(racks, rack_lives, rack_ages, size),
             rack_events=rack_events,
-        )  # fmt: skip
+        )
 
     def _finish(
-        self, components: tuple[Component, ...], ages: FloatArray, *, names: pd.Index, sources: IntArray | None,
-        origin: object, tolerance: int = 0, common: object = None, racks: Racks | None = None,
-        rack_events: str = "nodes", ages_observed: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        components: tuple[Component, ...],
+        ages: FloatArray,
+        *,
+        names: pd.Index,
+        sources: IntArray | None,
+        origin: object,
+        tolerance: int = 0,
+        common: object = None,
+        racks: Racks | None = None,
+        rack_events: str = "nodes",
+        ages_observed: bool = False,
+    ) -> None:
         if isinstance(tolerance, bool) or not isinstance(tolerance, (int, np.integer)) or tolerance < 0:
             raise ArgumentError(f"tolerance={tolerance!r}", remedy="give the number of nodes that may fail")
         if tolerance >= ages.size:
@@ -88,18 +103,31 @@ class SystemNodes:
         if rack_events not in RACK_EVENTS:
             raise ArgumentError(f"rack_events={rack_events!r}", remedy=f"use one of {', '.join(RACK_EVENTS)}")
         values = {
-            "components": components, "ages": ages, "names": names, "sources": sources, "origin": origin,
-            "tolerance": int(tolerance), "common": common_cause(common), "racks": racks, "rack_events": rack_events,
+            "components": components,
+            "ages": ages,
+            "names": names,
+            "sources": sources,
+            "origin": origin,
+            "tolerance": int(tolerance),
+            "common": common_cause(common),
+            "racks": racks,
+            "rack_events": rack_events,
             "ages_observed": ages_observed,
-        }  # fmt: skip
+        }
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
     @classmethod
     def of_components(
-        cls, components: tuple[Component, ...], ages: FloatArray, *, racks: object = None, rack_lives: object = None,
-        rack_ages: Durations | Mapping[Any, Duration] = 0.0, **options: Any,
-    ) -> Self:  # fmt: skip
+        cls,
+        components: tuple[Component, ...],
+        ages: FloatArray,
+        *,
+        racks: object = None,
+        rack_lives: object = None,
+        rack_ages: Durations | Mapping[Any, Duration] = 0.0,
+        **options: Any,
+    ) -> Self:
         """A system of checked nodes; racks as in the constructor, or `Racks`; options are the other fields."""
         system = object.__new__(cls)
         if not isinstance(racks, Racks):

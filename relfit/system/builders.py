@@ -94,19 +94,41 @@ def system_from_fits(
         "use --missing pool to give them what is expected of the fleet, or --missing drop",
     )
     return system_of_estimates(
-        fits.groups, nodes, ages, values, kind, missing, remedy, status=status, pooled=lambda: _pooled(fits, family),
-        origin=fits, unit=unit, longest_age=longest_age, **options,
-    )  # fmt: skip
+        fits.groups,
+        nodes,
+        ages,
+        values,
+        kind,
+        missing,
+        remedy,
+        status=status,
+        pooled=lambda: _pooled(fits, family),
+        origin=fits,
+        unit=unit,
+        longest_age=longest_age,
+        **options,
+    )
 
 
 # --------------------------------------------------- nodes out of estimates
 
 
 def system_of_estimates(
-    groups: pd.Index, nodes: object, ages: Durations, values: Mapping[str, FloatArray], kind: IntArray, missing: str,
-    remedy: str, *, status: Any = None, pooled: Callable[[], PooledFit] | None = None, origin: object = None,
-    unit: str = "hours", longest_age: Durations | None = LONGEST_AGE, **options: Any,
-) -> System:  # fmt: skip
+    groups: pd.Index,
+    nodes: object,
+    ages: Durations,
+    values: Mapping[str, FloatArray],
+    kind: IntArray,
+    missing: str,
+    remedy: str,
+    *,
+    status: Any = None,
+    pooled: Callable[[], PooledFit] | None = None,
+    origin: object = None,
+    unit: str = "hours",
+    longest_age: Durations | None = LONGEST_AGE,
+    **options: Any,
+) -> System:
     """A system of fitted groups, each of the family of its `kind` (as `family_code` numbers them, -1 for none).
 
     `values` are parameters by family, `remedy` says what to do about nodes without an estimate and `status` why they

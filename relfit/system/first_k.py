@@ -76,9 +76,14 @@ class FailureRule:
         return self.tolerance > 0 and self.racks is not None and self.rack_events == "nodes"
 
     def combine(
-        self, x: FloatArray, spent: FloatArray, rates: FloatArray | None = None, *, every: bool = False,
+        self,
+        x: FloatArray,
+        spent: FloatArray,
+        rates: FloatArray | None = None,
+        *,
+        every: bool = False,
         factors: tuple[FloatArray, FloatArray] | None = None,
-    ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    ) -> tuple[FloatArray, FloatArray]:
         """Log reliability of the job, and its failure rate per hour given that it runs, shape (r, n) or (r, 1).
 
         From conditional cumulative hazards `spent` of the nodes, shape (r, n), which may be overwritten, and their
@@ -99,9 +104,14 @@ class FailureRule:
         return np.negative(spent, out=spent), np.cumsum(rate, axis=1) if rate.size else rate
 
     def _add_others(
-        self, x: FloatArray, spent: FloatArray, rate: FloatArray, every: bool, n_nodes: int,
+        self,
+        x: FloatArray,
+        spent: FloatArray,
+        rate: FloatArray,
+        every: bool,
+        n_nodes: int,
         factors: tuple[FloatArray, FloatArray] | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Add hazards of racks and common causes at the nodes that expose the job to them, in place."""
         for cause, out in ((False, spent), *(((True, rate),) if rate.size else ())):
             if self.common is not None:
@@ -125,9 +135,13 @@ class FailureRule:
                     out += hazards.sum(axis=1, keepdims=True)
 
     def _counted(
-        self, x: FloatArray, spent: FloatArray, rates: FloatArray | None, every: bool,
+        self,
+        x: FloatArray,
+        spent: FloatArray,
+        rates: FloatArray | None,
+        every: bool,
         factors: tuple[FloatArray, FloatArray] | None,
-    ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    ) -> tuple[FloatArray, FloatArray]:
         size = spent.shape[1]
         rate = np.empty((0, size)) if rates is None else rates
         order, blocks = np.arange(size), np.array([0, size])
@@ -188,9 +202,19 @@ def _largest(values: FloatArray, count: int) -> FloatArray:
 
 @njit(cache=True, nogil=True)
 def _count_failures(
-    spent: np.ndarray, rate: np.ndarray, order: np.ndarray, blocks: np.ndarray, rack_spent: np.ndarray,
-    rack_rate: np.ndarray, allowed: int, every: bool, log_alive: np.ndarray, density: np.ndarray, first: int, last: int,
-) -> None:  # fmt: skip
+    spent: np.ndarray,
+    rate: np.ndarray,
+    order: np.ndarray,
+    blocks: np.ndarray,
+    rack_spent: np.ndarray,
+    rack_rate: np.ndarray,
+    allowed: int,
+    every: bool,
+    log_alive: np.ndarray,
+    density: np.ndarray,
+    first: int,
+    last: int,
+) -> None:
     """Recursion over the number of failed nodes, rack by rack, for the rows `first` to `last` of times.
 
     The nodes of `order` stand rack by rack from each of `blocks` to the next. f[k] is the probability that k of the

@@ -34,7 +34,7 @@ def fleet(
         rows += [
             {"system": system, "node": f"n{node:02}", "start": t, "end": min(t + 2.0 + node / 20.0, days * DAY)}
             for t in at
-        ]  # fmt: skip
+        ]
     causes = np.random.default_rng(1).choice(["hardware", "software"], 100_000)
     rows = [{**row, "cause": causes[int(row["start"]) % 100_000]} for row in rows]
     nodes = [{"system": system, "node": f"n{node:02}", "rack": f"r{node // 10}"} for node in range(NODES)]

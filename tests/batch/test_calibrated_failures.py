@@ -42,16 +42,20 @@ def test_every_scope_fails_as_often_as_the_log_counted() -> None:
     assert counted[4] == pytest.approx(16 * hours / 1005, rel=0.15)  # a quarter of a rack of 16
     assert counted[5] == pytest.approx(hours / 702, rel=0.5)  # a fiftieth of the fleet
     assert counted[1] == pytest.approx(256 * hours / 2002, rel=0.1)
-    own = [np.bincount(run["node"][~np.isin(run["time"], np.unique(run["time"])[counts > 1])], minlength=256)
-           for run in runs for counts in [np.unique(run["time"], return_counts=True)[1]]]  # fmt: skip
+    own = [
+        np.bincount(run["node"][~np.isin(run["time"], np.unique(run["time"])[counts > 1])], minlength=256)
+        for run in runs
+        for counts in [np.unique(run["time"], return_counts=True)[1]]
+    ]
     assert np.mean([counts.var() / counts.mean() for counts in own]) > 2.0  # nodes differ
 
 
 def test_a_node_of_a_rack_is_down_for_its_own_repair() -> None:
     known = Parameters(
-        mtbf={"node": "1e9h", "rack": "100h"}, mttr={"mean": "2h", "rack": "9h", "rack_node": "4h"},
+        mtbf={"node": "1e9h", "rack": "100h"},
+        mttr={"mean": "2h", "rack": "9h", "rack_node": "4h"},
         fleet={"nodes": 64, "racks": 4, "rack_share": 0.25},
-    )  # fmt: skip
+    )
     assert np.mean(rows(known, 64, 40_000.0, 3)["repair"]) / HOUR == pytest.approx(4.0, rel=0.1)
 
 

@@ -26,8 +26,13 @@ def test_jobs_and_json(config, tmp_path, capsys):
     document = json.loads(capsys.readouterr().out)
     table = pd.read_csv(out)
     assert table.columns.tolist() == [
-        "job_id", "submission_time", "starting_time", "finish_time", "success", "nodes",
-    ]  # fmt: skip
+        "job_id",
+        "submission_time",
+        "starting_time",
+        "finish_time",
+        "success",
+        "nodes",
+    ]
     assert table["starting_time"][:4].tolist() == [0.0, 10.0, 2.0, 20.0]
     assert document["summary"]["done"] == 4
     assert document["summary"]["too_wide"] == 1

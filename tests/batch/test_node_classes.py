@@ -57,9 +57,13 @@ def test_a_schedule_by_hand():
     assert run.outages.to_numpy().tolist() == [[2.0, 3.0, 8.0]]
     attempts = run.attempts
     expected = [
-        (0, 0.0, 10.0, -1, ((0, 2),)), (1, 0.0, 2.0, 3, ((2, 3),)), (2, 2.0, 12.0, -1, ((2, 1),)),
-        (4, 8.0, 11.0, -1, ((3, 2),)), (3, 10.0, 14.0, -1, ((0, 1),)), (1, 12.0, 17.0, -1, ((2, 3),)),
-    ]  # fmt: skip
+        (0, 0.0, 10.0, -1, ((0, 2),)),
+        (1, 0.0, 2.0, 3, ((2, 3),)),
+        (2, 2.0, 12.0, -1, ((2, 1),)),
+        (4, 8.0, 11.0, -1, ((3, 2),)),
+        (3, 10.0, 14.0, -1, ((0, 1),)),
+        (1, 12.0, 17.0, -1, ((2, 3),)),
+    ]
     assert list(attempts[["job", "start", "end", "node", "spans"]].itertuples(index=False, name=None)) == expected
     table = run.by_class("node_class")
     assert table["jobs"].to_dict() == {"cpu": 2, "gpu": 3, "all": 5}
@@ -109,13 +113,18 @@ def mixed_case():
     run_time = rng.exponential(2000.0, n)
     names = rng.choice(["cpu", "gpu", "big"], n, p=[0.6, 0.3, 0.1])
     jobs = Workload(
-        [f"j{i}" for i in range(n)], rng.exponential(150.0, n).cumsum(), rng.integers(1, 4, n), run_time,
-        1.5 * run_time, node_class=names,
-    )  # fmt: skip
+        [f"j{i}" for i in range(n)],
+        rng.exponential(150.0, n).cumsum(),
+        rng.integers(1, 4, n),
+        run_time,
+        1.5 * run_time,
+        node_class=names,
+    )
     machine = [
-        GroupFailures(life="200h", groups=6, repair="1h"), ReplayedFailures([2e4, 9e4], [-1, -1], [3e3, 600.0]),
+        GroupFailures(life="200h", groups=6, repair="1h"),
+        ReplayedFailures([2e4, 9e4], [-1, -1], [3e3, 600.0]),
         NodeFailures(life=Weibull(0.7, 200.0), repair="5h"),
-    ]  # fmt: skip
+    ]
     own = {
         "gpu": {
             "allocation": Allocation(policy="rack"),
@@ -124,7 +133,7 @@ def mixed_case():
         },
         "cpu": {"allocation": Allocation(policy="ras", reliability=EstimatedReliability(every="3h"))},
         "big": {"scheduler": Scheduler(name="conservative", fixed_nodes=True)},
-    }  # fmt: skip
+    }
     return jobs, {"cpu": 17, "gpu": 8, "big": 5}, {"failures": machine, "each": own, "rng": 4, "keep": "nodes"}
 
 

@@ -42,9 +42,12 @@ def run_both(seed):
             zip(failures.time.tolist(), failures.node.tolist(), failures.repair.tolist(), strict=True)
         )
     run = rf.simulate_batch(
-        workload, scheduler=Scheduler(name=scheduler, fixed_nodes=fixed), failures=failures, keep="nodes",
+        workload,
+        scheduler=Scheduler(name=scheduler, fixed_nodes=fixed),
+        failures=failures,
+        keep="nodes",
         reservations=[Reservation(f"{start}s", f"{end}s", nodes) for start, end, nodes in rows],
-    )  # fmt: skip
+    )
     slow = SlowPlanner(
         slow_jobs(workload), workload.n_nodes, scheduler, list_of_failures, fixed=fixed, reservations=rows
     ).run()

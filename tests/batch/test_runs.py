@@ -137,9 +137,10 @@ def test_measures_by_their_names():
     table = run.by_class("width")
     assert run.jobs["starting_time"].tolist() == [50.0, 0.0]
     for width, total, share, act, mct in (
-        ("[2,4)", 40.0, 40.0, 150.0, 150.0 / (100 / 2)), ("[1,2)", 0.0, 0.0, 300.0, 1.0),
+        ("[2,4)", 40.0, 40.0, 150.0, 150.0 / (100 / 2)),
+        ("[1,2)", 0.0, 0.0, 300.0, 1.0),
         ("all", 40.0, 20.0, (150.0 + 300.0) / 2, 450.0 / (50.0 + 300.0)),
-    ):  # fmt: skip
+    ):
         row, n = table.loc[width], table.loc[width, "jobs"]
         assert row[["total_waste", "%MWT", "ACT", "AWT"]].tolist() == pytest.approx([total, share, act, total / n])
         assert row["MCT"] == pytest.approx(mct)
@@ -165,10 +166,13 @@ def test_node_time_adds_up(seed, scheduler, policy, requeue):
     workload = random_workload(rng)
     policy = "first_fit" if scheduler == "conservative" else policy
     run = rf.simulate_batch(
-        workload, BatchCluster(nodes_per_rack=3), Scheduler(name=scheduler, requeue=requeue),
+        workload,
+        BatchCluster(nodes_per_rack=3),
+        Scheduler(name=scheduler, requeue=requeue),
         failures=random_failures(rng, workload.n_nodes),
-        allocation=Allocation(policy=policy, reliability=Weibull(0.7, 1000.0)), keep="nodes",
-    )  # fmt: skip
+        allocation=Allocation(policy=policy, reliability=Weibull(0.7, 1000.0)),
+        keep="nodes",
+    )
     attempts, outages = run.attempts, run.outages
     used = [
         (node, start, end)
@@ -225,9 +229,11 @@ def test_ra_opt_takes_as_many_nodes_as_best_size_says():
         assert run.jobs["nodes"][0] == best
         assert run.jobs["finish_time"][0] == pytest.approx(work / float(law.speedup(best)))
     everything = rf.simulate_batch(
-        jobs, scheduler="fcfs", allocation=Allocation(policy="all", amdahl=0.895),
+        jobs,
+        scheduler="fcfs",
+        allocation=Allocation(policy="all", amdahl=0.895),
         failures=ReplayedFailures([1.0], [2], [60.0]),
-    )  # fmt: skip
+    )
     assert everything.jobs[["nodes", "starting_time"]].iloc[0].tolist() == [20, 61.0]
 
 
@@ -242,9 +248,10 @@ def test_parameters_are_estimated_from_the_failures_so_far():
     assert scale.tolist() == pytest.approx([3.6e6 / 99, 1.8e6, np.inf])
     jobs = poisson_jobs(rng, 500, 1 / 400, 3000.0, 30, 3)
     run = rf.simulate_batch(
-        jobs, failures=NodeFailures(life=Weibull(0.7, 60.0), repair="1h"),
+        jobs,
+        failures=NodeFailures(life=Weibull(0.7, 60.0), repair="1h"),
         allocation=Allocation(policy="ras", estimate="weibull", every="10h"),
-    )  # fmt: skip
+    )
     assert run.summary["done"] == 500
     assert run.counts["kills"] > 0
 
@@ -256,8 +263,10 @@ def busy_case():
     jobs = poisson_jobs(np.random.default_rng(1), 3000, 1 / 60, 2000.0, 64, 2)
     return jobs, {
         "failures": [NodeFailures(life=Weibull(0.7, 200.0), repair="5h"), GroupFailures(life="300h", groups=16)],
-        "allocation": Allocation(policy="ras", reliability=EstimatedReliability(every="3h")), "rng": 4, "keep": "nodes",
-    }  # fmt: skip
+        "allocation": Allocation(policy="ras", reliability=EstimatedReliability(every="3h")),
+        "rng": 4,
+        "keep": "nodes",
+    }
 
 
 def same(a, b):

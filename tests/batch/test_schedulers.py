@@ -59,13 +59,21 @@ def run_both(seed):
             more = {"every": float(rng.integers(3, 12)), "save": float(rng.integers(0, 3)), "restore": 2.0}
     checkpoint = Checkpoint(*(f"{more[name]}s" for name in ("every", "save", "restore"))) if more else None
     run = rf.simulate_batch(
-        workload, scheduler=Scheduler(name=scheduler, **settings), failures=failures, checkpoint=checkpoint,
+        workload,
+        scheduler=Scheduler(name=scheduler, **settings),
+        failures=failures,
+        checkpoint=checkpoint,
         keep="nodes",
-    )  # fmt: skip
+    )
     slow = SlowCluster(
-        slow_jobs(workload, **more), workload.n_nodes, scheduler, rows,
-        settings["requeue"], settings["offer_freed_first"], settings["reject_after_repairs"],
-    ).run()  # fmt: skip
+        slow_jobs(workload, **more),
+        workload.n_nodes,
+        scheduler,
+        rows,
+        settings["requeue"],
+        settings["offer_freed_first"],
+        settings["reject_after_repairs"],
+    ).run()
     compare(run, slow)
     return run
 

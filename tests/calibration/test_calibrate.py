@@ -129,10 +129,11 @@ def test_without_repairs_there_is_no_mean_and_without_batches_no_dispersion() ->
 @pytest.mark.parametrize(
     ("dispersion", "method"),
     [
-        (1.0, "exact Poisson"), (2.5, "Poisson, widened for clustering 2.5 times"),
+        (1.0, "exact Poisson"),
+        (2.5, "Poisson, widened for clustering 2.5 times"),
         (0.5, "Poisson, narrowed for regular times between 0.5 times"),
     ],
-)  # fmt: skip
+)
 def test_limits_of_counts_that_scatter_more_or_less_than_poisson_counts(dispersion: float, method: str) -> None:
     found = duration_of_counts(10, 1000.0, 0.9, dispersion)
     assert found.method == method
@@ -203,8 +204,10 @@ def test_whole_lives_with_and_without_events() -> None:
 @pytest.mark.verify
 def test_whole_lives_give_a_node_rate_and_a_family_only() -> None:
     rng = np.random.default_rng(2)
-    lives = [{"node": f"n{i}", "duration": float(h), "observed": bool(h < 900.0)}
-             for i, h in enumerate(np.minimum(rng.weibull(2.0, 300) * 800.0, 900.0))]  # fmt: skip
+    lives = [
+        {"node": f"n{i}", "duration": float(h), "observed": bool(h < 900.0)}
+        for i, h in enumerate(np.minimum(rng.weibull(2.0, 300) * 800.0, 900.0))
+    ]
     found = rf.calibrate(make_log([], [{"node": life["node"]} for life in lives], lifetimes=lives), at="long run")
     assert found.mtbf.node is not None
     assert found.mtbf.node.exposure == pytest.approx(sum(life["duration"] for life in lives))

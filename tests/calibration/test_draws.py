@@ -118,8 +118,9 @@ def test_every_family_can_be_drawn(name: str) -> None:
     names = kind.parameter_names()
     slope = np.linalg.inv(free_slope(kind, centre))
     covariance = slope @ (0.01 * np.eye(len(names))) @ slope.T
-    fitted = FittedFamily(family=name, parameters=dict(zip(names, centre.tolist(), strict=True)),
-                          covariance=covariance.tolist())  # fmt: skip
+    fitted = FittedFamily(
+        family=name, parameters=dict(zip(names, centre.tolist(), strict=True)), covariance=covariance.tolist()
+    )
     drawn = draw_parameters(Parameters(failure=fitted), 3000, 1)
     free = kind.to_free(np.stack([drawn[f"failure.{n}"] for n in names], axis=-1))
     assert np.isfinite(free).all()

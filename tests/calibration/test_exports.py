@@ -242,11 +242,15 @@ def test_a_simulated_log_comes_back_from_a_trace(tmp_path: Path) -> None:
 
 def test_overlapping_outages_of_a_trace_are_one(tmp_path: Path) -> None:
     log = make_log(
-        [{"node": "a", "start": 10, "end": 20}, {"node": "a", "start": 15, "end": 17},
-         {"node": "a", "start": 18, "end": 30}, {"node": "b", "start": 40, "end": None},
-         {"node": None, "start": 50, "end": 60}],
+        [
+            {"node": "a", "start": 10, "end": 20},
+            {"node": "a", "start": 15, "end": 17},
+            {"node": "a", "start": 18, "end": 30},
+            {"node": "b", "start": 40, "end": None},
+            {"node": None, "start": 50, "end": 60},
+        ],
         [{"node": "a"}, {"node": "b", "entered": 5}, {"node": "c"}],
-    )  # fmt: skip
+    )
     again = rf.read(to_fta(log, tmp_path / "trace"))
     found = [
         (node, (end - start) / pd.Timedelta(hours=1)) for node, start, end in outages(again).itertuples(index=False)

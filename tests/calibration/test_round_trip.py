@@ -116,9 +116,25 @@ VALUES = st.recursive(
     max_leaves=8,
 )
 NAMES = st.sampled_from(
-    ["version", "name", "mtbf", "mttr", "failure", "repair", "bad_nodes", "fleet", "period", "censoring", "checks",
-     "absent", "provenance", "self", "", "mtbf.node"]
-)  # fmt: skip
+    [
+        "version",
+        "name",
+        "mtbf",
+        "mttr",
+        "failure",
+        "repair",
+        "bad_nodes",
+        "fleet",
+        "period",
+        "censoring",
+        "checks",
+        "absent",
+        "provenance",
+        "self",
+        "",
+        "mtbf.node",
+    ]
+)
 
 
 @settings(max_examples=150, deadline=None)

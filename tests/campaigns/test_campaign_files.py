@@ -62,8 +62,11 @@ def settings(**given: object) -> list[dict[str, object]]:
 
 def test_a_grid_is_every_value_with_every_other() -> None:
     assert settings(parameters={"a": [1, 2], "b": ["x", "y"]}) == [
-        {"a": 1, "b": "x"}, {"a": 1, "b": "y"}, {"a": 2, "b": "x"}, {"a": 2, "b": "y"},
-    ]  # fmt: skip
+        {"a": 1, "b": "x"},
+        {"a": 1, "b": "y"},
+        {"a": 2, "b": "x"},
+        {"a": 2, "b": "y"},
+    ]
 
 
 def test_one_at_a_time_leaves_the_others() -> None:

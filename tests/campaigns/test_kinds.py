@@ -73,8 +73,9 @@ def test_batch_names_the_nearest_key(tmp_path: Path) -> None:
 def test_sparing_runs_one_strategy(tmp_path: Path) -> None:
     config = {
         "cluster": {"zones": 2, "racks": 16, "trays": 8, "gpus": 8, "block": 64, "working": 56, "save": "1min"},
-        "devices": {"mtbf_tray": "3000h", "mtbf_rack": "9000h", "mttr": "24h"}, "years": 1.0,
-    }  # fmt: skip
+        "devices": {"mtbf_tray": "3000h", "mtbf_rack": "9000h", "mttr": "24h"},
+        "years": 1.0,
+    }
     runner = runner_of(campaign("sparing", {"devices.mttr": ["24h"]}, config=config))
     outputs = two_ways(runner, {"devices.mttr": "48h", "cluster.spare_blocks": 2})
     assert ((outputs["useful"] > 0.3) & (outputs["useful"] < 1.0)).all()
@@ -86,9 +87,10 @@ def test_sparing_with_repairs_in_stages() -> None:
     repair = {"stages": [{"time": "5h", "success": [1.0, 0.5]}], "replacement": "100h"}
     config = {
         "cluster": {"racks": 16, "trays": 8, "gpus": 8, "block": 64, "working": 56, "spare_blocks": 2, "save": "1min"},
-        "devices": {"mtbf_tray": "3000h", "repair": repair}, "years": 1.0,
+        "devices": {"mtbf_tray": "3000h", "repair": repair},
+        "years": 1.0,
         "assumptions": {"whole_block_repairs": False},
-    }  # fmt: skip
+    }
     runner = runner_of(campaign("sparing", {"devices.repair.replacement": ["100h"]}, config=config))
     quick, slow = (two_ways(runner, {"devices.repair.replacement": time})["useful"] for time in ("10h", "9000h"))
     assert quick.mean() > slow.mean() + 0.05
@@ -99,9 +101,10 @@ def test_sparing_with_repairs_in_stages() -> None:
 def test_a_queue_of_jobs_on_a_cluster_with_spares() -> None:
     config = {
         "cluster": {"racks": 16, "trays": 8, "gpus": 8, "block": 64, "working": 56, "spare_blocks": 2, "save": "1min"},
-        "devices": {"mtbf_tray": "3000h", "mttr": "24h"}, "years": 1.0,
+        "devices": {"mtbf_tray": "3000h", "mttr": "24h"},
+        "years": 1.0,
         "jobs": [{"blocks": 10, "work": "10 days"}, {"blocks": 8, "work": "5 days", "submit": "1 day", "name": "b"}],
-    }  # fmt: skip
+    }
     runner = runner_of(campaign("sparing", {"jobs.0.blocks": [4, 10]}, config=config))
     assert runner.output == "mean_wait"
     narrow, wide = (two_ways(runner, {"jobs.0.blocks": blocks})["mean_wait"] for blocks in (4, 10))

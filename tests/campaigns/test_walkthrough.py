@@ -29,10 +29,15 @@ INPUT: dict[str, Any] = {
     "seed-failure-machine": 10,
     "checkpoint-batsim-signal": 37,
     "grizzly-workload": {
-        "type": "parallel_homogeneous", "machine-speed": 1, "input": "jobs.csv", "number-of-jobs": 30,
-        "dump-time": "3%", "read-time": "2%", "time": "01-01-2018:",
+        "type": "parallel_homogeneous",
+        "machine-speed": 1,
+        "input": "jobs.csv",
+        "number-of-jobs": 30,
+        "dump-time": "3%",
+        "read-time": "2%",
+        "time": "01-01-2018:",
     },
-}  # fmt: skip
+}
 """The second walkthrough, with a small machine."""
 
 
@@ -68,19 +73,28 @@ def test_its_runs_are_those_of_the_settings(tmp_path: Path) -> None:
     result = rf.campaigns.sweep(campaign, tmp_path / "store", executor="serial")
     jobs = rf.read_workload(tmp_path / "jobs.csv")
     runs = rf.batch.simulate_batches(
-        jobs.where(np.arange(30)), 8, n_runs=3, rng=10, failures=SystemFailures(mtbf="10h", repair="1h"),
+        jobs.where(np.arange(30)),
+        8,
+        n_runs=3,
+        rng=10,
+        failures=SystemFailures(mtbf="10h", repair="1h"),
         checkpoint=CheckpointShares(save=0.03, restore=0.02),
-    ).runs  # fmt: skip
+    ).runs
     np.testing.assert_array_equal(result.samples("mean_wait").to_numpy()[0], runs["mean_wait"])
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"synthetic-workload": {}}, "synthetic-workload: this is not read"), ({"queue-policy": "LIFO"}, "ORIGINAL-FCFS"),
-     ({"batsched-policy": "energy_bf"}, "batsched-policy is 'energy_bf'"), ({"node-sweep": {"range": [8, 9]}}, "sizes"),
-     ({"SMTBF-sweep": {"range": [1], "formula": "__import__('os')"}}, "no values can be made of it"),
-     ({"SMTBF-sweep": 5}, "no values can be made of it"), ({"grizzly-workload": {}}, "no grizzly-workload")],
-)  # fmt: skip
+    [
+        ({"synthetic-workload": {}}, "synthetic-workload: this is not read"),
+        ({"queue-policy": "LIFO"}, "ORIGINAL-FCFS"),
+        ({"batsched-policy": "energy_bf"}, "batsched-policy is 'energy_bf'"),
+        ({"node-sweep": {"range": [8, 9]}}, "sizes"),
+        ({"SMTBF-sweep": {"range": [1], "formula": "__import__('os')"}}, "no values can be made of it"),
+        ({"SMTBF-sweep": 5}, "no values can be made of it"),
+        ({"grizzly-workload": {}}, "no grizzly-workload"),
+    ],
+)
 def test_what_cannot_be_simulated_is_said(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     with pytest.raises(rf.ReadError, match=message):
         rf.campaigns.read_campaign(written(tmp_path, {"2a": {**INPUT, **change}}))

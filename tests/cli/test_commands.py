@@ -305,8 +305,10 @@ def test_what_was_observed_comes_before_any_distribution(
     cause = np.where(np.arange(1500) % 3, "fan", "disk")
     table = pd.DataFrame({"node": "a", "start": start, "end": end, "cause": cause})
     table.to_csv("log.csv", index=False)
-    mean, fan = (float(((part["end"] - part["start"]) / pd.Timedelta("1h")).mean())
-                 for part in (table, table[table["cause"] == "fan"]))  # fmt: skip
+    mean, fan = (
+        float(((part["end"] - part["start"]) / pd.Timedelta("1h")).mean())
+        for part in (table, table[table["cause"] == "fan"])
+    )
     options = ["fit", "log.csv", "--measure", "ttr", "--period", "all", "--families", "weibull,lognormal", "--details"]
     assert main([*options, "--per", "all", "--out", "fits.csv"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -330,8 +332,11 @@ def test_the_spread_over_groups_is_one_of_quantiles(log_file: Path, capsys: pyte
     part = text[text.index("Spread over the groups: quantiles") :].split("\n\n")[0]
     assert "maximum" not in part
     assert [line.split("  ")[0] for line in part.splitlines()[3:]] == [
-        "weibull shape", "weibull scale", "weibull mean", "observed mean",
-    ]  # fmt: skip
+        "weibull shape",
+        "weibull scale",
+        "weibull mean",
+        "observed mean",
+    ]
 
 
 @pytest.mark.parametrize(("rate", "hours"), [("2%AFR", "438300h"), ("1000 FIT", "1e6h"), ("0.5 % afr", "1753200h")])

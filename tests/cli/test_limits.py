@@ -175,10 +175,17 @@ def test_a_closed_stdout_and_a_name_that_is_no_text(tmp_path):
     assert main(["report", str(path), "-o", str(path.with_suffix(".html"))]) == 0
     assert "n\\udcff.csv" in path.with_suffix(".html").read_text(encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-c", "import os, sys; os.close(1); os.execv(sys.executable, [sys.executable, '-m', 'relfit', "
-         "'info', sys.argv[1]])", path],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-c",
+            "import os, sys; os.close(1); os.execv(sys.executable, [sys.executable, '-m', 'relfit', "
+            "'info', sys.argv[1]])",
+            path,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 2
     assert done.stderr.startswith("relfit: error: standard output is closed, and what was to be printed is lost")
     assert done.stderr.count("\n") == 1

@@ -44,8 +44,22 @@ def params(tmp_path: Path) -> Path:
 
 def test_plan_with_everything(params: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table, figure = tmp_path / "plan.csv", tmp_path / "plan.png"
-    command = ["plan", "sparing", str(params), "--blocking", "0.01", "--simulate", "0.2",
-               "--draws", "50", "--details", "--out", str(table), "--plot", str(figure)]  # fmt: skip
+    command = [
+        "plan",
+        "sparing",
+        str(params),
+        "--blocking",
+        "0.01",
+        "--simulate",
+        "0.2",
+        "--draws",
+        "50",
+        "--details",
+        "--out",
+        str(table),
+        "--plot",
+        str(figure),
+    ]
     assert main(command) == 0
     said = capsys.readouterr()
     assert said.err == ""
@@ -63,8 +77,29 @@ def test_json(params: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_options_alone_and_over_the_file(params: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "sparing", "--mtbf", "2000h", "--mttr", "1 day", "--racks", "16", "--trays", "4",
-                 "--loss-limit", "2", "--restart", "5min", "--save", "1min"]) == 0  # fmt: skip
+    assert (
+        main(
+            [
+                "plan",
+                "sparing",
+                "--mtbf",
+                "2000h",
+                "--mttr",
+                "1 day",
+                "--racks",
+                "16",
+                "--trays",
+                "4",
+                "--loss-limit",
+                "2",
+                "--restart",
+                "5min",
+                "--save",
+                "1min",
+            ]
+        )
+        == 0
+    )
     assert "a rack never" in capsys.readouterr().out
     assert (
         main(["plan", "sparing", str(params), "--mtbf", "5000h", "--spare-blocks", "9", "--checkpoint-every", "best"])

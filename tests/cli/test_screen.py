@@ -105,8 +105,17 @@ def test_a_wide_table_is_fitted_and_says_what_it_leaves_out() -> None:
 
 
 def test_limits_stand_behind_their_value_and_are_never_cut() -> None:
-    frame = pd.DataFrame({"rule": ["x" * 60], "mean": [1.5], "mean_low": [1.0], "mean_high": [2.0], "low": [0.1],
-                          "estimate": [0.5], "high": [0.9]})  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "rule": ["x" * 60],
+            "mean": [1.5],
+            "mean_low": [1.0],
+            "mean_high": [2.0],
+            "low": [0.1],
+            "estimate": [0.5],
+            "high": [0.9],
+        }
+    )
     lines = screen.table(frame, 60)
     assert "1.5 (1-2)" in lines[-1]
     assert "0.5 (0.1-0.9)" in lines[-1]
@@ -164,7 +173,7 @@ def test_every_help_has_an_example_that_is_a_command() -> None:
         (["calibrate", "white", "--nodes", "9"], "--nodes has no effect"),
         (["plan", "sparing", "--mtbf", "9h", "--mttr", "1h", "--working", "8"], "--working has no effect"),
     ],
-)  # fmt: skip
+)
 def test_what_has_no_unit_or_no_effect_is_refused(arguments, text, capsys, here) -> None:
     assert main(arguments) == 2
     caught = capsys.readouterr()
@@ -191,8 +200,17 @@ def remedies() -> list[tuple[str, str]]:
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "Remedy"
     ]
-    return [tuple("".join(ast.literal_eval(part) for part in ast.walk(text) if isinstance(part, ast.Constant)
-                          and isinstance(part.value, str)) for text in texts) for texts in calls]  # fmt: skip
+    return [
+        tuple(
+            "".join(
+                ast.literal_eval(part)
+                for part in ast.walk(text)
+                if isinstance(part, ast.Constant) and isinstance(part.value, str)
+            )
+            for text in texts
+        )
+        for texts in calls
+    ]
 
 
 def test_remedies_name_options_that_there_are_and_no_calls() -> None:
@@ -335,9 +353,13 @@ def test_intervals_by_size_are_read_back_by_a_script(capsys, here) -> None:
 
 def test_limits_of_one_side_and_small_p_values_are_said() -> None:
     frame = pd.DataFrame(
-        {"value": [np.nan, 3.0, np.nan, 5.0], "low": [4028.0, 2.0, np.nan, np.nan],
-         "high": [np.nan, np.nan, np.nan, 6.0], "p": [3e-120, 0.0, 0.04, np.nan]}
-    )  # fmt: skip
+        {
+            "value": [np.nan, 3.0, np.nan, 5.0],
+            "low": [4028.0, 2.0, np.nan, np.nan],
+            "high": [np.nan, np.nan, np.nan, 6.0],
+            "p": [3e-120, 0.0, 0.04, np.nan],
+        }
+    )
     rows = [" ".join(line.split()) for line in screen.table(frame)[2:]]
     assert rows == ["above 4,028 <0.0001", "3 (above 2) <0.0001", "- 0.04", "5 (below 6) -"]
 

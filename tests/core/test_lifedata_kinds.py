@@ -30,9 +30,13 @@ def full() -> LifeData:
 def bad_row(name: str, value: float, **more: list[float]) -> LifeData:
     """Group b, row 1 has this value; all else is in order."""
     fine: dict[str, list[float]] = {
-        "upper": [5.0, 5.0], "entry": [1.0, 1.0], "exit": [9.0, 9.0], "weights": [1.0, 1.0], "limit": [9.0, 9.0],
+        "upper": [5.0, 5.0],
+        "entry": [1.0, 1.0],
+        "exit": [9.0, 9.0],
+        "weights": [1.0, 1.0],
+        "limit": [9.0, 9.0],
         **more,
-    }  # fmt: skip
+    }
     columns = {name: {"a": fine[name], "b": [fine[name][0], value]}}
     if name == "exit":
         columns["upper"] = {"a": [5.0, 5.0], "b": [5.0, 5.0]}
@@ -184,13 +188,27 @@ def test_taking_pooling_and_single_groups_lose_nothing(full: LifeData) -> None:
 def test_a_frame_and_back(full: LifeData) -> None:
     frame = full.to_frame()
     assert list(frame.columns) == [
-        "group", "duration_hours", "observed", "upper_hours", "entry_hours", "exit_hours", "weights", "limit_hours",
-    ]  # fmt: skip
+        "group",
+        "duration_hours",
+        "observed",
+        "upper_hours",
+        "entry_hours",
+        "exit_hours",
+        "weights",
+        "limit_hours",
+    ]
     shuffled = frame.iloc[[4, 0, 1, 3, 2]]
     again = LifeData.from_frame(
-        shuffled, "duration_hours", "observed", by="group", upper="upper_hours", entry="entry_hours",
-        exit="exit_hours", weights="weights", limit="limit_hours",
-    )  # fmt: skip
+        shuffled,
+        "duration_hours",
+        "observed",
+        by="group",
+        upper="upper_hours",
+        entry="entry_hours",
+        exit="exit_hours",
+        weights="weights",
+        limit="limit_hours",
+    )
     back = again.to_frame().sort_values(["group", "duration_hours"], ignore_index=True)
     pd.testing.assert_frame_equal(back, frame.sort_values(["group", "duration_hours"], ignore_index=True))
 

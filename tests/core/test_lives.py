@@ -441,8 +441,10 @@ def test_causes_of_lives_without_dates_compete():
     lives = log.ttf(per="cause")
     assert list(lives.groups) == ["disk", "fan"]
     assert sorted(zip(lives.group("disk").durations, lives.group("disk").observed, strict=True)) == [
-        (5.0, True), (7.0, False), (9.0, False),
-    ]  # fmt: skip
+        (5.0, True),
+        (7.0, False),
+        (9.0, False),
+    ]
     assert lives.n_failures.tolist() == [1, 1]
     assert log.ttf(per="system").n_failures.tolist() == [2]
     assert log.ttf().n_lives.tolist() == [1, 1, 1]

@@ -94,11 +94,18 @@ def test_what_is_read_is_not_written_over(tmp_path):
 
 @pytest.mark.parametrize(
     "command",
-    [["info", "{log}", "-o", "{log}"], ["info", "{log}", "--out={dir}/../d/log.csv"], ["incidents", "{log}", "-o{log}"],
-     ["fit", "{log}", "--no-censor", "-o", "{log}"], ["incidents", "{dir}/incidents.csv", "-o", "{dir}"],
-     ["report", "{page}", "-o", "{page}"], ["info", "{log}", "--column", "population={nodes}", "-o", "{nodes}"],
-     ["info", "{dir}/l*.csv", "-o", "{log}"], ["info", "{dir}", "-o", "{log}"]],
-)  # fmt: skip
+    [
+        ["info", "{log}", "-o", "{log}"],
+        ["info", "{log}", "--out={dir}/../d/log.csv"],
+        ["incidents", "{log}", "-o{log}"],
+        ["fit", "{log}", "--no-censor", "-o", "{log}"],
+        ["incidents", "{dir}/incidents.csv", "-o", "{dir}"],
+        ["report", "{page}", "-o", "{page}"],
+        ["info", "{log}", "--column", "population={nodes}", "-o", "{nodes}"],
+        ["info", "{dir}/l*.csv", "-o", "{log}"],
+        ["info", "{dir}", "-o", "{log}"],
+    ],
+)
 def test_no_command_writes_over_its_input(tmp_path, capsys, command):
     folder = tmp_path / "d"
     folder.mkdir()
@@ -147,9 +154,22 @@ def test_names_in_a_file_of_fits_are_read_back_as_they_were(tmp_path):
 )
 def test_hostile_names_in_every_table_that_is_written(tmp_path, monkeypatch, capsys, command):
     names = [
-        "n1", "=1+1", "@x", "-2+3", "\t=1", "<script>x</script>", "../../evil", "\x1b[31mred", "\u202eabc", "$\\frac{$",
-        "a,b", 'a"b', "x\ny", "$(touch evil)", "M" * 50_000,
-    ]  # fmt: skip
+        "n1",
+        "=1+1",
+        "@x",
+        "-2+3",
+        "\t=1",
+        "<script>x</script>",
+        "../../evil",
+        "\x1b[31mred",
+        "\u202eabc",
+        "$\\frac{$",
+        "a,b",
+        'a"b',
+        "x\ny",
+        "$(touch evil)",
+        "M" * 50_000,
+    ]
     rows = [
         (
             name,

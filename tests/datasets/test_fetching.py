@@ -22,9 +22,11 @@ from relfit.io.datasets.catalogue import CATALOGUE
 pytest.importorskip("pooch")
 FILES = {
     "reliability/LA-UR-05-7318-failure-data-1996-2005.csv.xz": "lanl-failures-1996-2005.csv.xz",
-    **{f"hardware/grid5k-fail/{name}.tab.xz": f"grid5000-fta/{name}.tab.xz"
-       for name in ("event_trace", "component", "node", "platform")},
-}  # fmt: skip
+    **{
+        f"hardware/grid5k-fail/{name}.tab.xz": f"grid5000-fta/{name}.tab.xz"
+        for name in ("event_trace", "component", "node", "platform")
+    },
+}
 
 
 class Server(BaseHTTPRequestHandler):
@@ -88,9 +90,13 @@ def test_a_damaged_cache_is_fetched_again(mirror, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("behaviour", "message"),
-    [("fail", "answers 503"), ("stall", "does not answer|cut short|no connection"),
-     ("truncate", "cut short|not the file"), ("lie", "not the file that is expected")],
-)  # fmt: skip
+    [
+        ("fail", "answers 503"),
+        ("stall", "does not answer|cut short|no connection"),
+        ("truncate", "cut short|not the file"),
+        ("lie", "not the file that is expected"),
+    ],
+)
 def test_what_goes_wrong_is_said_and_leaves_nothing_behind(mirror, tmp_path, behaviour, message):
     Server.behaviour = behaviour
     with pytest.raises(rf.ReadError, match=message) as error:
@@ -134,10 +140,14 @@ def test_on_the_command_line(mirror, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["titna"], "did you mean 'titan'"), (["titan", "--mirror", "http://127.0.0.1:9"], "no connection"),
-     (["titan", "--mirror", "nowhere"], "is no address"), (["titan", "--timeout", "0"], "not between 0 and"),
-     (["--mirror", "http://127.0.0.1:9"], "goes with NAME")],
-)  # fmt: skip
+    [
+        (["titna"], "did you mean 'titan'"),
+        (["titan", "--mirror", "http://127.0.0.1:9"], "no connection"),
+        (["titan", "--mirror", "nowhere"], "is no address"),
+        (["titan", "--timeout", "0"], "not between 0 and"),
+        (["--mirror", "http://127.0.0.1:9"], "goes with NAME"),
+    ],
+)
 def test_what_the_command_refuses(tmp_path, monkeypatch, capsys, arguments, message):
     monkeypatch.setenv("RELFIT_DATA", str(tmp_path))
     assert main(["fetch", *arguments]) == 2
@@ -172,13 +182,27 @@ def records(year: int) -> bytes:
         )
         return text.encode()
     first = {
-        "account_name": "account_name_19", "calc_wallclock": "29610360", "cluster": "grizzly",
-        "end_state": "COMPLETED", "end_time": "2018-01-31 10:45:53", "jobid": "15040144", "num_procs_exe": "2052",
-        "req_nodes": "57", "start_time": "2018-01-31 09:45:53", "submit_time": "2018-01-31 09:30:37",
-        "user_name": "user_name_60", "wallclock_limit": "7200",
-    }  # fmt: skip
-    second = {**first, "jobid": "15040145", "req_nodes": "1", "submit_time": "2018-01-31 09:30:47",
-              "end_time": "2018-01-31 09:46:23", "wallclock_limit": "57600"}  # fmt: skip
+        "account_name": "account_name_19",
+        "calc_wallclock": "29610360",
+        "cluster": "grizzly",
+        "end_state": "COMPLETED",
+        "end_time": "2018-01-31 10:45:53",
+        "jobid": "15040144",
+        "num_procs_exe": "2052",
+        "req_nodes": "57",
+        "start_time": "2018-01-31 09:45:53",
+        "submit_time": "2018-01-31 09:30:37",
+        "user_name": "user_name_60",
+        "wallclock_limit": "7200",
+    }
+    second = {
+        **first,
+        "jobid": "15040145",
+        "req_nodes": "1",
+        "submit_time": "2018-01-31 09:30:47",
+        "end_time": "2018-01-31 09:46:23",
+        "wallclock_limit": "57600",
+    }
     return str([first, second]).replace(", ", ",\n\t").encode()
 
 
@@ -203,9 +227,13 @@ def job_files(folder: Path) -> dict[str, Path]:
 
 @pytest.mark.parametrize(
     ("name", "n_nodes", "nodes"),
-    [("grizzly2018", 1490, [57, 1]), ("grizzly2022", 1490, [57, 1]), ("lanl-cm5", 1024, [64, 32]),
-     ("sdsc-blue", 1152, [64, 32])],
-)  # fmt: skip
+    [
+        ("grizzly2018", 1490, [57, 1]),
+        ("grizzly2022", 1490, [57, 1]),
+        ("lanl-cm5", 1024, [64, 32]),
+        ("sdsc-blue", 1152, [64, 32]),
+    ],
+)
 def test_lists_of_jobs_in_their_layouts(mirror, tmp_path, monkeypatch, capsys, name, n_nodes, nodes):
     monkeypatch.setenv("RELFIT_DATA", str(tmp_path / "cache"))
     Server.files = job_files(tmp_path)

@@ -41,9 +41,15 @@ def random_lives(groups: int, seed: int) -> rf.LifeData:
     leave = np.where(cut, ends * 10.0 ** (3.0 * rng.random(n)), np.inf)
     weights = np.where((rng.random(groups) < 0.2)[own], rng.integers(0, 6, n), 1)
     return rf.LifeData(
-        life, observed, offsets, pd.RangeIndex(groups, name="group"),
-        upper=upper, entry=entry, exit=leave, weights=weights,
-    )  # fmt: skip
+        life,
+        observed,
+        offsets,
+        pd.RangeIndex(groups, name="group"),
+        upper=upper,
+        entry=entry,
+        exit=leave,
+        weights=weights,
+    )
 
 
 def _log_weibull_sf(t: np.ndarray, shape: np.ndarray, scale: np.ndarray) -> np.ndarray:

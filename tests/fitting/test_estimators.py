@@ -110,13 +110,24 @@ def test_points_on_a_line_give_the_line(family):
 
 def test_status_of_every_edge():
     lives = LifeData.from_groups(
-        {"none": [], "censored": [3.0], "one": [3.0], "tie": [3.0, 3.0], "zero": [0.0, 3.0, 4.0], "zeros": [0.0, 0.0],
-         "cut": [1.0, 2.0, 5.0]},
+        {
+            "none": [],
+            "censored": [3.0],
+            "one": [3.0],
+            "tie": [3.0, 3.0],
+            "zero": [0.0, 3.0, 4.0],
+            "zeros": [0.0, 0.0],
+            "cut": [1.0, 2.0, 5.0],
+        },
         {"none": [], "censored": [0], "one": [1], "tie": [1, 1], "zero": [1, 1, 1], "zeros": [1, 1], "cut": [1, 1, 0]},
-    )  # fmt: skip
+    )
     few, dead, level, zero, none = (
-        status.TOO_FEW, status.ALL_CENSORED, status.NO_VARIANCE, status.ZEROS, status.NOT_APPLICABLE,
-    )  # fmt: skip
+        status.TOO_FEW,
+        status.ALL_CENSORED,
+        status.NO_VARIANCE,
+        status.ZEROS,
+        status.NOT_APPLICABLE,
+    )
     for family in ("weibull", "lognormal"):
         parameters, codes = rank_regression(lives, family)
         assert codes.tolist() == [few, dead, few, level, zero, zero, 0]

@@ -144,9 +144,11 @@ def test_surpyval(family, kind):
 
     lives = KINDS[kind](family)
     model = {
-        "exponential": surpyval.Exponential, "weibull": surpyval.Weibull, "gamma": surpyval.Gamma,
+        "exponential": surpyval.Exponential,
+        "weibull": surpyval.Weibull,
+        "gamma": surpyval.Gamma,
         "lognormal": surpyval.LogNormal,
-    }[family]  # fmt: skip
+    }[family]
     weights = np.ones(lives.durations.size, int) if lives.weights is None else lives.weights
     counted = weights > 0
     arguments = {"n": weights[counted]}
@@ -170,9 +172,15 @@ def test_surpyval(family, kind):
 def test_weights_are_repeated_rows(family):
     lives = random_lives(1200, seed=9)
     whole = rf.LifeData(
-        lives.durations, lives.observed, lives.offsets, lives.groups, upper=lives.upper, entry=lives.entry,
-        exit=lives.exit, weights=np.random.default_rng(1).integers(0, 4, lives.durations.size),
-    )  # fmt: skip
+        lives.durations,
+        lives.observed,
+        lives.offsets,
+        lives.groups,
+        upper=lives.upper,
+        entry=lives.entry,
+        exit=lives.exit,
+        weights=np.random.default_rng(1).integers(0, 4, lives.durations.size),
+    )
     rows = np.repeat(np.arange(lives.durations.size), whole.weights)
     sizes = np.bincount(lives.group_codes(), whole.weights, lives.n_groups)
     part = {name: values[rows] for name, values in whole.further().items() if name != "weights"}

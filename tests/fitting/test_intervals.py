@@ -104,8 +104,10 @@ def _profile(family: str, lives: rf.LifeData, fixed: Any, middle: float) -> floa
     best = grid[np.nanargmax(np.where(np.isfinite(value), value, np.nan))]
     found = optimize.minimize_scalar(
         lambda x: -log_likelihood(family, fixed(x)[None], lives)[0],
-        bounds=(best - 0.01, best + 0.01), method="bounded", options={"xatol": 1e-10},
-    )  # fmt: skip
+        bounds=(best - 0.01, best + 0.01),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
     return -found.fun
 
 
@@ -242,9 +244,12 @@ def test_a_bootstrap_that_could_hardly_be_fitted_says_so():
     fit = rf.fit(lives, "weibull")["weibull"]
     assert fit.status[0] == "ok"
     assert fit.interval("shape", kind="resample", n_resamples=999).status[0] == "few_replicates"
-    assert rf.fit(samples("weibull", 1, 30, False, 3), "weibull")["weibull"].interval(
-        "shape", kind="resample", n_resamples=99
-    ).status[0] == "ok"  # fmt: skip
+    assert (
+        rf.fit(samples("weibull", 1, 30, False, 3), "weibull")["weibull"]
+        .interval("shape", kind="resample", n_resamples=99)
+        .status[0]
+        == "ok"
+    )
 
 
 @pytest.fixture(scope="module")

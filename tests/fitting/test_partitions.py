@@ -59,8 +59,12 @@ def test_further_columns_and_options():
     rng = np.random.default_rng(5)
     frame = table(20).assign(count=lambda f: rng.integers(1, 4, len(f)), since=lambda f: f["hours"] * 0.3)
     further = {"weights": "count", "entry": "since"}
-    assert_whole(rf.fit(dd.from_pandas(frame, npartitions=3), "weibull", **COLUMNS, **further).compute(), frame,
-                 "weibull", **further)  # fmt: skip
+    assert_whole(
+        rf.fit(dd.from_pandas(frame, npartitions=3), "weibull", **COLUMNS, **further).compute(),
+        frame,
+        "weibull",
+        **further,
+    )
     found = rf.fit(dd.from_pandas(frame, npartitions=3), "weibull", level=0.5, n_resamples=19, **COLUMNS).compute()
     wide = rf.fit(dd.from_pandas(frame, npartitions=3), "weibull", **COLUMNS).compute()
     assert (found["mean_high"] < wide["mean_high"]).sum() > 10

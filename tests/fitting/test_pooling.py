@@ -88,8 +88,10 @@ def test_shrinkage_falls_with_the_number_of_failures(fleet, pooled):
     failures = fleet[0].n_failures
     assert ((pooled.shrinkage >= 0.0) & (pooled.shrinkage <= 1.0)).all()
     for i in range(2):
-        bands = [pooled.shrinkage[(failures >= low) & (failures < high), i].mean() for low, high in
-                 ((0, 2), (2, 4), (4, 8), (8, 1000))]  # fmt: skip
+        bands = [
+            pooled.shrinkage[(failures >= low) & (failures < high), i].mean()
+            for low, high in ((0, 2), (2, 4), (4, 8), (8, 1000))
+        ]
         assert bands == sorted(bands, reverse=True)
         assert bands[0] > bands[-1] + (0.03, 0.2)[i]
 

@@ -77,16 +77,22 @@ def test_the_compiled_search_ends_at_the_maximum(family: str) -> None:
     np.testing.assert_allclose(value, fit.loglik, rtol=1e-11)
     assert np.abs(gradient).max() < 1e-5
     # and the covariance is the inverse of the information there
-    slope = np.stack([(kind.from_free(free + 1e-6 * e) - kind.from_free(free - 1e-6 * e)) / 2e-6
-                      for e in np.eye(free.shape[1])], axis=2)  # fmt: skip
+    slope = np.stack(
+        [(kind.from_free(free + 1e-6 * e) - kind.from_free(free - 1e-6 * e)) / 2e-6 for e in np.eye(free.shape[1])],
+        axis=2,
+    )
     expected = np.einsum("gij,gjk,glk->gil", slope, np.linalg.inv(-hessian), slope)
     np.testing.assert_allclose(fit.covariance, expected, rtol=1e-4)
     # no higher value nearby, by an independent search
     for group in range(2):
         one = LogLikelihood(kind, lives.take([group]))
         start = free[group] + 0.3
-        search = optimize.minimize(lambda p, one=one: -float(one(p[None, None])[0, 0]), start, method="Nelder-Mead",
-                                   options={"xatol": 1e-8, "fatol": 1e-10})  # fmt: skip
+        search = optimize.minimize(
+            lambda p, one=one: -float(one(p[None, None])[0, 0]),
+            start,
+            method="Nelder-Mead",
+            options={"xatol": 1e-8, "fatol": 1e-10},
+        )
         assert -search.fun <= fit.loglik[group] + 1e-7
 
 
@@ -106,19 +112,27 @@ def test_the_compiled_search_leaves_nothing_to_the_general_one(family: str, seed
 
 TWO_MAXIMA = {
     "weibull": (
-        [1364.95, 309.21, 1409.42, 19.39, 79.55, 102.7], [1330.45, 0, 680.77, 0, 58.59, 0],
-        [1, 0, 1, 1, 0, 1], [0, 1, 0, 1, 0, 1], [-0.22, 6.68],
+        [1364.95, 309.21, 1409.42, 19.39, 79.55, 102.7],
+        [1330.45, 0, 680.77, 0, 58.59, 0],
+        [1, 0, 1, 1, 0, 1],
+        [0, 1, 0, 1, 0, 1],
+        [-0.22, 6.68],
     ),
     "gamma": (
         [233.65, 92.77, 91.64, 227.43, 6.72, 9820.82, 4403.33, 42.41, 123.6, 1185.09, 7949.2, 3.03],
         [0, 0, 0, 201.66, 0, 0, 0, 30.55, 0, 0, 5665.97, 0],
-        [1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1], [1, 1, 1, 0, 0, 0, 1, 0, 1, 1, 0, 1], [-0.73, 8.47],
+        [1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1],
+        [1, 1, 1, 0, 0, 0, 1, 0, 1, 1, 0, 1],
+        [-0.73, 8.47],
     ),
     "lognormal": (
-        [451.66, 85.92, 39.6, 487.66, 21.23, 107.21], [144.85, 0, 0, 229.2, 0, 0],
-        [1, 0, 1, 1, 1, 0], [0, 1, 1, 0, 1, 1], [5.12, 0.25],
+        [451.66, 85.92, 39.6, 487.66, 21.23, 107.21],
+        [144.85, 0, 0, 229.2, 0, 0],
+        [1, 0, 1, 1, 1, 0],
+        [0, 1, 1, 0, 1, 1],
+        [5.12, 0.25],
     ),
-}  # fmt: skip
+}
 """Lives whose likelihood has a lower maximum next to where a search would begin: times, entries, ended, stationary."""
 
 
@@ -126,9 +140,11 @@ TWO_MAXIMA = {
 def test_of_two_maxima_the_higher_one_is_found(family: str) -> None:
     times, entry, ended, stationary, start = TWO_MAXIMA[family]
     lives = rf.LifeData.from_array(
-        np.array([times]), np.array([ended], np.bool_), entry=np.array([entry], np.float64),
+        np.array([times]),
+        np.array([ended], np.bool_),
+        entry=np.array([entry], np.float64),
         stationary=np.array([stationary], np.bool_),
-    )  # fmt: skip
+    )
     found = maximise_conditional(family, lives, np.array([start]))
     assert found.found.all()
     objective = LogLikelihood(FAMILIES[family], lives)

@@ -146,9 +146,10 @@ def test_what_cannot_be_exported() -> None:
         rf.fleet.slurm_nodes(fleet(["a b", "c d"], {}), period="all")
     one, two = fleet(["n1"], {"n1": 12}), fleet(["n1"], {"n1": 12}, system="t")
     both = replace(
-        one, events=pd.concat([one.events, two.events], ignore_index=True),
+        one,
+        events=pd.concat([one.events, two.events], ignore_index=True),
         population=pd.concat([one.population, two.population], ignore_index=True),
-    )  # fmt: skip
+    )
     with pytest.raises(ArgumentError, match="nodes of one name"):
         rf.fleet.slurm_nodes(both, period="all")
 

@@ -93,8 +93,7 @@ def test_alerts_name_nodes_and_list_none(tmp_path: Path, capsys: pytest.CaptureF
     """Nobody says which nodes there are: six that wrote of no failure are known, and many others are not."""
     rng = np.random.default_rng(4)
     at = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.sort(rng.uniform(0, 2000, 90)), unit="h")
-    lines = [f"{stamp:%Y-%m-%dT%H:%M:%S}+00:00 n{i:03d} {ALERT}"
-             for i, stamp in enumerate(at[:84])]  # fmt: skip
+    lines = [f"{stamp:%Y-%m-%dT%H:%M:%S}+00:00 n{i:03d} {ALERT}" for i, stamp in enumerate(at[:84])]
     lines += [
         f"{stamp:%Y-%m-%dT%H:%M:%S}+00:00 n9{i:02d} systemd: Started Session 1." for i, stamp in enumerate(at[84:])
     ]
@@ -113,8 +112,10 @@ def test_alerts_name_nodes_and_list_none(tmp_path: Path, capsys: pytest.CaptureF
 def test_nodes_that_are_known_without_a_record_are_not_unseen(tmp_path: Path) -> None:
     """40 nodes with one record and none with two: some 780 without one, which are all in a log of 900 nodes."""
     stamps = pd.date_range("2024-01-01", periods=940, freq="h")
-    rows = [f"{t:%Y-%m-%dT%H:%M:%S}+00:00 n{i:03d} {ALERT if i < 40 else 'systemd: Started Session 1.' + 'x' * 70_000}"
-            for i, t in enumerate(stamps)]  # fmt: skip
+    rows = [
+        f"{t:%Y-%m-%dT%H:%M:%S}+00:00 n{i:03d} {ALERT if i < 40 else 'systemd: Started Session 1.' + 'x' * 70_000}"
+        for i, t in enumerate(stamps)
+    ]
     path = tmp_path / "messages.log"
     path.write_text("\n".join(rows) + "\n")
     log = rf.read(path)

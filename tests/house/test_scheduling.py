@@ -8,9 +8,14 @@ from typing import Any
 from tests.scheduling import RoomByRoom, room_of
 
 FILES = {
-    "tests/batch/test_a.py": 7, "tests/io/test_a.py": 12, "tests/batch/test_b.py": 6, "tests/io/test_b.py": 6,
-    "tests/fitting/test_a.py": 5, "relfit/simulation/batch/event_loop.py": 4, "docs/batch.md": 3,
-}  # fmt: skip
+    "tests/batch/test_a.py": 7,
+    "tests/io/test_a.py": 12,
+    "tests/batch/test_b.py": 6,
+    "tests/io/test_b.py": 6,
+    "tests/fitting/test_a.py": 5,
+    "relfit/simulation/batch/event_loop.py": 4,
+    "docs/batch.md": 3,
+}
 
 
 class Process:
@@ -28,8 +33,11 @@ class Process:
 
 def test_rooms_of_files() -> None:
     assert [room_of(file) for file in ("tests/io/test_a.py", "relfit/io/table.py", "relfit/study.py", "README.md")] == [
-        "io", "io", "study.py", "README.md",
-    ]  # fmt: skip
+        "io",
+        "io",
+        "study.py",
+        "README.md",
+    ]
 
 
 def test_a_room_goes_to_one_process() -> None:

@@ -64,28 +64,28 @@ def fta(*rows: str) -> str:
 
 RAW = {
     "loghub": "- 1117838570 2005.06.03 R02 x RAS KERNEL INFO ok\n"
-              "KERNDTLB 1117838573 2005.06.03 R02 x RAS KERNEL FATAL no\n",
+    "KERNDTLB 1117838573 2005.06.03 R02 x RAS KERNEL FATAL no\n",
     "journal": '{"__REALTIME_TIMESTAMP":"1704448800000000","_HOSTNAME":"n1","MESSAGE":"ok"}\n'
-               '{"__REALTIME_TIMESTAMP":"1704448801000000","_HOSTNAME":"n1","SYSLOG_IDENTIFIER":"kernel",'
-               '"MESSAGE":"NVRM: Xid (PCI:0000:3b:00): 79, pid=1, x"}\n',
+    '{"__REALTIME_TIMESTAMP":"1704448801000000","_HOSTNAME":"n1","SYSLOG_IDENTIFIER":"kernel",'
+    '"MESSAGE":"NVRM: Xid (PCI:0000:3b:00): 79, pid=1, x"}\n',
     "syslog": "Jan  5 10:00:00 n1 kernel: ok\nJan  5 10:00:01 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, x\n",
     "slurmctld": "[2024-01-05T10:00:00.000] error: Nodes n[01-03] not responding, setting DOWN\n"
-                 "[2024-01-05T11:00:00.000] Node n01 now responding\n",
+    "[2024-01-05T11:00:00.000] Node n01 now responding\n",
     "sacct": "JobID|State|Start|End|NodeList\n1|NODE_FAIL|2024-01-05T10:00:00|2024-01-05T11:00:00|n[1-3]\n"
-             "2|COMPLETED|2024-01-05T10:00:00|2024-01-05T12:00:00|n4\n",
+    "2|COMPLETED|2024-01-05T10:00:00|2024-01-05T12:00:00|n4\n",
     "slurm_events": "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User\n"
-                    "c||2024-01-05T08:00:00|Unknown||Cluster Registered TRES|\n"
-                    "c|n1|2024-01-05T10:00:00|2024-01-05T11:00:00|DOWN*|Not responding|slurm(64030)\n",
+    "c||2024-01-05T08:00:00|Unknown||Cluster Registered TRES|\n"
+    "c|n1|2024-01-05T10:00:00|2024-01-05T11:00:00|DOWN*|Not responding|slurm(64030)\n",
     "slurm_nodes": "NodeName=n1 Arch=x\n   State=DOWN* ThreadsPerCore=1\n   BootTime=2024-01-01T00:00:00\n"
-                   "   Reason=bad [slurm@2024-01-05T10:00:00]\n",
+    "   Reason=bad [slurm@2024-01-05T10:00:00]\n",
     "blue_gene": "RECID,MSG_ID,COMPONENT,SEVERITY,EVENT_TIME,LOCATION\n"
-                 "1,K,KERNEL,FATAL,2009-01-05-00.00.51.231467,R00\n",
+    "1,K,KERNEL,FATAL,2009-01-05-00.00.51.231467,R00\n",
     "backblaze": "date,serial_number,model,capacity_bytes,failure\n2024-01-01,S1,M,4,0\n2024-01-02,S1,M,4,1\n",
     "prometheus": '{"data":{"resultType":"matrix","result":[{"metric":{"instance":"a"},"values":[[1704067200,"1"],'
-                  '[1704067260,"0"]]}]}}\n',
+    '[1704067260,"0"]]}]}}\n',
     "machine_events": "0,5,0,HofL,0.5,0.25\n600,5,1,HofL,0.5,0.25\n900,5,0,HofL,0.5,0.25\n"
-                      "901,6,0,HofL,0.5,0.25\n902,7,0,HofL,0.5,0.25\n",
-}  # fmt: skip
+    "901,6,0,HofL,0.5,0.25\n902,7,0,HofL,0.5,0.25\n",
+}
 """Small raw logs, each with a failure."""
 
 

@@ -129,8 +129,9 @@ def test_lines_of_text_by_a_pattern(tmp_path: Path, capsys: pytest.CaptureFixtur
     hint = said.split("--column pattern='")[1].rstrip().rstrip("'")
     log = rf.read(path, pattern=hint)
     assert log.events[["node", "cause", "line"]].astype(str).to_numpy().tolist() == [
-        ["n1", "hardware", "1"], ["n2", "software", "3"],
-    ]  # fmt: skip
+        ["n1", "hardware", "1"],
+        ["n2", "software", "3"],
+    ]
     assert log.rejected["line"].tolist() == [4]
     assert "3 lines of 4 match the pattern; the others say nothing" in log.source.notes
     assert main(["info", str(path), "--column", f"pattern={hint}"]) == 0

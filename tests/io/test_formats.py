@@ -222,9 +222,15 @@ def test_delimiters(tmp_path, delimiter):
 def test_named_columns_formats_zones_and_units(tmp_path):
     path = write(tmp_path, "h;when;down;why\na;31.10.2021 02:30;90;x\n")
     log = rf.read(
-        path, node="h", start="when", duration="down", cause="why", time_format="%d.%m.%Y %H:%M",
-        timezone="Europe/Berlin", duration_unit="minutes",
-    )  # fmt: skip
+        path,
+        node="h",
+        start="when",
+        duration="down",
+        cause="why",
+        time_format="%d.%m.%Y %H:%M",
+        timezone="Europe/Berlin",
+        duration_unit="minutes",
+    )
     assert log.events["start"].tolist() == [utc("2021-10-31 00:30")]
     assert log.events["end"].tolist() == [utc("2021-10-31 02:00")]
 

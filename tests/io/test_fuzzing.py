@@ -18,9 +18,38 @@ from relfit.io import FORMATS
 from tests.io.made import RAW
 
 TEXTS = st.sampled_from(
-    ["\x00", '"', "\n", "\r", ",", "|", "[", "]", "{", "}", "\\", "9" * 30, "3e2500000000", "-1", "nan", "\ud7ff", "İ",
-     " ", "\t", "2024-02-30", "n[0-999999999]", "1e400", "\x1b[31m", "=1+1", "=", "NULL", "\ufeff", "\u202e", "'"]
-)  # fmt: skip
+    [
+        "\x00",
+        '"',
+        "\n",
+        "\r",
+        ",",
+        "|",
+        "[",
+        "]",
+        "{",
+        "}",
+        "\\",
+        "9" * 30,
+        "3e2500000000",
+        "-1",
+        "nan",
+        "\ud7ff",
+        "İ",
+        " ",
+        "\t",
+        "2024-02-30",
+        "n[0-999999999]",
+        "1e400",
+        "\x1b[31m",
+        "=1+1",
+        "=",
+        "NULL",
+        "\ufeff",
+        "\u202e",
+        "'",
+    ]
+)
 
 
 @st.composite
@@ -83,9 +112,10 @@ def test_any_text_as_any_format(tmp_path, name, text):
         st.sampled_from(
             ["node", "start", "end", "time_format", "time_origin", "decimal", "day_first", "state", "cause"]
         ),
-        st.sampled_from(["a", "b", "c", "", "unix", "%Y", "true", ",", "a+b", "2024-01-01"]), max_size=3,
+        st.sampled_from(["a", "b", "c", "", "unix", "%Y", "true", ",", "a+b", "2024-01-01"]),
+        max_size=3,
     ),
-)  # fmt: skip
+)
 def test_any_table_under_any_mapping(tmp_path, rows, options):
     path = tmp_path / "table.csv"
     with path.open("w", newline="", encoding="utf-8", errors="replace") as file:
@@ -99,10 +129,23 @@ def test_any_table_under_any_mapping(tmp_path, rows, options):
 # --------------------------------------------------------------------- hostile names
 
 HOSTILE = (
-    "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "../../../etc/passwd", "\x1b[2J\x1b[31mred",
-    "=HYPERLINK(1)", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\u202egnp.exe", "{0.__class__}", "%s%n", "x" * 50_000,
-    "a\x00b",     "{{7*7}}", "';--",
-)  # fmt: skip
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "../../../etc/passwd",
+    "\x1b[2J\x1b[31mred",
+    "=HYPERLINK(1)",
+    "+1+1",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1",
+    "\u202egnp.exe",
+    "{0.__class__}",
+    "%s%n",
+    "x" * 50_000,
+    "a\x00b",
+    "{{7*7}}",
+    "';--",
+)
 
 
 @pytest.fixture
@@ -148,8 +191,12 @@ def test_hostile_names_come_through_every_output(hostile, tmp_path, capsys):
         formulas = [cell for cell in cells if cell[:1] in "=+@\t" and cell]
         assert formulas == []
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "fits.csv", "log.csv", "log.parquet", "parts", "refused.csv",
-    ]  # fmt: skip
+        "fits.csv",
+        "log.csv",
+        "log.parquet",
+        "parts",
+        "refused.csv",
+    ]
 
 
 def test_hostile_names_in_a_report(hostile, tmp_path):

@@ -41,9 +41,19 @@ def test_a_decimal_comma_is_no_nanosecond(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "hours"),
-    [("90min", 1.5), ("1 day 02:00:00", 26.0), ("2-03:00:00", 51.0), ("2400000h", 2.4e6), ("1h 30m", 1.5),
-     ("P1D", None), ("10:30", None), ("1e400", None), ("nan", None), ("12 parsecs", None)],
-)  # fmt: skip
+    [
+        ("90min", 1.5),
+        ("1 day 02:00:00", 26.0),
+        ("2-03:00:00", 51.0),
+        ("2400000h", 2.4e6),
+        ("1h 30m", 1.5),
+        ("P1D", None),
+        ("10:30", None),
+        ("1e400", None),
+        ("nan", None),
+        ("12 parsecs", None),
+    ],
+)
 def test_durations_in_words(tmp_path, text, hours):
     log = rf.read(write(tmp_path, f"node,duration\na,1\nb,{text}\n"))
     expected = [1.0] if hours is None else [1.0, hours]
@@ -54,8 +64,21 @@ def test_durations_in_words(tmp_path, text, hours):
 # ----------------------------------------------------------------------- dates
 
 
-@pytest.mark.parametrize("text", ["05/02/24", "10:30", "now", "today", "2024-03-01 10:00 EST", "2024-03-01 10:00 CET",
-                                  "2001", "12", "2024-02-30", "31/31/2024"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "05/02/24",
+        "10:30",
+        "now",
+        "today",
+        "2024-03-01 10:00 EST",
+        "2024-03-01 10:00 CET",
+        "2001",
+        "12",
+        "2024-02-30",
+        "31/31/2024",
+    ],
+)
 def test_no_time_is_guessed(tmp_path, text):
     log = rf.read(write(tmp_path, f"node,start\na,2024-03-01 10:00\nb,{text}\n"))
     assert log.rejected["line"].tolist() == [3]
@@ -349,9 +372,16 @@ def test_calm_days_are_no_failures(tmp_path):
 
 
 def test_rows_of_states_become_outages(tmp_path):
-    rows = ["time,node,state", "2024-01-01 00:00,a,UP", "2024-01-01 01:00,a,DOWN", "2024-01-01 01:30,a,DOWN",
-            "2024-01-01 02:00,b,UP", "2024-01-01 03:00,a,UP", "2024-01-01 05:00,b,DOWN",
-            "2024-01-01 06:00,c,UP"]  # fmt: skip
+    rows = [
+        "time,node,state",
+        "2024-01-01 00:00,a,UP",
+        "2024-01-01 01:00,a,DOWN",
+        "2024-01-01 01:30,a,DOWN",
+        "2024-01-01 02:00,b,UP",
+        "2024-01-01 03:00,a,UP",
+        "2024-01-01 05:00,b,DOWN",
+        "2024-01-01 06:00,c,UP",
+    ]
     log = rf.read(write(tmp_path, "\n".join(rows) + "\n"))
     assert log.events[["node", "line"]].astype(str).to_numpy().tolist() == [["a", "3"], ["b", "7"]]
     assert ((log.events["end"] - log.events["start"]).dt.total_seconds() / 3600).tolist() == [2.0, 1.0]
@@ -459,9 +489,11 @@ def test_machine_events_as_csv_with_a_header(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ['{"time":"0","type":2,"collection_id":"7","machine_id":"5"}\n' * 2,
-     "time,type,collection_id,machine_id\n0,2,7,5\n600000000,3,7,5\n"],
-)  # fmt: skip
+    [
+        '{"time":"0","type":2,"collection_id":"7","machine_id":"5"}\n' * 2,
+        "time,type,collection_id,machine_id\n0,2,7,5\n600000000,3,7,5\n",
+    ],
+)
 def test_events_of_tasks_are_none_of_machines(tmp_path, text):
     try:
         found = rf.read(write(tmp_path, text)).source.format

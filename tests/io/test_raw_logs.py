@@ -91,8 +91,10 @@ def test_a_line_that_is_cut_or_too_long_is_refused_and_the_rest_is_read(tmp_path
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_patterns_see_the_ends_of_lines(tmp_path, end):
-    lines = [f"Jan  5 10:00:{second:02d} n{second} kernel: {what}" for second, what in
-             enumerate(["it failed", "it failed not", "all is well"])]  # fmt: skip
+    lines = [
+        f"Jan  5 10:00:{second:02d} n{second} kernel: {what}"
+        for second, what in enumerate(["it failed", "it failed not", "all is well"])
+    ]
     path = write(tmp_path, end.join(lines) + end)
     for pattern, expected in (
         ("failed$", ["n0"]),
@@ -125,13 +127,45 @@ def test_rules_can_be_replaced(tmp_path):
 def test_kinds_of_alerts_are_those_of_the_study(tmp_path):
     """Sums over the tags of Table 4 of Oliner and Stearley give the filtered alerts by kind of its Table 3."""
     filtered = {
-        "KERNDTLB": 37, "KERNSTOR": 8, "APPSEV": 138, "KERNMNTF": 105, "KERNTERM": 99, "KERNREC": 9, "APPREAD": 11,
-        "KERNRTSP": 260, "APPRES": 13, "APPUNAV": 3, "others": 519, "VAPI": 276, "PBS_CON": 16 + 25 + 5, "MPT": 157,
-        "EXT_FS": 778 + 14, "CPU": 367, "SCSI": 317, "ECC": 143, "PBS_BFD": 28 + 296 + 94, "CHK_DSK": 2, "NMI": 4,
-        "BUS_PAR": 5, "HBEAT": 266, "PTL_EXP": 421, "ADDR_ERR": 1, "CMD_ABORT": 497, "PTL_ERR": 54, "TOAST": 9,
-        "EW": 58, "WT": 45, "RBB": 19, "DSK_FAIL": 54, "OST": 1, "EXT_CCISS": 29, "PBS_CHK": 4119 + 920,
-        "GM_LANAI": 117 + 10, "GM_MAP": 180 + 2, "GM_PAR": 95 + 19,
-    }  # fmt: skip
+        "KERNDTLB": 37,
+        "KERNSTOR": 8,
+        "APPSEV": 138,
+        "KERNMNTF": 105,
+        "KERNTERM": 99,
+        "KERNREC": 9,
+        "APPREAD": 11,
+        "KERNRTSP": 260,
+        "APPRES": 13,
+        "APPUNAV": 3,
+        "others": 519,
+        "VAPI": 276,
+        "PBS_CON": 16 + 25 + 5,
+        "MPT": 157,
+        "EXT_FS": 778 + 14,
+        "CPU": 367,
+        "SCSI": 317,
+        "ECC": 143,
+        "PBS_BFD": 28 + 296 + 94,
+        "CHK_DSK": 2,
+        "NMI": 4,
+        "BUS_PAR": 5,
+        "HBEAT": 266,
+        "PTL_EXP": 421,
+        "ADDR_ERR": 1,
+        "CMD_ABORT": 497,
+        "PTL_ERR": 54,
+        "TOAST": 9,
+        "EW": 58,
+        "WT": 45,
+        "RBB": 19,
+        "DSK_FAIL": 54,
+        "OST": 1,
+        "EXT_CCISS": 29,
+        "PBS_CHK": 4119 + 920,
+        "GM_LANAI": 117 + 10,
+        "GM_MAP": 180 + 2,
+        "GM_PAR": 95 + 19,
+    }
     line = "{} 1117838570 2005.06.03 n1 x"
     log = rf.read(write(tmp_path, "\n".join(line.format(tag) for tag in filtered) + "\n"))
     cause = dict(zip(log.events["tag"].astype(str), log.events["cause"].astype(str), strict=True))
@@ -240,18 +274,26 @@ def test_what_each_xid_ends(tmp_path):
     stamp = "Jan  5 10:00:00 n1 kernel: "
     links = ["149, NETIR_LINK_EVT Fatal XC0 i0 Link 09 (0x025525c6)", "145, RLW_REMAP Nonfatal XC0 i0 Link 09 (0x1)"]
     lines = [stamp + XID.format(xid=xid)[9:] for xid in [*resets, *restarts, *ignored, *links]]
-    lines += [stamp + f"nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): {what}" for what in (
-        "20034, Fatal, Link 30 LTSSM Fault Up", "20009, Non-fatal, Link 28 RX Short Error Rate")]  # fmt: skip
+    lines += [
+        stamp + f"nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): {what}"
+        for what in ("20034, Fatal, Link 30 LTSSM Fault Up", "20009, Non-fatal, Link 28 RX Short Error Rate")
+    ]
     path = write(tmp_path, "\n".join(lines) + "\n")
     assert rf.read(path, year=2024).source.funnel == (
-        ("lines", len(lines)), ("alerts", len(lines)), ("that end a job", len(resets) + len(restarts) + 2),
+        ("lines", len(lines)),
+        ("alerts", len(lines)),
+        ("that end a job", len(resets) + len(restarts) + 2),
         ("failures", len(resets) + 2),
-    )  # fmt: skip
+    )
     log = rf.read(path, year=2024, ends="job")
     assert len(log) == len(resets) + len(restarts) + 2
     assert set(log.events["cause"].astype(str)) == {
-        "gpu memory", "gpu interconnect", "gpu hardware", "gpu memory contained", "gpu application",
-    }  # fmt: skip
+        "gpu memory",
+        "gpu interconnect",
+        "gpu hardware",
+        "gpu memory contained",
+        "gpu application",
+    }
     with pytest.raises(rf.ArgumentError, match="use node or job"):
         rf.read(path, year=2024, ends="all")
 
@@ -308,17 +350,19 @@ def test_rules_of_the_controller_are_those_of_re2(tmp_path):
 
 
 def test_failed_runs_of_jobs(tmp_path):
-    rows = ["JobID|JobName|Submit|Start|End|State|NodeList|FailedNode",
-            "1|a|2024-01-01T00:00:00|2024-01-01T01:00:00|2024-01-01T02:00:00|COMPLETED|n[1-4]|",
-            "2|a|2024-01-01T00:00:00|2024-01-01T03:00:00|2024-01-01T04:00:00|NODE_FAIL|n2|",
-            "2.batch|batch|2024-01-01T03:00:00|2024-01-01T03:00:00|2024-01-01T04:00:00|NODE_FAIL|n2|",
-            "2|a|2024-01-01T04:00:00|2024-01-01T05:00:00|2024-01-01T06:00:00|NODE_FAIL|n[3-4]|n4",
-            "2|a|2024-01-01T06:00:00|2024-01-01T07:00:00|2024-01-01T08:00:00|COMPLETED|n1|",
-            "3|b|2024-01-01T00:00:00|2024-01-01T09:00:00|2024-01-01T10:00:00|NODE_FAIL|n[5-6]|",
-            "4|b|2024-01-01T00:00:00|2024-01-01T09:00:00|2024-01-01T11:00:00|REQUEUED|n7|",
-            "5|b|2024-01-01T00:00:00|Unknown|Unknown|CANCELLED by 7|None assigned|",
-            "6|b|2024-01-01T00:00:00|2024-01-01T09:00:00|Unknown|NODE_FAIL|n7|",
-            "2|a|2024-01-01T00:00:00|2024-01-01T03:00:00|2024-01-01T04:00:00|NODE_FAIL|n2|"]  # fmt: skip
+    rows = [
+        "JobID|JobName|Submit|Start|End|State|NodeList|FailedNode",
+        "1|a|2024-01-01T00:00:00|2024-01-01T01:00:00|2024-01-01T02:00:00|COMPLETED|n[1-4]|",
+        "2|a|2024-01-01T00:00:00|2024-01-01T03:00:00|2024-01-01T04:00:00|NODE_FAIL|n2|",
+        "2.batch|batch|2024-01-01T03:00:00|2024-01-01T03:00:00|2024-01-01T04:00:00|NODE_FAIL|n2|",
+        "2|a|2024-01-01T04:00:00|2024-01-01T05:00:00|2024-01-01T06:00:00|NODE_FAIL|n[3-4]|n4",
+        "2|a|2024-01-01T06:00:00|2024-01-01T07:00:00|2024-01-01T08:00:00|COMPLETED|n1|",
+        "3|b|2024-01-01T00:00:00|2024-01-01T09:00:00|2024-01-01T10:00:00|NODE_FAIL|n[5-6]|",
+        "4|b|2024-01-01T00:00:00|2024-01-01T09:00:00|2024-01-01T11:00:00|REQUEUED|n7|",
+        "5|b|2024-01-01T00:00:00|Unknown|Unknown|CANCELLED by 7|None assigned|",
+        "6|b|2024-01-01T00:00:00|2024-01-01T09:00:00|Unknown|NODE_FAIL|n7|",
+        "2|a|2024-01-01T00:00:00|2024-01-01T03:00:00|2024-01-01T04:00:00|NODE_FAIL|n2|",
+    ]
     log = rf.read(write(tmp_path, "\n".join(rows) + "\n"))
     assert log.source.format == "sacct"
     assert log.events["node"].astype(object).tolist()[:2] == ["n2", "n4"]
@@ -387,11 +431,27 @@ def test_snapshots_of_nodes(tmp_path):
 
 @pytest.mark.parametrize(
     ("state", "fails"),
-    [("DOWN", True), ("DOWN*", True), ("DOWN*+DRAIN", True), ("DOWN+NOT_RESPONDING", True), ("FAIL", True),
-     ("ERROR", True), ("FAILING", False), ("IDLE*", False), ("DRAINED", False), ("MIXED+DRAIN", False),
-     ("PLANNED", False), ("IDLE+CLOUD+POWERED_DOWN", False), ("DOWN+POWERED_DOWN", False), ("DOWN~", False),
-     ("DOWN+MAINTENANCE+RESERVED", False), ("DOWN$", False), ("DOWN^", False), ("INVAL", False)],
-)  # fmt: skip
+    [
+        ("DOWN", True),
+        ("DOWN*", True),
+        ("DOWN*+DRAIN", True),
+        ("DOWN+NOT_RESPONDING", True),
+        ("FAIL", True),
+        ("ERROR", True),
+        ("FAILING", False),
+        ("IDLE*", False),
+        ("DRAINED", False),
+        ("MIXED+DRAIN", False),
+        ("PLANNED", False),
+        ("IDLE+CLOUD+POWERED_DOWN", False),
+        ("DOWN+POWERED_DOWN", False),
+        ("DOWN~", False),
+        ("DOWN+MAINTENANCE+RESERVED", False),
+        ("DOWN$", False),
+        ("DOWN^", False),
+        ("INVAL", False),
+    ],
+)
 def test_states_of_nodes(tmp_path, state, fails):
     text = f"NodeName=n1\n   State={state} ThreadsPerCore=1\n   Reason=bad [slurm@2024-01-05T10:00:00]\n"
     assert len(rf.read(write(tmp_path, "2024-01-05T12:00:00\n" + text))) == fails
@@ -483,10 +543,19 @@ def test_messages_of_blue_gene(tmp_path):
 
 def test_messages_of_jobs_are_no_failures(tmp_path):
     rows = ["RECID,MSG_ID,CATEGORY,COMPONENT,SEVERITY,EVENT_TIME,LOCATION"]
-    rows += [f"{i},00010001,{category},{component},{severity},2013-04-09 12:03:0{i}.5,R00-M0-N0{i}"
-             for i, (category, component, severity) in enumerate([
-                 ("Process", "MMCS", "FATAL"), ("Job", "MC", "FATAL"), ("BQC", "APPLICATION", "FATAL"),
-                 ("BQC", "CNK", "FATAL"), ("DDR", "MC", "WARN"), ("DDR", "MC", "FAILURE")])]  # fmt: skip
+    rows += [
+        f"{i},00010001,{category},{component},{severity},2013-04-09 12:03:0{i}.5,R00-M0-N0{i}"
+        for i, (category, component, severity) in enumerate(
+            [
+                ("Process", "MMCS", "FATAL"),
+                ("Job", "MC", "FATAL"),
+                ("BQC", "APPLICATION", "FATAL"),
+                ("BQC", "CNK", "FATAL"),
+                ("DDR", "MC", "WARN"),
+                ("DDR", "MC", "FAILURE"),
+            ]
+        )
+    ]
     log = rf.read(write(tmp_path, "\n".join(rows) + "\n"))
     assert log.events["node"].astype(str).tolist() == ["R00-M0-N03", "R00-M0-N05"]
 
@@ -584,8 +653,9 @@ def test_samples_of_up(tmp_path, kind):
     elif kind == "long":
         rows = [
             f'{time}000,"up{{instance=""{name}"",job=""node""}}",{"up" if value == "1" else "DOWN"}'
-            for name, values in series.items() for time, value in values
-        ]  # fmt: skip
+            for name, values in series.items()
+            for time, value in values
+        ]
         text = "\n".join(["Time,Metric,Value", *rows, "1704067200000,up{},maybe"]) + "\n"
     else:
         rows = [f"{time},{name},{value}" for name, values in series.items() for time, value in values]
@@ -692,10 +762,14 @@ def test_renamed_and_replaced_nodes():
 def test_a_journal_names_its_hosts_and_keeps_its_microseconds(tmp_path):
     rows = [
         {"__REALTIME_TIMESTAMP": "1704448800000001", "_HOSTNAME": "n1", "MESSAGE": "ok"},
-        {"__REALTIME_TIMESTAMP": "1704448801000002", "_HOSTNAME": "n2", "SYSLOG_IDENTIFIER": "kernel",
-         "MESSAGE": [*b"Kernel panic - not syncing\nmore \xff"]},
+        {
+            "__REALTIME_TIMESTAMP": "1704448801000002",
+            "_HOSTNAME": "n2",
+            "SYSLOG_IDENTIFIER": "kernel",
+            "MESSAGE": [*b"Kernel panic - not syncing\nmore \xff"],
+        },
         {"__REALTIME_TIMESTAMP": "1704448900000000", "_HOSTNAME": "n1", "MESSAGE": "bye"},
-    ]  # fmt: skip
+    ]
     log = rf.read(write(tmp_path, "".join(json.dumps(row) + "\n" for row in rows)))
     assert log.source.format == "journal"
     assert log.events[["node", "cause", "line"]].astype(str).to_numpy().tolist() == [["n2", "kernel panic", "2"]]

@@ -76,15 +76,26 @@ def test_rows_that_follow_each_other_are_one_outage(tmp_path):
 
 @pytest.mark.parametrize(
     ("state", "reason", "cause"),
-    [("DOWN", "", "unknown"), ("DOWN*", "Not responding", "not responding"), ("FAIL", "bad", "bad"),
-     ("DOWN", "Node unexpectedly rebooted", "rebooted"), ("DRAIN", "Kill task failed", "software"),
-     ("DRAIN", "gres/gpu count reported lower than configured (3 < 4)", "gpu"),
-     ("DRAIN", "NHC: check_hw_ib", "network"), ("DRNG", "GPU ECC, RMA", "gpu"),
-     ("DRAIN", "Low RealMemory", "memory"), ("DRAIN", "swap disk 3", "disk"),
-     ("DRAIN", "NHC: check_fs_mount: /scratch not mounted", "file system"), ("DRAIN", "for the course", None),
-     ("DRAIN+MAINT", "GPU 3", None), ("DOWN$", "x", None), ("DOWN", "Scheduled maintenance", None),
-     ("DOWN~", "powered down", None), ("DRAIN", "Reboot ASAP", None)],
-)  # fmt: skip
+    [
+        ("DOWN", "", "unknown"),
+        ("DOWN*", "Not responding", "not responding"),
+        ("FAIL", "bad", "bad"),
+        ("DOWN", "Node unexpectedly rebooted", "rebooted"),
+        ("DRAIN", "Kill task failed", "software"),
+        ("DRAIN", "gres/gpu count reported lower than configured (3 < 4)", "gpu"),
+        ("DRAIN", "NHC: check_hw_ib", "network"),
+        ("DRNG", "GPU ECC, RMA", "gpu"),
+        ("DRAIN", "Low RealMemory", "memory"),
+        ("DRAIN", "swap disk 3", "disk"),
+        ("DRAIN", "NHC: check_fs_mount: /scratch not mounted", "file system"),
+        ("DRAIN", "for the course", None),
+        ("DRAIN+MAINT", "GPU 3", None),
+        ("DOWN$", "x", None),
+        ("DOWN", "Scheduled maintenance", None),
+        ("DOWN~", "powered down", None),
+        ("DRAIN", "Reboot ASAP", None),
+    ],
+)
 def test_states_and_reasons(tmp_path, state, reason, cause):
     log = log_of(tmp_path, HEADER + row("n1", "10:00", "11:00", state, reason))
     assert log.events["cause"].astype(str).tolist() == ([] if cause is None else [cause])
@@ -144,8 +155,10 @@ def test_two_clusters_are_two_systems(tmp_path):
 
 def test_a_drain_is_a_failure_where_the_rules_say_so_for_snapshots_too(tmp_path):
     path = tmp_path / "nodes.txt"
-    path.write_text("2024-01-05T12:00:00\nNodeName=n1\n   State=IDLE+DRAIN ThreadsPerCore=1\n"
-                    "   Reason=GPU ECC, RMA [root@2024-01-05T10:00:00]\n")  # fmt: skip
+    path.write_text(
+        "2024-01-05T12:00:00\nNodeName=n1\n   State=IDLE+DRAIN ThreadsPerCore=1\n"
+        "   Reason=GPU ECC, RMA [root@2024-01-05T10:00:00]\n"
+    )
     rules = {"states": ["DOWN"], "rule": [{"pattern": "(?i)ecc|rma", "cause": "gpu", "state": "drain"}]}
     assert len(rf.read(path)) == 0
     log = rf.read(path, rules=rules)

@@ -200,9 +200,11 @@ def test_common_causes_and_racks_that_age_are_not_taken_at_the_hazard_of_their_f
     rng = np.random.default_rng(5)
     plan = Checkpoint("4h", "6min", "10min")
     system = System(
-        Exponential(np.full(100, 1 / 3000.0)), common={"power": (Weibull(0.3, 2000.0), 0.0)},
-        racks=np.arange(100) // 20, rack_lives=Weibull(0.5, 5000.0),
-    )  # fmt: skip
+        Exponential(np.full(100, 1 / 3000.0)),
+        common={"power": (Weibull(0.3, 2000.0), 0.0)},
+        racks=np.arange(100) // 20,
+        rack_lives=Weibull(0.5, 5000.0),
+    )
     best = best_size(system, Job("2000h", Amdahl(0.999), restart="24h", checkpoint=plan), order="given")
     for k in (1, 40, 100):
         one = best.completion(k)

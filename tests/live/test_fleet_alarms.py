@@ -22,9 +22,17 @@ CAUSES = ("disk", "memory", "network")
 
 
 def fleet(
-    seed: int, *, nodes: int = 100, days: int = 600, mean: float = 3.0, rate: Any = 1.0, weights: Any = None,
-    repair: Any = 4.0, extra: list[dict[str, Any]] | None = None, people: list[dict[str, Any]] | None = None,
-) -> FailureLog:  # fmt: skip
+    seed: int,
+    *,
+    nodes: int = 100,
+    days: int = 600,
+    mean: float = 3.0,
+    rate: Any = 1.0,
+    weights: Any = None,
+    repair: Any = 4.0,
+    extra: list[dict[str, Any]] | None = None,
+    people: list[dict[str, Any]] | None = None,
+) -> FailureLog:
     """`mean` failures of each node a year, times a rate by day; nodes in racks of ten; repairs of `repair` hours."""
     rng = np.random.default_rng(seed)
     number = rng.poisson(nodes * mean / 365.0 * np.broadcast_to(rate, days))
@@ -166,8 +174,9 @@ def test_only_the_records_until_now_decide() -> None:
         now = at(day * DAY)
         open_then = {
             (each.alarm.key, each.alarm.raised)
-            for each in past if each.alarm.raised <= now and (each.ended is None or each.ended > now)
-        }  # fmt: skip
+            for each in past
+            if each.alarm.raised <= now and (each.ended is None or each.ended > now)
+        }
         assert {(each.key, each.raised) for each in fleet_alarms(log, now=now)} == open_then
     assert [each.key for each in fleet_alarms(log)] == [each.key for each in fleet_alarms(log)]
 

@@ -40,10 +40,14 @@ def planted(end: int) -> list[tuple[int, int, str, str, int]]:
                 continue
             last = start + int(rng.integers(HOUR, 3 * HOUR))
             rows.append((start, last, node, str(rng.choice(["Not responding", "ECC errors, DIMM A3"])), 1))
-    rows += [(begin + day * DAY + 22 * HOUR, begin + day * DAY + 23 * HOUR, UNREPAIRED, "GPU fell off the bus", 1)
-             for day in range(390, 395)]  # fmt: skip
-    rows += [(begin + 100 * DAY + 21 * HOUR, begin + 100 * DAY + 22 * HOUR, f"n{i:03d}", "Scheduled kernel", 512)
-             for i in range(60, 80)]  # fmt: skip
+    rows += [
+        (begin + day * DAY + 22 * HOUR, begin + day * DAY + 23 * HOUR, UNREPAIRED, "GPU fell off the bus", 1)
+        for day in range(390, 395)
+    ]
+    rows += [
+        (begin + 100 * DAY + 21 * HOUR, begin + 100 * DAY + 22 * HOUR, f"n{i:03d}", "Scheduled kernel", 512)
+        for i in range(60, 80)
+    ]
     kept: dict[str, int] = {}
     apart = []
     for row in sorted(rows):
@@ -65,8 +69,11 @@ def targets(path: Path, end: int) -> int:
             down |= set(range(at, at + 4))
             failures += at < 14 * 144 - 10
             at += 4
-        lines += [f'up{{instance="g{number}:9100",job="gpus"}} {int(i not in down)} {begin + step * i}'
-                  for i in range(14 * 144) if i < 14 * 144 - 10 or i not in down]  # fmt: skip
+        lines += [
+            f'up{{instance="g{number}:9100",job="gpus"}} {int(i not in down)} {begin + step * i}'
+            for i in range(14 * 144)
+            if i < 14 * 144 - 10 or i not in down
+        ]
     path.write_text("\n".join([*lines, "# EOF"]) + "\n")
     return failures
 

@@ -192,8 +192,12 @@ def test_nodes_that_never_failed_are_those_of_the_list(fleet: Path, lists: str) 
     assert sorted(people["node"].tolist()) == ["m1", "n1", "n2", "n3", "n4"]
     assert len({*people["entered"]}) == 1
     assert people.set_index("node")["rack"].isna().to_dict() == {
-        "m1": True, "n1": False, "n2": False, "n3": False, "n4": True,
-    }  # fmt: skip
+        "m1": True,
+        "n1": False,
+        "n2": False,
+        "n3": False,
+        "n4": True,
+    }
 
 
 def test_a_list_of_nodes_that_is_not_there_is_a_problem_and_loses_no_record(fleet: Path) -> None:

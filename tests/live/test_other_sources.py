@@ -50,9 +50,13 @@ def test_a_query_is_read_as_a_table(tmp_path: Path) -> None:
         ("n2", "2024-01-03 10:00:00+00:00", "NaT", "memory"),
     ]
     only_new = source(
-        tmp_path, "sql", url="sqlite:///site.db", columns=columns, overlap="1d",
+        tmp_path,
+        "sql",
+        url="sqlite:///site.db",
+        columns=columns,
+        overlap="1d",
         query="SELECT * FROM outages WHERE datetime(went_down, 'unixepoch') >= :since",
-    )  # fmt: skip
+    )
     assert events(only_new.fetch(first.cursor, NOW))[0][0] == "n2"
     nothing = source(tmp_path, "sql", url="sqlite:///site.db", query="SELECT * FROM outages WHERE host = 'x'")
     assert nothing.fetch({"until": "2024-01-01T00:00Z"}, NOW).cursor == {"until": "2024-01-01T00:00Z"}
@@ -122,7 +126,7 @@ def test_named_groups_of_a_pattern_say_what_a_line_is(tmp_path: Path) -> None:
         ("n2", "2024-01-03 09:00:00+00:00", "NaT", "disk"),
         ("n3", "2024-01-04 10:00:00+00:00", "NaT", "fan"),
     ]
-    (name, one), = fetched.documents  # fmt: skip
+    ((name, one),) = fetched.documents
     assert name == "controller.log"
     assert one.events["line"].tolist() == [1, 3]
     assert one.events["bay"].tolist() == [7, 8]

@@ -153,9 +153,12 @@ def test_jobs_that_a_node_ended(slurm: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("kind", ["slurm", "sql"])
 def test_a_wrong_password_of_the_accounting_database_fails_alone(
-    slurm: dict[str, str], kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    slurm: dict[str, str],
+    kind: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     falling_silent: Callable[[str, bytes], str],
-) -> None:  # fmt: skip
+) -> None:
     (tmp_path / "a.csv").write_text("node,start,end,cause\nn2,2024-01-01 10:00,2024-01-01 12:30,disk\n")
     ask = {
         "slurm": 'accounting = "{url}"\ncluster = "trial"\n',
@@ -170,8 +173,11 @@ def test_a_wrong_password_of_the_accounting_database_fails_alone(
         )
         return watch(read_watch_settings(tmp_path / "watch.toml"), f"2030-02-0{day}")
 
-    accounting(slurm, "insert into trial_event_table (time_start, time_end, node_name, reason, reason_uid, state) "
-        f"values (1700000000, 1700003600, 'm{kind}', 'ECC', 0, 1)")  # fmt: skip
+    accounting(
+        slurm,
+        "insert into trial_event_table (time_start, time_end, node_name, reason, reason_uid, state) "
+        f"values (1700000000, 1700003600, 'm{kind}', 'ECC', 0, 1)",
+    )
     monkeypatch.setenv("SITE", "wr0ng")
     refused = round_of(1)
     assert (refused.records, refused.failed) == (1, ("slurmdbd",))
@@ -232,9 +238,13 @@ def test_drains_reach_the_controller_and_are_undone(slurm: dict[str, str]) -> No
     set_node("n33", "DRAIN", "for the course")
     hostile = ["ALL", "DEFAULT", "-n01", "n[01-40]", "n20,n21", "n20 State=DOWN", "n20\nNodeName=n21", "`id`", 'n"20']
     alarms = [
-        alarm("n30", 'Node n30: "9" failures; `touch /tmp/x` $(x)\n State=DOWN'), alarm("n31", kind="repeat"),
-        alarm("n33"), alarm("n99"), *(alarm(name) for name in hostile), alarm("n32", kind="stock"),
-    ]  # fmt: skip
+        alarm("n30", 'Node n30: "9" failures; `touch /tmp/x` $(x)\n State=DOWN'),
+        alarm("n31", kind="repeat"),
+        alarm("n33"),
+        alarm("n99"),
+        *(alarm(name) for name in hostile),
+        alarm("n32", kind="stock"),
+    ]
     drains = drains_of(alarms)
     assert drains.table["node"].tolist() == ["n30", "n31", "n33", "n99"]
     assert drains.skipped == tuple(hostile)

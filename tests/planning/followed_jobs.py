@@ -50,13 +50,30 @@ def follow(
     lives = time_to_failure(source, ages).draw(runs * failures, rng).reshape(runs, failures)
     kinds = rng.random((runs, failures)) if share_global > 0.0 else np.ones((runs, failures))
     save, restore = checkpoint.save, checkpoint.restore
-    costs = np.array([save, save if global_save is None else global_save,
-                      restore, restore if global_restore is None else global_restore, restart])  # fmt: skip
+    costs = np.array(
+        [
+            save,
+            save if global_save is None else global_save,
+            restore,
+            restore if global_restore is None else global_restore,
+            restart,
+        ]
+    )
     kept, time = np.empty(runs), np.empty(runs)
     _runs(
-        lives, kinds, np.atleast_1d(np.asarray(every, dtype=np.float64)), costs, saves_per_global, share_global,
-        checkpoint.slowed, "save" in checkpoint.exposed, "restore" in checkpoint.exposed, work, kept, time,
-    )  # fmt: skip
+        lives,
+        kinds,
+        np.atleast_1d(np.asarray(every, dtype=np.float64)),
+        costs,
+        saves_per_global,
+        share_global,
+        checkpoint.slowed,
+        "save" in checkpoint.exposed,
+        "restore" in checkpoint.exposed,
+        work,
+        kept,
+        time,
+    )
     return Followed(kept, time)
 
 

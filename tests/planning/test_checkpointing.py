@@ -124,12 +124,15 @@ def test_first_order_waste_and_where_it_ends() -> None:
 @pytest.mark.parametrize(
     "asked",
     [
-        exact.best_waste, exact.first_order_best_waste, partial(exact.best_interval, exposed=()),
+        exact.best_waste,
+        exact.first_order_best_waste,
+        partial(exact.best_interval, exposed=()),
         lambda mtbf, save, *rest: exact.daly_interval(mtbf, save, *rest[:1], order="first"),
-        lambda mtbf, *costs: exact.slowdown(mtbf, 2.0, *costs), lambda mtbf, *costs: exact.waste(mtbf, 2.0, *costs),
+        lambda mtbf, *costs: exact.slowdown(mtbf, 2.0, *costs),
+        lambda mtbf, *costs: exact.waste(mtbf, 2.0, *costs),
         lambda mtbf, *costs: exact.least_mtbf(*costs),
     ],
-)  # fmt: skip
+)
 def test_costs_that_are_left_out_are_none(asked: Callable[..., np.ndarray]) -> None:
     assert float(asked(24.0, 0.1)) == float(asked(24.0, 0.1, 0.0, 0.0)) != float(asked(24.0, 0.1, 3.0, 3.0))
 
@@ -260,9 +263,17 @@ def test_two_levels_reduce_to_one() -> None:
 def test_two_levels_against_jobs_followed(saves: int) -> None:
     closed = LevelCosts(5.0, 0.02, 0.2, 0.3, 1.0, 0.2, 0.1).waste(1.0, saves)
     runs = follow(
-        5.0, 1.0, costs(0.02, 0.3), 0.1, saves_per_global=saves, global_save=0.2, global_restore=1.0, share_global=0.2,
-        runs=300, seed=8,
-    )  # fmt: skip
+        5.0,
+        1.0,
+        costs(0.02, 0.3),
+        0.1,
+        saves_per_global=saves,
+        global_save=0.2,
+        global_restore=1.0,
+        share_global=0.2,
+        runs=300,
+        seed=8,
+    )
     assert runs.agrees(closed)
 
 
@@ -408,8 +419,9 @@ def test_plan_of_parameters() -> None:
 def test_a_job_without_spares_waits_for_the_repair_of_what_failed() -> None:
     known = Parameters(
         mtbf={"node": "5000h", "rack": "4000h", "system": "300h"},
-        mttr={"node": "2h", "rack": "8h", "system": "5h", "mean": "99h"}, fleet={"nodes": 1000, "racks": 50},
-    )  # fmt: skip
+        mttr={"node": "2h", "rack": "8h", "system": "5h", "mean": "99h"},
+        fleet={"nodes": 1000, "racks": 50},
+    )
     saves = costs("5min", "10min")
     plan = plan_checkpoints(known, saves, "1min", nodes=200)
     rates = np.array([200 / 5000, 10 / 4000, 1 / 300])

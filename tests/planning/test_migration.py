@@ -82,9 +82,17 @@ COSTS = (0.2, 0.3, 0.1, 0.25)  # save, restore, restart, migration
 
 
 def followed(
-    mtbf: float, work: float, save: float, restore: float, restart: float, move: float, predictor: Predictor,
-    rng: np.random.Generator, runs: int = 20, periods: int = 400,
-) -> np.ndarray:  # fmt: skip
+    mtbf: float,
+    work: float,
+    save: float,
+    restore: float,
+    restart: float,
+    move: float,
+    predictor: Predictor,
+    rng: np.random.Generator,
+    runs: int = 20,
+    periods: int = 400,
+) -> np.ndarray:
     """Waste of jobs that go from save to save; times to the next strike and alarm have no memory."""
     strikes, avoided, false = (float(x) for x in predictor.rates(np.asarray(mtbf), np.asarray(move)))
     alarms = avoided + false

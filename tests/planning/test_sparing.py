@@ -42,9 +42,12 @@ def test_table_1_without_roundings() -> None:
 def random_case(rng: np.random.Generator) -> tuple[Cluster, DeviceFailures, Recovery]:
     trays = int(rng.choice([1, 2, 3, 4, 6]))
     cluster = Cluster(
-        int(rng.integers(1, 4)), int(rng.integers(2, 12)), trays, int(rng.choice([1, 2, 4])),
+        int(rng.integers(1, 4)),
+        int(rng.integers(2, 12)),
+        trays,
+        int(rng.choice([1, 2, 4])),
         shared_racks=bool(rng.random() < 0.5),
-    )  # fmt: skip
+    )
     if rng.random() < 0.5:
         cluster = replace(
             cluster, group=int(rng.integers(1, 9)) * cluster.gpus, partial_groups=bool(rng.random() < 0.5)
@@ -97,9 +100,11 @@ def brute_force(cluster: Cluster, failures: DeviceFailures, recovery: Recovery) 
                     grid = np.geomspace(max(recovery.save * 1e-2, 1e-7), 1e5, 60)
                     start = grid[int(np.argmax([efficiency(p) for p in grid]))]
                     top = optimize.minimize_scalar(
-                        lambda x: -efficiency(float(np.exp(x))), bounds=(np.log(start) - 1, np.log(start) + 1),
-                        method="bounded", options={"xatol": 1e-7},
-                    )  # fmt: skip
+                        lambda x: -efficiency(float(np.exp(x))),
+                        bounds=(np.log(start) - 1, np.log(start) + 1),
+                        method="bounded",
+                        options={"xatol": 1e-7},
+                    )
                     running = -float(top.fun)
                 else:
                     running = efficiency(recovery.checkpoint_every)
@@ -254,8 +259,11 @@ def test_a_strategy_that_is_alone_has_no_second() -> None:
 
 def draws(n: int = 400) -> DeviceFailures:
     rng = np.random.default_rng(1)
-    return DeviceFailures(20_000 * np.exp(0.2 * rng.normal(size=n)), 10_000 * np.exp(0.3 * rng.normal(size=n)),
-                          24 * np.exp(0.15 * rng.normal(size=n)))  # fmt: skip
+    return DeviceFailures(
+        20_000 * np.exp(0.2 * rng.normal(size=n)),
+        10_000 * np.exp(0.3 * rng.normal(size=n)),
+        24 * np.exp(0.15 * rng.normal(size=n)),
+    )
 
 
 def test_uncertain_plan() -> None:
@@ -314,8 +322,10 @@ def test_parameters_in_plan_out() -> None:
         plan_sparing(Cluster(racks=4), Parameters(mtbf="2000h"))
     by_hand = device_failures(Parameters(mtbf="2000h"), 5, mttr="2 days", mtbf_rack=9000)
     assert [a.tolist() for a in (by_hand.mtbf_tray, by_hand.mtbf_rack, by_hand.mttr)] == [
-        [2000.0] * 5, [9000.0] * 5, [48.0] * 5,
-    ]  # fmt: skip
+        [2000.0] * 5,
+        [9000.0] * 5,
+        [48.0] * 5,
+    ]
 
 
 def test_what_a_plan_file_leaves_out_has_no_effect(tmp_path: Path) -> None:
@@ -327,9 +337,12 @@ def test_what_a_plan_file_leaves_out_has_no_effect(tmp_path: Path) -> None:
     assert file.cluster.recovery() == Recovery()
     assert Cluster().total_gpus == 1
     found = evaluate_sparing(
-        file.cluster.cluster(), file.cluster.strategies(), DeviceFailures(np.inf, np.inf, 0.0), file.cluster.recovery(),
+        file.cluster.cluster(),
+        file.cluster.strategies(),
+        DeviceFailures(np.inf, np.inf, 0.0),
+        file.cluster.recovery(),
         file.cluster.performance(),
-    )  # fmt: skip
+    )
     # nothing fails and saves take no time: the best choice is every GPU, all the time
     assert found.goodput.max() == pytest.approx(16 * 4 * 8, rel=1e-12)
     every, kept = (ClusterTable(racks=16, trays=4, spare_blocks=n).strategies() for n in (None, 3))

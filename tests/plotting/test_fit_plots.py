@@ -16,11 +16,36 @@ from relfit.base.results import Result
 from relfit.fitting.nonparametric import kaplan_meier, nelson_aalen
 
 TABLES = {
-    "Assumptions", "BatchRuns", "CheckpointTable", "CompetingFit", "Draws", "EventHistories", "FittedWorkload",
-    "Goodness", "Grouped", "LifeData", "LogRank", "Plan", "PlottingPositions", "PooledFit", "ProcessFit",
-    "Drains", "RenewalModels", "RepeatFailures", "Round", "WatchStatus", "WhatIf",
-    "Sequences", "SizeFits", "SlurmNodes", "SparesNeeded", "StoredFits", "Throughputs", "TurnbullEstimate", "TwoLevels",
-}  # fmt: skip
+    "Assumptions",
+    "BatchRuns",
+    "CheckpointTable",
+    "CompetingFit",
+    "Draws",
+    "EventHistories",
+    "FittedWorkload",
+    "Goodness",
+    "Grouped",
+    "LifeData",
+    "LogRank",
+    "Plan",
+    "PlottingPositions",
+    "PooledFit",
+    "ProcessFit",
+    "Drains",
+    "RenewalModels",
+    "RepeatFailures",
+    "Round",
+    "WatchStatus",
+    "WhatIf",
+    "Sequences",
+    "SizeFits",
+    "SlurmNodes",
+    "SparesNeeded",
+    "StoredFits",
+    "Throughputs",
+    "TurnbullEstimate",
+    "TwoLevels",
+}
 """Results without a figure: a table says it all, or their parts are drawn."""
 
 

@@ -179,8 +179,12 @@ def test_mean_autocorrelation_and_its_band() -> None:
     assert "no autocorrelation" in title(ax)
     # by brute force: over random orders of series the mean of lag 1 lies where the band is
     rng = np.random.default_rng(5)
-    means = [serial_tests(rf.LifeData.from_array(rng.permuted(x - x.min() + 1.0, axis=1)), n_resamples=0)
-             .autocorrelation.mean(axis=0) for _ in range(200)]  # fmt: skip
+    means = [
+        serial_tests(
+            rf.LifeData.from_array(rng.permuted(x - x.min() + 1.0, axis=1)), n_resamples=0
+        ).autocorrelation.mean(axis=0)
+        for _ in range(200)
+    ]
     centre, spread = np.mean(means, axis=0), np.std(means, axis=0)
     band = ax.collections[0].get_paths()[0].vertices
     inner = band[(band[:, 0] > 0.6) & (band[:, 0] < 1.6), 1]
@@ -329,8 +333,11 @@ def test_lemons_are_stacked_on_the_others(bad: OutlierNodes) -> None:
 
 
 def test_two_classes_add_up_to_all_nodes() -> None:
-    rows = [(f"n{i:03d}", f"2020-{1 + j % 12:02d}-{1 + (7 * i + 3 * j) % 27:02d} {j:02d}:00", None, None)
-            for i in range(60) for j in range(20 if i < 6 else 2)]  # fmt: skip
+    rows = [
+        (f"n{i:03d}", f"2020-{1 + j % 12:02d}-{1 + (7 * i + 3 * j) % 27:02d} {j:02d}:00", None, None)
+        for i in range(60)
+        for j in range(20 if i < 6 else 2)
+    ]
     found = outlier_nodes(log_of(rows), n_resamples=0)
     ax = plotting.outlier_nodes(found, new())
     handles = labelled(ax)
@@ -530,12 +537,15 @@ def test_hard_logs_are_figures_too(case: str) -> None:
     rows: dict[str, list[tuple[Any, Any, Any, Any]]] = {
         "nothing": [],
         "one": [("a", "2020-03-01 10:00", "2020-03-01 12:00", "disk")],
-        "one node": [("a", f"2020-{m:02d}-{3 * m % 27 + 1:02d} 10:00", f"2020-{m:02d}-28 11:00", "disk $x$")
-                     for m in range(1, 13)],
+        "one node": [
+            ("a", f"2020-{m:02d}-{3 * m % 27 + 1:02d} 10:00", f"2020-{m:02d}-28 11:00", "disk $x$")
+            for m in range(1, 13)
+        ],
         "one instant": [(f"n{i}", "2020-03-01 10:00", "2020-03-01 12:00", None) for i in range(12)],
-        "constant": [("a", day, day + pd.Timedelta("1h"), "_fan")
-                     for day in pd.date_range("2020-01-02", periods=40, freq="7D")],
-    }  # fmt: skip
+        "constant": [
+            ("a", day, day + pd.Timedelta("1h"), "_fan") for day in pd.date_range("2020-01-02", periods=40, freq="7D")
+        ],
+    }
     for function, result in of_everything(log_of(rows[case])):
         ax = function(result, new())
         assert title(ax), function.__name__
@@ -552,14 +562,21 @@ def test_plot_finds_the_figure_by_the_type(
     split: RepairKinds,
 ) -> None:
     pairs = [
-        (asked.correlation, plotting.correlations), (asked.serial, plotting.durbin_watson),
-        (asked.pooled, plotting.durbin_watson_pooled), (asked.dispersion, plotting.dispersion),
-        (asked.cofailure, plotting.failing_together), (asked.cycles, plotting.clock_cycle),
+        (asked.correlation, plotting.correlations),
+        (asked.serial, plotting.durbin_watson),
+        (asked.pooled, plotting.durbin_watson_pooled),
+        (asked.dispersion, plotting.dispersion),
+        (asked.cofailure, plotting.failing_together),
+        (asked.cycles, plotting.clock_cycle),
         (bursts(log, joined), plotting.bursts),
-        (joined, plotting.incident_sizes), (joined.window, plotting.incident_window),
-        (cut, plotting.change_points), (bad, plotting.outlier_nodes), (split, plotting.repair_classes),
-        (trend_tests(histories), plotting.trends), (compare_processes(histories, "all"), plotting.processes),
-    ]  # fmt: skip
+        (joined, plotting.incident_sizes),
+        (joined.window, plotting.incident_window),
+        (cut, plotting.change_points),
+        (bad, plotting.outlier_nodes),
+        (split, plotting.repair_classes),
+        (trend_tests(histories), plotting.trends),
+        (compare_processes(histories, "all"), plotting.processes),
+    ]
     for result, figure in pairs:
         ax = new()
         assert rf.plot(result, ax=ax) is ax

@@ -48,8 +48,10 @@ def test_probabilities_are_those_of_the_negative_binomial(mean, variance):
     seen = np.arange(0, int(mean + 8.0 * np.sqrt(variance)))
     np.testing.assert_allclose(
         log_negative_binomial(seen.astype(float), np.array(mean), np.array(variance)),
-        stats.nbinom.logpmf(seen, size, p), rtol=1e-9, atol=1e-9,
-    )  # fmt: skip
+        stats.nbinom.logpmf(seen, size, p),
+        rtol=1e-9,
+        atol=1e-9,
+    )
     one = counts([mean], [variance])
     np.testing.assert_allclose(one.cdf(seen.astype(float)), stats.nbinom.cdf(seen, size, p), rtol=1e-9)
     for share in (0.001, 0.05, 0.5, 0.95, 0.999):
@@ -76,9 +78,13 @@ def test_mixed_probabilities():
 def test_draws_have_the_moments_and_the_probabilities():
     rng = np.random.default_rng(1)
     one = Prediction(
-        np.array([0.4, 0.6]), np.array([30.0, 60.0]), np.array([90.0, 200.0]), np.array([20.0, 40.0]), False,
+        np.array([0.4, 0.6]),
+        np.array([30.0, 60.0]),
+        np.array([90.0, 200.0]),
+        np.array([20.0, 40.0]),
+        False,
         np.zeros(2, int),
-    )  # fmt: skip
+    )
     level, seen = one.draw(200_000, rng)
     assert seen.mean() == pytest.approx(48.0, rel=0.01)
     between = 0.4 * 18.0**2 + 0.6 * 12.0**2

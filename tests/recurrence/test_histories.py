@@ -13,10 +13,13 @@ from tests.factories import make_log
 
 def test_ages_count_from_each_nodes_own_beginning():
     log = make_log(
-        [{"node": "a", "start": 10.0, "end": 12.0}, {"node": "b", "start": 60.0, "end": 61.0},
-         {"node": "b", "start": 70.0}],
+        [
+            {"node": "a", "start": 10.0, "end": 12.0},
+            {"node": "b", "start": 60.0, "end": 61.0},
+            {"node": "b", "start": 70.0},
+        ],
         [{"node": "a"}, {"node": "b", "entered": 50.0, "left": 90.0, "entered_known": False}, {"node": "c"}],
-    )  # fmt: skip
+    )
     found = histories_of_log(log)
     assert found.groups.get_level_values("node").tolist() == ["a", "b", "c"]
     assert found.times.tolist() == [10.0, 10.0, 20.0]
@@ -30,11 +33,14 @@ def test_ages_count_from_each_nodes_own_beginning():
 
 def test_an_outage_under_way_and_an_event_that_opens_an_unknown_history_do_not_count():
     log = make_log(
-        [{"node": "a", "start": 0.0, "end": 5.0, "start_cut": True}, {"node": "b", "start": 0.0},
-         {"node": "c", "start": 0.0}],
+        [
+            {"node": "a", "start": 0.0, "end": 5.0, "start_cut": True},
+            {"node": "b", "start": 0.0},
+            {"node": "c", "start": 0.0},
+        ],
         [{"node": "a"}, {"node": "b", "entered_known": False}, {"node": "c"}],
         start_known=False,
-    )  # fmt: skip
+    )
     found = histories_of_log(log)
     assert found.sizes.tolist() == [0, 0, 1]
     assert found.opening.tolist() == [0, 1, 0]

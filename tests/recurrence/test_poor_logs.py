@@ -40,16 +40,14 @@ def _of_process(model: str) -> Callable[[FailureLog], Any]:
 
 FUNCTIONS: dict[str, tuple[Callable[[FailureLog], Any], Callable[[Any], str]]] = {
     "histories_of_log": (histories_of_log, lambda r: str(r.times.size)),
-    "histories_of_incidents": (
-        lambda log: histories_of_incidents(log, incidents(log)), lambda r: str(r.times.size)
-    ),
+    "histories_of_incidents": (lambda log: histories_of_incidents(log, incidents(log)), lambda r: str(r.times.size)),
     "mean_cumulative": (lambda log: mean_cumulative(histories_of_log(log)), lambda r: str(int(r.events.sum()))),
     "trend_tests": (lambda log: trend_tests(histories_of_log(log), "all"), lambda r: _kinds(r.status)),
     "compare_processes": (lambda log: compare_processes(histories_of_log(log), "all"), lambda r: _kinds(_statuses(r))),
     "availability": (availability, lambda r: _kinds(r.status)),
     "availability_over_time": (availability_over_time, lambda r: str(r.operational.shape)),
     **{f"fit_process, {model}": (_of_process(model), lambda r: _kinds(r.status)) for model in MODELS},
-}  # fmt: skip
+}
 ANSWERS = answers(
     {
         "histories_of_log": ("4 | 1 | 6 | 8 | 50 | 1 | 2 | 2 | 0 | 0 | 0 | 1 | 10 | 6 | ! durations | ! durations"),

@@ -33,8 +33,15 @@ def uneven(seed, begin=0.0, copies=12):
 
 def with_open_beginning(histories):
     left_open = np.ones(histories.n_histories, dtype=bool)
-    return EventHistories(histories.times, histories.offsets, histories.groups, histories.begin, histories.end,
-        left_open, histories.opening)  # fmt: skip
+    return EventHistories(
+        histories.times,
+        histories.offsets,
+        histories.groups,
+        histories.begin,
+        histories.end,
+        left_open,
+        histories.opening,
+    )
 
 
 def test_crows_three_systems_and_the_handbooks_one():

@@ -135,8 +135,11 @@ def test_mann_with_ties_counts_every_pair():
 
 def test_a_left_open_history_gives_no_first_gap():
     histories = EventHistories.from_groups([[5.0, 6.0, 9.0, 11.0]], end=20.0)
-    vague = type(histories)(*(getattr(histories, n) for n in ("times", "offsets", "groups", "begin", "end")),
-        np.array([True]), histories.opening)  # fmt: skip
+    vague = type(histories)(
+        *(getattr(histories, n) for n in ("times", "offsets", "groups", "begin", "end")),
+        np.array([True]),
+        histories.opening,
+    )
     assert trend_tests(histories).gaps.tolist() == [4]
     assert trend_tests(vague).gaps.tolist() == [3]
 

@@ -14,13 +14,22 @@ from relfit.fitting.nonparametric import kaplan_meier, median_ranks, nelson_aale
 from tests.reference.collect import SEED, Values, cells, counts, label_of, limits, log, random, spread, topic, under
 
 FAMILY_EXAMPLES: dict[str, tuple[float, ...]] = {
-    "exponential": (0.001,), "weibull": (0.8606, 1542.0), "gamma": (0.7, 1500.0), "lognormal": (6.5, 1.4),
-    "loglogistic": (1.6, 800.0), "generalised_gamma": (6.8, 1.1, 0.6), "inverse_gaussian": (1200.0, 900.0),
-    "birnbaum_saunders": (1.1, 900.0), "gompertz": (2e-4, 1e-3), "weibull3": (1.3, 900.0, 50.0),
-    "hyperexponential2": (0.3, 0.01, 0.0005), "hyperexponential3": (0.2, 0.3, 0.02, 0.002, 0.0002),
-    "weibull_mixture": (0.1, 0.6, 50.0, 3.0, 9000.0), "limited_failure": (0.2, 0.8, 100.0),
+    "exponential": (0.001,),
+    "weibull": (0.8606, 1542.0),
+    "gamma": (0.7, 1500.0),
+    "lognormal": (6.5, 1.4),
+    "loglogistic": (1.6, 800.0),
+    "generalised_gamma": (6.8, 1.1, 0.6),
+    "inverse_gaussian": (1200.0, 900.0),
+    "birnbaum_saunders": (1.1, 900.0),
+    "gompertz": (2e-4, 1e-3),
+    "weibull3": (1.3, 900.0, 50.0),
+    "hyperexponential2": (0.3, 0.01, 0.0005),
+    "hyperexponential3": (0.2, 0.3, 0.02, 0.002, 0.0002),
+    "weibull_mixture": (0.1, 0.6, 50.0, 3.0, 9000.0),
+    "limited_failure": (0.2, 0.8, 100.0),
     "zero_inflated": (0.1, 0.9, 700.0),
-}  # fmt: skip
+}
 
 
 @topic(noise=0.1)
@@ -30,25 +39,42 @@ def families() -> Values:
     hours = np.array([1.0, 60.0, 700.0, 5000.0])
     for name, parameters in FAMILY_EXAMPLES.items():
         family = family_named(name)(*parameters)
-        values |= under(name, {
-            "parameter_names": ",".join(type(family).parameter_names()),
-            "sf": family.sf(hours), "pdf": family.pdf(hours), "hazard": family.hazard(hours),
-            "cumulative_hazard": family.cumulative_hazard(hours), "log_sf_far": float(family.log_sf(1e5)),
-            "log_cdf_near": float(family.log_cdf(51.0 if name == "weibull3" else 0.1)),
-            "quantile": family.quantile(np.array([0.05, 0.15, 0.9])), "median": float(family.median()),
-            "mean": float(family.mean()), "excess_sf": family.sf(hours, 300.0),
-            "mean_residual_life": float(family.mean_residual_life(300.0)),
-        })  # fmt: skip
+        values |= under(
+            name,
+            {
+                "parameter_names": ",".join(type(family).parameter_names()),
+                "sf": family.sf(hours),
+                "pdf": family.pdf(hours),
+                "hazard": family.hazard(hours),
+                "cumulative_hazard": family.cumulative_hazard(hours),
+                "log_sf_far": float(family.log_sf(1e5)),
+                "log_cdf_near": float(family.log_cdf(51.0 if name == "weibull3" else 0.1)),
+                "quantile": family.quantile(np.array([0.05, 0.15, 0.9])),
+                "median": float(family.median()),
+                "mean": float(family.mean()),
+                "excess_sf": family.sf(hours, 300.0),
+                "mean_residual_life": float(family.mean_residual_life(300.0)),
+            },
+        )
         drawn, late = family.sample(20000, rng=SEED), family.excess_sample(300.0, 20000, rng=SEED)
-        values |= random(under(name, {
-            "sample_quantiles": np.quantile(drawn, [0.1, 0.5], method="lower"),
-            "excess_sample_quantiles": np.quantile(late, [0.1, 0.5], method="lower"),
-        }))  # fmt: skip
+        values |= random(
+            under(
+                name,
+                {
+                    "sample_quantiles": np.quantile(drawn, [0.1, 0.5], method="lower"),
+                    "excess_sample_quantiles": np.quantile(late, [0.1, 0.5], method="lower"),
+                },
+            )
+        )
     node = CompetingRisks({"power": Exponential(0.001), "disk": Weibull(2.0, 2000.0)})
-    values |= under("competing_risks", {
-        "mean": float(node.mean()), "sf": node.sf(hours),
-        "disk": node.cumulative_incidence("disk", [100.0, 1000.0, np.inf]),
-    })  # fmt: skip
+    values |= under(
+        "competing_risks",
+        {
+            "mean": float(node.mean()),
+            "sf": node.sf(hours),
+            "disk": node.cumulative_incidence("disk", [100.0, 1000.0, np.inf]),
+        },
+    )
     return values
 
 
@@ -58,11 +84,12 @@ def _one_fit(fit: rf.fitting.FamilyFit) -> Values:
     if status != "ok":
         return {"status": status}
     return {
-        "status": status, **{name: float(array[0]) for name, array in fit.parameters.items()},
+        "status": status,
+        **{name: float(array[0]) for name, array in fit.parameters.items()},
         "standard_errors": [float(array[0]) for array in fit.standard_errors.values()],
         "loglik_aicc_bic": [float(fit.loglik[0]), float(fit.aicc[0]), float(fit.bic[0])],
         "mean_ks": [float(fit.mean[0]), float(fit.ks[0])],
-    }  # fmt: skip
+    }
 
 
 def _one_fits(subject: str, fits: rf.fitting.Fits) -> Values:
@@ -77,9 +104,11 @@ def fits_system() -> Values:
     """All fifteen families for the time to the next failure anywhere in a system, and to repair."""
     values: Values = {}
     samples = {
-        "white_steady": log("white_steady").ttf("system"), "lanl_20": log("lanl_20").ttf("system"),
-        "lanl_18": log("lanl_18").ttf("system"), "lanl_20_repair": log("lanl_20").ttr("system"),
-    }  # fmt: skip
+        "white_steady": log("white_steady").ttf("system"),
+        "lanl_20": log("lanl_20").ttf("system"),
+        "lanl_18": log("lanl_18").ttf("system"),
+        "lanl_20_repair": log("lanl_20").ttr("system"),
+    }
     for name, lives in samples.items():
         values |= _one_fits(name, rf.fit(lives, "all"))
     kept = rf.fit(log("lanl_20").ttf("system", zeros="keep"), ["exponential", "weibull", "zero_inflated"])
@@ -101,9 +130,13 @@ def fits_large() -> Values:
     """Four families for large samples: whole LANL by system, Grid'5000, the sample from its beginning."""
     values: Values = {}
     samples = (
-        ("grid5000", "system", "ttf"), ("grid5000", "system", "ttr"), ("white", "system", "ttf"),
-        ("white", "cause", "ttr"), ("lanl", "system", "ttf"), ("lanl", "cause", "ttr"),
-    )  # fmt: skip
+        ("grid5000", "system", "ttf"),
+        ("grid5000", "system", "ttr"),
+        ("white", "system", "ttf"),
+        ("white", "cause", "ttr"),
+        ("lanl", "system", "ttf"),
+        ("lanl", "cause", "ttr"),
+    )
     for name, per, measure in samples:
         lives = getattr(log(name), measure)(per)
         for family, fit in rf.fit(lives).results.items():
@@ -126,10 +159,13 @@ def _many_fits(fit: rf.fitting.FamilyFit) -> Values:
             values[f"log_{name}"] = spread(np.log(array))
     return values | {
         "loglik": float(np.nansum(np.where(np.isfinite(fit.loglik), fit.loglik, 0.0))),
-        "aicc": spread(fit.aicc), "bic": spread(fit.bic), "log_mean": spread(np.log(fit.mean)), "ks": spread(fit.ks),
+        "aicc": spread(fit.aicc),
+        "bic": spread(fit.bic),
+        "log_mean": spread(np.log(fit.mean)),
+        "ks": spread(fit.ks),
         "ks_p_textbook": spread(fit.ks_p_textbook),
         "standard_errors": [float(np.nanmedian(array)) for array in fit.standard_errors.values()],
-    }  # fmt: skip
+    }
 
 
 @topic(slow=True)
@@ -141,8 +177,9 @@ def fits_nodes() -> Values:
             values |= under(f"{name}.{family}", _many_fits(fit))
     for family, fit in rf.fit(log("lanl_20").ttf().take(range(24)), "all").results.items():
         if len(fit.parameters) <= 3:  # with more, rounding decides in some nodes whether there is a maximum
-            values |= under(f"lanl_20_first_24.{family}", {**under("status", counts(fit.status)),
-                                                           "loglik": spread(fit.loglik)})  # fmt: skip
+            values |= under(
+                f"lanl_20_first_24.{family}", {**under("status", counts(fit.status)), "loglik": spread(fit.loglik)}
+            )
     return values
 
 
@@ -155,10 +192,11 @@ def fits_other_kinds() -> Values:
         "two_tied": ([100.0, 100.0] + [500.0] * 18, [True] * 2 + [False] * 18),
         "mixed": ([390.0, 5009.0, 3769.0, 1.0, 5410.0, 4609.0, 6544.0, 4313.0], [True] * 4 + [False] * 4),
         "rare": ([100.0, 900.0, 4000.0] + [8760.0] * 4997, [True] * 3 + [False] * 4997),
-        "all_equal": ([24.0] * 5, [True] * 5), "all_censored": ([100.0, 200.0], [False, False]),
+        "all_equal": ([24.0] * 5, [True] * 5),
+        "all_censored": ([100.0, 200.0], [False, False]),
         "with_zero": ([0.0, 10.0, 35.0, 80.0], [True] * 4),
         "four": ([100.0, 900.0, 4000.0, 8760.0], [True, True, True, False]),
-    }  # fmt: skip
+    }
     for name, (durations, observed) in cases.items():
         values |= _one_fits(name, rf.fit(rf.LifeData.from_array(durations, observed)))
 
@@ -204,10 +242,13 @@ def fits_partitioned() -> Values:
     keys: dict[str, Any] = {"duration": "duration_hours", "observed": "observed", "by": ["system", "node"]}
     with dask.config.set(scheduler="synchronous"):
         frame = rf.fit(table, ["weibull", "lognormal"], **keys).compute()
-    values: Values = under("white.status", {
-        f"{family}.ok": int((frame.loc[frame["family"] == family, "status"] == "ok").sum())
-        for family in ("weibull", "lognormal")
-    })  # fmt: skip
+    values: Values = under(
+        "white.status",
+        {
+            f"{family}.ok": int((frame.loc[frame["family"] == family, "status"] == "ok").sum())
+            for family in ("weibull", "lognormal")
+        },
+    )
     for column in ("shape", "scale", "meanlog", "sdlog", "loglik", "aicc", "ks"):
         values[f"white.{column}"] = spread(frame[column])
     return values
@@ -218,13 +259,18 @@ def intervals() -> Values:
     """Wald, profile and exact limits of parameters, mean, quantile, reliability and hazard; bootstraps."""
     values: Values = {}
     questions: tuple[tuple[str, Any], ...] = (
-        ("mean", None), ("median", None), ("quantile", 0.1), ("reliability", 24.0), ("hazard", 24.0),
-    )  # fmt: skip
+        ("mean", None),
+        ("median", None),
+        ("quantile", 0.1),
+        ("reliability", 24.0),
+        ("hazard", 24.0),
+    )
     four = rf.LifeData.from_array([100.0, 900.0, 4000.0, 8760.0], [True, True, True, False])
     samples = {
-        "white_four_nodes": log("white").ttf().take(range(4)), "lanl_20_system": log("lanl_20").ttf("system"),
+        "white_four_nodes": log("white").ttf().take(range(4)),
+        "lanl_20_system": log("lanl_20").ttf("system"),
         "four_lives": four,
-    }  # fmt: skip
+    }
     for name, lives in samples.items():
         fits = rf.fit(lives)
         for family, fit in fits.results.items():
@@ -245,8 +291,10 @@ def intervals() -> Values:
     nodes = rf.fit(log("lanl_18").ttf(), "weibull")["weibull"]
     for kind in ("profile", "wald"):
         interval = nodes.interval("shape", kind=kind)
-        values |= under(f"lanl_18_nodes.shape.{kind}", {"low": spread(interval.low), "high": spread(interval.high),
-                                                        **under("status", counts(interval.status))})  # fmt: skip
+        values |= under(
+            f"lanl_18_nodes.shape.{kind}",
+            {"low": spread(interval.low), "high": spread(interval.high), **under("status", counts(interval.status))},
+        )
     region = rf.fit(four, "weibull")["weibull"].contour(level=0.5)
     return values | under("four_lives.region", {name: [np.min(x), np.max(x)] for name, x in region.items()})
 
@@ -260,8 +308,9 @@ def goodness_of_fit() -> Values:
     values: Values = {}
     complete = {
         "white_steady": log("white_steady").ttf("system", censor=False),
-        "lanl_20": log("lanl_20").ttf("system", censor=False), "lanl_18_repair": log("lanl_18").ttr("system"),
-    }  # fmt: skip
+        "lanl_20": log("lanl_20").ttf("system", censor=False),
+        "lanl_18_repair": log("lanl_18").ttr("system"),
+    }
     for name, lives in complete.items():
         for family, fit in rf.fit(lives).results.items():
             tested = fit.goodness(TESTS)
@@ -296,8 +345,10 @@ def choice_of_family() -> Values:
             table = fits.describe(family)
             rows = [row for row in table.index if row not in ("maximum", "mean", "standard_deviation")]
             values |= under(f"{name}.describe.{family}", cells(table.loc[rows], list(table.columns)))
-        values |= under(f"{name}.best", {by: [int((fits.best(by) == family).sum()) for family in fits.families]
-                                         for by in ("aicc", "bic")})  # fmt: skip
+        values |= under(
+            f"{name}.best",
+            {by: [int((fits.best(by) == family).sum()) for family in fits.families] for by in ("aicc", "bic")},
+        )
         weights = fits.weights("aicc")
         values |= under(f"{name}.weights", {family: spread(weights[family]) for family in fits.families})
     whole = rf.fit(log("white").ttf())
@@ -320,10 +371,12 @@ def rejections() -> Values:
 
 def _pooled(pooled: Any) -> Values:
     return {
-        "fleet_mean": np.ravel(pooled.fleet_mean), "fleet_covariance": np.ravel(pooled.fleet_covariance),
-        "converged": str(bool(np.all(pooled.converged))), "shrinkage": spread(pooled.shrinkage),
+        "fleet_mean": np.ravel(pooled.fleet_mean),
+        "fleet_covariance": np.ravel(pooled.fleet_covariance),
+        "converged": str(bool(np.all(pooled.converged))),
+        "shrinkage": spread(pooled.shrinkage),
         **{name: spread(array) for name, array in pooled.parameters.items()},
-    }  # fmt: skip
+    }
 
 
 @topic(slow=True)
@@ -371,13 +424,20 @@ def nonparametric() -> Values:
         lives = log(name).ttf().pooled()
         times = np.quantile(lives.durations[lives.observed], [0.1, 0.5, 0.9])
         curve, hazard = kaplan_meier(lives), nelson_aalen(lives)
-        values |= under(name, {
-            "times": times, "survival": curve.at(times).ravel(), "survival_limits": limits(curve.interval(times)),
-            "standard_error": spread(curve.standard_error), "steps": len(curve.times),
-            "quantile_25": np.ravel(curve.quantile(0.25).to_numpy(float)),
-            "median": np.ravel(curve.median().to_numpy(float)),
-            "cumulative_hazard": hazard.at(times).ravel(), "cumulative_hazard_limits": limits(hazard.interval(times)),
-        })  # fmt: skip
+        values |= under(
+            name,
+            {
+                "times": times,
+                "survival": curve.at(times).ravel(),
+                "survival_limits": limits(curve.interval(times)),
+                "standard_error": spread(curve.standard_error),
+                "steps": len(curve.times),
+                "quantile_25": np.ravel(curve.quantile(0.25).to_numpy(float)),
+                "median": np.ravel(curve.median().to_numpy(float)),
+                "cumulative_hazard": hazard.at(times).ravel(),
+                "cumulative_hazard_limits": limits(hazard.interval(times)),
+            },
+        )
     values["white_nodes.survival_1000h"] = spread(kaplan_meier(log("white").ttf()).at([1000.0]))
     late = log("white").ttf(since="2003-04-01", until="2004-10-01").pooled()
     values["white_entered_late.survival"] = kaplan_meier(late).at([100.0, 1000.0, 3000.0]).ravel()
@@ -388,10 +448,14 @@ def nonparametric() -> Values:
     inspected = rf.LifeData.from_intervals(edges[place - 1], edges[place])
     for name, lives, times in (("small", small, [1.5, 4.0]), ("inspected", inspected, [2.0, 6.0, 12.0])):
         estimate = turnbull(lives)
-        values |= under(f"turnbull.{name}", {
-            "pieces": len(estimate.mass), "log_likelihood": float(np.ravel(estimate.log_likelihood)[0]),
-            "survival": np.concatenate([np.ravel(x) for x in estimate.at(times)]),
-        })  # fmt: skip
+        values |= under(
+            f"turnbull.{name}",
+            {
+                "pieces": len(estimate.mass),
+                "log_likelihood": float(np.ravel(estimate.log_likelihood)[0]),
+                "survival": np.concatenate([np.ravel(x) for x in estimate.at(times)]),
+            },
+        )
     few = log("lanl_20").ttf().take(range(12)).pooled()
     points = median_ranks(few)
     values["positions.median"] = [len(points.times), *np.quantile(points.position, [0.1, 0.5, 0.9])]
@@ -401,10 +465,13 @@ def nonparametric() -> Values:
 def _regression(model: Any) -> Values:
     ratio = "hazard_ratio" if "hazard_ratio" in model.table.columns else "time_ratio"
     values: Values = {
-        "n": [model.n_rows, model.n_failures, model.n_clusters], "loglik": model.loglik, "aic": model.aic,
+        "n": [model.n_rows, model.n_failures, model.n_clusters],
+        "loglik": model.loglik,
+        "aic": model.aic,
         "likelihood_ratio": [model.likelihood_ratio.statistic, model.likelihood_ratio.p],
-        "wald": [model.wald.statistic, model.wald.p], "converged": str(bool(model.converged)),
-    }  # fmt: skip
+        "wald": [model.wald.statistic, model.wald.p],
+        "converged": str(bool(model.converged)),
+    }
     for name, row in model.table.iterrows():
         values[str(name)] = [float(row[c]) for c in ("coefficient", "standard_error", "low", "high", ratio)]
     return values

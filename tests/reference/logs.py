@@ -35,21 +35,30 @@ PENALTY = 4.75  # of change points; simulated logs of a constant rate ask for 4.
 def _log_numbers(source: rf.FailureLog) -> Values:
     events, people, window = source.events, source.population, source.window
     return {
-        "rows_read": source.source.rows_read, "rows_kept": source.source.rows_kept,
-        "rows_rejected": len(source.rejected), "rows_deselected": source.source.rows_deselected,
-        "events": len(source), "events_without_node": int(events["node"].isna().sum()),
+        "rows_read": source.source.rows_read,
+        "rows_kept": source.source.rows_kept,
+        "rows_rejected": len(source.rejected),
+        "rows_deselected": source.source.rows_deselected,
+        "events": len(source),
+        "events_without_node": int(events["node"].isna().sum()),
         "events_without_cause": int(events["cause"].isna().sum()),
         "events_without_end": int(events["end"].isna().sum()),
-        "events_cut_at_start": int(events["start_cut"].sum()), "events_cut_at_end": int(events["end_cut"].sum()),
-        "nodes": source.n_nodes, "nodes_declared": int(people["declared"].sum()),
-        "nodes_start_known": int(people["entered_known"].sum()), "systems": len(source.systems),
+        "events_cut_at_start": int(events["start_cut"].sum()),
+        "events_cut_at_end": int(events["end_cut"].sum()),
+        "nodes": source.n_nodes,
+        "nodes_declared": int(people["declared"].sum()),
+        "nodes_start_known": int(people["entered_known"].sum()),
+        "systems": len(source.systems),
         "node_hours": float(((people["left"] - people["entered"]) / HOUR).sum()),
         "outage_hours": float(((events["end"] - events["start"]) / HOUR).sum()),
         "start_sum": float(((events["start"] - pd.Timestamp("2000-01-01", tz="UTC")) / HOUR).sum()),
-        "window_start": hours_since_2000(window.start), "window_hours": window.hours,
-        "window_known": [int(window.start_known), int(window.end_known)], "timezone": str(source.source.timezone),
-        **under("scope", counts(events["scope"])), **under("cause", counts(events["cause"].dropna())),
-    }  # fmt: skip
+        "window_start": hours_since_2000(window.start),
+        "window_hours": window.hours,
+        "window_known": [int(window.start_known), int(window.end_known)],
+        "timezone": str(source.source.timezone),
+        **under("scope", counts(events["scope"])),
+        **under("cause", counts(events["cause"].dropna())),
+    }
 
 
 @topic()
@@ -64,10 +73,15 @@ def reading() -> Values:
         part = lanl.where(system=system)
         values[f"lanl_by_system.{system}"] = [len(part), part.n_nodes, round(part.window.hours, 6)]
     titan = log("titan").lifetimes
-    values |= under("titan.lifetimes", {
-        "n": len(titan), "failed": int(titan["observed"].sum()), "hours": float(titan["duration"].sum()),
-        **under("by_cage", titan.groupby("cage")["observed"].sum().astype(int).to_dict()),
-    })  # fmt: skip
+    values |= under(
+        "titan.lifetimes",
+        {
+            "n": len(titan),
+            "failed": int(titan["observed"].sum()),
+            "hours": float(titan["duration"].sum()),
+            **under("by_cage", titan.groupby("cage")["observed"].sum().astype(int).to_dict()),
+        },
+    )
     values |= under("white_between", _log_numbers(log("white_steady")))
     values["white_hardware.events"] = len(log("white").where(cause="hardware"))
     values["white_as_lanl.shape"] = list(rf.datasets.as_lanl("white").shape)
@@ -82,16 +96,32 @@ def reading() -> Values:
 def _table_formats() -> Values:
     """Small tables of every kind that the reader knows."""
     texts: dict[str, tuple[str, dict[str, Any], str]] = {
-        "outages": ("outages.csv", {}, "node,start,end,cause,rack\nn1,2024-01-01 10:00,2024-01-01 12:30,disk,r1\n"
-                    "n2,2024-01-05 08:00,,power,r1\nn1,2024-02-30 00:00,,disk,r1\n"),
-        "durations": ("odd.tsv", {"node": "box", "start": "went_down", "duration": "minutes",
-                                  "duration_unit": "minutes", "time_format": "%d.%m.%Y %H:%M",
-                                  "timezone": "Europe/Berlin"},
-                      "box\twent_down\tminutes\nalpha-7\t31.10.2021 02:30\t90\nalpha-8\t30.10.2021 02:30\t30\n"),
+        "outages": (
+            "outages.csv",
+            {},
+            "node,start,end,cause,rack\nn1,2024-01-01 10:00,2024-01-01 12:30,disk,r1\n"
+            "n2,2024-01-05 08:00,,power,r1\nn1,2024-02-30 00:00,,disk,r1\n",
+        ),
+        "durations": (
+            "odd.tsv",
+            {
+                "node": "box",
+                "start": "went_down",
+                "duration": "minutes",
+                "duration_unit": "minutes",
+                "time_format": "%d.%m.%Y %H:%M",
+                "timezone": "Europe/Berlin",
+            },
+            "box\twent_down\tminutes\nalpha-7\t31.10.2021 02:30\t90\nalpha-8\t30.10.2021 02:30\t30\n",
+        ),
         "lifetimes": ("lives.csv", {}, "node,duration,observed\na,100,1\nb,250.5,0\nc,-3,1\nd,inf,1\n"),
-        "unix": ("unix.jsonl", {}, '{"host": "a", "start": 1700000000, "end": 1700003600}\n'
-                 '{"host": "b", "start": 1700007200, "end": 1700007200}\n'),
-    }  # fmt: skip
+        "unix": (
+            "unix.jsonl",
+            {},
+            '{"host": "a", "start": 1700000000, "end": 1700003600}\n'
+            '{"host": "b", "start": 1700007200, "end": 1700007200}\n',
+        ),
+    }
     values: Values = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, (file, options, text) in texts.items():
@@ -131,10 +161,13 @@ def _durations(lives: rf.LifeData) -> Values:
     return {
         "groups_n_failures_censored_zeros": [lives.n_groups, *(int(np.sum(x)) for x in totals)],
         "hours_all_observed_log": [
-            float(np.sum(lives.total_time)), float(lives.durations[lives.observed].sum()), log_sum],
+            float(np.sum(lives.total_time)),
+            float(lives.durations[lives.observed].sum()),
+            log_sum,
+        ],
         "by_group": spread(lives.sizes),
         **under("counts", {name: number for name, number in tally.items() if number}),
-    }  # fmt: skip
+    }
 
 
 @topic()
@@ -147,10 +180,15 @@ def times_to_failure() -> Values:
                 continue  # times to failure that the source gives whole have no cause
             values |= under(f"{name}.{per}", _durations(log(name).ttf(per)))
     rules: dict[str, dict[str, Any]] = {
-        "uncensored": {"censor": False}, "first_never": {"first": "never"}, "first_always": {"first": "always"},
-        "from_repair": {"origin": "repair"}, "overlaps_kept": {"overlaps": "keep"}, "zeros_kept": {"zeros": "keep"},
-        "competing": {"competing": "cause"}, "since": {"since": "2003-04-01", "until": "2004-10-01"},
-    }  # fmt: skip
+        "uncensored": {"censor": False},
+        "first_never": {"first": "never"},
+        "first_always": {"first": "always"},
+        "from_repair": {"origin": "repair"},
+        "overlaps_kept": {"overlaps": "keep"},
+        "zeros_kept": {"zeros": "keep"},
+        "competing": {"competing": "cause"},
+        "since": {"since": "2003-04-01", "until": "2004-10-01"},
+    }
     for name in ("white", "lanl_20"):
         for rule, options in rules.items():
             for per in ("node", "system"):
@@ -188,16 +226,30 @@ def incidents() -> Values:
         "white_10min": (log("white"), {"window": "10min"}),
         "white_by_rack": (log("white"), {"window": "10min", "place": "rack"}),
         "lanl_20_1h": (log("lanl_20"), {"window": "1h"}),
-    }  # fmt: skip
+    }
     for name, (source, options) in cases.items():
         joined = rf.incidents(source, **options)
         window = joined.window
-        values |= under(name, {
-            "records": joined.records, "incidents": len(joined.table), "window": float(window.hours),
-            **attributes(window, "resolution", "by_chance", "p", "p_above", gaps="n_times", zero_gaps="n_zeros",
-                         choice="status"),
-            "begun_before": int(joined.begun_before), "nodes_hit": spread(joined.table["nodes"]),
-        })  # fmt: skip
+        values |= under(
+            name,
+            {
+                "records": joined.records,
+                "incidents": len(joined.table),
+                "window": float(window.hours),
+                **attributes(
+                    window,
+                    "resolution",
+                    "by_chance",
+                    "p",
+                    "p_above",
+                    gaps="n_times",
+                    zero_gaps="n_zeros",
+                    choice="status",
+                ),
+                "begun_before": int(joined.begun_before),
+                "nodes_hit": spread(joined.table["nodes"]),
+            },
+        )
         columns = ["incidents", "records", "hours", "mtbf", "mtbf_low", "mtbf_high"]
         values |= under(f"{name}.scope", cells(joined.rates().set_index("scope"), columns))
     return values
@@ -220,15 +272,18 @@ def _changes(source: rf.FailureLog, penalty: float = PENALTY, **options: Any) ->
 def _periods(changes: Any) -> Values:
     periods, stable = changes.periods, changes.stable_period
     return {
-        "status_periods": [str(changes.status), len(periods)], "dispersion": float(changes.dispersion),
+        "status_periods": [str(changes.status), len(periods)],
+        "dispersion": float(changes.dispersion),
         "starts": [hours_since_2000(period.start) for period in periods],
         "start_low": [hours_since_2000(period.start_low) for period in periods],
         "start_high": [hours_since_2000(period.start_high) for period in periods],
-        "failures": [period.failures for period in periods], "exposure": [period.exposure for period in periods],
-        "rates": [period.rate for period in periods], "rates_low": [period.low for period in periods],
+        "failures": [period.failures for period in periods],
+        "exposure": [period.exposure for period in periods],
+        "rates": [period.rate for period in periods],
+        "rates_low": [period.low for period in periods],
         "rates_high": [period.high for period in periods],
         "stable": [hours_since_2000(stable.start), hours_since_2000(stable.end)],
-    }  # fmt: skip
+    }
 
 
 @topic()
@@ -261,10 +316,13 @@ def stable_periods_default() -> Values:
     for name in ("white", "lanl_18", "lanl_20", "grid5000"):  # of lanl_2 and titan the seed decides the period
         changes = rf.change_points(log(name), rng=SEED)
         stable = changes.stable_period
-        values |= under(name, {
-            "stable": [hours_since_2000(stable.start), hours_since_2000(stable.end)],
-            "rate": [stable.rate, stable.low, stable.high],
-        })  # fmt: skip
+        values |= under(
+            name,
+            {
+                "stable": [hours_since_2000(stable.start), hours_since_2000(stable.end)],
+                "rate": [stable.rate, stable.low, stable.high],
+            },
+        )
         values |= random(under(name, attributes(changes, "penalty", "p")))
     return values
 
@@ -276,10 +334,15 @@ def outlier_nodes() -> Values:
     for name in ("white", "white_steady", "lanl_18", "lanl_20", "grid5000"):
         screened = rf.outlier_nodes(log(name), n_resamples=0)
         row = screened.classes.drop(columns="p").select_dtypes("number").iloc[0]
-        values |= under(name, {
-            "found": len(screened.outliers), "description": str(screened.classes["description"].iloc[0]),
-            "posterior": spread(screened.nodes["posterior"]), **{str(c): float(row[c]) for c in row.index},
-        })  # fmt: skip
+        values |= under(
+            name,
+            {
+                "found": len(screened.outliers),
+                "description": str(screened.classes["description"].iloc[0]),
+                "posterior": spread(screened.nodes["posterior"]),
+                **{str(c): float(row[c]) for c in row.index},
+            },
+        )
     tested = rf.outlier_nodes(log("white_steady"), n_resamples=99, rng=SEED)
     values["white_steady.p~"] = float(tested.classes["p"].iloc[0])
     return values
@@ -301,9 +364,10 @@ def kinds_of_repair() -> Values:
                 if row["status"] in ("ok", "one_class", "no_split"):
                     groups = {
                         "share_quick": ("share_quick", "share_quick_low", "share_quick_high"),
-                        "mean_quick_slow": ("mean_quick", "mean_slow"), "mean": ("mean", "mean_low", "mean_high"),
+                        "mean_quick_slow": ("mean_quick", "mean_slow"),
+                        "mean": ("mean", "mean_low", "mean_high"),
                         "loglik_aic_one": ("loglik", "aic", "aic_one"),
-                    }  # fmt: skip
+                    }
                     numbers = {key: [float(row[c]) for c in columns] for key, columns in groups.items()}
                     values |= under(subject, {**numbers, "split": float(row["split"])})
     return values

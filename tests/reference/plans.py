@@ -78,25 +78,35 @@ def checkpoint_formulas() -> Values:
     values: Values = {
         "exponential.best_interval": e.best_interval(mtbf, *COSTS),
         "exponential.best_interval_not_exposed": e.best_interval(mtbf, "5min", "10min", exposed=()),
-        "exponential.best_waste": e.best_waste(mtbf, *COSTS), "exponential.waste": e.waste(mtbf, 2.0, *COSTS),
-        "exponential.slowdown": e.slowdown(mtbf, 2.0, "5min", "10min"), "young": e.young_interval(mtbf, "5min"),
+        "exponential.best_waste": e.best_waste(mtbf, *COSTS),
+        "exponential.waste": e.waste(mtbf, 2.0, *COSTS),
+        "exponential.slowdown": e.slowdown(mtbf, 2.0, "5min", "10min"),
+        "young": e.young_interval(mtbf, "5min"),
         "daly.first": e.daly_interval(mtbf, "5min", "10min", "first"),
         "daly.higher": e.daly_interval(mtbf, "5min", "10min"),
         "first_order.best_waste": e.first_order_best_waste(mtbf, "5min", "10min"),
         "first_order.least_mtbf": float(e.least_mtbf("5min", "10min", "1min")),
-    }  # fmt: skip
-    families = {"weibull_0.6": Weibull(0.6, 24.0), "weibull_4": Weibull(4.0, 24.0), "lognormal": Lognormal(3.0, 1.0),
-                "gamma": Gamma(0.7, 30.0)}  # fmt: skip
+    }
+    families = {
+        "weibull_0.6": Weibull(0.6, 24.0),
+        "weibull_4": Weibull(4.0, 24.0),
+        "lognormal": Lognormal(3.0, 1.0),
+        "gamma": Gamma(0.7, 30.0),
+    }
     cost = Checkpoint(None, "5min", "10min")
     every = Checkpoint(2.5, "5min", "10min")
     for name, family in families.items():
         best = best_fixed_interval(family, cost)
-        values |= under(name, {
-            "best_interval": float(best.every), "best_waste": float(best.waste),
-            "waste": renewal_waste(family, [0.5, 2.5, 8.0], cost, "2min"),
-            "job_time": float(expected_time(family, 500, every, ages="10 days", later=family, last_save=True)),
-            "job_time_no_last_save": float(expected_time(family, 60, every)),
-        })  # fmt: skip
+        values |= under(
+            name,
+            {
+                "best_interval": float(best.every),
+                "best_waste": float(best.waste),
+                "waste": renewal_waste(family, [0.5, 2.5, 8.0], cost, "2min"),
+                "job_time": float(expected_time(family, 500, every, ages="10 days", later=family, last_save=True)),
+                "job_time_no_last_save": float(expected_time(family, 60, every)),
+            },
+        )
         slow = best_fixed_interval(family, Checkpoint(None, "15min", "10min", slowed=0.2))
         values[f"{name}.asynchronous"] = [float(slow.every), float(slow.waste)]
     many = best_fixed_interval(time_to_failure(Weibull(0.7, 9000.0), 500.0, 100), cost)
@@ -119,15 +129,20 @@ def migration() -> Values:
         "best_interval": p.best_predicted_interval(24, "5min", 0, 0, "1min", Predictor([0.0, 0.75])),
         "waste": [float(p.predicted_waste(24, 2, "5min", "2min", "1min", "1min", one)) for one in predictors],
         "break_even_recall": p.break_even_recall(
-            "10 days", "5min", "5min", "2min", "1min", [1.0, 0.5, 0.1, 0.02], working_share=0.995),
-    }  # fmt: skip
+            "10 days", "5min", "5min", "2min", "1min", [1.0, 0.5, 0.1, 0.02], working_share=0.995
+        ),
+    }
     for scenario in SCENARIOS.values():
         for parallel in (True, False):
             rates = compare_throughputs(scenario, [2**12, 2**17], 30 * 24.0, parallel=parallel)
             names = ("migrate", "periodic", "periodic_exact", "save_in_time", "nothing")
-            values |= under(f"throughput.{scenario.name}.{'parallel' if parallel else 'sequential'}", {
-                "spares": np.ravel(rates.spares).astype(int), **{n: np.ravel(getattr(rates, n)) for n in names},
-            })  # fmt: skip
+            values |= under(
+                f"throughput.{scenario.name}.{'parallel' if parallel else 'sequential'}",
+                {
+                    "spares": np.ravel(rates.spares).astype(int),
+                    **{n: np.ravel(getattr(rates, n)) for n in names},
+                },
+            )
     return values
 
 
@@ -160,25 +175,35 @@ def sparing() -> Values:
     }
     table = evaluate_sparing(cluster, strategies, failures, recovery, speed)
     names = ("cett", "goodput", "block_mtbf", "share_down", "job_blocked", "failure_rate")
-    values |= under("table_1", {
-        "spare_blocks": np.ravel(table.spare_blocks).astype(int), "period": np.ravel(table.checkpoint_every),
-        "best": int(np.ravel(table.best)[0]), **{name: np.ravel(getattr(table, name)) for name in names},
-        **under("shares", {str(name): np.ravel(share) for name, share in table.shares.items()}),
-    })  # fmt: skip
+    values |= under(
+        "table_1",
+        {
+            "spare_blocks": np.ravel(table.spare_blocks).astype(int),
+            "period": np.ravel(table.checkpoint_every),
+            "best": int(np.ravel(table.best)[0]),
+            **{name: np.ravel(getattr(table, name)) for name in names},
+            **under("shares", {str(name): np.ravel(share) for name, share in table.shares.items()}),
+        },
+    )
     free = replace(recovery, checkpoint_every=None)
     cases = {
         "shared_racks": (replace(cluster, shared_racks=True), recovery),
         "disturbed": (cluster, replace(recovery, disturbed=True)),
-        "semi_synchronous": (cluster, replace(recovery, loss_limit=16)), "best_period": (cluster, free),
+        "semi_synchronous": (cluster, replace(recovery, loss_limit=16)),
+        "best_period": (cluster, free),
         "no_groups": (replace(cluster, group=None), recovery),
         "partial_groups": (replace(cluster, partial_groups=True), recovery),
-    }  # fmt: skip
+    }
     for name, (where, how) in cases.items():
         case = evaluate_sparing(where, strategies, failures, how, speed)
-        values |= under(name, {
-            "spare_blocks": np.ravel(case.spare_blocks).astype(int), "cett": np.ravel(case.cett),
-            "period": np.ravel(case.checkpoint_every),
-        })  # fmt: skip
+        values |= under(
+            name,
+            {
+                "spare_blocks": np.ravel(case.spare_blocks).astype(int),
+                "cett": np.ravel(case.cett),
+                "period": np.ravel(case.checkpoint_every),
+            },
+        )
     for name, where in (("placed", cluster), ("free", replace(cluster, group=None))):
         plan = optimise_sparing(where, failures, free, speed)
         values[f"optimum.{name}.goodput"] = float(np.ravel(plan.goodput).max())

@@ -47,8 +47,10 @@ def log_of(
 
 
 def hostile_log() -> rf.FailureLog:
-    rows = [(HOSTILE, f"2020-02-{1 + i % 28:02d} {i % 24:02d}:00", f"2020-02-{1 + i % 28:02d} {i % 24:02d}:30", HOSTILE)
-            for i in range(40)]  # fmt: skip
+    rows = [
+        (HOSTILE, f"2020-02-{1 + i % 28:02d} {i % 24:02d}:00", f"2020-02-{1 + i % 28:02d} {i % 24:02d}:30", HOSTILE)
+        for i in range(40)
+    ]
     rows += [
         ("=cmd|' /C calc'!A0", f"2020-03-{1 + i:02d}", f"2020-03-{1 + i:02d} 05:00", "$x_{</text>") for i in range(9)
     ]

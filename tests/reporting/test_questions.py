@@ -343,9 +343,15 @@ def lives() -> rf.FailureLog:
     whole = rng.weibull(3.0, 800) * 4.0 * 8766
     seen = rng.uniform(2.0, 6.0, 800) * 8766
     lifetimes = pd.DataFrame(
-        {"system": "s", "node": nodes, "duration": np.minimum(whole, seen), "observed": whole <= seen,
-         "line": range(800), "shelf": [f"s{i % 3}" for i in range(800)]}
-    )  # fmt: skip
+        {
+            "system": "s",
+            "node": nodes,
+            "duration": np.minimum(whole, seen),
+            "observed": whole <= seen,
+            "line": range(800),
+            "shelf": [f"s{i % 3}" for i in range(800)],
+        }
+    )
     population = base.population.assign(shelf=lifetimes["shelf"])
     return rf.FailureLog(base.events.assign(shelf=None), population, base.window, lifetimes=lifetimes)
 
@@ -409,8 +415,14 @@ def test_six_rows_get_few_sentences_and_cautions_that_are_cautions(tmp_path: Pat
     rows.to_csv(tmp_path / "six.csv", index=False)
     page = page_of(rf.read(tmp_path / "six.csv"), tmp_path, **FAST)
     assert "An incident every" in page.text
-    for claim in ("Most are attributed", "named most often", "was lowest from", "one in ten takes", "do equally well",
-                  "questions were asked of the log"):  # fmt: skip
+    for claim in (
+        "Most are attributed",
+        "named most often",
+        "was lowest from",
+        "one in ten takes",
+        "do equally well",
+        "questions were asked of the log",
+    ):
         assert claim not in page.text
     assert "rows were read" not in section(page, "summary")
     for term in ("Outlier nodes", "Test on the past", "1e-09", "unknown (", "times a week"):

@@ -69,9 +69,21 @@ def white_page(white_report: Path) -> Page:
 def test_sections_are_all_there(white_page: Page) -> None:
     ids = [attrs["id"] for tag, attrs in white_page.elements if tag == "section"]
     assert ids == [
-        "summary", "what-if", "steady", "interruptions", "nodes", "attributes", "forecast", "jobs",
-        "independence", "availability", "repairs", "times", "data", "methods",
-    ]  # fmt: skip
+        "summary",
+        "what-if",
+        "steady",
+        "interruptions",
+        "nodes",
+        "attributes",
+        "forecast",
+        "jobs",
+        "independence",
+        "availability",
+        "repairs",
+        "times",
+        "data",
+        "methods",
+    ]
     assert sum(tag == "figure" for tag, _ in white_page.elements) <= 10
     assert [tag for tag, attrs in white_page.elements if attrs.get("class") == "verdict"] == ["p"] * 13
 
@@ -127,8 +139,10 @@ def test_text_from_the_log_is_never_markup(hostile_report: Path) -> None:
 @pytest.mark.usefixtures("words_only")
 def test_names_from_right_to_left_turn_nothing_round_but_themselves(tmp_path: Path) -> None:
     turned, marked, quiet = "\u202egnp.exe", "n\u200f7<b>", "bell\x07"
-    rows = [(turned, f"2020-02-{1 + i % 28:02d} {i % 24:02d}:00", f"2020-02-{1 + i % 28:02d} {i % 24:02d}:30", marked)
-            for i in range(60)]  # fmt: skip
+    rows = [
+        (turned, f"2020-02-{1 + i % 28:02d} {i % 24:02d}:00", f"2020-02-{1 + i % 28:02d} {i % 24:02d}:30", marked)
+        for i in range(60)
+    ]
     rows += [(f"n{i:02d}", f"2020-03-{1 + i % 28:02d}", f"2020-03-{1 + i % 28:02d} 05:00", quiet) for i in range(30)]
     page = page_of(log_of(rows, system=turned), tmp_path, **FAST)
     shown = re.sub(r"<(script|style|svg|title)\b.*?</\1>", "", page.source, flags=re.DOTALL)
@@ -142,8 +156,15 @@ def test_names_from_right_to_left_turn_nothing_round_but_themselves(tmp_path: Pa
 
 
 def test_an_incident_of_a_node_that_is_down_is_counted_nowhere(words_only: None, tmp_path: Path) -> None:
-    rows = [(f"n{i % 20:02d}", f"2020-{1 + i % 12:02d}-{1 + i % 28:02d} {i % 24:02d}:00",
-             f"2020-{1 + i % 12:02d}-{1 + i % 28:02d} {i % 24:02d}:50", "x") for i in range(300)]  # fmt: skip
+    rows = [
+        (
+            f"n{i % 20:02d}",
+            f"2020-{1 + i % 12:02d}-{1 + i % 28:02d} {i % 24:02d}:00",
+            f"2020-{1 + i % 12:02d}-{1 + i % 28:02d} {i % 24:02d}:50",
+            "x",
+        )
+        for i in range(300)
+    ]
     rows += [
         ("n00", "2020-05-05", "2020-05-15", "x"),
         *(("n00", f"2020-05-{d:02d} 03:30", None, "x") for d in range(7, 13)),

@@ -146,9 +146,15 @@ def test_unequal_systems_are_no_bursts_of_each_other() -> None:
 
 @pytest.mark.parametrize(
     ("starts", "nodes"),
-    [([], []), ([5.0], ["a"]), ([5.0] * 30, [f"n{j}" for j in range(30)]), (np.arange(40.0) * 24, ["a"] * 40),
-     (np.arange(40.0) ** 1.5 * 20, [None] * 40), ([1.0, 2.0] * 10, ["a", "b"] * 10)],
-)  # fmt: skip
+    [
+        ([], []),
+        ([5.0], ["a"]),
+        ([5.0] * 30, [f"n{j}" for j in range(30)]),
+        (np.arange(40.0) * 24, ["a"] * 40),
+        (np.arange(40.0) ** 1.5 * 20, [None] * 40),
+        ([1.0, 2.0] * 10, ["a", "b"] * 10),
+    ],
+)
 def test_hard_logs_have_an_answer(starts: Sequence[float], nodes: list[Any]) -> None:
     rows = sorted(
         ({"node": j, "start": float(t)} for t, j in zip(starts, nodes, strict=True)), key=lambda row: row["start"]
@@ -192,8 +198,10 @@ def test_a_study_asks_once() -> None:
 def test_sums_of_delays_are_those_by_hand() -> None:
     time, label = np.array([0.0, 1.0, 1.0, 3.0, 3.5]), np.array([0, 0, 0, 1, 0])
     got = after(time, label, np.ones(5), np.array([2.0]))[:, 0]
-    by_hand = [sum(np.exp(-(t - s) / 2.0) / 2.0 for s, b in zip(time, label, strict=True) if b == a and s < t)
-               for t, a in zip(time, label, strict=True)]  # fmt: skip
+    by_hand = [
+        sum(np.exp(-(t - s) / 2.0) / 2.0 for s, b in zip(time, label, strict=True) if b == a and s < t)
+        for t, a in zip(time, label, strict=True)
+    ]
     assert got.tolist() == pytest.approx(by_hand)
 
 

@@ -107,8 +107,10 @@ def test_a_constant_rate_is_one_period() -> None:
 
 def test_logs_of_a_constant_rate_are_one_period() -> None:
     rng = np.random.default_rng(7)
-    found = [change_points(simulated(rng, np.full(720, 0.4)), of="records", bin_width="4D", rng=i, n_resamples=99)
-             for i in range(40)]  # fmt: skip
+    found = [
+        change_points(simulated(rng, np.full(720, 0.4)), of="records", bin_width="4D", rng=i, n_resamples=99)
+        for i in range(40)
+    ]
     assert np.mean([len(one) > 1 for one in found]) <= 0.15  # 0.05 with a standard error of 0.034
     assert np.mean([one.p for one in found]) == pytest.approx(0.5, abs=0.15)
 

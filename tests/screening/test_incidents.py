@@ -73,9 +73,15 @@ def test_every_record_is_in_one_incident() -> None:
 
 
 @pytest.mark.parametrize(
-    "case", ["10 nodes, Weibull 0.5", "one node, Weibull 0.7", "500 nodes, Weibull 0.7, minutes",
-             "200 nodes, whole hours", "200 nodes, dates"],
-)  # fmt: skip
+    "case",
+    [
+        "10 nodes, Weibull 0.5",
+        "one node, Weibull 0.7",
+        "500 nodes, Weibull 0.7, minutes",
+        "200 nodes, whole hours",
+        "200 nodes, dates",
+    ],
+)
 def test_independent_records_stay_apart(case: str) -> None:
     """Less than 1 % is joined, whatever the clock, and however a node's own failures cluster."""
     rng = np.random.default_rng(1)

@@ -36,9 +36,11 @@ def simulate(jobs: object, failures: object = NEVER, cluster: Cluster = ONE_ZONE
 def test_a_schedule_by_hand() -> None:
     """Six blocks for jobs: a has four to 10.9 h (nine saves), b waits for them, and c behind b until both start."""
     jobs = [
-        SparingJob(name="a", blocks=4, work=10), SparingJob(name="b", blocks=4, work="5h", submit=1),
-        SparingJob(name="c", blocks=2, work=3, submit="2h"), SparingJob(name="d", blocks=6, work=0.5, submit=30),
-    ]  # fmt: skip
+        SparingJob(name="a", blocks=4, work=10),
+        SparingJob(name="b", blocks=4, work="5h", submit=1),
+        SparingJob(name="c", blocks=2, work=3, submit="2h"),
+        SparingJob(name="d", blocks=6, work=0.5, submit=30),
+    ]
     found = simulate(jobs).jobs
     first = found[found["replication"] == 0]
     assert first["job"].tolist() == ["a", "b", "c", "d"]
@@ -131,8 +133,10 @@ def test_jobs_that_no_blocks_are_left_for_do_not_end() -> None:
     never = StagedRepairs(stages=[RepairStage(time=1, success=0.0)])
     found = simulate(
         [SparingJob(blocks=6, work="9000h"), SparingJob(blocks=1, work=1, submit="20000h")],
-        DeviceTimes(Exponential(1 / 500), never), assumptions=SparingAssumptions(whole_block_repairs=False), warm_up=0,
-    )  # fmt: skip
+        DeviceTimes(Exponential(1 / 500), never),
+        assumptions=SparingAssumptions(whole_block_repairs=False),
+        warm_up=0,
+    )
     assert found.jobs["ended"].isna().all()
     assert found.jobs["started"][0] == 0.0
     assert found.jobs["blocked"][0] > 8 * 8760

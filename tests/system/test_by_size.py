@@ -143,9 +143,15 @@ def test_tolerance_racks_and_common_causes():
     racks = np.repeat(["a", "b", "c", "d"], 6)
     for tolerance, events in ((0, "job"), (3, "job"), (3, "nodes")):
         system = System(
-            lives, ages=rng.uniform(0.0, 500.0, 24), tolerance=tolerance, common=[Exponential(1e-3)],
-            racks=racks, rack_lives=Weibull(0.8, 4000.0), rack_ages=100.0, rack_events=events,
-        )  # fmt: skip
+            lives,
+            ages=rng.uniform(0.0, 500.0, 24),
+            tolerance=tolerance,
+            common=[Exponential(1e-3)],
+            racks=racks,
+            rack_lives=Weibull(0.8, 4000.0),
+            rack_ages=100.0,
+            rack_events=events,
+        )
         order = rng.permutation(24)
         found = system.by_size([1.0, 90.0], order=order)
         for k in (4, 11, 24):

@@ -318,8 +318,14 @@ def test_results_leave_as_tables_and_json():
     assert "<p>" in system._repr_html_()
     found = system.by_size([24.0, 48.0])
     assert list(found.to_frame().columns) == [
-        "nodes", "added", "mttf", "reliability_24h", "reliability_48h", "hazard_24h", "hazard_48h"
-    ]  # fmt: skip
+        "nodes",
+        "added",
+        "mttf",
+        "reliability_24h",
+        "reliability_48h",
+        "hazard_24h",
+        "hazard_48h",
+    ]
     assert json.dumps(found.to_dict())
     assert np.isinf(found.mttf[0])
 

@@ -92,9 +92,13 @@ def test_a_part_of_a_system_fails_with_its_own_racks_only(events):
     whole = made(8, 1, racks=racks, rack_lives=lives, rack_events=events)
     some = np.array([2, 3, 4])
     alone = System(
-        whole.components[0].family[some], ages=whole.ages[some], tolerance=1, racks=racks[some],
-        rack_lives={name: lives[name] for name in "bc"}, rack_events=events,
-    )  # fmt: skip
+        whole.components[0].family[some],
+        ages=whole.ages[some],
+        tolerance=1,
+        racks=racks[some],
+        rack_lives={name: lives[name] for name in "bc"},
+        rack_events=events,
+    )
     x = np.array([5.0, 100.0, 700.0])
     np.testing.assert_allclose(whole.take(some).reliability(x), alone.reliability(x), rtol=1e-12)
 
@@ -102,9 +106,11 @@ def test_a_part_of_a_system_fails_with_its_own_racks_only(events):
 def test_racks_by_enumeration():
     # two racks, three nodes, one may fail
     system = System(
-        Weibull([0.8, 1.5, 2.0], [300.0, 500.0, 400.0]), tolerance=1, racks=["a", "a", "b"],
+        Weibull([0.8, 1.5, 2.0], [300.0, 500.0, 400.0]),
+        tolerance=1,
+        racks=["a", "a", "b"],
         rack_lives=Exponential(0.002),
-    )  # fmt: skip
+    )
     x = np.array([5.0, 100.0, 700.0])
     p = 1.0 - System(system.components[0].family).take([0]).reliability(x)
     node = [1.0 - System(system.components[0].family).take([i]).reliability(x) for i in range(3)]

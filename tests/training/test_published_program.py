@@ -31,15 +31,38 @@ DEFAULTS = {
 
 # the fields of its Params, with values other than its defaults
 EVERY_KEY: dict[str, Any] = {
-    "random_failure_rate": 1e-5, "systematic_failure_rate_multiplier": 4.0, "systematic_failure_fraction": 0.1,
-    "recovery_time": 25.0, "host_selection_time": 4.0, "job_size": 20, "job_length": 10_000, "warm_standbys": 2,
-    "working_pool_size": 24, "spare_pool_size": 3, "enable_topology": True, "rack_size": 4,
-    "preemption_wait_time": 10.0, "auto_repair_time": 100.0, "manual_repair_time": 2000.0, "prob_auto_to_manual": 0.7,
-    "auto_repair_fail_prob": 0.3, "manual_repair_fail_prob": 0.1, "failure_distribution": "weibull",
-    "weibull_shape": 1.2, "lognormal_sigma": 0.9, "diagnosis_probability": 0.9, "diagnosis_uncertainty": 0.1,
-    "bad_server_regeneration": True, "bad_server_regen_interval": 40_000, "seed": 3, "num_replications": 10,
-    "adaptive_replications": True, "confidence_level": 0.9, "relative_accuracy": 0.02, "max_replications": 40,
-}  # fmt: skip
+    "random_failure_rate": 1e-5,
+    "systematic_failure_rate_multiplier": 4.0,
+    "systematic_failure_fraction": 0.1,
+    "recovery_time": 25.0,
+    "host_selection_time": 4.0,
+    "job_size": 20,
+    "job_length": 10_000,
+    "warm_standbys": 2,
+    "working_pool_size": 24,
+    "spare_pool_size": 3,
+    "enable_topology": True,
+    "rack_size": 4,
+    "preemption_wait_time": 10.0,
+    "auto_repair_time": 100.0,
+    "manual_repair_time": 2000.0,
+    "prob_auto_to_manual": 0.7,
+    "auto_repair_fail_prob": 0.3,
+    "manual_repair_fail_prob": 0.1,
+    "failure_distribution": "weibull",
+    "weibull_shape": 1.2,
+    "lognormal_sigma": 0.9,
+    "diagnosis_probability": 0.9,
+    "diagnosis_uncertainty": 0.1,
+    "bad_server_regeneration": True,
+    "bad_server_regen_interval": 40_000,
+    "seed": 3,
+    "num_replications": 10,
+    "adaptive_replications": True,
+    "confidence_level": 0.9,
+    "relative_accuracy": 0.02,
+    "max_replications": 40,
+}
 
 
 def compare(outputs: Any, n: int, theirs: dict[str, Any], runs: int) -> None:

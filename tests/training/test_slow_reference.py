@@ -15,9 +15,13 @@ from tests.training.slow_reference import slow_runs
 from tests.training.trace_replay import Replay
 
 BASE: dict[str, Any] = {
-    "job_size": 24, "warm_standbys": 3, "working_pool_size": 30, "spare_pool_size": 6, "job_length": 30 * 1440,
+    "job_size": 24,
+    "warm_standbys": 3,
+    "working_pool_size": 30,
+    "spare_pool_size": 6,
+    "job_length": 30 * 1440,
     "random_failure_rate": 0.05 / 1440,
-}  # fmt: skip
+}
 SETTINGS: dict[str, dict[str, Any]] = {
     "defaults": {},
     "no standbys": {"warm_standbys": 0},
@@ -25,29 +29,62 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "tight pools": {"working_pool_size": 27, "spare_pool_size": 2},
     "stalls": {"working_pool_size": 27, "spare_pool_size": 0, "manual_repair_time": 6000},
     "slow recovery": {"recovery_time": 120, "host_selection_time": 30, "preemption_wait_time": 200},
-    "rates": {"random_failure_rate": 0.15 / 1440, "systematic_failure_rate_multiplier": 10,
-              "systematic_failure_fraction": 0.4},
+    "rates": {
+        "random_failure_rate": 0.15 / 1440,
+        "systematic_failure_rate_multiplier": 10,
+        "systematic_failure_fraction": 0.4,
+    },
     "missed": {"diagnosis_probability": 0.6},
     "wrong": {"diagnosis_uncertainty": 0.5, "diagnosis_probability": 0.9, "warm_standbys": 1},
     "window": {"retirement": {"max_failures": 2}, "random_failure_rate": 0.1 / 1440},
     "score": {"retirement": {"policy": "score", "failure_penalty": 45}, "random_failure_rate": 0.1 / 1440},
     "repairs": {"prob_auto_to_manual": 0.3, "auto_repair_fail_prob": 0.9, "manual_repair_fail_prob": 0.9},
-    "history": {"repeated_repairs": {"auto_repair_time": [60, 300], "manual_repair_time": [1000, 2000, 4000],
-                                     "prob_auto_to_manual": [0.2, 0.9], "auto_repair_fail_prob": [0.1, 0.8],
-                                     "manual_repair_fail_prob": [0.3, 0.1, 0.6]}, "random_failure_rate": 0.1 / 1440},
+    "history": {
+        "repeated_repairs": {
+            "auto_repair_time": [60, 300],
+            "manual_repair_time": [1000, 2000, 4000],
+            "prob_auto_to_manual": [0.2, 0.9],
+            "auto_repair_fail_prob": [0.1, 0.8],
+            "manual_repair_fail_prob": [0.3, 0.1, 0.6],
+        },
+        "random_failure_rate": 0.1 / 1440,
+    },
     "beyond repair": {"beyond_repair_prob": [0.02, 0.15], "spare_pool_size": 12},
-    "replaced": {"beyond_repair_prob": [0.1, 0.3, 0.6], "replacement_time": "6 days", "working_pool_size": 27,
-                 "spare_pool_size": 0, "systematic_failure_fraction": 0.4},
-    "retired and replaced": {"retirement": {"max_failures": 2}, "replacement_time": "3 days",
-                             "random_failure_rate": 0.1 / 1440},
-    "tiny": {"job_size": 2, "warm_standbys": 1, "working_pool_size": 4, "spare_pool_size": 1,
-             "random_failure_rate": 1 / 1440, "diagnosis_uncertainty": 0.3},
-}  # fmt: skip
+    "replaced": {
+        "beyond_repair_prob": [0.1, 0.3, 0.6],
+        "replacement_time": "6 days",
+        "working_pool_size": 27,
+        "spare_pool_size": 0,
+        "systematic_failure_fraction": 0.4,
+    },
+    "retired and replaced": {
+        "retirement": {"max_failures": 2},
+        "replacement_time": "3 days",
+        "random_failure_rate": 0.1 / 1440,
+    },
+    "tiny": {
+        "job_size": 2,
+        "warm_standbys": 1,
+        "working_pool_size": 4,
+        "spare_pool_size": 1,
+        "random_failure_rate": 1 / 1440,
+        "diagnosis_uncertainty": 0.3,
+    },
+}
 OUTPUTS = (
-    "total_training_time", "total_failures", "random_failures", "systematic_failures", "auto_repairs",
-    "manual_repairs", "preemption_count", "host_selection_count", "job_stall_count", "servers_retired",
-    "total_wait_time", "depleted",
-)  # fmt: skip
+    "total_training_time",
+    "total_failures",
+    "random_failures",
+    "systematic_failures",
+    "auto_repairs",
+    "manual_repairs",
+    "preemption_count",
+    "host_selection_count",
+    "job_stall_count",
+    "servers_retired",
+    "total_wait_time",
+    "depleted",
+)
 REPLACEMENTS = ("servers_beyond_repair", "servers_replaced")
 
 
@@ -83,10 +120,12 @@ RETIREMENT = st.one_of(
     st.just(Retirement(policy="never")),
     st.builds(Retirement, max_failures=st.integers(1, 4), window_minutes=st.sampled_from([2000.0, 20_000.0])),
     st.builds(
-        Retirement, policy=st.just("score"), failure_penalty=st.sampled_from([30.0, 60.0, 100.0]),
+        Retirement,
+        policy=st.just("score"),
+        failure_penalty=st.sampled_from([30.0, 60.0, 100.0]),
         time_period=st.sampled_from([100.0, 1440.0]),
     ),
-)  # fmt: skip
+)
 
 
 @st.composite
@@ -97,17 +136,29 @@ def configurations(draw: st.DrawFn) -> TrainingParameters:
     chances = {
         name: draw(PROBABILITY)
         for name in (
-            "systematic_failure_fraction", "prob_auto_to_manual", "auto_repair_fail_prob", "manual_repair_fail_prob",
-            "diagnosis_probability", "diagnosis_uncertainty",
+            "systematic_failure_fraction",
+            "prob_auto_to_manual",
+            "auto_repair_fail_prob",
+            "manual_repair_fail_prob",
+            "diagnosis_probability",
+            "diagnosis_uncertainty",
         )
-    }  # fmt: skip
+    }
     return TrainingParameters(
-        job_size=size, warm_standbys=standbys, working_pool_size=size + standbys + draw(st.integers(0, 3)),
-        spare_pool_size=draw(st.integers(0, 4)), random_failure_rate=draw(st.sampled_from([10, 40])) / 14_400 / size,
-        systematic_failure_rate_multiplier=draw(st.sampled_from([0.5, 5.0])), job_length=14_400,
-        host_selection_time=draw(st.sampled_from([0.0, 30.0])), auto_repair_time=draw(st.sampled_from([60.0, 600.0])),
-        manual_repair_time=draw(st.sampled_from([300.0, 3000.0])), retirement=draw(RETIREMENT), **times, **chances,
-    ).as_program()  # fmt: skip
+        job_size=size,
+        warm_standbys=standbys,
+        working_pool_size=size + standbys + draw(st.integers(0, 3)),
+        spare_pool_size=draw(st.integers(0, 4)),
+        random_failure_rate=draw(st.sampled_from([10, 40])) / 14_400 / size,
+        systematic_failure_rate_multiplier=draw(st.sampled_from([0.5, 5.0])),
+        job_length=14_400,
+        host_selection_time=draw(st.sampled_from([0.0, 30.0])),
+        auto_repair_time=draw(st.sampled_from([60.0, 600.0])),
+        manual_repair_time=draw(st.sampled_from([300.0, 3000.0])),
+        retirement=draw(RETIREMENT),
+        **times,
+        **chances,
+    ).as_program()
 
 
 @settings(max_examples=15, deadline=None, derandomize=True)
@@ -133,17 +184,24 @@ def test_every_event_is_what_the_rules_say(params: TrainingParameters) -> None:
     replay.run(result.trace)
     run = result.replications.iloc[0]
     counted = {
-        "total_recovery_time": replay.spent["recovery"], "total_host_selection_time": replay.spent["selection"],
-        "total_wait_time": replay.spent["waiting"], "total_stall_time": replay.spent["stalled"],
-        "total_compute_time": replay.spent["running"], "auto_repairs": replay.count["auto_repair"],
+        "total_recovery_time": replay.spent["recovery"],
+        "total_host_selection_time": replay.spent["selection"],
+        "total_wait_time": replay.spent["waiting"],
+        "total_stall_time": replay.spent["stalled"],
+        "total_compute_time": replay.spent["running"],
+        "auto_repairs": replay.count["auto_repair"],
         "manual_repairs": replay.count["manual_repair"],
         **{
             name: replay.count[name]
             for name in (
-                "total_training_time", "total_failures", "host_selection_count", "preemption_count", "standby_swaps",
+                "total_training_time",
+                "total_failures",
+                "host_selection_count",
+                "preemption_count",
+                "standby_swaps",
             )
         },
-    }  # fmt: skip
+    }
     assert {name: float(run[name]) for name in counted} == pytest.approx(counted)
 
 

@@ -15,8 +15,11 @@ from relfit.simulation import simulate_sparing
 
 # servers are trays; none is bad, and nothing but repairs takes time
 PLAIN: dict[str, Any] = {
-    "systematic_failure_fraction": 0.0, "spare_pool_size": 0, "recovery_time": 0.0, "host_selection_time": 0.0,
-}  # fmt: skip
+    "systematic_failure_fraction": 0.0,
+    "spare_pool_size": 0,
+    "recovery_time": 0.0,
+    "host_selection_time": 0.0,
+}
 
 
 def agree(values: Any, expected: float) -> None:
@@ -39,12 +42,20 @@ def test_servers_without_spares_are_one_block_of_trays() -> None:
 
     training = rf.simulate_training(
         {
-            **PLAIN, "job_size": n, "warm_standbys": 0, "working_pool_size": n, "random_failure_rate": 1 / (60 * mtbf),
-            "auto_repair_time": 60 * mttr, "prob_auto_to_manual": 0.0, "checkpoint_every": 60 * every,
-            "checkpoint_save": 60 * save, "job_length": 60 * 2e5,
+            **PLAIN,
+            "job_size": n,
+            "warm_standbys": 0,
+            "working_pool_size": n,
+            "random_failure_rate": 1 / (60 * mtbf),
+            "auto_repair_time": 60 * mttr,
+            "prob_auto_to_manual": 0.0,
+            "checkpoint_every": 60 * every,
+            "checkpoint_save": 60 * save,
+            "job_length": 60 * 2e5,
         },
-        n_replications=20, rng=1,
-    ).replications  # fmt: skip
+        n_replications=20,
+        rng=1,
+    ).replications
     sparing = simulate_sparing(
         Cluster(zones=1, racks=1, trays=n),
         Strategies(n, 0, 0),
@@ -79,12 +90,19 @@ def test_spares_fail_in_the_sparing_simulation_only(to_manual: float) -> None:
 
     training = rf.simulate_training(
         {
-            **PLAIN, "job_size": n - spares, "warm_standbys": spares, "working_pool_size": n,
-            "random_failure_rate": 1 / (60 * mtbf), "auto_repair_time": 60 * automatic,
-            "manual_repair_time": 60 * manual, "prob_auto_to_manual": to_manual, "job_length": 60 * 600 * mtbf,
+            **PLAIN,
+            "job_size": n - spares,
+            "warm_standbys": spares,
+            "working_pool_size": n,
+            "random_failure_rate": 1 / (60 * mtbf),
+            "auto_repair_time": 60 * automatic,
+            "manual_repair_time": 60 * manual,
+            "prob_auto_to_manual": to_manual,
+            "job_length": 60 * 600 * mtbf,
         },
-        n_replications=20, rng=2,
-    ).replications  # fmt: skip
+        n_replications=20,
+        rng=2,
+    ).replications
     sparing = simulate_sparing(
         Cluster(zones=1, racks=n),
         Strategies(1, 0, spares),

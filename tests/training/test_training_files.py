@@ -68,10 +68,22 @@ def test_the_published_programs_file_is_read_as_it_is(tmp_path: Path, capsys: py
     assert document["seconds"] > 0.0
     outputs = document["outputs"]
     assert set(outputs) >= {
-        "total_training_time", "total_failures", "random_failures", "systematic_failures", "auto_repairs",
-        "manual_repairs", "preemption_count", "host_selection_count", "total_recovery_time",
-        "total_host_selection_time", "total_wait_time", "job_stall_count", "servers_retired", "etr", "avg_run",
-    }  # fmt: skip
+        "total_training_time",
+        "total_failures",
+        "random_failures",
+        "systematic_failures",
+        "auto_repairs",
+        "manual_repairs",
+        "preemption_count",
+        "host_selection_count",
+        "total_recovery_time",
+        "total_host_selection_time",
+        "total_wait_time",
+        "job_stall_count",
+        "servers_retired",
+        "etr",
+        "avg_run",
+    }
     assert set(outputs["etr"]) >= {"mean", "sd", "low", "high", "p5", "p50", "p95"}
     assert outputs["total_recovery_time"]["mean"] == pytest.approx(20.0 * outputs["total_failures"]["mean"])
     same = written(tmp_path, json.dumps({"job_size": 48, "seed": 42}), ".json")
@@ -101,9 +113,10 @@ def test_toml_with_tables(tmp_path: Path) -> None:
 
 def test_calibrated_parameters(tmp_path: Path) -> None:
     known = Parameters(
-        mtbf={"node": "2400h", "system": "1000h"}, mttr={"quick": 2, "slow": 50, "share_quick": 0.2},
+        mtbf={"node": "2400h", "system": "1000h"},
+        mttr={"quick": 2, "slow": 50, "share_quick": 0.2},
         bad_nodes={"fraction": 0.1, "factor": 4},
-    )  # fmt: skip
+    )
     write_parameters(known, tmp_path / "params.toml")
     params = rf.training.read_training(written(tmp_path, 'calibrated = "params.toml"\njob_size = 64'))
     assert 1 / params.random_failure_rate == pytest.approx(2400 * 60 * 1.3)

@@ -26,9 +26,13 @@ from relfit.simulation.training.repair_events import shift_end
 from relfit.simulation.training.training_simulation import _TIME_NAMES
 
 SMALL: dict[str, Any] = {
-    "job_size": 40, "warm_standbys": 4, "working_pool_size": 48, "spare_pool_size": 6, "job_length": "20 days",
+    "job_size": 40,
+    "warm_standbys": 4,
+    "working_pool_size": 48,
+    "spare_pool_size": 6,
+    "job_length": "20 days",
     "random_failure_rate": 0.05 / 1440,
-}  # fmt: skip
+}
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "paper": {},
@@ -39,26 +43,41 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no standbys": {"warm_standbys": 0},
     "score": {"retirement": Retirement(policy="score", failure_penalty=60), "host_selection": "highest_score"},
     "window": {"retirement": Retirement(max_failures=3), "host_selection": "fewest_failures", "minimum_size": 10},
-    "bad again": {"bad_server_regeneration": True, "bad_server_regen_interval": 1440, "weibull_shape": 2.0,
-                  "failure_distribution": "weibull", "host_selection": "most_reliable"},
+    "bad again": {
+        "bad_server_regeneration": True,
+        "bad_server_regen_interval": 1440,
+        "weibull_shape": 2.0,
+        "failure_distribution": "weibull",
+        "host_selection": "most_reliable",
+    },
     "crews": {"auto_crews": 1, "manual_crews": 2, "manual_hours": (8, 18), "manual_days": (0, 1, 2, 3, 4)},
     "racks": {"rack_failure_rate": 1e-5, "cluster_failure_rate": 1e-4, "host_selection": "packed"},
     "checkpoints": {"checkpoint_every": 120, "checkpoint_save": 5, "corruption_rate": 1e-6, "corruption_delay": 500},
-    "jobs": {"jobs": (TrainingJob(name="a", job_size=20, job_length=9000, warm_standbys=2),
-                      TrainingJob(name="b", job_size=24, job_length=9000, minimum_size=8)),
-             "working_pool_size": 44, "rack_failure_rate": 1e-5},
-}  # fmt: skip
+    "jobs": {
+        "jobs": (
+            TrainingJob(name="a", job_size=20, job_length=9000, warm_standbys=2),
+            TrainingJob(name="b", job_size=24, job_length=9000, minimum_size=8),
+        ),
+        "working_pool_size": 44,
+        "rack_failure_rate": 1e-5,
+    },
+}
 
 
 # minutes, failures, manual repairs, host selections and preemptions of the first run, as version 0.3.0 had them
 TRAJECTORIES: dict[tuple[str, bool], tuple[float, ...]] = {
-    ("paper", False): (29769.0, 48, 35, 3, 0), ("at once", True): (29769.0, 48, 36, 3, 0),
-    ("ages", False): (30195.0, 65, 50, 5, 4), ("ages", True): (37569.34585778973, 166, 136, 17, 6),
-    ("redrawn", False): (29123.0, 16, 14, 1, 0), ("diagnosis", True): (29926.0, 56, 30, 2, 0),
-    ("no standbys", False): (29907.0, 48, 34, 49, 0), ("crews", False): (95787.35423870641, 47, 23, 29, 119),
-    ("crews", True): (100793.89015605647, 48, 36, 8, 6), ("checkpoints", False): (34822.13336448638, 55, 39, 3, 0),
+    ("paper", False): (29769.0, 48, 35, 3, 0),
+    ("at once", True): (29769.0, 48, 36, 3, 0),
+    ("ages", False): (30195.0, 65, 50, 5, 4),
+    ("ages", True): (37569.34585778973, 166, 136, 17, 6),
+    ("redrawn", False): (29123.0, 16, 14, 1, 0),
+    ("diagnosis", True): (29926.0, 56, 30, 2, 0),
+    ("no standbys", False): (29907.0, 48, 34, 49, 0),
+    ("crews", False): (95787.35423870641, 47, 23, 29, 119),
+    ("crews", True): (100793.89015605647, 48, 36, 8, 6),
+    ("checkpoints", False): (34822.13336448638, 55, 39, 3, 0),
     ("jobs", False): (9206.0, 9, 6, 2, 1),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("name", "program"), TRAJECTORIES)
@@ -104,17 +123,29 @@ def close(values: Any, expected: float, z: float = 4.0) -> None:
 
 
 NO_REPAIRS: dict[str, Any] = {
-    "systematic_failure_fraction": 0.0, "recovery_time": 0.0, "host_selection_time": 0.0, "auto_repair_time": 0.0,
-    "prob_auto_to_manual": 0.0, "retirement": Retirement(max_failures=1), "spare_pool_size": 0, "job_length": 1e9,
-}  # fmt: skip
+    "systematic_failure_fraction": 0.0,
+    "recovery_time": 0.0,
+    "host_selection_time": 0.0,
+    "auto_repair_time": 0.0,
+    "prob_auto_to_manual": 0.0,
+    "retirement": Retirement(max_failures=1),
+    "spare_pool_size": 0,
+    "job_length": 1e9,
+}
 
 
 def test_a_server_beyond_repair_is_waited_for_as_long_as_its_delivery_takes() -> None:
     # one server runs, and every repair ends in an order of 500 minutes: the job stalls for just that each time
     base = {
-        **NO_REPAIRS, "retirement": Retirement(policy="never"), "random_failure_rate": 1e-3, "job_size": 1,
-        "working_pool_size": 1, "warm_standbys": 0, "job_length": 20_000, "beyond_repair_prob": 1.0,
-    }  # fmt: skip
+        **NO_REPAIRS,
+        "retirement": Retirement(policy="never"),
+        "random_failure_rate": 1e-3,
+        "job_size": 1,
+        "working_pool_size": 1,
+        "warm_standbys": 0,
+        "job_length": 20_000,
+        "beyond_repair_prob": 1.0,
+    }
     runs = rf.simulate_training({**base, "replacement_time": 500}, n_replications=60, rng=2, check=True).replications
     assert (runs["servers_replaced"] == runs["total_failures"]).all()
     assert runs["total_training_time"].to_numpy() == pytest.approx(20_000 + 500.0 * runs["servers_replaced"])
@@ -142,8 +173,9 @@ def test_what_is_asked_of_repairs_by_their_history_is_checked() -> None:
     with pytest.raises(ArgumentError, match="auto_repair is a fitted family"):
         training_parameters(auto_repair=fitted, repeated_repairs={"auto_repair_time": ["1h", "2h"]})
     assert training_parameters(repeated_repairs={"auto_repair_time": ["1h", 90]}).repeated_repairs.auto_repair_time == (
-        60.0, 90.0,
-    )  # fmt: skip
+        60.0,
+        90.0,
+    )
 
 
 def test_servers_that_are_never_repaired_are_order_statistics() -> None:
@@ -171,9 +203,16 @@ def test_a_repair_shop_with_few_crews_is_a_queue() -> None:
     # failures of 50 servers at a constant rate, spares without end: M/M/c with c = 3
     rate, mean, crews = 1e-3, 50.0, 3
     params = {
-        **NO_REPAIRS, "retirement": Retirement(policy="never"), "random_failure_rate": rate, "job_size": 50,
-        "working_pool_size": 400, "warm_standbys": 0, "auto_repair_time": mean, "auto_crews": crews, "job_length": 1e5,
-    }  # fmt: skip
+        **NO_REPAIRS,
+        "retirement": Retirement(policy="never"),
+        "random_failure_rate": rate,
+        "job_size": 50,
+        "working_pool_size": 400,
+        "warm_standbys": 0,
+        "auto_repair_time": mean,
+        "auto_crews": crews,
+        "job_length": 1e5,
+    }
     result = rf.simulate_training(params, n_replications=8, rng=4, trace=True)
     load = 50 * rate * mean
     terms = [load**k / float(np.prod(np.arange(1, k + 1))) for k in range(crews + 1)]
@@ -192,11 +231,20 @@ def test_checkpoints_cost_what_renewal_theory_says() -> None:
     # segment is (e^(lambda (100 + 5)) - 1) (1 / lambda + 20) where failures during the recovery cannot happen
     rate, size, every, save, recovery, segments = 1e-4, 20, 100.0, 5.0, 20.0, 40
     params = {
-        "random_failure_rate": rate, "systematic_failure_fraction": 0.0, "job_size": size, "warm_standbys": 60,
-        "working_pool_size": 400, "spare_pool_size": 0, "auto_repair_time": 0.0, "prob_auto_to_manual": 0.0,
-        "recovery_time": recovery, "host_selection_time": 0.0, "checkpoint_every": every, "checkpoint_save": save,
+        "random_failure_rate": rate,
+        "systematic_failure_fraction": 0.0,
+        "job_size": size,
+        "warm_standbys": 60,
+        "working_pool_size": 400,
+        "spare_pool_size": 0,
+        "auto_repair_time": 0.0,
+        "prob_auto_to_manual": 0.0,
+        "recovery_time": recovery,
+        "host_selection_time": 0.0,
+        "checkpoint_every": every,
+        "checkpoint_save": save,
         "job_length": segments * every,
-    }  # fmt: skip
+    }
     total = rate * size
     expected = (segments - 1) * np.expm1(total * (every + save)) * (1 / total + recovery)
     expected += np.expm1(total * every) * (1 / total + recovery)
@@ -208,10 +256,16 @@ def test_checkpoints_cost_what_renewal_theory_says() -> None:
 def test_weibull_lives_that_are_drawn_anew_are_the_least_of_many() -> None:
     rate, size, shape = 1e-3, 30, 0.6
     params = {
-        **NO_REPAIRS, "retirement": Retirement(policy="never"), "random_failure_rate": rate, "job_size": size,
-        "working_pool_size": 60, "failure_distribution": "weibull", "weibull_shape": shape, "renew_on_restart": True,
+        **NO_REPAIRS,
+        "retirement": Retirement(policy="never"),
+        "random_failure_rate": rate,
+        "job_size": size,
+        "working_pool_size": 60,
+        "failure_distribution": "weibull",
+        "weibull_shape": shape,
+        "renew_on_restart": True,
         "job_length": 2e4,
-    }  # fmt: skip
+    }
     runs = rf.simulate_training(params, n_replications=200, rng=6).replications
     close(runs["total_failures"], 2e4 * rate * size ** (1 / shape), z=5.0)
 
@@ -221,11 +275,20 @@ def test_servers_that_have_long_been_running_fail_at_the_rate_of_a_log(family: s
     """In steady operation the mean number of failures is time over mean life, whatever the family."""
     rate, size = 1e-4, 40
     params = {
-        **NO_REPAIRS, "retirement": Retirement(policy="never"), "random_failure_rate": rate, "job_size": size,
-        "working_pool_size": size, "spare_pool_size": 0, "failure_distribution": family, "weibull_shape": 0.6,
-        "lognormal_sigma": 1.5, "systematic_failure_fraction": bad, "job_length": 2000.0,
-        "auto_repair_fail_prob": 1.0, "manual_repair_fail_prob": 1.0,
-    }  # fmt: skip
+        **NO_REPAIRS,
+        "retirement": Retirement(policy="never"),
+        "random_failure_rate": rate,
+        "job_size": size,
+        "working_pool_size": size,
+        "spare_pool_size": 0,
+        "failure_distribution": family,
+        "weibull_shape": 0.6,
+        "lognormal_sigma": 1.5,
+        "systematic_failure_fraction": bad,
+        "job_length": 2000.0,
+        "auto_repair_fail_prob": 1.0,
+        "manual_repair_fail_prob": 1.0,
+    }
     steady = rf.simulate_training({**params, "ages": "steady"}, n_replications=1500, rng=6).replications
     expected = 2000.0 * rate * size * (1.0 + 5.0 * bad)
     close(steady["total_failures"], expected, z=4.5)
@@ -256,9 +319,12 @@ def test_policies_of_the_users_own_do_as_the_built_in_ones() -> None:
     built_in = {**base, "host_selection": "fewest_failures", "retirement": Retirement(max_failures=3)}
     theirs = rf.simulate_training(built_in, n_replications=4, rng=9)
     ours = rf.simulate_training(
-        {**base, "retirement": Retirement(policy="never", max_failures=3)}, n_replications=4, rng=9,
-        host_selection=fewest_failures, retirement=Window(),
-    )  # fmt: skip
+        {**base, "retirement": Retirement(policy="never", max_failures=3)},
+        n_replications=4,
+        rng=9,
+        host_selection=fewest_failures,
+        retirement=Window(),
+    )
     assert theirs.replications.equals(ours.replications)
     assert theirs.outputs.loc["servers_retired", "mean"] > 0.0
 
@@ -319,9 +385,14 @@ def test_silent_corruptions_cost_what_ran_until_they_were_found() -> None:
     # nothing else fails and progress is kept at every moment: each corruption loses the running time until it is found
     delay, recovery = 300.0, 20.0
     params = {
-        **SMALL, "random_failure_rate": 0.0, "corruption_rate": 2e-6, "corruption_delay": delay,
-        "recovery_time": recovery, "job_length": 400_000, "warm_standbys": 8,
-    }  # fmt: skip
+        **SMALL,
+        "random_failure_rate": 0.0,
+        "corruption_rate": 2e-6,
+        "corruption_delay": delay,
+        "recovery_time": recovery,
+        "job_length": 400_000,
+        "warm_standbys": 8,
+    }
     runs = rf.simulate_training(params, n_replications=60, rng=11).replications
     close(runs["total_lost_time"] / runs["corruptions_found"], delay)
     close(runs["corruptions_found"] + runs["undetected_corruptions"], 2e-6 * 40 * 400_000)
@@ -330,9 +401,16 @@ def test_silent_corruptions_cost_what_ran_until_they_were_found() -> None:
 
 def test_racks_and_the_whole_cluster_fail_at_their_rates() -> None:
     params = {
-        **SMALL, "random_failure_rate": 0.0, "rack_size": 6, "rack_failure_rate": 2e-5, "rack_repair_time": 60.0,
-        "cluster_failure_rate": 1e-4, "cluster_repair_time": 200.0, "job_length": 100_000, "return_borrowed": "never",
-    }  # fmt: skip
+        **SMALL,
+        "random_failure_rate": 0.0,
+        "rack_size": 6,
+        "rack_failure_rate": 2e-5,
+        "rack_repair_time": 60.0,
+        "cluster_failure_rate": 1e-4,
+        "cluster_repair_time": 200.0,
+        "job_length": 100_000,
+        "return_borrowed": "never",
+    }
     runs = rf.simulate_training(params, n_replications=80, rng=12).replications
     # a cluster failure is counted where it stops the job, whose time down is at most that of the cluster
     running = runs["total_compute_time"]
@@ -346,22 +424,37 @@ SCORED = Retirement(policy="score")
 PROBABILITY = st.sampled_from([0.0, 0.3, 0.8, 1.0])
 CONFIGURATIONS = st.fixed_dictionaries(
     {
-        "job_size": st.integers(1, 12), "warm_standbys": st.integers(0, 4), "working_pool_size": st.integers(16, 20),
-        "spare_pool_size": st.integers(0, 5), "random_failure_rate": st.sampled_from([0.0, 1e-4, 1e-3]),
-        "systematic_failure_fraction": PROBABILITY, "failure_distribution": st.sampled_from(["exponential", "weibull"]),
-        "weibull_shape": st.sampled_from([0.6, 2.0]), "renew_on_restart": st.booleans(),
-        "diagnosis_probability": PROBABILITY, "diagnosis_uncertainty": PROBABILITY, "prob_auto_to_manual": PROBABILITY,
-        "return_borrowed": st.sampled_from(["never", "at_selection", "at_once"]), "rack_size": st.integers(1, 9),
-        "missed_diagnosis": st.sampled_from(["stays", "swapped"]), "refill_standbys": st.sampled_from(["own", "any"]),
+        "job_size": st.integers(1, 12),
+        "warm_standbys": st.integers(0, 4),
+        "working_pool_size": st.integers(16, 20),
+        "spare_pool_size": st.integers(0, 5),
+        "random_failure_rate": st.sampled_from([0.0, 1e-4, 1e-3]),
+        "systematic_failure_fraction": PROBABILITY,
+        "failure_distribution": st.sampled_from(["exponential", "weibull"]),
+        "weibull_shape": st.sampled_from([0.6, 2.0]),
+        "renew_on_restart": st.booleans(),
+        "diagnosis_probability": PROBABILITY,
+        "diagnosis_uncertainty": PROBABILITY,
+        "prob_auto_to_manual": PROBABILITY,
+        "return_borrowed": st.sampled_from(["never", "at_selection", "at_once"]),
+        "rack_size": st.integers(1, 9),
+        "missed_diagnosis": st.sampled_from(["stays", "swapped"]),
+        "refill_standbys": st.sampled_from(["own", "any"]),
         "host_selection": st.sampled_from(["random", "fewest_failures", "highest_score", "most_reliable", "packed"]),
-        "rack_failure_rate": st.sampled_from([0.0, 1e-5]), "cluster_failure_rate": st.sampled_from([0.0, 1e-4]),
-        "corruption_rate": st.sampled_from([0.0, 1e-5]), "checkpoint_every": st.sampled_from([0.0, 200.0]),
-        "auto_crews": st.sampled_from([None, 1]), "minimum_size": st.sampled_from([None, 1]),
+        "rack_failure_rate": st.sampled_from([0.0, 1e-5]),
+        "cluster_failure_rate": st.sampled_from([0.0, 1e-4]),
+        "corruption_rate": st.sampled_from([0.0, 1e-5]),
+        "checkpoint_every": st.sampled_from([0.0, 200.0]),
+        "auto_crews": st.sampled_from([None, 1]),
+        "minimum_size": st.sampled_from([None, 1]),
         "retirement": st.sampled_from([Retirement(policy="never"), Retirement(max_failures=2), SCORED]),
-        "bad_server_regeneration": st.booleans(), "bad_server_regen_interval": st.just(900.0),
-        "recovery_time": st.sampled_from([0.0, 30.0]), "job_length": st.just(5000.0), "max_events": st.just(200_000),
+        "bad_server_regeneration": st.booleans(),
+        "bad_server_regen_interval": st.just(900.0),
+        "recovery_time": st.sampled_from([0.0, 30.0]),
+        "job_length": st.just(5000.0),
+        "max_events": st.just(200_000),
     }
-)  # fmt: skip
+)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -377,9 +470,14 @@ def test_any_configuration_keeps_its_servers_and_minutes(values: dict[str, Any],
 def test_a_cluster_that_empties_says_so_and_no_limit_is_negative() -> None:
     # three servers can be lost; every repaired one is retired
     empties = {
-        "job_size": 10, "warm_standbys": 1, "working_pool_size": 12, "spare_pool_size": 1, "job_length": "300 days",
-        "random_failure_rate": 1e-4, "retirement": Retirement(max_failures=1, window_minutes="900 days"),
-    }  # fmt: skip
+        "job_size": 10,
+        "warm_standbys": 1,
+        "working_pool_size": 12,
+        "spare_pool_size": 1,
+        "job_length": "300 days",
+        "random_failure_rate": 1e-4,
+        "retirement": Retirement(max_failures=1, window_minutes="900 days"),
+    }
     for n in (1, 2, 3, 9):
         result = rf.simulate_training(empties, n_replications=n, rng=3)
         assert result.outputs.loc["depleted", "mean"] == 1.0

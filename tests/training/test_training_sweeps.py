@@ -14,9 +14,13 @@ from relfit.base.errors import ArgumentError
 from relfit.simulation.training import cheapest_design, failure_log, smallest_pool, training_parameters
 
 SMALL: dict[str, Any] = {
-    "job_size": 40, "warm_standbys": 2, "working_pool_size": 44, "spare_pool_size": 10, "job_length": "30 days",
+    "job_size": 40,
+    "warm_standbys": 2,
+    "working_pool_size": 44,
+    "spare_pool_size": 10,
+    "job_length": "30 days",
     "random_failure_rate": 0.05 / 1440,
-}  # fmt: skip
+}
 
 
 def test_common_random_numbers_make_differences_precise() -> None:
@@ -69,10 +73,19 @@ def test_the_smallest_pool_and_the_cheapest_design() -> None:
 def test_a_simulated_log_gives_its_parameters_back() -> None:
     # equal servers that all run nearly all the time: the log's node MTBF and MTTR are those of the simulation
     truth: dict[str, Any] = {
-        "job_size": 120, "warm_standbys": 0, "working_pool_size": 120, "spare_pool_size": 0, "minimum_size": 60,
-        "job_length": "300 days", "random_failure_rate": 1 / (40 * 1440), "systematic_failure_fraction": 0.0,
-        "recovery_time": 0.5, "host_selection_time": 0.0, "auto_repair_time": 60, "prob_auto_to_manual": 0.0,
-    }  # fmt: skip
+        "job_size": 120,
+        "warm_standbys": 0,
+        "working_pool_size": 120,
+        "spare_pool_size": 0,
+        "minimum_size": 60,
+        "job_length": "300 days",
+        "random_failure_rate": 1 / (40 * 1440),
+        "systematic_failure_fraction": 0.0,
+        "recovery_time": 0.5,
+        "host_selection_time": 0.0,
+        "auto_repair_time": 60,
+        "prob_auto_to_manual": 0.0,
+    }
     run = rf.simulate_training(truth, n_replications=1, rng=5, trace=True)
     log = failure_log(run)
     assert len(log.events) == int(run.outputs.loc["auto_repairs", "mean"])

@@ -103,11 +103,17 @@ class Replay:
             assert minute == 0.0
         else:
             self.spent[before] += lasted  # type: ignore[assignment]
-        assert after in {
-            "done": ("selection", "waiting"), "running": ("recovery", "done"), "selection": ("running",),
-            "recovery": ("running", "selection", "waiting", "stalled"), "waiting": ("selection", "stalled"),
-            "stalled": ("selection",),
-        }[before]  # fmt: skip
+        assert (
+            after
+            in {
+                "done": ("selection", "waiting"),
+                "running": ("recovery", "done"),
+                "selection": ("running",),
+                "recovery": ("running", "selection", "waiting", "stalled"),
+                "waiting": ("selection", "stalled"),
+                "stalled": ("selection",),
+            }[before]
+        )
         if after == "running":
             assert self.number("active") == p.job_size
         elif after == "recovery":

@@ -180,10 +180,17 @@ def test_tables_of_los_alamos(tmp_path: Path) -> None:
 
 def test_printed_list_of_los_alamos(tmp_path: Path) -> None:
     first = {
-        "calc_wallclock": "29610360", "end_state": "TIMEOUT", "end_time": "2018-01-31 13:46:23", "jobid": "15040144",
-        "num_procs_exe": "2052", "req_nodes": "57", "start_time": "2018-01-31 09:45:53",
-        "submit_time": "2018-01-31 09:30:37", "user_name": "user_name_60", "wallclock_limit": "14400",
-    }  # fmt: skip
+        "calc_wallclock": "29610360",
+        "end_state": "TIMEOUT",
+        "end_time": "2018-01-31 13:46:23",
+        "jobid": "15040144",
+        "num_procs_exe": "2052",
+        "req_nodes": "57",
+        "start_time": "2018-01-31 09:45:53",
+        "submit_time": "2018-01-31 09:30:37",
+        "user_name": "user_name_60",
+        "wallclock_limit": "14400",
+    }
     second = {**first, "jobid": "15040145", "end_state": "CANCELLED", "end_time": "", "start_time": "Unknown"}
     text = "[   " + ",\n    ".join(str(row).replace(", ", ",\n        ") for row in (first, second)) + "]\n"
     jobs = rf.read_workload(written(tmp_path, "gr-slurm-logs_anon", text), timezone="America/Denver")
@@ -255,9 +262,16 @@ def test_any_table(tmp_path: Path) -> None:
     with pytest.raises(rf.ReadError, match=r"no column for run_time.*name it with run_time="):
         rf.read_workload(path, submit="queued")
     jobs = rf.read_workload(
-        path, job_id="name", submit="queued", start="begun", end="done", processors="cores", requested="limit",
-        processors_per_node=4, timezone="Europe/Berlin",
-    )  # fmt: skip
+        path,
+        job_id="name",
+        submit="queued",
+        start="begun",
+        end="done",
+        processors="cores",
+        requested="limit",
+        processors_per_node=4,
+        timezone="Europe/Berlin",
+    )
     assert jobs.job_id.tolist() == ["a", "b"]
     assert jobs.submit.tolist() == [0.0, 30.0]
     assert jobs.run_time.tolist() == [60.0, 5400.0]
@@ -295,9 +309,15 @@ def test_numbers_are_read_to_the_last_digit(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ["swf", "swf.gz", "json", "json.xz", "csv"])
 def test_written_and_read_again(tmp_path: Path, ending: str) -> None:
     jobs = rf.workloads.Workload(
-        [3, 1, 2], [0.0, 60.0, 60.0], [1, 5, 2], [30.0, 45.0, 7.0], [60.0, np.inf, 8.0], 16, user=[4, 5, 4],
+        [3, 1, 2],
+        [0.0, 60.0, 60.0],
+        [1, 5, 2],
+        [30.0, 45.0, 7.0],
+        [60.0, np.inf, 8.0],
+        16,
+        user=[4, 5, 4],
         origin=pd.Timestamp("2024-01-01", tz="UTC"),
-    )  # fmt: skip
+    )
     back = rf.read_workload(rf.workloads.write_workload(jobs, tmp_path / f"jobs.{ending}"), n_nodes=16)
     for name in ("submit", "nodes", "run_time", "requested"):
         assert np.array_equal(getattr(back, name), getattr(jobs, name)), name
@@ -328,8 +348,12 @@ def test_the_jobs_that_batsim_placed(shared: Path) -> None:
     table = pd.read_csv(shared / "data" / "batsim-easy-20k.csv.xz", float_precision="round_trip")
     assert len(jobs) == 20_000
     assert jobs.rejected.empty
-    for name, column in (("submit", "submission_time"), ("nodes", "nodes"), ("run_time", "run_time"),
-                         ("requested", "walltime")):  # fmt: skip
+    for name, column in (
+        ("submit", "submission_time"),
+        ("nodes", "nodes"),
+        ("run_time", "run_time"),
+        ("requested", "walltime"),
+    ):
         assert np.array_equal(getattr(jobs, name), table[column].to_numpy()), name
 
 

@@ -9,9 +9,15 @@ import relfit as rf
 from relfit.io import workloads
 
 JOBS = rf.workloads.Workload(
-    [4, 7, 9], [100.0, 160.0, 400.0], [1, 6, 16], [50.0, 10.0, 30.0], [60.0, np.inf, 20.0], 16,
-    user=["a", "b", "a"], priority=[1.0, 2.0, 3.0],
-)  # fmt: skip
+    [4, 7, 9],
+    [100.0, 160.0, 400.0],
+    [1, 6, 16],
+    [50.0, 10.0, 30.0],
+    [60.0, np.inf, 20.0],
+    16,
+    user=["a", "b", "a"],
+    priority=[1.0, 2.0, 3.0],
+)
 
 
 def test_load_is_what_was_asked_for() -> None:

@@ -379,9 +379,14 @@ def _list_within(times: np.ndarray, nodes: np.ndarray, offsets: np.ndarray, wind
 
 
 def _shuffled(
-    failures: NodeSeries, group: IntArray, together: IntArray, window: int, n_resamples: int, rng: np.random.Generator,
+    failures: NodeSeries,
+    group: IntArray,
+    together: IntArray,
+    window: int,
+    n_resamples: int,
+    rng: np.random.Generator,
     reach: float = CALENDAR,
-) -> tuple[FloatArray, IntArray, FloatArray]:  # fmt: skip
+) -> tuple[FloatArray, IntArray, FloatArray]:
     """Failures together in the mean random log, random logs with as many per group, and those of all groups in each."""
     total, as_many = np.zeros(together.size), np.zeros(together.size, dtype=np.int64)
     in_all = np.zeros(n_resamples)

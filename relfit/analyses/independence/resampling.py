@@ -36,9 +36,14 @@ def moved(failures: NodeSeries, rng: np.random.Generator, reach: float | None = 
 
 @njit(cache=True, nogil=True)
 def _move(
-    times: np.ndarray, offsets: np.ndarray, entered: np.ndarray, length: np.ndarray, by: np.ndarray, around: bool,
+    times: np.ndarray,
+    offsets: np.ndarray,
+    entered: np.ndarray,
+    length: np.ndarray,
+    by: np.ndarray,
+    around: bool,
     out: np.ndarray,
-) -> None:  # fmt: skip
+) -> None:
     """Write the times of each node moved `by` so much, `around` its time of observation or turned back at its ends."""
     for node in range(length.size):
         begin, size = entered[node], length[node]

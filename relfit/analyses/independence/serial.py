@@ -267,9 +267,21 @@ def serial_tests(series: LifeData, *, n_resamples: int = 9999, screen: float = 1
         )
     runs, z, runs_p = runs_above_median(complete, good)
     return SerialTests(
-        complete.groups, sizes, status, correlation, statistic, p[:, 0], lags, box, p[:, 1], chi_square, runs, z,
-        runs_p, n_resamples,
-    )  # fmt: skip
+        complete.groups,
+        sizes,
+        status,
+        correlation,
+        statistic,
+        p[:, 0],
+        lags,
+        box,
+        p[:, 1],
+        chi_square,
+        runs,
+        z,
+        runs_p,
+        n_resamples,
+    )
 
 
 def _deviations(series: LifeData) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
@@ -301,9 +313,16 @@ def _statistics(e: np.ndarray, lags: int) -> tuple[float, float]:
 
 @njit(cache=True, nogil=True)
 def _shuffle(
-    deviation: np.ndarray, offsets: np.ndarray, lags: np.ndarray, seeds: np.ndarray, most: int, shuffled: np.ndarray,
-    p: np.ndarray, first: int, last: int,
-) -> None:  # fmt: skip
+    deviation: np.ndarray,
+    offsets: np.ndarray,
+    lags: np.ndarray,
+    seeds: np.ndarray,
+    most: int,
+    shuffled: np.ndarray,
+    p: np.ndarray,
+    first: int,
+    last: int,
+) -> None:
     """Columns of `p`: Durbin-Watson (two-sided) and Ljung-Box, by shuffling these groups, each with its own seed."""
     for group in range(first, last):
         if not shuffled[group]:

@@ -99,9 +99,21 @@ def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -
         values[blank] = np.nan
     failures, common_failures = (by_group(values).astype(np.int64) for values in (by_node(down.begun), begun))
     return Availability(
-        down.groups, operational, low, high, node_hours, down_hours, by_group(common), failures, common_failures,
-        unknown.astype(np.int64), nodes, status, level, down.notes,
-    )  # fmt: skip
+        down.groups,
+        operational,
+        low,
+        high,
+        node_hours,
+        down_hours,
+        by_group(common),
+        failures,
+        common_failures,
+        unknown.astype(np.int64),
+        nodes,
+        status,
+        level,
+        down.notes,
+    )
 
 
 @made_once
@@ -272,9 +284,19 @@ def _down_times(log: FailureLog, per: str) -> _DownTimes:
     notes = (*(f"{number:,} {reason}" for reason, number in reasons.items() if number), *of_systems.notes)
     member = of_systems.groups.get_indexer(nodes.get_level_values(0)).astype(np.int64)
     return _DownTimes(
-        code, start, end, outages.end_known, outages.failures, entered, left, group.astype(np.int64), groups,
-        _SystemClock(of_systems), member, notes,
-    )  # fmt: skip
+        code,
+        start,
+        end,
+        outages.end_known,
+        outages.failures,
+        entered,
+        left,
+        group.astype(np.int64),
+        groups,
+        _SystemClock(of_systems),
+        member,
+        notes,
+    )
 
 
 def _spread_of_one(down: _DownTimes) -> FloatArray:
@@ -288,9 +310,14 @@ def _spread_of_one(down: _DownTimes) -> FloatArray:
 
 
 def _limits(
-    own: FloatArray, common: FloatArray, watched: FloatArray, down: _DownTimes, number: IntArray, level: float,
+    own: FloatArray,
+    common: FloatArray,
+    watched: FloatArray,
+    down: _DownTimes,
+    number: IntArray,
+    level: float,
     of_one: FloatArray | None = None,
-) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Share of time up of each group and its limits, on the logit scale, by scatter over nodes (`of_one`: periods)."""
     size, member = len(down.groups), down.group >= 0
     code, own, common, watched = down.group[member], own[member], common[member], watched[member]

@@ -139,9 +139,23 @@ def mean_cumulative(
     until = np.zeros(size)
     np.maximum.at(until, codes, histories.end)
     return MeanCumulative(
-        groups, offsets, "mean number of failures", "mean cumulative function", times[starts], mean,
-        np.sqrt(variance), low, high, at_risk, np.diff(events), sizes, status, level, until, unit_of(histories.groups),
-    )  # fmt: skip
+        groups,
+        offsets,
+        "mean number of failures",
+        "mean cumulative function",
+        times[starts],
+        mean,
+        np.sqrt(variance),
+        low,
+        high,
+        at_risk,
+        np.diff(events),
+        sizes,
+        status,
+        level,
+        until,
+        unit_of(histories.groups),
+    )
 
 
 def _shared(offsets: IntArray, owner: IntArray, incident: IntArray, at_risk: IntArray, starts: IntArray) -> FloatArray:

@@ -95,9 +95,20 @@ class Availability(Result):
     def to_frame(self) -> pd.DataFrame:
         """One row per group."""
         names = (
-            "nodes", "node_hours", "failures", "system_failures", "unknown_ends", "down_hours", "system_down_hours",
-            "mtbf", "mttr", "operational", "low", "high", "status",
-        )  # fmt: skip
+            "nodes",
+            "node_hours",
+            "failures",
+            "system_failures",
+            "unknown_ends",
+            "down_hours",
+            "system_down_hours",
+            "mtbf",
+            "mttr",
+            "operational",
+            "low",
+            "high",
+            "status",
+        )
         return key_columns(self.groups).assign(**{name: getattr(self, name) for name in names})
 
 

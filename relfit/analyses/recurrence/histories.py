@@ -365,10 +365,14 @@ def histories_of_incidents(log: FailureLog, incidents: Incidents) -> EventHistor
         times.append(np.clip(hours[inside], 0.0, 1.0) * end[i])
         opening.append(int((~inside).sum()))
     return EventHistories(
-        np.concatenate([*times, np.zeros(0)]), np.cumsum([0, *map(len, times)]).astype(np.int64),
-        pd.Index(log.systems, name="system"), np.zeros_like(end), end, ~np.array(since_start, dtype=np.bool_),
+        np.concatenate([*times, np.zeros(0)]),
+        np.cumsum([0, *map(len, times)]).astype(np.int64),
+        pd.Index(log.systems, name="system"),
+        np.zeros_like(end),
+        end,
+        ~np.array(since_start, dtype=np.bool_),
         np.array(opening, dtype=np.int64),
-    )  # fmt: skip
+    )
 
 
 def label_text(label: object) -> str:

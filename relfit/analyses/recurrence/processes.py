@@ -229,10 +229,22 @@ def fit_process(
     estimates, root = spread(part.estimates), np.sqrt(shared)[:, None]
     low, high = (_wider(estimates, spread(limit), root, model) for limit in (part.low, part.high))
     return ProcessFit(
-        model, groups, MODELS[model], estimates, root * spread(part.errors), low, high, spread(part.loglik), status,
-        np.diff(copies.offsets), copies.events, per_group(histories.length, codes, len(groups)), level,
-        histories.notes, shared,
-    )  # fmt: skip
+        model,
+        groups,
+        MODELS[model],
+        estimates,
+        root * spread(part.errors),
+        low,
+        high,
+        spread(part.loglik),
+        status,
+        np.diff(copies.offsets),
+        copies.events,
+        per_group(histories.length, codes, len(groups)),
+        level,
+        histories.notes,
+        shared,
+    )
 
 
 def _wider(estimates: FloatArray, limit: FloatArray, root: FloatArray, model: str) -> FloatArray:

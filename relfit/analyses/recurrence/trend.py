@@ -253,8 +253,12 @@ def trend_tests(
     copies = np.bincount(codes, minlength=size).astype(np.int64)
     counted = CountedEvents.of(histories, codes, size)
     gaps = Gaps.of(histories, codes, size)
-    making: dict[str, Any] = {"laplace": (laplace, counted), "mil_hdbk_189": (handbook, counted),
-              "lewis_robinson": (lewis_robinson, gaps), "mann": (mann, gaps)}  # fmt: skip
+    making: dict[str, Any] = {
+        "laplace": (laplace, counted),
+        "mil_hdbk_189": (handbook, counted),
+        "lewis_robinson": (lewis_robinson, gaps),
+        "mann": (mann, gaps),
+    }
     outcomes = []
     for test in tests:
         function, data = making[test]
@@ -263,8 +267,18 @@ def trend_tests(
     status[np.bincount(codes, histories.sizes, minlength=size) == 0] = "no_events"
     adjusted = np.stack([adjusted_p(p[:, i]) for i in range(len(tests))], axis=1)
     return TrendTests(
-        groups, tuple(tests), statistic, p, adjusted, direction, status, 2 * counted.events, copies, counted.events,
+        groups,
+        tuple(tests),
+        statistic,
+        p,
+        adjusted,
+        direction,
+        status,
+        2 * counted.events,
+        copies,
+        counted.events,
         np.bincount(codes, gaps.sizes, minlength=size).astype(np.int64),
-        np.bincount(codes, counted.cut, minlength=size).astype(np.int64), laplace(counted, copies == 1)[0],
+        np.bincount(codes, counted.cut, minlength=size).astype(np.int64),
+        laplace(counted, copies == 1)[0],
         *lasting(counted),
-    )  # fmt: skip
+    )

@@ -58,11 +58,18 @@ def fit_counts(matrix: pd.DataFrame, failures: FloatArray, hours: FloatArray, cl
             raise ArgumentError(f"statsmodels could not fit these counts: {reason}", remedy=_REMEDY) from error
         covariance, robust = naive, np.asarray(fit.cov_params())
         return Estimate(
-            fitter=fit, coefficients=np.asarray(fit.params), covariance=covariance, robust=robust,
-            loglik=float(fit.llf), rise=2.0 * float(fit.llf - alone.llf),
+            fitter=fit,
+            coefficients=np.asarray(fit.params),
+            covariance=covariance,
+            robust=robust,
+            loglik=float(fit.llf),
+            rise=2.0 * float(fit.llf - alone.llf),
             converged=at_maximum(fit.params, covariance, np.asarray(model.score(fit.params))),
-            notes=notes, remedy=_REMEDY, dispersion=dispersion, expected=np.asarray(fit.predict()),
-        )  # fmt: skip
+            notes=notes,
+            remedy=_REMEDY,
+            dispersion=dispersion,
+            expected=np.asarray(fit.predict()),
+        )
 
 
 def _fit(model: Any, start: FloatArray, options: Mapping[str, object]) -> Any:

@@ -186,8 +186,12 @@ def _reject_without_failure(
     frame: pd.DataFrame, matrix: pd.DataFrame, failed: npt.NDArray[np.bool_], noun: str
 ) -> None:
     """Reject a level, or a cell of an interaction, in which nothing failed: its coefficient has no finite estimate."""
-    cells = {f"{name} {level!r}": (frame[name] == level).to_numpy() for name in frame.columns
-             if isinstance(frame[name].dtype, pd.CategoricalDtype) for level in frame[name].cat.categories}  # fmt: skip
+    cells = {
+        f"{name} {level!r}": (frame[name] == level).to_numpy()
+        for name in frame.columns
+        if isinstance(frame[name].dtype, pd.CategoricalDtype)
+        for level in frame[name].cat.categories
+    }
     cells |= {str(name): matrix[name].to_numpy() != 0.0 for name in matrix.columns if "[T." in str(name)}
     for name, rows in cells.items():
         if rows.any() and not failed[rows].any():

@@ -158,8 +158,20 @@ def attribute_effects(
             except RelfitError as error:
                 row["status"] = str(error)
             rows.append(row)
-    columns = ("measure", "attribute", "model", "coefficients", "p", "term", "reference", "ratio", "low", "high",
-               "proportional_p", "status")  # fmt: skip
+    columns = (
+        "measure",
+        "attribute",
+        "model",
+        "coefficients",
+        "p",
+        "term",
+        "reference",
+        "ratio",
+        "low",
+        "high",
+        "proportional_p",
+        "status",
+    )
     effects = pd.DataFrame(rows, columns=list(columns))
     effects.insert(5, "p_adjusted", adjusted_p(effects["p"].astype(float).to_numpy()))
     return AttributeEffects(level, alpha, effects, fits)
@@ -209,7 +221,13 @@ def _row(fit: Regression) -> dict[str, object]:
     term = str(far.name).partition("[T.")[2].removesuffix("]") or str(far.name)
     proportional = np.nan if fit.proportional is None else float(fit.proportional["p_adjusted"].min())
     return {
-        "coefficients": len(fit.table), "p": test.p, "term": term, "reference": far["reference"],
-        "ratio": far[ratio], "low": far[f"{ratio}_low"], "high": far[f"{ratio}_high"],
-        "proportional_p": proportional, "status": "ok",
-    }  # fmt: skip
+        "coefficients": len(fit.table),
+        "p": test.p,
+        "term": term,
+        "reference": far["reference"],
+        "ratio": far[ratio],
+        "low": far[f"{ratio}_low"],
+        "high": far[f"{ratio}_high"],
+        "proportional_p": proportional,
+        "status": "ok",
+    }

@@ -42,9 +42,17 @@ class Estimate:
         none = np.full_like(self.covariance, np.nan)
         note = "not converged: the search did not end at a maximum of the likelihood, so no numbers are given"
         return replace(
-            self, coefficients=none[0], covariance=none, robust=none, loglik=np.nan, rise=np.nan, dispersion=np.nan,
-            converged=False, expected=None, notes=(f"{note}; {self.remedy}", *self.notes),
-        )  # fmt: skip
+            self,
+            coefficients=none[0],
+            covariance=none,
+            robust=none,
+            loglik=np.nan,
+            rise=np.nan,
+            dispersion=np.nan,
+            converged=False,
+            expected=None,
+            notes=(f"{note}; {self.remedy}", *self.notes),
+        )
 
 
 def at_maximum(coefficients: FloatArray, covariance: FloatArray, gradient: FloatArray) -> bool:

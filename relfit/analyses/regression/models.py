@@ -103,9 +103,15 @@ def regress(
     keys = ["system", "node"] if cluster == "node" else [] if cluster is None else [cluster]
     own = ("node", "duration", "observed", "failures", "hours")
     return regression(
-        table.rename(columns={"duration": left}), formula, model, cluster=keys, reference=reference, level=level,
-        covariates=[str(name) for name in table.columns if name not in own], dropped=dropped,
-    )  # fmt: skip
+        table.rename(columns={"duration": left}),
+        formula,
+        model,
+        cluster=keys,
+        reference=reference,
+        level=level,
+        covariates=[str(name) for name in table.columns if name not in own],
+        dropped=dropped,
+    )
 
 
 def regression(
@@ -170,9 +176,14 @@ class _Rows:
 
 
 def _rows(
-    table: pd.DataFrame, formula: str, model: str, keys: list[str], reference: Mapping[str, object],
-    covariates: Sequence[str] | None, dropped: Mapping[str, int],
-) -> _Rows:  # fmt: skip
+    table: pd.DataFrame,
+    formula: str,
+    model: str,
+    keys: list[str],
+    reference: Mapping[str, object],
+    covariates: Sequence[str] | None,
+    dropped: Mapping[str, int],
+) -> _Rows:
     left, right = split(formula)
     own = (left, "hours") if model == COUNT_MODEL else (left, "observed")
     for name in (*own, *keys):

@@ -68,10 +68,17 @@ def fit_times(
     singular = any(_SINGULAR in note for note in notes)
     converged = not singular and at_maximum(coefficients, covariance, scores.sum(axis=0))
     return Estimate(
-        fitter=fitter, coefficients=coefficients, covariance=covariance, robust=robust,
-        loglik=float(fitter.log_likelihood_), rise=rise, converged=converged, notes=notes, remedy=_REMEDY,
+        fitter=fitter,
+        coefficients=coefficients,
+        covariance=covariance,
+        robust=robust,
+        loglik=float(fitter.log_likelihood_),
+        rise=rise,
+        converged=converged,
+        notes=notes,
+        remedy=_REMEDY,
         proportional=_proportional(fitter, table, columns) if model == "cox" and converged else None,
-    )  # fmt: skip
+    )
 
 
 def _proportional(fitter: object, table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:

@@ -118,9 +118,15 @@ def bursts(
 
 
 def _of_labels(
-    line: IncidentLine, label: IntArray, inner: IntArray, delays: FloatArray, level: float, alpha: float,
-    n_resamples: int, rng: np.random.Generator,
-) -> tuple[dict[str, Any], pd.DataFrame, FloatArray]:  # fmt: skip
+    line: IncidentLine,
+    label: IntArray,
+    inner: IntArray,
+    delays: FloatArray,
+    level: float,
+    alpha: float,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> tuple[dict[str, Any], pd.DataFrame, FloatArray]:
     """Whether the same label comes again sooner than by its share of the incidents; the rate that this explains."""
     one = np.ones(label.size)
     rate, system = line.background()[0], line.system
@@ -170,9 +176,15 @@ def _of_labels(
 
 
 def _p_shuffled(
-    time: FloatArray, label: IntArray, inner: IntArray, rate: FloatArray, delays: FloatArray, block: IntArray,
-    n_resamples: int, rng: np.random.Generator,
-) -> float:  # fmt: skip
+    time: FloatArray,
+    label: IntArray,
+    inner: IntArray,
+    rate: FloatArray,
+    delays: FloatArray,
+    block: IntArray,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> float:
     """Of how soon labels come again, against labels (each with its own rate) that are shuffled within blocks."""
     scores, order = np.empty((n_resamples + 1, delays.size)), np.arange(label.size)
     for k in range(n_resamples + 1):
@@ -212,9 +224,14 @@ def _p_of(gain: float, trials: int) -> float:
 
 
 def _of_whole(
-    line: IncidentLine, label: IntArray, inner: IntArray, delays: FloatArray, level: float, alpha: float,
+    line: IncidentLine,
+    label: IntArray,
+    inner: IntArray,
+    delays: FloatArray,
+    level: float,
+    alpha: float,
     brought: FloatArray,
-) -> tuple[dict[str, Any], pd.DataFrame]:  # fmt: skip
+) -> tuple[dict[str, Any], pd.DataFrame]:
     """Whether incidents follow those elsewhere sooner than calendar and weeks, beside what was `brought`, say."""
     rate, daily = line.background()
     total = float(label.size)
@@ -261,9 +278,15 @@ def _answer(fit: BurstFit, delays: FloatArray, follow: float, p: float, p_weeks:
     """One row of the table."""
     low = fit.low if kind == BURST else 0.0
     return {
-        "branching": fit.branching, "low": low, "high": fit.high, "mean_delay": 24.0 * delays[fit.delay],
-        "following": follow, "p": p, "p_weeks": p_weeks, "kind": kind,
-    }  # fmt: skip
+        "branching": fit.branching,
+        "low": low,
+        "high": fit.high,
+        "mean_delay": 24.0 * delays[fit.delay],
+        "following": follow,
+        "p": p,
+        "p_weeks": p_weeks,
+        "kind": kind,
+    }
 
 
 def _by_lag(

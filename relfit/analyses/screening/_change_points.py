@@ -189,14 +189,37 @@ def change_points(
     highest = [first, *pd.to_datetime(edges[limits[:, 1]], utc=True).as_unit("ns")]
     per = "node-year" if countable else "year"
     periods = tuple(
-        Period(starts[i], ends[i], lowest[i], highest[i], names[i], int(number[i]), float(time[i]), float(rate[i]),
-               float(low[i]), float(high[i]), per)
+        Period(
+            starts[i],
+            ends[i],
+            lowest[i],
+            highest[i],
+            names[i],
+            int(number[i]),
+            float(time[i]),
+            float(rate[i]),
+            float(low[i]),
+            float(high[i]),
+            per,
+        )
         for i in range(number.size)
-    )  # fmt: skip
+    )
     return ChangePoints(
-        periods, stable, of, used, dispersion, strongest, level, edges, counts, exposure,
-        "ok" if total >= FEWEST else "too_few", least_change, unwatched, *uneven,
-    )  # fmt: skip
+        periods,
+        stable,
+        of,
+        used,
+        dispersion,
+        strongest,
+        level,
+        edges,
+        counts,
+        exposure,
+        "ok" if total >= FEWEST else "too_few",
+        least_change,
+        unwatched,
+        *uneven,
+    )
 
 
 def stable_period(log: FailureLog, **options: Any) -> Period:
@@ -225,9 +248,14 @@ def _counts(when: IntArray, edges: IntArray, exposure: FloatArray) -> tuple[IntA
 
 
 def _uneven(
-    counts: IntArray, exposure: FloatArray, cuts: IntArray, by_chance: list[FloatArray], spans: IntArray,
-    edges: IntArray, alpha: float,
-) -> tuple[float, float]:  # fmt: skip
+    counts: IntArray,
+    exposure: FloatArray,
+    cuts: IntArray,
+    by_chance: list[FloatArray],
+    spans: IntArray,
+    edges: IntArray,
+    alpha: float,
+) -> tuple[float, float]:
     """Hours of the span at which counts vary most beyond random logs, and how many times; NaN where at none."""
     seen, drawn = dispersions(counts, exposure, cuts, spans), np.array(by_chance)
     mean, spread = np.maximum(drawn.mean(axis=0), 1e-9), np.maximum(drawn.std(axis=0, ddof=1), 1e-9)

@@ -116,9 +116,17 @@ def incidents(
     incident = np.full(len(log.events), -1, dtype=np.int64)
     incident[np.flatnonzero(~under_way)[rows]] = number
     return Incidents(
-        seal_frame(table), windows, incident, place, group_name, _exposure(log, group_name), level,
-        nowhere, int(under_way.sum()), unknown_scope(log),
-    )  # fmt: skip
+        seal_frame(table),
+        windows,
+        incident,
+        place,
+        group_name,
+        _exposure(log, group_name),
+        level,
+        nowhere,
+        int(under_way.sum()),
+        unknown_scope(log),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,9 +255,14 @@ def _kinds(number: IntArray, code: IntArray, size: int) -> tuple[IntArray, IntAr
 
 
 def _summary(
-    events: pd.DataFrame, rows: IntArray, number: IntArray, heads: IntArray, node: IntArray, groups: IntArray | None,
+    events: pd.DataFrame,
+    rows: IntArray,
+    number: IntArray,
+    heads: IntArray,
+    node: IntArray,
+    groups: IntArray | None,
     place: str,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """One row per incident; `rows` sort events by incident and time, `heads` are the first of each incident."""
     size = heads.size
     places = ["system", *([place] if place != "system" and place in events.columns else [])]

@@ -150,10 +150,17 @@ def repeat_failures(log: FailureLog, *, of: Incidents | None = None, alpha: floa
     pairs["p_adjusted"] = adjusted_p(np.append(pairs["p"], np.ones(len(failures) - len(pairs))))[: len(pairs)]
     repeats = pairs[pairs["p_adjusted"] <= alpha].sort_values("start", kind="stable")
     repeats["late"] = repeats["start"] >= log.window.end - _LATELY
-    nodes = repeats.groupby(["system", "node", "cause"], sort=False).agg(
-        repeats=("start", "size"), lately=("late", "sum"), first=("start", "min"), last=("start", "max"),
-        hours_between=("hours_between", "median"),
-    ).reset_index()  # fmt: skip
+    nodes = (
+        repeats.groupby(["system", "node", "cause"], sort=False)
+        .agg(
+            repeats=("start", "size"),
+            lately=("late", "sum"),
+            first=("start", "min"),
+            last=("start", "max"),
+            hours_between=("hours_between", "median"),
+        )
+        .reset_index()
+    )
     nodes["going_on"] = nodes["lately"] > 0
     nodes = nodes.sort_values(["lately", "repeats"], ascending=False, kind="stable", ignore_index=True)
     repeats = repeats.drop(columns="late").reset_index(drop=True)
@@ -171,10 +178,17 @@ def _failures(log: FailureLog, joined: Incidents) -> tuple[pd.DataFrame, FloatAr
     stated = table["cause"].astype(object).where(table["cause"].notna(), NOT_STATED).astype(str)
     start = nanoseconds(table["start"])
     end = np.where(table["end"].notna(), nanoseconds(table["end"]), start)
-    failures = pd.DataFrame({
-        "system": labels.get_level_values(0)[code].astype(str), "node": labels.get_level_values(-1)[code].astype(str),
-        "cause": stated.to_numpy(object), "code": code, "start": table["start"].to_numpy(), "at": start, "end": end,
-    })  # fmt: skip
+    failures = pd.DataFrame(
+        {
+            "system": labels.get_level_values(0)[code].astype(str),
+            "node": labels.get_level_values(-1)[code].astype(str),
+            "cause": stated.to_numpy(object),
+            "code": code,
+            "start": table["start"].to_numpy(),
+            "at": start,
+            "end": end,
+        }
+    )
     failures["kind"] = failures.groupby(["system", "cause"], sort=False).ngroup()
     watched = watched_of(log)
     of_node, systems = pd.factorize(watched.groups.get_level_values(0).astype(str))

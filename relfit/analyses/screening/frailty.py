@@ -110,11 +110,23 @@ def renewal_models(
     with np.errstate(over="ignore", invalid="ignore"):
         ratio = np.exp(np.log1p(np.exp(two[:, 3])) / np.exp(two[:, 0]))  # of long-run rates, not of hazards
     return RenewalModels(
-        pd.RangeIndex(size, name="group"), data.sums(np.ones(code.size)).astype(np.int64), failures.astype(np.int64),
-        limits[:, 0], limits[:, 1], limits[:, 2], np.where(best["classes"].found, special.expit(two[:, 2]), np.nan),
-        np.where(best["classes"].found, ratio, np.nan), pd.DataFrame(loglik), described, p, status, covariance, code,
-        data.posterior(limits[:, :, 1], np.where(classes[:, None], two[:, 2:], np.nan)), level,
-    )  # fmt: skip
+        pd.RangeIndex(size, name="group"),
+        data.sums(np.ones(code.size)).astype(np.int64),
+        failures.astype(np.int64),
+        limits[:, 0],
+        limits[:, 1],
+        limits[:, 2],
+        np.where(best["classes"].found, special.expit(two[:, 2]), np.nan),
+        np.where(best["classes"].found, ratio, np.nan),
+        pd.DataFrame(loglik),
+        described,
+        p,
+        status,
+        covariance,
+        code,
+        data.posterior(limits[:, :, 1], np.where(classes[:, None], two[:, 2:], np.nan)),
+        level,
+    )
 
 
 def _description(loglik: dict[str, FloatArray], nodes: FloatArray) -> npt.NDArray[np.object_]:
@@ -173,10 +185,18 @@ class _Lives:
         with np.errstate(divide="ignore"):
             log = np.where(lives.observed & ~stationary, np.log(time), 0.0)
         return cls(
-            np.where(never, 0.0, time), entry, lives.offsets, code, size, by_node(lives.observed),
-            by_node(lives.observed & stationary), by_node(log), by_node(np.where(never, time, 0.0)),
-            by_node(lives.durations - entry * unit[code[node]]), unit,
-        )  # fmt: skip
+            np.where(never, 0.0, time),
+            entry,
+            lives.offsets,
+            code,
+            size,
+            by_node(lives.observed),
+            by_node(lives.observed & stationary),
+            by_node(log),
+            by_node(np.where(never, time, 0.0)),
+            by_node(lives.durations - entry * unit[code[node]]),
+            unit,
+        )
 
     def take(self, positions: IntArray) -> _Lives:
         """Some of the groups."""
@@ -198,11 +218,17 @@ class _Lives:
         """Some of the nodes."""
         rows = rows_of(self.offsets, nodes)
         return replace(
-            self, time=self.time[rows], entry=self.entry[rows], offsets=offsets_of(np.diff(self.offsets)[nodes]),
+            self,
+            time=self.time[rows],
+            entry=self.entry[rows],
+            offsets=offsets_of(np.diff(self.offsets)[nodes]),
             code=self.code[nodes],
-            failed=self.failed[nodes], under_way=self.under_way[nodes], log=self.log[nodes], never=self.never[nodes],
+            failed=self.failed[nodes],
+            under_way=self.under_way[nodes],
+            log=self.log[nodes],
+            never=self.never[nodes],
             hours=self.hours[nodes],
-        )  # fmt: skip
+        )
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Sum over the nodes of each group, of shape (..., nodes)."""
@@ -338,9 +364,13 @@ def _fitted(data: _Lives, name: str, usable: IntArray) -> Maximum:
         for field in ("free", "value", "gradient", "information", "found", "edge"):
             getattr(best, field)[better] = getattr(trial, field)[better]
     out = Maximum(
-        np.zeros((size, k)), np.full(size, np.nan), np.full((size, k), np.nan), np.full((size, k, k), np.nan),
-        np.zeros(size, np.bool_), np.zeros(size, np.bool_),
-    )  # fmt: skip
+        np.zeros((size, k)),
+        np.full(size, np.nan),
+        np.full((size, k), np.nan),
+        np.full((size, k, k), np.nan),
+        np.zeros(size, np.bool_),
+        np.zeros(size, np.bool_),
+    )
     for field in ("free", "gradient", "information", "found", "edge"):
         getattr(out, field)[usable] = getattr(best, field)
     out.value[usable] = np.where(best.found, best.value, np.nan)

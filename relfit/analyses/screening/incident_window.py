@@ -221,15 +221,32 @@ def _few(level: str, times: IntArray, n_points: int, step: int, specified: float
     names = ("from_hours", "to_hours", "observed", "expected", "ratio", "smooth_ratio")
     table, zeros = pd.DataFrame(columns=names, dtype=np.float64), int((times < 0.5 * step).sum())
     return IncidentWindow(
-        level, specified or 0.0, specified is not None, step / NANOSECONDS_PER_HOUR, table, times.size, zeros, np.nan,
-        n_points - zeros, np.nan, np.nan, "too_few",
-    )  # fmt: skip
+        level,
+        specified or 0.0,
+        specified is not None,
+        step / NANOSECONDS_PER_HOUR,
+        table,
+        times.size,
+        zeros,
+        np.nan,
+        n_points - zeros,
+        np.nan,
+        np.nan,
+        "too_few",
+    )
 
 
 def _chosen(
-    level: str, observed: IntArray, ends: IntArray, step: int, null: ChanceJoins, selection: Selection, times: IntArray,
-    n_points: int, specified: float | None,
-) -> IncidentWindow:  # fmt: skip
+    level: str,
+    observed: IntArray,
+    ends: IntArray,
+    step: int,
+    null: ChanceJoins,
+    selection: Selection,
+    times: IntArray,
+    n_points: int,
+    specified: float | None,
+) -> IncidentWindow:
     unit = step / NANOSECONDS_PER_HOUR
     begin = np.concatenate([[0], ends[:-1] + 1])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -243,10 +260,19 @@ def _chosen(
     left = int(observed[: last + 1].sum())
     false = min(float(null.false[last]), float(left)) if last >= 0 else 0.0
     return IncidentWindow(
-        level, float(hours), specified is not None, unit, pd.DataFrame(dict(zip(names, columns, strict=True))),
-        times.size, int(observed[0]), false, n_points - left, selection.p, selection.p_above,
+        level,
+        float(hours),
+        specified is not None,
+        unit,
+        pd.DataFrame(dict(zip(names, columns, strict=True))),
+        times.size,
+        int(observed[0]),
+        false,
+        n_points - left,
+        selection.p,
+        selection.p_above,
         "ok" if specified is not None else selection.status,
-    )  # fmt: skip
+    )
 
 
 def _null_between(points: Points, observed: IntArray, edges: FloatArray, step: int) -> ChanceJoins:

@@ -66,9 +66,17 @@ def distances(
 
     def work(first: int, last: int) -> None:
         _of_core(
-            _CODES[family], parameters, fitted, ordered.durations, ordered.log, ordered.observed, ordered.offsets,
-            first, last, out,
-        )  # fmt: skip
+            _CODES[family],
+            parameters,
+            fitted,
+            ordered.durations,
+            ordered.log,
+            ordered.observed,
+            ordered.offsets,
+            first,
+            last,
+            out,
+        )
 
     over_groups(ordered.offsets, work, workers)
     return out
@@ -134,9 +142,15 @@ def distances_of_hazards(
 
 @njit(cache=True, nogil=True)
 def _of_group(
-    below: np.ndarray, above: np.ndarray, key: np.ndarray, observed: np.ndarray, weights: np.ndarray, begin: int,
-    end: int, out: np.ndarray,
-) -> None:  # fmt: skip
+    below: np.ndarray,
+    above: np.ndarray,
+    key: np.ndarray,
+    observed: np.ndarray,
+    weights: np.ndarray,
+    begin: int,
+    end: int,
+    out: np.ndarray,
+) -> None:
     """The statistics of one group into `out`.
 
     `below` and `above` hold the fitted distribution and survival functions at its sorted durations (from position 0);
@@ -202,9 +216,17 @@ def _of_group(
 
 @njit(cache=True, nogil=True)
 def _probabilities(
-    code: int, parameters: np.ndarray, durations: np.ndarray, log: np.ndarray, begin: int, end: int,
-    table: np.ndarray, work: np.ndarray, below: np.ndarray, above: np.ndarray,
-) -> None:  # fmt: skip
+    code: int,
+    parameters: np.ndarray,
+    durations: np.ndarray,
+    log: np.ndarray,
+    begin: int,
+    end: int,
+    table: np.ndarray,
+    work: np.ndarray,
+    below: np.ndarray,
+    above: np.ndarray,
+) -> None:
     """Fitted distribution and survival functions at the durations of one group."""
     n = end - begin
     if code == 2:
@@ -233,9 +255,17 @@ def _probabilities(
 
 @njit(cache=True, nogil=True)
 def _of_core(
-    code: int, parameters: np.ndarray, fitted: np.ndarray, durations: np.ndarray, log: np.ndarray,
-    observed: np.ndarray, offsets: np.ndarray, first: int, last: int, out: np.ndarray,
-) -> None:  # fmt: skip
+    code: int,
+    parameters: np.ndarray,
+    fitted: np.ndarray,
+    durations: np.ndarray,
+    log: np.ndarray,
+    observed: np.ndarray,
+    offsets: np.ndarray,
+    first: int,
+    last: int,
+    out: np.ndarray,
+) -> None:
     longest = 0
     for group in range(first, last):
         longest = max(longest, offsets[group + 1] - offsets[group])
@@ -253,9 +283,15 @@ def _of_core(
 
 @njit(cache=True, nogil=True)
 def _of_hazards(
-    hazards: np.ndarray, observed: np.ndarray, weights: np.ndarray, offsets: np.ndarray, fitted: np.ndarray,
-    first: int, last: int, out: np.ndarray,
-) -> None:  # fmt: skip
+    hazards: np.ndarray,
+    observed: np.ndarray,
+    weights: np.ndarray,
+    offsets: np.ndarray,
+    fitted: np.ndarray,
+    first: int,
+    last: int,
+    out: np.ndarray,
+) -> None:
     for group in range(first, last):
         begin, end = offsets[group], offsets[group + 1]
         if begin == end or not fitted[group]:

@@ -66,9 +66,15 @@ def chi_square_of_hazards(
 
 @njit(cache=True, nogil=True)
 def _of_groups(
-    hazards: np.ndarray, observed: np.ndarray, offsets: np.ndarray, fitted: np.ndarray, parameters: int, first: int,
-    last: int, out: np.ndarray,
-) -> None:  # fmt: skip
+    hazards: np.ndarray,
+    observed: np.ndarray,
+    offsets: np.ndarray,
+    fitted: np.ndarray,
+    parameters: int,
+    first: int,
+    last: int,
+    out: np.ndarray,
+) -> None:
     for group in range(first, last):
         begin, end = offsets[group], offsets[group + 1]
         n = end - begin

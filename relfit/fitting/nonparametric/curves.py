@@ -68,8 +68,15 @@ class StepCurves(Grouped):
     """
 
     _not_in_json: ClassVar[tuple[str, ...]] = (
-        "offsets", "times", "estimate", "standard_error", "low", "high", "at_risk", "events",
-    )  # fmt: skip
+        "offsets",
+        "times",
+        "estimate",
+        "standard_error",
+        "low",
+        "high",
+        "at_risk",
+        "events",
+    )
 
     quantity: str
     method: str

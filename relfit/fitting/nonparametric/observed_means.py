@@ -121,6 +121,15 @@ def observed_times(data: object, level: float = 0.95, observed: npt.ArrayLike | 
     quantile = special.stdtrit(np.maximum(ended - 1, 1), 0.5 + 0.5 * level)
     far = np.where(ended > 1, quantile * error, np.nan)
     return ObservedTimes(
-        lives.groups, lives.measure, lives.n_lives, ended, mean, mean * np.exp(-far), mean * np.exp(far),
-        median[:, 0], median[:, 1], median[:, 2], level,
-    )  # fmt: skip
+        lives.groups,
+        lives.measure,
+        lives.n_lives,
+        ended,
+        mean,
+        mean * np.exp(-far),
+        mean * np.exp(far),
+        median[:, 0],
+        median[:, 1],
+        median[:, 2],
+        level,
+    )

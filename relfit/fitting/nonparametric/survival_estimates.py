@@ -97,9 +97,21 @@ def kaplan_meier(
     status = np.full(data.n_groups, "ok", dtype=object)
     status[sets.codes[ended & ~final]] = "collapsed"
     return StepCurves(
-        data.groups, sets.offsets, "survival", "Kaplan-Meier", sets.times, survival, survival * error, low, high,
-        sets.at_risk, sets.events, sets.sizes, status, level,
-    )  # fmt: skip
+        data.groups,
+        sets.offsets,
+        "survival",
+        "Kaplan-Meier",
+        sets.times,
+        survival,
+        survival * error,
+        low,
+        high,
+        sets.at_risk,
+        sets.events,
+        sets.sizes,
+        status,
+        level,
+    )
 
 
 def nelson_aalen(
@@ -149,9 +161,21 @@ def nelson_aalen(
     hazard, error = cumulative(steps, sets.codes), np.sqrt(cumulative(squares, sets.codes))
     low, high = hazard_limits(hazard, z * error)
     return StepCurves(
-        data.groups, sets.offsets, "cumulative hazard", "Nelson-Aalen", sets.times, hazard, error, low, high,
-        sets.at_risk, sets.events, sets.sizes, np.full(data.n_groups, "ok", dtype=object), level,
-    )  # fmt: skip
+        data.groups,
+        sets.offsets,
+        "cumulative hazard",
+        "Nelson-Aalen",
+        sets.times,
+        hazard,
+        error,
+        low,
+        high,
+        sets.at_risk,
+        sets.events,
+        sets.sizes,
+        np.full(data.n_groups, "ok", dtype=object),
+        level,
+    )
 
 
 def hazard_limits(value: FloatArray, far: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -163,10 +163,21 @@ _PARTS = ("share_quick", "quick", "slow")
 
 # a fixed order, so that what is drawn for one does not depend on what else is known
 _NAMES = (
-    "mtbf.node", "mtbf.rack", "mtbf.group", "mtbf.system", "mtbf.any", "mtbf.outage",
-    "mttr.mean", "mttr.quick", "mttr.slow", "mttr.share_quick", "mttr.split",
-    "bad_nodes.fraction", "bad_nodes.factor", "bad_nodes.good_mtbf",
-)  # fmt: skip
+    "mtbf.node",
+    "mtbf.rack",
+    "mtbf.group",
+    "mtbf.system",
+    "mtbf.any",
+    "mtbf.outage",
+    "mttr.mean",
+    "mttr.quick",
+    "mttr.slow",
+    "mttr.share_quick",
+    "mttr.split",
+    "bad_nodes.fraction",
+    "bad_nodes.factor",
+    "bad_nodes.good_mtbf",
+)
 _LATER = ("mttr.rack_node", "mttr.group_node")
 
 

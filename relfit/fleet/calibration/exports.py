@@ -40,13 +40,36 @@ _SECONDS = 3600.0
 
 # every key of AIReSim's parameters that a file may set, whatever its version
 AIRESIM_KEYS = (
-    "random_failure_rate", "systematic_failure_rate_multiplier", "systematic_failure_fraction", "recovery_time",
-    "host_selection_time", "job_size", "job_length", "warm_standbys", "working_pool_size", "spare_pool_size",
-    "preemption_wait_time", "auto_repair_time", "manual_repair_time", "prob_auto_to_manual", "auto_repair_fail_prob",
-    "manual_repair_fail_prob", "failure_distribution", "weibull_shape", "lognormal_sigma", "diagnosis_probability",
-    "diagnosis_uncertainty", "bad_server_regeneration", "bad_server_regen_interval", "seed", "num_replications",
-    "adaptive_replications", "confidence_level", "relative_accuracy", "max_replications",
-)  # fmt: skip
+    "random_failure_rate",
+    "systematic_failure_rate_multiplier",
+    "systematic_failure_fraction",
+    "recovery_time",
+    "host_selection_time",
+    "job_size",
+    "job_length",
+    "warm_standbys",
+    "working_pool_size",
+    "spare_pool_size",
+    "preemption_wait_time",
+    "auto_repair_time",
+    "manual_repair_time",
+    "prob_auto_to_manual",
+    "auto_repair_fail_prob",
+    "manual_repair_fail_prob",
+    "failure_distribution",
+    "weibull_shape",
+    "lognormal_sigma",
+    "diagnosis_probability",
+    "diagnosis_uncertainty",
+    "bad_server_regeneration",
+    "bad_server_regen_interval",
+    "seed",
+    "num_replications",
+    "adaptive_replications",
+    "confidence_level",
+    "relative_accuracy",
+    "max_replications",
+)
 
 
 # --------------------------------------------------------------------- AIReSim

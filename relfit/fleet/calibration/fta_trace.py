@@ -116,8 +116,17 @@ def _tables(log: FailureLog) -> dict[str, tuple[str, list[Iterable[Any]]]]:
         "event_trace": (
             "# event_id component_id node_id platform_id node_name event_type event_start_time event_stop_time "
             "event_end_reason",
-            [np.arange(owner.size), owner, owner, systems[owner], [names[i] for i in owner], kind, begin, end,
-             ["NULL"] * owner.size],
+            [
+                np.arange(owner.size),
+                owner,
+                owner,
+                systems[owner],
+                [names[i] for i in owner],
+                kind,
+                begin,
+                end,
+                ["NULL"] * owner.size,
+            ],
         ),
         "component": (
             "# component_id node_id platform_id creator_id node_name component_type trace_start trace_end resolution",
@@ -132,7 +141,7 @@ def _tables(log: FailureLog) -> dict[str, tuple[str, list[Iterable[Any]]]]:
             "# platform_id platform_name platform_location platform_type notes",
             [range(len(platforms)), platforms, *[["NULL"] * len(platforms)] * 3],
         ),
-    }  # fmt: skip
+    }
 
 
 def _intervals(log: FailureLog, first: IntArray, last: IntArray) -> tuple[IntArray, ...]:

@@ -67,9 +67,14 @@ def _of_rate(rate: float, variance: float, level: float, events: int | None, met
     """The mean time between events of a rate with this relative variance, log-normally distributed."""
     low, high = (float(end) for end in limits_of_multiples(np.asarray(variance), level))
     return Duration(
-        value=1.0 / rate, low=1.0 / (rate * high), high=1.0 / (rate * low), level=level, events=events,
-        distribution="lognormal", method=method,
-    )  # fmt: skip
+        value=1.0 / rate,
+        low=1.0 / (rate * high),
+        high=1.0 / (rate * low),
+        level=level,
+        events=events,
+        distribution="lognormal",
+        method=method,
+    )
 
 
 def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> Mttr:
@@ -124,7 +129,11 @@ def _scaled(value: Duration, factor: float, variance: float) -> Quantity:
         wide = [float(np.exp(np.sqrt(end**2 + z**2 * np.log1p(max(variance, 0.0))))) for end in ends]
         low, high = value.value * factor / wide[0], value.value * factor * wide[1]
     return Duration(
-        value=value.value * factor, low=low, high=high, level=value.level, events=value.events,
+        value=value.value * factor,
+        low=low,
+        high=high,
+        level=value.level,
+        events=value.events,
         distribution="lognormal" if low is not None and high is not None else None,
         method=f"{value.method or 'mean of repairs'}; as long as lately",
-    )  # fmt: skip
+    )

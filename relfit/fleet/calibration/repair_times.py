@@ -130,9 +130,14 @@ def _of_families(times: LifeData, fits: Fits, near: list[str], level: float) -> 
         return None
     low, high = min(float(good["low"].min()), value), max(float(good["high"].max()), value)
     return Duration(
-        value=value, low=low, high=high, level=level, events=n, distribution="lognormal",
+        value=value,
+        low=low,
+        high=high,
+        level=level,
+        events=n,
+        distribution="lognormal",
         method=f"mean of the {near[0]} family, profile likelihood of {', '.join(sorted(near))}",
-    )  # fmt: skip
+    )
 
 
 def _without_family(times: LifeData, level: float) -> Duration:

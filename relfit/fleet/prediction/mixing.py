@@ -214,9 +214,12 @@ def log_negative_binomial(seen: FloatArray, mean: FloatArray, variance: FloatArr
     """Logarithm of the probability of a count with this mean and variance, at least that of Poisson."""
     size, p = _negative_binomial(mean, variance)
     return np.asarray(
-        special.gammaln(seen + size) - special.gammaln(size) - special.gammaln(seen + 1.0)
-        + size * np.log(p) + seen * np.log1p(-p)
-    )  # fmt: skip
+        special.gammaln(seen + size)
+        - special.gammaln(size)
+        - special.gammaln(seen + 1.0)
+        + size * np.log(p)
+        + seen * np.log1p(-p)
+    )
 
 
 def _log_normal(seen: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:

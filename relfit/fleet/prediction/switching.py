@@ -214,9 +214,7 @@ def _forward(
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
-def _steps(
-    density: np.ndarray, stays: np.ndarray, drawn: np.ndarray, weight: np.ndarray, score: np.ndarray
-) -> None:  # fmt: skip
+def _steps(density: np.ndarray, stays: np.ndarray, drawn: np.ndarray, weight: np.ndarray, score: np.ndarray) -> None:
     """Carry what is known of each node from step to step, in place."""
     for node in range(density.shape[0]):
         for i in range(stays.size):

@@ -95,11 +95,16 @@ def _episodes(
         if i + 1 == own.size or own[i + 1] != own[i] or instant[i + 1] > reach:
             row = int(rows[result.row[i]])
             yield NodeEpisode(
-                int(fleet.own[row]), int(fleet.cause[row]), int(at[result.first[first]]), int(instant[first]),
-                min(reach, int(left[i]) if left[i] < now else reach), int(result.number[i]),
-                float(instant[i] - at[result.first[i]]) / NANOSECONDS_PER_HOUR, float(result.expected[i]),
+                int(fleet.own[row]),
+                int(fleet.cause[row]),
+                int(at[result.first[first]]),
+                int(instant[first]),
+                min(reach, int(left[i]) if left[i] < now else reach),
+                int(result.number[i]),
+                float(instant[i] - at[result.first[i]]) / NANOSECONDS_PER_HOUR,
+                float(result.expected[i]),
                 float(result.p[i]),
-            )  # fmt: skip
+            )
 
 
 def _numbered(values: IntArray) -> CodeArray:

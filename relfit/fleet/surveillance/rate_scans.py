@@ -17,9 +17,17 @@ from scipy import special
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 
 __all__ = [
-    "LEAST_REFERENCE", "LOOKS", "REFERENCE", "WINDOWS", "RateEpisode", "RateScan", "episodes", "for_each_test",
-    "scan_rates", "scan_scores",
-]  # fmt: skip
+    "LEAST_REFERENCE",
+    "LOOKS",
+    "REFERENCE",
+    "WINDOWS",
+    "RateEpisode",
+    "RateScan",
+    "episodes",
+    "for_each_test",
+    "scan_rates",
+    "scan_scores",
+]
 
 WINDOWS = (1, 2, 4, 7, 14, 28, 56, 112)
 """Days that are looked back."""
@@ -98,9 +106,16 @@ class RateScan:
             lasts = bool(over == self.p.shape[1])
             told = stream, over - 1 if lasts else first
             yield RateEpisode(
-                int(stream), int(first) + 1 - int(self.window[stream, first]), int(first), int(over) - 1, lasts,
-                float(self.seen[told]), float(self.expected[told]), int(self.window[told]), float(self.p[told]),
-            )  # fmt: skip
+                int(stream),
+                int(first) + 1 - int(self.window[stream, first]),
+                int(first),
+                int(over) - 1,
+                lasts,
+                float(self.seen[told]),
+                float(self.expected[told]),
+                int(self.window[told]),
+                float(self.p[told]),
+            )
 
 
 def scan_rates(
@@ -194,9 +209,11 @@ class _Past:
         begin, first = t - window, np.maximum(t - window - REFERENCE, 0)
         count, units = self.count, self.units
         return (
-            count[:, t] - count[:, begin], units[:, t] - units[:, begin],
-            count[:, begin] - count[:, first], units[:, begin] - units[:, first],
-        )  # fmt: skip
+            count[:, t] - count[:, begin],
+            units[:, t] - units[:, begin],
+            count[:, begin] - count[:, first],
+            units[:, begin] - units[:, first],
+        )
 
 
 def _tail(seen: FloatArray, mean: FloatArray, variance: FloatArray, usable: BoolArray, down: bool) -> FloatArray:

@@ -180,9 +180,15 @@ class _Grid:
 
 
 def _usual(
-    grid: _Grid, chance: FloatArray, passed: FloatArray, place: CodeArray, stream: CodeArray, at: IntArray,
-    head: CodeArray, rows: IntArray,
-) -> FloatArray:  # fmt: skip
+    grid: _Grid,
+    chance: FloatArray,
+    passed: FloatArray,
+    place: CodeArray,
+    stream: CodeArray,
+    at: IntArray,
+    head: CodeArray,
+    rows: IntArray,
+) -> FloatArray:
     """Pairs at one place within each lag, over those by chance, of other places in the two years before some rows."""
     out = np.ones((rows.size, _LAGS.size))
     if not rows.size:

@@ -132,8 +132,9 @@ class WatchedFleet:
         watched = watched_of(self.log)
         where = watched.groups.get_indexer(self.nodes)
         edges = self.steps.edges
-        entered, left = (np.append(ends, end)[where] for ends, end in (
-            (watched.entered, edges[0]), (watched.left, edges[-1])))  # fmt: skip
+        entered, left = (
+            np.append(ends, end)[where] for ends, end in ((watched.entered, edges[0]), (watched.left, edges[-1]))
+        )
         return entered, left
 
     def node_label(self, node: int) -> str:

@@ -192,9 +192,10 @@ def _fetched(pooch: Any, keeper: Any, file: str, base: str, folder: Path, progre
                 raise ReadError(what, remedy=_ANOTHER_CACHE) from None
             if attempt + 1 < _TRIES:
                 continue
-            raise ReadError(f"cannot fetch {base}{file}: {_reason(error)}", remedy=(
-                f"try again later, or put the file at {folder / file} yourself"
-            )) from None  # fmt: skip
+            raise ReadError(
+                f"cannot fetch {base}{file}: {_reason(error)}",
+                remedy=(f"try again later, or put the file at {folder / file} yourself"),
+            ) from None
         finally:
             if bar is not None and attempt + 1 == _TRIES:
                 bar.close()

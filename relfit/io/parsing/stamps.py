@@ -20,8 +20,9 @@ __all__ = ["Stamps", "day_and_month", "parse_stamps"]
 _ZONE = r"(?P<z> ?(?:Z|z|UTC|GMT|(?:UTC|GMT)?[+-]\d{2}(?::?\d{2})?))?"
 _CLOCK = (
     r"(?:(?: +|T)(?P<h>\d{1,2}):(?P<n>\d{2})(?::(?P<s>\d{2})(?:[.,](?P<f>\d{1,12}))?)?(?: ?(?P<p>[AaPp])\.?[Mm]\.?)?"
-    + _ZONE + r")?$"
-)  # fmt: skip
+    + _ZONE
+    + r")?$"
+)
 _WEEKDAY = r"^(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? +)?"
 _MONTH = r"(?P<b>(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6})\.?"
 _FORMS = {

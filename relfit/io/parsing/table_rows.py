@@ -164,12 +164,21 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column.unify_dictionaries() if pa.types.is_dictionary(kind) else column
     if pa.types.is_dictionary(kind):
         return _plain(pa.chunked_array([pc.take(c.dictionary, c.indices) for c in column.chunks], inner))
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_timestamp, pa.types.is_date,
-             pa.types.is_duration, pa.types.is_decimal)  # fmt: skip
+    kinds = (
+        pa.types.is_integer,
+        pa.types.is_floating,
+        pa.types.is_boolean,
+        pa.types.is_timestamp,
+        pa.types.is_date,
+        pa.types.is_duration,
+        pa.types.is_decimal,
+    )
     if any(is_kind(kind) for is_kind in kinds):
         return column
-    values = [None if v is None else _printable(v.decode("latin-1") if isinstance(v, bytes) else str(v))
-              for v in column.to_pylist()]  # fmt: skip
+    values = [
+        None if v is None else _printable(v.decode("latin-1") if isinstance(v, bytes) else str(v))
+        for v in column.to_pylist()
+    ]
     return pa.chunked_array([pa.array(values, pa.large_string())])
 
 

@@ -18,8 +18,18 @@ from relfit.io.parsing.numbers_in_text import as_numbers
 from relfit.io.parsing.rows import as_text_array
 from relfit.io.parsing.stamps import Stamps, parse_stamps
 
-__all__ = ["UTC", "check_zone", "clock_times", "durations", "flags", "instants", "localised", "since_1970", "spans",
-           "unsaid"]  # fmt: skip
+__all__ = [
+    "UTC",
+    "check_zone",
+    "clock_times",
+    "durations",
+    "flags",
+    "instants",
+    "localised",
+    "since_1970",
+    "spans",
+    "unsaid",
+]
 
 UTC: Any = "datetime64[ns, UTC]"
 _TRUE = ("true", "t", "yes", "y", "1", "1.0")
@@ -36,12 +46,21 @@ _NUMERIC = r"^[+-]?\d+(\.\d*)?([eE][+-]?\d{1,2})?$"
 _COMPACT = r"^(?:19|20|21)\d{2}(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?)?$"
 _UNIT_WORDS = {
     **HOURS_PER_UNIT,
-    **{word: HOURS_PER_UNIT[name] for name, words in {
-        "seconds": ("s", "sec", "secs", "second"), "minutes": ("m", "min", "mins", "minute"),
-        "hours": ("h", "hr", "hrs", "hour"), "days": ("d", "day"), "weeks": ("w", "week"),
-    }.items() for word in words},
-    "ms": 1e-3 / 3600.0, "us": 1e-6 / 3600.0, "ns": 1e-9 / 3600.0,
-}  # fmt: skip
+    **{
+        word: HOURS_PER_UNIT[name]
+        for name, words in {
+            "seconds": ("s", "sec", "secs", "second"),
+            "minutes": ("m", "min", "mins", "minute"),
+            "hours": ("h", "hr", "hrs", "hour"),
+            "days": ("d", "day"),
+            "weeks": ("w", "week"),
+        }.items()
+        for word in words
+    },
+    "ms": 1e-3 / 3600.0,
+    "us": 1e-6 / 3600.0,
+    "ns": 1e-9 / 3600.0,
+}
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*,?")
 _CLOCK = re.compile(r"(-?)(?:(\d+)(?:-| days?,? ))?(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")
 

@@ -96,13 +96,22 @@ def batsim_text(workload: Workload) -> str:
     first = min(0.0, float(workload.submit[0])) if len(workload) else 0.0
     run = workload.run_time.tolist()
     jobs = [
-        {"id": str(name), "subtime": submit, "walltime": limit if np.isfinite(limit) else -1, "res": nodes,
-         "profile": f"delay{delay!r}"}
+        {
+            "id": str(name),
+            "subtime": submit,
+            "walltime": limit if np.isfinite(limit) else -1,
+            "res": nodes,
+            "profile": f"delay{delay!r}",
+        }
         for name, submit, limit, nodes, delay in zip(
-            workload.job_id.tolist(), (workload.submit - first).tolist(), workload.requested.tolist(),
-            workload.nodes.tolist(), run, strict=True,
+            workload.job_id.tolist(),
+            (workload.submit - first).tolist(),
+            workload.requested.tolist(),
+            workload.nodes.tolist(),
+            run,
+            strict=True,
         )
-    ]  # fmt: skip
+    ]
     profiles = {f"delay{delay!r}": {"type": "delay", "delay": delay} for delay in dict.fromkeys(run)}
     size = workload.n_nodes or int(workload.nodes.max(initial=1))
     return json.dumps({"nb_res": size, "jobs": jobs, "profiles": profiles}, indent=1) + "\n"

@@ -106,9 +106,14 @@ class FittedWorkload(Generator, Result):
         run = np.where(np.isinf(requested), used, used * np.where(np.isinf(requested), 1.0, requested))
         points = np.cumsum(self.gaps.draw(np.zeros(size, dtype=np.int64), random))
         return numbered(
-            _time_of(points, self.rates), self.requests["nodes"].to_numpy()[pick], run, requested, self.n_nodes,
-            "drawn from a fitted workload", origin=self.origin,
-        )  # fmt: skip
+            _time_of(points, self.rates),
+            self.requests["nodes"].to_numpy()[pick],
+            run,
+            requested,
+            self.n_nodes,
+            "drawn from a fitted workload",
+            origin=self.origin,
+        )
 
 
 def fit_workload(workload: Workload) -> FittedWorkload:
@@ -173,8 +178,9 @@ def _groups(workload: Workload) -> tuple[IntArray, pd.DataFrame]:
         size = keys.groupby(["width", "length"])["width"].transform("size")
         keys.loc[(size < _FEW) & np.isfinite(keys["length"] if wider == "length" else keys["width"]), wider] = -1.0
     group = keys.groupby(["length", "width"]).ngroup().to_numpy().astype(np.int64)
-    rows = pd.DataFrame({"group": group, "nodes": workload.nodes, "requested": workload.requested,
-                         "run_time": workload.run_time}).groupby("group")  # fmt: skip
+    rows = pd.DataFrame(
+        {"group": group, "nodes": workload.nodes, "requested": workload.requested, "run_time": workload.run_time}
+    ).groupby("group")
     table = pd.DataFrame(
         {
             "nodes_from": rows["nodes"].min(),

@@ -36,9 +36,14 @@ class Generator:
 
 
 def numbered(
-    submit: FloatArray, nodes: IntArray, run: FloatArray, requested: FloatArray | None, n_nodes: int | None, note: str,
+    submit: FloatArray,
+    nodes: IntArray,
+    run: FloatArray,
+    requested: FloatArray | None,
+    n_nodes: int | None,
+    note: str,
     **others: Any,
-) -> Workload:  # fmt: skip
+) -> Workload:
     """Jobs that were drawn, numbered from 1; no walltimes where `requested` is None."""
     size = nodes.size
     source = Source(format="generated", rows_read=size, rows_kept=size, notes=(note,))

@@ -96,9 +96,15 @@ class JobRows:
             )
         index = np.flatnonzero(keep)[np.argsort(self.submit[keep], kind="stable")]
         source = Source(
-            (str(content.path),), format, rows_read, index.size, (content.sha256,), self.timezone, tuple(self.notes),
+            (str(content.path),),
+            format,
+            rows_read,
+            index.size,
+            (content.sha256,),
+            self.timezone,
+            tuple(self.notes),
             rows_deselected=self.deselected,
-        )  # fmt: skip
+        )
         return Workload(
             self.job_id[index],
             self.submit[index] - first,

@@ -48,9 +48,13 @@ def recognises(content: Content) -> bool:
 
 
 def read(
-    content: Content, machine: Machine, columns: Mapping[str, str] | None = None, *, strict: bool = False,
+    content: Content,
+    machine: Machine,
+    columns: Mapping[str, str] | None = None,
+    *,
+    strict: bool = False,
     timezone: str | None = None,
-) -> Workload:  # fmt: skip
+) -> Workload:
     """Read a table of jobs, text between commas, tabs, semicolons or bars, or Parquet.
 
     Times of submission, start and end are seconds, or dates on the clock of `timezone` (UTC when left out), counted
@@ -151,8 +155,9 @@ def _nodes(
         raise _missing(content, "nodes")
     if machine.processors_per_node is None:
         remedy = "give processors_per_node, 1 if a node is one processor"
-        raise ReadError("the table counts processors, and how many a node has is not known", path=content.path,
-                        remedy=remedy)  # fmt: skip
+        raise ReadError(
+            "the table counts processors, and how many a node has is not known", path=content.path, remedy=remedy
+        )
     return machine.nodes(numbers(processors))
 
 

@@ -93,9 +93,14 @@ class TwoStage(Generator):
         high = float(np.log2(self.widest or self.n_nodes))
         low = min(0.8, high)
         return JobSizes(
-            self.widest or self.n_nodes, self.serial, self.power_of_two, low, max(high - self.stages_apart, low), high,
+            self.widest or self.n_nodes,
+            self.serial,
+            self.power_of_two,
+            low,
+            max(high - self.stages_apart, low),
+            high,
             self.first_stage,
-        )  # fmt: skip
+        )
 
     @property
     def mean_run_time(self) -> float:

@@ -94,9 +94,7 @@ class PrometheusSource(SourceBase):
             raise SourceError(f"{self.metric} is never 0 or 1", remedy="name a metric that is")
         time = np.round(seconds[good] * 1e3).astype(np.int64) * 1_000_000
         nodes, line = np.array(list(numbers), dtype=object), np.zeros(time.size, dtype=np.int64)
-        log = log_of_samples(
-            nodes, codes[good], time, value[good], line, records, system=self.system
-        )  # fmt: skip
+        log = log_of_samples(nodes, codes[good], time, value[good], line, records, system=self.system)
         return Fetched(log, {"last": int(seconds.max())}, form_of(log), log.source.notes)
 
     def _samples(self, start: int, end: int, numbers: dict[str, int]) -> Iterator[tuple[Any, ...]]:

@@ -112,9 +112,11 @@ class SlurmSource(SourceBase):
             of = [f"Clusters={self.cluster}"] if self.cluster else []
             printed = self._run("sacctmgr", "-P", "show", "event", span, f"format={_EVENTS}", *of, **{_EPOCH: "%s"})
             log, oldest = read_node_events(
-                Content(Path("sacctmgr show event"), printed), self.rules, until=now.value,
+                Content(Path("sacctmgr show event"), printed),
+                self.rules,
+                until=now.value,
                 since=None if since is None else since * _SECOND,
-            )  # fmt: skip
+            )
         return Fetched(log, {"since": min(oldest // _SECOND, self._again(now))}, form_of(log), log.source.notes)
 
     def _accounting(self, since: int | None, now: pd.Timestamp) -> tuple[FailureLog, int]:
@@ -132,11 +134,20 @@ class SlurmSource(SourceBase):
         except SourceError as error:
             raise SourceError(f"the accounting database: {error.what}", remedy=_REACH) from None
         events = [
-            {"Cluster": self.cluster, "NodeName": row.node_name, "TimeStart": str(row.time_start),
-             "TimeEnd": str(row.time_end), "State": "", "StateRaw": str(row.state), "Reason": row.reason,
-             "ClusterNodes": row.cluster_nodes, "line": number, "file": "accounting database"}
+            {
+                "Cluster": self.cluster,
+                "NodeName": row.node_name,
+                "TimeStart": str(row.time_start),
+                "TimeEnd": str(row.time_end),
+                "State": "",
+                "StateRaw": str(row.state),
+                "Reason": row.reason,
+                "ClusterNodes": row.cluster_nodes,
+                "line": number,
+                "file": "accounting database",
+            }
             for number, row in enumerate(rows.itertuples(), 1)
-        ]  # fmt: skip
+        ]
         records = RecordTally([Content(Path("accounting database"), b"")], "slurm_events", "UTC", read=len(events))
         start = None if since is None else since * _SECOND
         return log_of_node_events(events, records, self.rules, until=now.value, since=start)
@@ -150,10 +161,16 @@ class SlurmSource(SourceBase):
         begin = pd.Timestamp(max(since, _EARLIEST) if since < now.timestamp() else _EARLIEST, unit="s")
         until = now.tz_convert("UTC")
         printed = self._run(
-            "sacct", "--parsable2", "--duplicates", "--allusers", "--allocations", "--state=NODE_FAIL,BOOT_FAIL",
-            f"--starttime={begin:%Y-%m-%dT%H:%M:%S}", f"--endtime={until:%Y-%m-%dT%H:%M:%S}",
+            "sacct",
+            "--parsable2",
+            "--duplicates",
+            "--allusers",
+            "--allocations",
+            "--state=NODE_FAIL,BOOT_FAIL",
+            f"--starttime={begin:%Y-%m-%dT%H:%M:%S}",
+            f"--endtime={until:%Y-%m-%dT%H:%M:%S}",
             f"--format={names}",
-        )  # fmt: skip
+        )
         if not printed.strip():
             raise SourceError("sacct prints nothing, not even a header")
         following = {"since": self._again(now)}

@@ -18,8 +18,15 @@ from relfit.live.live_records import Fetched
 from relfit.live.sources.source_errors import SourceError
 
 __all__ = [
-    "FilePath", "Located", "PlainUrl", "SourceBase", "missing_extra", "output_of", "password_from", "without_password",
-]  # fmt: skip
+    "FilePath",
+    "Located",
+    "PlainUrl",
+    "SourceBase",
+    "missing_extra",
+    "output_of",
+    "password_from",
+    "without_password",
+]
 
 _IN_URL = re.compile(r"^[\w+.-]+://[^/@\s]*:[^/@\s]+@")
 _LONGEST = 300  # characters of another program's complaint

@@ -21,14 +21,34 @@ __all__ = ["TicketSource"]
 _NAMES = {
     "start": ("created", "opened", "opened_at", "sys_created_on", "reported"),
     "end": ("resolved", "resolved_at", "closed", "closed_at", "resolution date"),
-    "node": ("node", "host", "hostname", "custom field (node)", "custom field (host)", "custom field (hostname)",
-             "configuration item", "cmdb_ci", "affected ci", "asset"),
+    "node": (
+        "node",
+        "host",
+        "hostname",
+        "custom field (node)",
+        "custom field (host)",
+        "custom field (hostname)",
+        "configuration item",
+        "cmdb_ci",
+        "affected ci",
+        "asset",
+    ),
     "cause": ("category", "component/s", "components", "root cause", "close_code", "issue type", "subcategory"),
     "detail": ("summary", "short description", "short_description", "title"),
     "ticket": ("issue key", "key", "number", "ticket", "id"),
-}  # fmt: skip
-_FORMATS = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%d/%b/%y %I:%M %p", "%d/%b/%y %H:%M", "%d/%b/%Y %I:%M %p",
-            "%d/%b/%Y %H:%M", "%d-%m-%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "ISO8601")  # fmt: skip
+}
+_FORMATS = (
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%d %H:%M",
+    "%d/%b/%y %I:%M %p",
+    "%d/%b/%y %H:%M",
+    "%d/%b/%Y %I:%M %p",
+    "%d/%b/%Y %H:%M",
+    "%d-%m-%Y %H:%M:%S",
+    "%d.%m.%Y %H:%M:%S",
+    "%d.%m.%Y %H:%M",
+    "ISO8601",
+)
 
 
 class TicketSource(SourceBase):

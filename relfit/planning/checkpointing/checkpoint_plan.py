@@ -313,9 +313,15 @@ def _assumptions(life: TimeToFailure | None, source: object, drawn: int) -> tupl
 
 
 def _model(
-    source: Any, plan: Checkpoint, restart: float, nodes: int | None, repair: Durations | None, events: float | None,
-    n_draws: int, rng: Seed,
-) -> tuple[ExponentialWaste | RenewalWaste, str, str, str]:  # fmt: skip
+    source: Any,
+    plan: Checkpoint,
+    restart: float,
+    nodes: int | None,
+    repair: Durations | None,
+    events: float | None,
+    n_draws: int,
+    rng: Seed,
+) -> tuple[ExponentialWaste | RenewalWaste, str, str, str]:
     """Waste by the interval, what it rests on, whether the job waits for repairs, and the premise of the plan."""
     size, ages = 1 if nodes is None else int(whole("nodes", nodes)), None
     ageing = isinstance(source, AgeingNodes)

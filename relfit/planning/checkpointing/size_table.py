@@ -96,7 +96,12 @@ def checkpoint_table(
         names = ("checkpoint_every_seconds", "checkpoint_every_seconds_low", "checkpoint_every_seconds_high")
         lost = ("lost", "lost_low", "lost_high")
         rows.append(
-            {"nodes": int(size), "mtbf_seconds": 3600.0 * plan.mtbf, **dict(zip(names, every, strict=True)),
-             **dict(zip(lost, (plan.waste, *plan.waste_limits), strict=True)), "status": plan.status}
-        )  # fmt: skip
+            {
+                "nodes": int(size),
+                "mtbf_seconds": 3600.0 * plan.mtbf,
+                **dict(zip(names, every, strict=True)),
+                **dict(zip(lost, (plan.waste, *plan.waste_limits), strict=True)),
+                "status": plan.status,
+            }
+        )
     return CheckpointTable(pd.DataFrame(rows), plans)

@@ -202,10 +202,15 @@ def _cases(
 ) -> tuple[FloatArray, ...]:
     """Mean time, costs and `more`, checked and broadcast with each other and with the predictor's shares."""
     broadcast = cases(
-        mtbf=durations("mtbf", mtbf, zero=False), save=durations("save", save), restore=durations("restore", restore),
-        restart=durations("restart", restart), migration=durations("migration", migration), **more,
-        recall=predictor.recall, predictor_precision=predictor.precision,
-    )  # fmt: skip
+        mtbf=durations("mtbf", mtbf, zero=False),
+        save=durations("save", save),
+        restore=durations("restore", restore),
+        restart=durations("restart", restart),
+        migration=durations("migration", migration),
+        **more,
+        recall=predictor.recall,
+        predictor_precision=predictor.precision,
+    )
     return broadcast[:-2]
 
 

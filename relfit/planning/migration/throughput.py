@@ -260,10 +260,14 @@ def compare_throughputs(
     family = mtbf if isinstance(mtbf, Distribution) else None
     mean = durations("mtbf", mtbf, zero=False) if family is None else np.asarray(family.mean(), dtype=np.float64)
     n, mu, eps, c, r, d, m = cases(
-        nodes=whole("nodes", nodes).astype(np.float64), mtbf=mean,
-        risk=share("risk", risk, zero=False, one=False), save=scenario.save, restore=scenario.restore,
-        restart=scenario.restart, migration=scenario.migration,
-    )  # fmt: skip
+        nodes=whole("nodes", nodes).astype(np.float64),
+        mtbf=mean,
+        risk=share("risk", risk, zero=False, one=False),
+        save=scenario.save,
+        restore=scenario.restore,
+        restart=scenario.restart,
+        migration=scenario.migration,
+    )
     sizes = n.astype(np.int64)
     spare = spares_for_risk(sizes, mu, m, d, eps) if spares is None else whole("spares", spares, 0)
     spare = np.broadcast_to(spare, n.shape)

@@ -168,9 +168,15 @@ class CopiedJob:
         return self.mtbf, self.save, self.restore, self.restart, self.wide_rate
 
     def _progress(
-        self, n: FloatArray, w: FloatArray, mu: FloatArray, c: FloatArray, r: FloatArray, d: FloatArray,
+        self,
+        n: FloatArray,
+        w: FloatArray,
+        mu: FloatArray,
+        c: FloatArray,
+        r: FloatArray,
+        d: FloatArray,
         wide: FloatArray,
-    ) -> FloatArray:  # fmt: skip
+    ) -> FloatArray:
         """Kept work per hour: a period from new copies, and after an interruption a restore with the period."""
         w, n, mu, c, r, d, wide = np.broadcast_arrays(w, n, mu, c, r, d, wide)
         k = self.replicas

@@ -201,8 +201,12 @@ def blocks_down(
 
 def _over_racks(
     law: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
-    number: FloatArray, count: FloatArray, own: FloatArray, size: FloatArray, rack: FloatArray,
-) -> FloatArray:  # fmt: skip
+    number: FloatArray,
+    count: FloatArray,
+    own: FloatArray,
+    size: FloatArray,
+    rack: FloatArray,
+) -> FloatArray:
     """Sum over the racks down, up to `number` blocks in them, of their probability times the law of all other blocks.
 
     Cases are given up beyond their mean number of racks, once what is added is lost in the sum.

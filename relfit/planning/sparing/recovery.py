@@ -168,9 +168,14 @@ def _running(rate: object, every: Durations, save: float, detection: Any, restar
 
 
 def reduced_size(
-    recovery: Recovery, blocks: npt.ArrayLike, spare_blocks: npt.ArrayLike, zones: int, share_down: npt.ArrayLike,
-    rate: FloatArray, racks: SharedRacks | None = None,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:  # fmt: skip
+    recovery: Recovery,
+    blocks: npt.ArrayLike,
+    spare_blocks: npt.ArrayLike,
+    zones: int,
+    share_down: npt.ArrayLike,
+    rate: FloatArray,
+    racks: SharedRacks | None = None,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Probability of blocking; missing blocks, full stops per hour and single drops per hour while running."""
     total, spare, q, rate = np.broadcast_arrays(blocks, spare_blocks, share_down, rate)
     limit, unit = recovery.loss_limit, recovery.unit

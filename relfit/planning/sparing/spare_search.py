@@ -128,9 +128,16 @@ def check_work(blocks: IntArray, spare_trays: IntArray, draws: int, limit: int, 
 
 
 def _try_all(
-    recovery: Recovery, zones: int, total: FloatArray, q: FloatArray, rate: FloatArray, racks: SharedRacks,
-    units: IntArray, free: IntArray, placed: IntArray,
-) -> None:  # fmt: skip
+    recovery: Recovery,
+    zones: int,
+    total: FloatArray,
+    q: FloatArray,
+    rate: FloatArray,
+    racks: SharedRacks,
+    units: IntArray,
+    free: IntArray,
+    placed: IntArray,
+) -> None:
     for count in np.unique(total).astype(int):
         members = np.flatnonzero(total == count)
         step = max(1, _CHUNK // (count * (recovery.loss_limit + 1)))

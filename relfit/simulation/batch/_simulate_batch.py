@@ -123,10 +123,15 @@ def simulate_batch(
     ([0.0, 0.0, 30.0], [0.0, 12.5, 8.3])
     """
     own = Part(
-        cluster=BatchCluster(), scheduler=_named(Scheduler, "name", scheduler), failures=_listed(failures), keep=keep,
-        allocation=_named(Allocation, "policy", allocation), checkpoint=checkpoint, reservations=tuple(reservations),
+        cluster=BatchCluster(),
+        scheduler=_named(Scheduler, "name", scheduler),
+        failures=_listed(failures),
+        keep=keep,
+        allocation=_named(Allocation, "policy", allocation),
+        checkpoint=checkpoint,
+        reservations=tuple(reservations),
         until=until,
-    )  # fmt: skip
+    )
     if isinstance(cluster, Sequence):
         return go_on(_in_classes(workload, cluster, own, np.random.default_rng(rng)), saving, progress)
     machine = cluster if isinstance(cluster, BatchCluster) else BatchCluster(nodes=cluster)

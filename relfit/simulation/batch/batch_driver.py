@@ -76,11 +76,14 @@ class Drive:
         """What is simulated, for its result."""
         part = self.part
         return {
-            **part.scheduler.model_dump(exclude={"name"}), "scheduler": part.scheduler.name,
-            "reservations": len(part.reservations), "allocation": part.allocation.policy, "keep": part.keep,
+            **part.scheduler.model_dump(exclude={"name"}),
+            "scheduler": part.scheduler.name,
+            "reservations": len(part.reservations),
+            "allocation": part.allocation.policy,
+            "keep": part.keep,
             "failures": [type(getattr(source, "machine", source)).__name__ for source in part.failures],
             "checkpoints": part.checkpoint is not None,
-        }  # fmt: skip
+        }
 
 
 @dataclass

@@ -252,14 +252,24 @@ def new_engine(jobs: Records[BatchJob], n_nodes: int, *, fixed_plans: bool = Fal
     state["n_left"] = int(np.count_nonzero(jobs["status"] == SUBMITTED_LATER))
     state["now"], state["until"], state["drawn_until"] = -np.inf, np.inf, np.inf
     return Engine(
-        jobs=jobs, nodes=nodes, owner=np.full(n_nodes, IDLE), following=np.full(n_nodes, NONE),
-        **_empty_queue(64), running=np.zeros(2 * n_nodes + 64, np.int64), estimates=np.zeros(2 * n_nodes + 64),
-        events=empty_heap(len(jobs) + n_nodes, n_nodes), failures=new_records(Failure, 0),
-        killed=np.zeros(n_nodes, np.int64), log=new_records(Line, 0), state=state,
+        jobs=jobs,
+        nodes=nodes,
+        owner=np.full(n_nodes, IDLE),
+        following=np.full(n_nodes, NONE),
+        **_empty_queue(64),
+        running=np.zeros(2 * n_nodes + 64, np.int64),
+        estimates=np.zeros(2 * n_nodes + 64),
+        events=empty_heap(len(jobs) + n_nodes, n_nodes),
+        failures=new_records(Failure, 0),
+        killed=np.zeros(n_nodes, np.int64),
+        log=new_records(Line, 0),
+        state=state,
         plans=np.zeros((len(jobs) if fixed_plans else 0, n_nodes), np.bool_),
-        reservations=new_records(Reserved, 0), reserved=np.zeros((0, n_nodes), np.bool_),
-        needs=np.zeros((0, 0), np.int64), class_of=np.zeros(0, np.int64),
-    )  # fmt: skip
+        reservations=new_records(Reserved, 0),
+        reserved=np.zeros((0, n_nodes), np.bool_),
+        needs=np.zeros((0, 0), np.int64),
+        class_of=np.zeros(0, np.int64),
+    )
 
 
 def _empty_queue(size: int) -> dict[str, Any]:

@@ -105,9 +105,15 @@ class Process:
     """Units that fail one after another, each with the time of its next failure."""
 
     def __init__(
-        self, kind: Any, life: Distribution, ages: npt.ArrayLike | None, members: list[IntArray] | None,
-        n_nodes: int, rng: np.random.Generator, start: float,
-    ) -> None:  # fmt: skip
+        self,
+        kind: Any,
+        life: Distribution,
+        ages: npt.ArrayLike | None,
+        members: list[IntArray] | None,
+        n_nodes: int,
+        rng: np.random.Generator,
+        start: float,
+    ) -> None:
         self.kind, self.life, self.members, self.n_nodes, self.rng = kind, life, members, n_nodes, rng
         units = 1 if members is None else len(members)
         if life.batch_shape not in ((), (units,)):
@@ -227,9 +233,13 @@ class FailureStream:
     """
 
     def __init__(
-        self, sources: Sequence[Any], n_nodes: int, rng: int | np.random.Generator | None, start: float = 0.0,
+        self,
+        sources: Sequence[Any],
+        n_nodes: int,
+        rng: int | np.random.Generator | None,
+        start: float = 0.0,
         begun: Sequence[dict[str, Any]] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.start = start
         generators = np.random.default_rng(rng).spawn(max(len(sources), 1))
         for own, state in zip(generators, begun, strict=False):

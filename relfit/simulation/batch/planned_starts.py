@@ -226,9 +226,12 @@ def _profile(e: Engine, now: float, mask: Mask) -> Slices:
     s = e.state[0]
     most = 4 + 2 * s.n_running + 4 * s.n_waiting + 2 * len(e.reservations)
     t = Slices(
-        np.ones(1, np.int64), np.empty(most), np.empty(most, np.int64), np.zeros(most, np.int64),
+        np.ones(1, np.int64),
+        np.empty(most),
+        np.empty(most, np.int64),
+        np.zeros(most, np.int64),
         np.empty((most, mask.size), np.bool_),
-    )  # fmt: skip
+    )
     for node in range(mask.size):
         t.masks[0, node] = e.owner[node] >= IDLE
     t.times[0], t.counts[0] = now, s.n_up

@@ -26,9 +26,10 @@ __all__ = ["RATES", "REPAIRS", "RepairSweep", "sweep_repairs"]
 RATES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Failure rates, as multiples."""
 REPAIRS = (
-    *(f"{n}min" for n in (1, 2, 5, 10, 30)), *(f"{n}h" for n in (1, 2, 3, 6, 12, 18)),
+    *(f"{n}min" for n in (1, 2, 5, 10, 30)),
+    *(f"{n}h" for n in (1, 2, 3, 6, 12, 18)),
     *(f"{n}D" for n in (1, 1.5, 2, 3, 4, 5, 7, 10, 13, 15, 18, 20)),
-)  # fmt: skip
+)
 """Mean repair times, from a reboot to a replacement."""
 
 
@@ -121,10 +122,16 @@ class RepairSweep(Result):
 
         repair, low, high = redrawn(runs, even, level, rng)
         return Interval(
-            "repair", "runs drawn again", level, np.array(at), np.array(repair), np.array(low), np.array(high),
+            "repair",
+            "runs drawn again",
+            level,
+            np.array(at),
+            np.array(repair),
+            np.array(low),
+            np.array(high),
             np.array("ok" if 0.0 < repair < np.inf else "outside of the sweep", dtype=object),
             pd.Index([f"rate {better:g} for {worse:g}"]),
-        )  # fmt: skip
+        )
 
     def repair_allowed(self, wait: object) -> pd.DataFrame:
         """The longest mean repair time with which users wait no longer than `wait`, by failure rate.

@@ -63,10 +63,17 @@ def _result(run: Drive, complete: bool) -> BatchRun:
     # one array a column: pandas would copy them all once more into one of each type
     table = pd.DataFrame({name: np.array(column) for name, column in columns.items()}, copy=False)
     counts = {
-        "failures": state.n_failures, "ignored_failures": state.n_ignored, "repairs": state.n_repairs,
-        "replaced": state.n_replaced, "gone": state.n_gone, "kills": state.n_kills, "starts": state.n_starts,
-        "events": state.n_events, "passes": state.n_passes, "not_adjacent": state.n_apart,
-    }  # fmt: skip
+        "failures": state.n_failures,
+        "ignored_failures": state.n_ignored,
+        "repairs": state.n_repairs,
+        "replaced": state.n_replaced,
+        "gone": state.n_gone,
+        "kills": state.n_kills,
+        "starts": state.n_starts,
+        "events": state.n_events,
+        "passes": state.n_passes,
+        "not_adjacent": state.n_apart,
+    }
     counts = {name: int(value) for name, value in counts.items()}
     notes = []
     endless = int(np.isinf(jobs["walltime"]).sum())
@@ -76,9 +83,16 @@ def _result(run: Drive, complete: bool) -> BatchRun:
         notes.append(f"{counts['not_adjacent']:,} starts found no adjacent idle nodes and took others.")
     log = np.asarray(run.engine.log[: int(state.n_log)]).view(np.ndarray)
     return BatchRun(
-        table, len(run.engine.nodes), run.settings, counts, complete, max(float(state.now), run.start),
-        run.seconds, log, tuple(notes),
-    )  # fmt: skip
+        table,
+        len(run.engine.nodes),
+        run.settings,
+        counts,
+        complete,
+        max(float(state.now), run.start),
+        run.seconds,
+        log,
+        tuple(notes),
+    )
 
 
 def _labelled(run: BatchRun, labels: npt.NDArray[np.object_], sizes: dict[str, int]) -> BatchRun:

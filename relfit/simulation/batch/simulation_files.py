@@ -47,12 +47,26 @@ VERSION = 4
 _CLASSES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
-        SystemFailures, NodeFailures, GroupFailures, ReplayedFailures, PartOfFailures, ClassFailures,
+        SystemFailures,
+        NodeFailures,
+        GroupFailures,
+        ReplayedFailures,
+        PartOfFailures,
+        ClassFailures,
         CalibratedFailures,
-        EstimatedReliability, Amdahl, Gustafson, Checkpoint, CheckpointShares, BatchCluster, Scheduler, Allocation,
-        Reservation, RepairStage, StagedRepairs,
+        EstimatedReliability,
+        Amdahl,
+        Gustafson,
+        Checkpoint,
+        CheckpointShares,
+        BatchCluster,
+        Scheduler,
+        Allocation,
+        Reservation,
+        RepairStage,
+        StagedRepairs,
     )
-}  # fmt: skip
+}
 _SCALARS = ("start", "next_estimate", "next_save", "seconds", "starts_seen", "idle_failures")
 
 

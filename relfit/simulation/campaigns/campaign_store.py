@@ -144,8 +144,12 @@ class CampaignStore:
             raise ArgumentError(what, remedy="choose another place") from error
         self._write_cells(cells)
         everything = {
-            "format": _FORMAT, "identity": common, "campaign": document, "output": output, "versions": versions,
-        }  # fmt: skip
+            "format": _FORMAT,
+            "identity": common,
+            "campaign": document,
+            "output": output,
+            "versions": versions,
+        }
         if not there or everything != before:
             with complete(self.folder / "campaign.json") as part:
                 part.write_text(json.dumps(everything, indent=1), encoding="utf-8")

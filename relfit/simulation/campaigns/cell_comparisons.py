@@ -126,9 +126,14 @@ def contour(
 
 
 def break_even(
-    result: CampaignResults, parameter: str, at: Mapping[str, object], instead: Mapping[str, object],
-    output: str | None = None, *, rng: int = 0,
-) -> Interval:  # fmt: skip
+    result: CampaignResults,
+    parameter: str,
+    at: Mapping[str, object],
+    instead: Mapping[str, object],
+    output: str | None = None,
+    *,
+    rng: int = 0,
+) -> Interval:
     """The value of a parameter, other parameters set to `instead`, that gives the output of the cell `at`.
 
     Parameters
@@ -168,9 +173,16 @@ def break_even(
     value, low, high = redrawn(both.T, lambda m: crossing(x, monotone(m[:-1]), m[-1]), result.level, rng)
     status = np.array("ok" if np.isfinite(value) else "outside of the campaign", dtype=object)
     return Interval(
-        parameter, "replications drawn again", result.level, None, np.array(value), np.array(low), np.array(high),
-        status, pd.Index([parameter]),
-    )  # fmt: skip
+        parameter,
+        "replications drawn again",
+        result.level,
+        None,
+        np.array(value),
+        np.array(low),
+        np.array(high),
+        status,
+        pd.Index([parameter]),
+    )
 
 
 def numbers(values: Any) -> FloatArray:

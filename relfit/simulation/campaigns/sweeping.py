@@ -113,9 +113,14 @@ class _Work:
     """The runs of a campaign that are to be done, and those that are."""
 
     def __init__(
-        self, campaign: Campaign, store: CampaignStore, unique: dict[str, dict[str, Any]], where: Computing,
-        progress: Progress | None, stopped: Callable[[], bool],
-    ) -> None:  # fmt: skip
+        self,
+        campaign: Campaign,
+        store: CampaignStore,
+        unique: dict[str, dict[str, Any]],
+        where: Computing,
+        progress: Progress | None,
+        stopped: Callable[[], bool],
+    ) -> None:
         self.campaign, self.store, self.where = campaign, store, where
         self.keys, self.settings = pd.Index(list(unique)), list(unique.values())
         self.progress, self.stopped = progress, stopped
@@ -247,7 +252,7 @@ def _run(
 
 def _attempt(
     runner: Runner, values: dict[str, object], cell: int, first: int, last: int, seed: int, block: Block
-) -> None:  # fmt: skip
+) -> None:
     """Run replications together; each by itself where one of them fails."""
     try:
         outputs = runner.run(values, first, last, seed)

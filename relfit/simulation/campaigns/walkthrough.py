@@ -19,16 +19,22 @@ from relfit.io.parsing.settings import read_settings
 __all__ = ["read_walkthrough"]
 
 _POLICIES = {
-    "easy_bf": {"name": "easy", "fixed_nodes": True}, "easy_bf2": {"name": "easy"}, "easy_bf3": {"name": "easy"},
-    "conservative_bf": {"name": "conservative", "fixed_nodes": True}, "fcfs_fast2": {"name": "fcfs"},
-}  # fmt: skip
+    "easy_bf": {"name": "easy", "fixed_nodes": True},
+    "easy_bf2": {"name": "easy"},
+    "easy_bf3": {"name": "easy"},
+    "conservative_bf": {"name": "conservative", "fixed_nodes": True},
+    "fcfs_fast2": {"name": "fcfs"},
+}
 _QUEUES = {"ORIGINAL-FCFS": "submit", "FCFS": "tail"}
 _WITHOUT_EFFECT = ("checkpoint-batsim-", "forward-profiles-on-submission", "seed-", "start-from-checkpoint-keep")
 _WORKLOAD = {"jobs": "number-of-jobs", "walltime": "wallclock-limit"}
 _COSTS = {"save": "dump-time", "restore": "read-time"}
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-}  # fmt: skip
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
 
 
 def read_walkthrough(path: Path, experiment: str = "") -> dict[str, Any]:

@@ -251,8 +251,13 @@ def _table(number: int, names: list[Any], queue: Records[QueuedJob], account: An
     columns = {name: account[name].copy() for name in ("useful", *_SPENT, *_COUNTS)}
     return pd.DataFrame(
         {
-            "replication": number, "job": names, "blocks": queue["blocks"], "submitted": queue["submit"] - begun,
-            "started": queue["started"] - begun, "ended": queue["ended"] - begun,
-            "waited": queue["started"] - queue["submit"], **columns,
+            "replication": number,
+            "job": names,
+            "blocks": queue["blocks"],
+            "submitted": queue["submit"] - begun,
+            "started": queue["started"] - begun,
+            "ended": queue["ended"] - begun,
+            "waited": queue["started"] - queue["submit"],
+            **columns,
         }
-    )  # fmt: skip
+    )

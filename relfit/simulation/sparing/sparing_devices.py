@@ -38,13 +38,28 @@ def new_plant(rng: np.random.Generator, s: Setup, down_hours: FloatArray, job: R
     job["ready"] = np.inf
     zones = np.zeros(s.zones, np.int64)
     return Plant(
-        events, np.zeros(n_trays, np.bool_), np.zeros(n_blocks, np.int64), np.ones(n_blocks, np.bool_),
-        np.ones(max(n_racks, 1), np.bool_), np.zeros(n_blocks if s.whole_block else max(n_racks, 1)),
-        np.zeros(n_trays), np.zeros(n_trays, np.int64), np.zeros(max(n_racks, 1), np.int64),
-        np.full(n_blocks, NOBODY), np.arange(n_blocks), np.full(s.zones, s.blocks),
-        np.tile(np.arange(s.blocks), s.zones), np.zeros((len(job), s.zones), np.int64), zones, np.zeros(s.zones),
-        np.zeros(s.limit // s.unit + 2), new_records(ClusterClock, 1), job, new_records(Accounts, len(job)), down_hours,
-    )  # fmt: skip
+        events,
+        np.zeros(n_trays, np.bool_),
+        np.zeros(n_blocks, np.int64),
+        np.ones(n_blocks, np.bool_),
+        np.ones(max(n_racks, 1), np.bool_),
+        np.zeros(n_blocks if s.whole_block else max(n_racks, 1)),
+        np.zeros(n_trays),
+        np.zeros(n_trays, np.int64),
+        np.zeros(max(n_racks, 1), np.int64),
+        np.full(n_blocks, NOBODY),
+        np.arange(n_blocks),
+        np.full(s.zones, s.blocks),
+        np.tile(np.arange(s.blocks), s.zones),
+        np.zeros((len(job), s.zones), np.int64),
+        zones,
+        np.zeros(s.zones),
+        np.zeros(s.limit // s.unit + 2),
+        new_records(ClusterClock, 1),
+        job,
+        new_records(Accounts, len(job)),
+        down_hours,
+    )
 
 
 @compiled

@@ -30,9 +30,14 @@ from relfit.simulation.sparing.sparing_events import simulate
 from relfit.simulation.sparing.sparing_state import ACCOUNTS, Setup
 
 __all__ = [
-    "HOURS_PER_YEAR", "WEIGHT", "PreparedSparing", "SparingAssumptions", "SparingSimulation", "prepared",
+    "HOURS_PER_YEAR",
+    "WEIGHT",
+    "PreparedSparing",
+    "SparingAssumptions",
+    "SparingSimulation",
+    "prepared",
     "simulate_sparing",
-]  # fmt: skip
+]
 
 HOURS_PER_YEAR = 8760.0
 _WARM_REPAIRS = 12.0

@@ -17,18 +17,48 @@ from relfit.simulation.engine.repair_stages import HISTORIES
 from relfit.simulation.engine.time_tables import KNOTS
 
 __all__ = [
-    "COUNTS", "N_STREAMS", "PHASES", "REPLACEMENTS", "STATES", "TIMES", "Change", "ClusterRecord", "ClusterState",
-    "JobRecord", "Options", "Queue", "ServerRecord",
-]  # fmt: skip
+    "COUNTS",
+    "N_STREAMS",
+    "PHASES",
+    "REPLACEMENTS",
+    "STATES",
+    "TIMES",
+    "Change",
+    "ClusterRecord",
+    "ClusterState",
+    "JobRecord",
+    "Options",
+    "Queue",
+    "ServerRecord",
+]
 
 STATES = (
-    "idle", "active", "standby", "auto_repair", "manual_repair", "auto_queue", "manual_queue", "spare", "retired",
-    "rack_down", "on_order",
-)  # fmt: skip
+    "idle",
+    "active",
+    "standby",
+    "auto_repair",
+    "manual_repair",
+    "auto_queue",
+    "manual_queue",
+    "spare",
+    "retired",
+    "rack_down",
+    "on_order",
+)
 """Where a server can be; each is in exactly one state."""
 (
-    IDLE, ACTIVE, STANDBY, AUTO_REPAIR, MANUAL_REPAIR, AUTO_QUEUE, MANUAL_QUEUE, SPARE, RETIRED, RACK_DOWN, ON_ORDER,
-) = range(len(STATES))  # fmt: skip
+    IDLE,
+    ACTIVE,
+    STANDBY,
+    AUTO_REPAIR,
+    MANUAL_REPAIR,
+    AUTO_QUEUE,
+    MANUAL_QUEUE,
+    SPARE,
+    RETIRED,
+    RACK_DOWN,
+    ON_ORDER,
+) = range(len(STATES))
 
 PHASES = ("running", "recovery", "selection", "waiting", "stalled", "down", "done", "depleted")
 """What a job does; waiting is for servers of the spare pool, stalled for repairs."""
@@ -53,9 +83,22 @@ NOBODY = -1
 
 N_STREAMS = 15
 (
-    SETUP, LIFE, PICK, KIND, DIAGNOSIS, AUTO_TIME, MANUAL_TIME, ESCALATION, OUTCOME, SELECTION, REGENERATION, RACKS,
-    CLUSTER, CORRUPTIONS, RETIREMENTS,
-) = range(N_STREAMS)  # fmt: skip
+    SETUP,
+    LIFE,
+    PICK,
+    KIND,
+    DIAGNOSIS,
+    AUTO_TIME,
+    MANUAL_TIME,
+    ESCALATION,
+    OUTCOME,
+    SELECTION,
+    REGENERATION,
+    RACKS,
+    CLUSTER,
+    CORRUPTIONS,
+    RETIREMENTS,
+) = range(N_STREAMS)
 
 
 class Options:

@@ -305,9 +305,13 @@ class TrainingParameters(Model):
     def as_program(self) -> TrainingParameters:
         """The same with the semantics of the published program wherever it differs from its paper."""
         return self.but(
-            return_borrowed="never", refill_standbys="any", missed_diagnosis="swapped", stall_until="standbys",
-            count_repairs="all", renew_on_restart=True,
-        )  # fmt: skip
+            return_borrowed="never",
+            refill_standbys="any",
+            missed_diagnosis="swapped",
+            stall_until="standbys",
+            count_repairs="all",
+            renew_on_restart=True,
+        )
 
 
 def training_parameters(

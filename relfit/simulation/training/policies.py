@@ -15,9 +15,17 @@ from relfit.simulation.training import cluster_state as at
 from relfit.simulation.training.cluster_state import ClusterState, ServerRecord
 
 __all__ = [
-    "FewestFailures", "HighestScore", "HostSelection", "MostReliable", "Packed", "RetirementRule", "Server", "Servers",
-    "built_in_selection", "retires",
-]  # fmt: skip
+    "FewestFailures",
+    "HighestScore",
+    "HostSelection",
+    "MostReliable",
+    "Packed",
+    "RetirementRule",
+    "Server",
+    "Servers",
+    "built_in_selection",
+    "retires",
+]
 
 
 @dataclass(frozen=True)

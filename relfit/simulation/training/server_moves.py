@@ -18,9 +18,18 @@ from relfit.simulation.training.cluster_lists import add_last, roster_of, standb
 from relfit.simulation.training.cluster_state import ClusterState, JobRecord, ServerRecord
 
 __all__ = [
-    "active_server", "change_class", "credit", "join", "leave", "log_change", "log_changes", "new_life",
-    "next_failure", "set_state", "stand_by",
-]  # fmt: skip
+    "active_server",
+    "change_class",
+    "credit",
+    "join",
+    "leave",
+    "log_change",
+    "log_changes",
+    "new_life",
+    "next_failure",
+    "set_state",
+    "stand_by",
+]
 
 
 @part

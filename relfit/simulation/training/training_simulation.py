@@ -26,15 +26,22 @@ from relfit.simulation.training.training_events import advance
 __all__ = ["TrainingSimulation", "simulate_training"]
 
 _TIME_NAMES = {
-    "compute": "total_compute_time", "lost": "total_lost_time", "save": "total_save_time",
-    "recovery": "total_recovery_time", "selection": "total_host_selection_time", "waiting": "total_wait_time",
-    "stalled": "total_stall_time", "down": "total_down_time",
-}  # fmt: skip
+    "compute": "total_compute_time",
+    "lost": "total_lost_time",
+    "save": "total_save_time",
+    "recovery": "total_recovery_time",
+    "selection": "total_host_selection_time",
+    "waiting": "total_wait_time",
+    "stalled": "total_stall_time",
+    "down": "total_down_time",
+}
 _PROGRAM_NAMES = {
-    "total_training_time_hrs": ("total_training_time", 1.0 / 60.0), "effective_training_ratio": ("etr", 1.0),
-    "avg_run_duration": ("avg_run", 1.0), "avg_run_duration_mins": ("avg_run", 1.0),
+    "total_training_time_hrs": ("total_training_time", 1.0 / 60.0),
+    "effective_training_ratio": ("etr", 1.0),
+    "avg_run_duration": ("avg_run", 1.0),
+    "avg_run_duration_mins": ("avg_run", 1.0),
     "cluster_depleted": ("depleted", 1.0),
-}  # fmt: skip
+}
 """Outputs that the published program calls otherwise, or gives in hours: which they are, and the factor."""
 _SHARES = ("etr", "goodput", "depleted")
 _BATCH = 16  # replications that are added at a time until an interval is narrow enough

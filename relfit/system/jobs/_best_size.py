@@ -340,10 +340,21 @@ def _curve(judged: Judged, system: System, order: IntArray, sizes: IntArray, hor
     curve = judged.expected(system, order, sizes)
     some, place = ~np.isnan(curve.log_expected), judged.choose(curve.log_expected)
     return BestSize(
-        system, judged.job, sizes[some], curve.lengths[some], curve.log_expected[some], np.exp(-curve.hazard)[some],
-        curve.lost[some], curve.every[some], order, int(np.count_nonzero(some[:place])), judged.rule,
-        judged.convention, judged.after_failure, horizon,
-    )  # fmt: skip
+        system,
+        judged.job,
+        sizes[some],
+        curve.lengths[some],
+        curve.log_expected[some],
+        np.exp(-curve.hazard)[some],
+        curve.lost[some],
+        curve.every[some],
+        order,
+        int(np.count_nonzero(some[:place])),
+        judged.rule,
+        judged.convention,
+        judged.after_failure,
+        horizon,
+    )
 
 
 def _with_limits(best: BestSize, judged: Judged, level: float, n_draws: int, rng: Seed) -> BestSize:

@@ -215,8 +215,21 @@ class CompletionTime(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row; times in hours."""
-        names = ("size", "length", "expected", "log_expected", "low", "high", "level", "success", "failures", "lost",
-                 "status", "convention", "after_failure")  # fmt: skip
+        names = (
+            "size",
+            "length",
+            "expected",
+            "log_expected",
+            "low",
+            "high",
+            "level",
+            "success",
+            "failures",
+            "lost",
+            "status",
+            "convention",
+            "after_failure",
+        )
         return pd.DataFrame([{name: getattr(self, name) for name in names}])
 
     def to_dict(self) -> dict[str, Any]:
@@ -391,11 +404,10 @@ def _log_expected(
     """Log of the expected completion time."""
     if convention == "exact":
         return log_expected_time(first, length, job.checkpoint, job.restart, later)
-    plan = job.checkpoint
-    if plan is None:
+    if job.checkpoint is None:
         return float(once.log_expected_paper(job.restart, system.mttf())[0])
     with np.errstate(divide="ignore"):
-        return float(np.log(expected_paper(system.mttf(), length, plan, job.restart)))
+        return float(np.log(expected_paper(system.mttf(), length, job.checkpoint, job.restart)))
 
 
 def _failures(first: TimeToFailure, later: TimeToFailure, job: Job, length: float, once: Attempts) -> float:
@@ -419,8 +431,8 @@ def limits_of_draws(
 
     On the scale of ``log(E / T - 1)``, what failures add to the length T. Draws around maximum-likelihood fits are
     reflected at the estimate (basic bootstrap: Davison and Hinkley 1997, section 5.2), which carry the uncertainty
-    about many nodes once already, as a shift. Draws of pooled nodes are draws of the nodes themselves and are taken as
-    they are. Limits are widened to hold the estimate where the shift leaves it outside.
+    about many nodes once already, as a shift. Draws of pooled nodes are taken as they are. Limits are widened to hold
+    the estimate where the shift leaves it outside.
     """
 
     def scaled(log_time: FloatArray) -> FloatArray:

@@ -80,9 +80,15 @@ def _grid(shortest: float, longest: float) -> tuple[float, FloatArray]:
 
 @njit(cache=True, nogil=True)
 def _interpolate(
-    table: np.ndarray, first: float, step: float, rows: np.ndarray, log_x: np.ndarray, begin: int, end: int,
+    table: np.ndarray,
+    first: float,
+    step: float,
+    rows: np.ndarray,
+    log_x: np.ndarray,
+    begin: int,
+    end: int,
     out: np.ndarray,
-) -> None:  # fmt: skip
+) -> None:
     """Cumulative hazards for the rows `begin` to `end` of `log_x`, by the polynomial through the eight nearest points.
 
     In its barycentric form; along a straight line, a power of time, outside of the grid.

@@ -1,0 +1,160 @@
+"""What the values of options must be: checked, and in one unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from relfit.base.errors import ArgumentError
+
+__all__ = [
+    "check_unit",
+    "choice",
+    "duration",
+    "family_names",
+    "mean_time",
+    "pairs",
+    "probability",
+    "without_effect",
+]
+
+
+def check_unit(option: str, value: str | list[str] | None) -> None:
+    """Reject a time above zero that does not say its unit.
+
+    Examples
+    --------
+    >>> check_unit("--save", "5min")
+    >>> check_unit("--save", "5")
+    Traceback (most recent call last):
+    relfit.base.errors.ArgumentError: --save 5 does not say its unit; write 5min, 5h or 5days
+    """
+    for text in [value] if isinstance(value, str) else value or ():
+        number = text.strip()
+        try:
+            bare = 0.0 < abs(float(number)) < float("inf")
+        except ValueError:
+            bare = False
+        if bare:
+            raise ArgumentError(
+                f"{option} {number} does not say its unit", remedy=f"write {number}min, {number}h or {number}days"
+            )
+
+
+def without_effect(options: Mapping[str, object], needs: str, there: bool) -> None:
+    """Reject options that do nothing without another one.
+
+    Parameters
+    ----------
+    options : dict
+        Their values by name; None and False are not given.
+    needs : str
+        What they go with, for the message.
+    there : bool
+        Whether that is there.
+
+    Examples
+    --------
+    >>> without_effect({"--kind": "wald"}, "--interval", False)
+    Traceback (most recent call last):
+    relfit.base.errors.ArgumentError: --kind has no effect here: it goes with --interval; add that, or leave it out
+    """
+    for name, value in options.items():
+        if value not in (None, False) and not there:
+            remedy = "add that, or leave it out" if not needs.startswith("no ") else "leave one of them out"
+            raise ArgumentError(f"{name} has no effect here: it goes with {needs}", remedy=remedy)
+
+
+def pairs(option: str, texts: list[str] | None) -> dict[str, list[str]]:
+    """Values by name from texts such as ``name=value``.
+
+    Examples
+    --------
+    >>> pairs("--where", ["system=2", "system=20", "cause=a=b"])
+    {'system': ['2', '20'], 'cause': ['a=b']}
+    """
+    values: dict[str, list[str]] = {}
+    for text in texts or ():
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise ArgumentError(f"{option} {text!r} has no '='", remedy=f"write {option} NAME=VALUE")
+        values.setdefault(name.strip(), []).append(value.strip())
+    return values
+
+
+def family_names(text: str) -> list[str]:
+    """Names of families from a list with commas, checked.
+
+    Examples
+    --------
+    >>> family_names("weibull, gamma")
+    ['weibull', 'gamma']
+    """
+    from relfit.fitting import families
+
+    sets = {"core": list(families.CORE), "all": list(families.FAMILIES)}
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    names = [name for part in parts for name in sets.get(part.lower()) or [families.family_named(part).name]]
+    if not names:
+        raise ArgumentError("--families is empty", remedy=f"write --families {','.join(families.CORE)}")
+    return list(dict.fromkeys(names))
+
+
+def probability(option: str, value: float) -> float:
+    """`value` if it lies strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> probability("--alpha", 0.01)
+    0.01
+    """
+    if not 0.0 < value < 1.0:
+        usual = "0.05" if option == "--alpha" else "0.95"
+        hint = f"did you mean {value / 100:g}?" if 2.0 <= value < 100.0 else f"use {usual} or the like"
+        raise ArgumentError(f"{option} {value:g} is not between 0 and 1", remedy=hint)
+    return value
+
+
+def duration(option: str, text: str, *, positive: bool = False) -> float:
+    """Hours from a duration, at or above zero.
+
+    Examples
+    --------
+    >>> duration("--restart", "90min")
+    1.5
+    """
+    from relfit.base.units import hours
+
+    try:
+        value = hours(text)
+    except ArgumentError:
+        value = float("nan")
+    if not 0.0 <= value < float("inf"):
+        raise ArgumentError(f"{option} {text!r} is no duration", remedy="write 30min, 24h or 5days")
+    if positive and value == 0.0:
+        raise ArgumentError(f"{option} {text!r} is nothing", remedy="give a time above zero, as 20h")
+    return value
+
+
+def mean_time(option: str, text: str) -> str:
+    """A mean time as `relfit.base.units.hours` takes it, from one or from a failure rate.
+
+    Examples
+    --------
+    >>> mean_time("--mtbf", "2%AFR"), mean_time("--mtbf", "20000h")
+    ('438300.0h', '20000h')
+    """
+    from relfit.base import units
+
+    try:
+        value = units.mean_time(text)
+    except ArgumentError:
+        remedy = "write 20000h, 2%AFR or 500FIT"
+        raise ArgumentError(f"{option} {text!r} is neither a mean time nor a failure rate", remedy=remedy) from None
+    return f"{value!r}h" if text.strip()[-1:] in "RrTt" else text
+
+
+def choice(option: str, value: str, known: tuple[str, ...]) -> str:
+    """`value` if it is one of those known."""
+    if value not in known:
+        raise ArgumentError(f"{option} {value!r} is not known", remedy=f"use {', '.join(known[:-1])} or {known[-1]}")
+    return value

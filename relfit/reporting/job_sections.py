@@ -1,0 +1,95 @@
+"""The sections about jobs: what if, and how long they run."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+
+from relfit import plotting
+from relfit.base.results import json_ready
+from relfit.base.text import count
+from relfit.reporting.components import Figure, Panel, Section, Table, shown_share, span
+from relfit.reporting.report_data import JOB_LENGTHS, ReportData
+
+__all__ = ["jobs", "questions"]
+
+_SIZES = (1, 4, 16, 64, 256, 1024, 4096)
+
+
+def questions(m: ReportData) -> Section | str:
+    """A panel that answers for other jobs, saves, spares and repairs."""
+    grid = m.what_if.result
+    if grid is None:
+        return ""
+    names = ("nodes", "hours", "hazard", "own", "mtbf", "wait", "down", "worst", "excess")
+    data = json_ready({name: getattr(grid, name) for name in names}) | {"size": m.job_size}
+    text = grid.sentence(m.job_size)
+    return Section(
+        "what-if",
+        "What if",
+        "Move a slider: the answer follows.",
+        panel=Panel(json.dumps(data), text, grid.worst),
+        sentences=("Error between sizes: a point of probability, 1 % of interval and loss.",),
+    )
+
+
+def jobs(m: ReportData) -> Section | str:
+    """How long jobs run, and whether the model that says so can be trusted."""
+    model = m.model.result
+    if model is None or m.several_systems or m.few:
+        return (
+            "jobs and their test on the past (" + ("several systems" if m.several_systems else "too few failures") + ")"
+        )
+    if model.question is not None:
+        return "jobs and their test on the past (only nodes that failed are known)"
+    most = m.part.n_nodes
+    sizes = [*(size for size in _SIZES if size < most), most]
+    rows = []
+    for size in sizes:
+        share = m.job
+        if size != m.job_size:  # as on the first screen
+            share = model.interval("reliability", list(JOB_LENGTHS), size=size, placement="packed", n_draws=99)
+        rows.append([size, *map(float, share.estimate), float(share.low[1]), float(share.high[1])])
+    frame = pd.DataFrame(rows, columns=["nodes", "r6", "r24", "r72", "low", "high"])
+    table = Table(
+        "jobs",
+        "Jobs that nothing interrupts",
+        frame,
+        {"nodes": "nodes", "r6": "6 h", "r24": "24 h", "limits": "limits", "r72": "72 h"},
+        percent=frozenset({"r6", "r24", "r72"}),
+        page=frame.assign(limits=[span(*pair, True) for pair in zip(frame["low"], frame["high"], strict=True)]),
+        note=f"{'On consecutive nodes, from' if most > 1 else 'From'} a random start; limits: "
+        f"{100 * m.level:g} % at 24 h.",
+    )
+    low, value, high = (float(x[1]) for x in (m.job.low, m.job.estimate, m.job.high))
+    verdict = (
+        f"{shown_share(value)} ({span(low, high, True)}) of jobs on {count(m.job_size, 'node')} run for 24 hours "
+        "without interruption."
+    )
+    tested = m.backtest.result
+    if tested is None or "jobs" not in tested.parts:
+        why = m.backtest.problem if tested is None else "too few could be placed"
+        return Section("jobs", "Jobs", verdict, (f"Predictions could not be tested: {why}.",), tables=(table,))
+    past = tested.table[tested.table["part"] == "jobs"]
+    cells = Table(
+        "backtest-jobs",
+        f"Jobs of {count(int(past['size'].iloc[0]), 'node')} for 24 h, over 90 days",
+        past.assign(date=past["origin"].dt.strftime("%Y-%m-%d"), error=100.0 * (past["predicted"] - past["seen"])),
+        {"date": "from", "predicted": "predicted", "limits": "limits", "seen": "counted", "error": "error (points)"},
+        percent=frozenset({"predicted", "seen"}),
+        page=past.assign(
+            date=past["origin"].dt.strftime("%Y-%m-%d"),
+            error=[f"{100.0 * value:+.1f}" for value in past["predicted"] - past["seen"]],
+            limits=[span(*pair, True) for pair in zip(past["low"], past["high"], strict=True)],
+        ),
+        note="From what was known at each date.",
+    )
+    figure = Figure.of(
+        "backtest-jobs", "Jobs of the past: predicted and counted", plotting.backtest, tested, part="jobs"
+    )
+    refuted = tested.refuted("jobs")
+    past_said = tested.sentences("jobs")[0]
+    if refuted:
+        verdict, past_said = f"The log's own past refutes these numbers: {refuted}.", verdict
+    return Section("jobs", "Jobs", verdict, (past_said,), (figure,), (table,), details=(cells,))
