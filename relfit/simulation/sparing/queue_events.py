@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from relfit.base.arrays import FloatArray, IntArray
-from relfit.simulation.engine.records import Records, compiled, new_records
+from relfit.simulation.engine.records import Records, compiled, new_records, part
 from relfit.simulation.sparing.sparing_devices import give_block, happen, new_plant, take_idle
 from relfit.simulation.sparing.sparing_events import (
     OVER,
@@ -37,7 +37,7 @@ class QueuedJob:
     ended: float
 
 
-@compiled
+@part
 def _time_to_end(s: Setup, p: Plant, j: int, work: float) -> float:
     """Hours that a job which has just begun to run takes to its end without a failure; the last work is not saved."""
     left, period = work - p.account[j].useful, p.job[j].period
@@ -46,7 +46,7 @@ def _time_to_end(s: Setup, p: Plant, j: int, work: float) -> float:
     return left + (math.ceil(left / period) - 1.0) * s.save
 
 
-@compiled
+@part
 def _run_on(s: Setup, p: Plant, j: int, work: float) -> None:
     """A job runs, from its last checkpoint on."""
     job, now = p.job[j], p.clock[0].now
@@ -54,7 +54,7 @@ def _run_on(s: Setup, p: Plant, j: int, work: float) -> None:
     job.ready = now + _time_to_end(s, p, j, work)
 
 
-@compiled
+@part
 def _book(s: Setup, p: Plant, j: int) -> None:
     """What a job did since it was last looked at, up to now; a recovery is booked when it is over."""
     job, now = p.job[j], p.clock[0].now
@@ -67,7 +67,7 @@ def _book(s: Setup, p: Plant, j: int) -> None:
         job.begun = now
 
 
-@compiled
+@part
 def _meet(s: Setup, p: Plant, j: int) -> None:
     """What an event is to a job that it may concern."""
     job = p.job[j]
@@ -79,13 +79,13 @@ def _meet(s: Setup, p: Plant, j: int) -> None:
         job.begun = p.clock[0].now
 
 
-@compiled
+@part
 def _available(s: Setup, p: Plant, zone: int, held: IntArray) -> int:
     """Blocks of a zone that a job may take: all that are idle, but as many as are to be spare."""
     return max(min(p.n_idle[zone], s.blocks - s.spare_blocks - held[zone]), 0)
 
 
-@compiled
+@part
 def _start(s: Setup, p: Plant, j: int, queue: Records[QueuedJob], held: IntArray) -> bool:
     """Start a job in one zone, where one has room, else over the zones in their order; whether there was room."""
     row, total, first = queue[j], 0, -1
@@ -108,7 +108,7 @@ def _start(s: Setup, p: Plant, j: int, queue: Records[QueuedJob], held: IntArray
     return True
 
 
-@compiled
+@part
 def _end(s: Setup, p: Plant, j: int, queue: Records[QueuedJob], held: IntArray, begun: int) -> None:
     """A job is done: its blocks go to jobs that miss some, or are idle."""
     job, account, row = p.job[j], p.account[j], queue[j]
@@ -124,7 +124,7 @@ def _end(s: Setup, p: Plant, j: int, queue: Records[QueuedJob], held: IntArray, 
             _meet(s, p, k)
 
 
-@compiled
+@part
 def _job_happens(s: Setup, p: Plant, j: int, queue: Records[QueuedJob], held: IntArray, begun: int) -> None:
     """A recovery is over, or a job is done."""
     if p.job[j].mode == RECOVERING:

@@ -12,7 +12,7 @@ import numpy as np
 
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.simulation.engine.event_heap import EventHeap, empty_heap, put, remove
-from relfit.simulation.engine.records import Records, compiled, new_records
+from relfit.simulation.engine.records import Records, compiled, new_records, part
 from relfit.simulation.engine.time_tables import LOW, STEP
 from relfit.simulation.sparing.sparing_state import (
     NOBODY,
@@ -122,14 +122,14 @@ def _rack_repair(rng: np.random.Generator, s: Setup, p: Plant, rack: int) -> flo
     return _draw_repair(rng, s.tables, s.rack_kinds, s.rack_shares)
 
 
-@compiled
+@part
 def _time_of(p: Plant, number: int) -> float:
     """When the next event of a component is."""
     place = p.events.place[number]
     return p.events.events[place].time if place >= 0 else math.inf
 
 
-@compiled
+@part
 def take_idle(s: Setup, p: Plant, block: int, job: int) -> None:
     """Give an idle block to a job; to `NOBODY` when it goes down."""
     zone = block // s.blocks
@@ -141,7 +141,7 @@ def take_idle(s: Setup, p: Plant, block: int, job: int) -> None:
     p.owner[block] = job
 
 
-@compiled
+@part
 def _block_down(s: Setup, p: Plant, block: int) -> None:
     """Take a block out; where no spare stands in, its job misses it."""
     zone, owner = block // s.blocks, p.owner[block]
@@ -157,7 +157,7 @@ def _block_down(s: Setup, p: Plant, block: int) -> None:
     take_idle(s, p, p.idle[zone * s.blocks + p.n_idle[zone] - 1], owner)
 
 
-@compiled
+@part
 def give_block(s: Setup, p: Plant, block: int) -> None:
     """Give a block that is up to the first job that misses one in its zone; else it is idle."""
     zone = block // s.blocks
@@ -173,7 +173,7 @@ def give_block(s: Setup, p: Plant, block: int) -> None:
     p.n_idle[zone] += 1
 
 
-@compiled
+@part
 def _change(s: Setup, p: Plant, first: int, last: int, comes_up: bool) -> None:
     """Blocks ``first..last-1`` go down or come up."""
     clock = p.clock[0]

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from relfit.base.arrays import FloatArray
-from relfit.simulation.engine.records import compiled, new_records
+from relfit.simulation.engine.records import compiled, new_records, part
 from relfit.simulation.sparing.sparing_devices import happen, new_plant
 from relfit.simulation.sparing.sparing_state import ACCOUNTS, NOBODY, Accounts, JobState, Plant, Setup
 
@@ -31,7 +31,7 @@ __all__ = [
 RUNNING, RECOVERING, STUCK, WAITING, OVER = range(5)
 
 
-@compiled
+@part
 def book_recovery(s: Setup, p: Plant, j: int) -> None:
     """What a recovery that ends now has taken."""
     spent = p.clock[0].now - p.job[j].begun
@@ -39,7 +39,7 @@ def book_recovery(s: Setup, p: Plant, j: int) -> None:
     p.account[j].restart += max(spent - s.detection, 0.0)
 
 
-@compiled
+@part
 def book_running(s: Setup, p: Plant, j: int, span: float) -> None:
     """What a span of running is worth: work that is saved, work that is pending, saves."""
     job, account = p.job[j], p.account[j]
@@ -64,21 +64,21 @@ def book_running(s: Setup, p: Plant, j: int, span: float) -> None:
     job.elapsed = left
 
 
-@compiled
+@part
 def lose_pending(p: Plant, j: int) -> None:
     """Work since the last checkpoint is to be done again."""
     p.account[j].rework += p.job[j].pending
     p.job[j].pending, p.job[j].away = 0.0, 0
 
 
-@compiled
+@part
 def recover(s: Setup, p: Plant, j: int) -> None:
     """Begin to go back to the last checkpoint."""
     job, now = p.job[j], p.clock[0].now
     job.mode, job.begun, job.ready = RECOVERING, now, now + (s.detection + s.restart)
 
 
-@compiled
+@part
 def _struck(s: Setup, p: Plant, j: int) -> None:
     """A unit at work failed: it is exchanged, or the job goes back to its last checkpoint."""
     job, account = p.job[j], p.account[j]
@@ -99,7 +99,7 @@ def _struck(s: Setup, p: Plant, j: int) -> None:
         recover(s, p, j)
 
 
-@compiled
+@part
 def consequences(s: Setup, p: Plant, j: int) -> None:
     """What an event is to a job."""
     job = p.job[j]
@@ -116,7 +116,7 @@ def consequences(s: Setup, p: Plant, j: int) -> None:
         recover(s, p, j)
 
 
-@compiled
+@part
 def _stop(s: Setup, p: Plant) -> None:
     """The end, or the end of what is not counted."""
     clock = p.clock[0]
@@ -130,7 +130,7 @@ def _stop(s: Setup, p: Plant) -> None:
         p.account[0].useful += p.job[0].pending
 
 
-@compiled
+@part
 def _job_event(s: Setup, p: Plant) -> None:
     """A recovery is over, or a unit is back."""
     job = p.job[0]
