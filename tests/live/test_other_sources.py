@@ -6,6 +6,8 @@ import json
 import os
 import socket
 import sqlite3
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 
 from relfit.base.errors import ReadError
 from relfit.live.live_records import Fetched
-from relfit.live.sources import SOURCES, SourceError
+from relfit.live.sources import SOURCES, SourceError, sql_reading
 from relfit.live.watch_settings import read_watch_settings
 
 NOW = pd.Timestamp("2024-02-01", tz="UTC")
@@ -60,6 +62,27 @@ def test_a_query_is_read_as_a_table(tmp_path: Path) -> None:
     assert events(only_new.fetch(first.cursor, NOW))[0][0] == "n2"
     nothing = source(tmp_path, "sql", url="sqlite:///site.db", query="SELECT * FROM outages WHERE host = 'x'")
     assert nothing.fetch({"until": "2024-01-01T00:00Z"}, NOW).cursor == {"until": "2024-01-01T00:00Z"}
+
+
+def test_a_database_that_falls_silent_between_rows_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sql_reading, "_LATER", 0.0)
+    silence, closed = threading.Event(), threading.Event()
+
+    def parts() -> Iterator[list[int]]:
+        try:
+            yield [1]
+            silence.wait(20.0)
+            yield [2]
+        finally:
+            closed.set()
+
+    answers = sql_reading._awaited(parts(), 0.2)
+    assert next(answers) == [1]
+    with pytest.raises(SourceError, match=r"did not answer within 0\.2 s"):
+        next(answers)
+    silence.set()
+    assert closed.wait(20.0)  # and the connection is closed when the server speaks again
+    assert list(sql_reading._awaited(iter([[1], [2]]), 5.0)) == [[1], [2]]
 
 
 @pytest.mark.parametrize(

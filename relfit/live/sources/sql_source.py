@@ -38,7 +38,7 @@ class SqlSource(SourceBase):
     query: str = Field(description="SELECT ...; with :since only what is newer")
     columns: dict[str, Any] = Field(default_factory=dict, description="start = 'time_start', time_format = 'unix', ...")
     overlap: str = Field("30d", description="how far back of the last record is asked again, for late corrections")
-    timeout: float = Field(120.0, gt=0.0, description="seconds that the server may be silent")
+    timeout: float = Field(120.0, gt=0.0, le=86_400.0, description="seconds that the server may be silent")
 
     @field_validator("url")
     @classmethod
