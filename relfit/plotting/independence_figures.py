@@ -63,7 +63,7 @@ def correlations(result: Correlations, ax: Axes | None = None) -> Axes:
 
 
 def correlation_classes(result: Correlations, ax: Axes | None = None) -> Axes:
-    """Pairs of nodes in the classes of Table 3.4, beside what independent nodes would have."""
+    """Pairs of nodes by the class of their correlation, beside what independent nodes would have."""
     ax = style.axes(ax)
     if not result.n_pairs:
         return style.empty(ax, style.headline(result))
@@ -83,9 +83,7 @@ def correlation_classes(result: Correlations, ax: Axes | None = None) -> Axes:
     ax.set_xticks(place, names)
     ax.grid(visible=False, axis="x")
     ax.set_ylim(0, 100.0 * float(table[["observed_share", "expected_share"]].to_numpy().max()) * 1.3)
-    return style.finish(
-        ax, style.headline(result), "class of |r| (Table 3.4)", "pairs (%)", True, loc="upper left", ncols=2
-    )
+    return style.finish(ax, style.headline(result), "class of |r|", "pairs (%)", True, loc="upper left", ncols=2)
 
 
 @plot.register(SerialTests)

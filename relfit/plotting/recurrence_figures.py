@@ -63,8 +63,9 @@ def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: object = N
         if several:
             label = f"{style.plain(style.group_name(curves.groups[place]), 18)} ({curves.sizes[place]:,})"
         colour = style.PALETTE[nth % len(style.PALETTE)]
+        limits = None if several else f"{percent(curves.level)} limits"
         _draw_group(ax, curves, int(place), float(until[place]), colour, linestyle=_LINES[nth], label=label,
-                    limits=None if several else f"{percent(curves.level)} limits")  # fmt: skip
+                    limits=limits, alpha=0.07 if several else 0.25)  # fmt: skip
     last = curves.offsets[order + 1] - 1
     if isinstance(curves, MeanCumulative):
         x, y = "age: hours since observation began", f"failures of a {curves.unit}"
@@ -86,7 +87,29 @@ def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: object = N
         message = f"{curves.method}: {curves.quantity} of {style.group_name(curves.groups[order[0]])}, {failures}"
     elif (steps > 0).sum() > len(order):
         message += f" ({int((steps > 0).sum()) - len(order)} more groups not shown)"
-    return style.finish(ax, message, x, y, True, loc="lower left" if survival else "upper left")
+    style.finish(ax, message, x, y, not several, loc="lower left" if survival else "upper left")
+    rows = _at_risk(ax, curves, order) if survival else 0
+    if several:
+        style.legend_below(ax, 3, below=rows)
+    return ax
+
+
+def _at_risk(ax: Axes, curves: StepCurves, order: np.ndarray) -> int:
+    """Numbers at risk under the marks of the horizontal axis, a row per group in its colour; how many rows."""
+    low, high = ax.get_xlim()
+    marks = [at for at in ax.get_xticks() if low <= at <= high]
+    for row, place in enumerate(order):
+        part = curves.part(int(place))
+        for at in marks:
+            later = np.searchsorted(curves.times[part], at)
+            if later < curves.times[part].size:
+                ax.annotate(
+                    f"{curves.at_risk[part][later]:,}", (at, 0.0), (0.0, -20.0 - style.ROW * row),
+                    xycoords=ax.get_xaxis_transform(), textcoords="offset points", ha="center", va="top", fontsize=8,
+                    color=style.PALETTE[row % len(style.PALETTE)],
+                )  # fmt: skip
+    ax.set_xlabel(f"{ax.get_xlabel()}; at risk above", labelpad=4.0 + style.ROW * len(order))
+    return len(order)
 
 
 def _draw_group(ax: Axes, curves: StepCurves, place: int, end: float, colour: str, **look: Any) -> None:
@@ -154,7 +177,9 @@ def trends(result: TrendTests, ax: Axes | None = None, *, alpha: float = 0.05) -
             message = "Too few gaps for the tests that allow for bursts"
         label = "falling rate  ←  in standard deviations  →  rising rate"
         ax.set_ylim(-0.7, len(names) + 0.1)
-        return style.finish(ax, message, label, "", True, loc="upper right")
+        style.finish(ax, message, label, "")
+        style.legend_below(ax, 1)
+        return ax
     tested = made.sum(axis=0)
     with np.errstate(invalid="ignore"):
         hit = (result.p <= alpha) & made
@@ -198,7 +223,8 @@ def processes(
 
     Notes
     -----
-    The expected number of renewals solves the renewal equation, in steps of a two-hundredth of the time shown.
+    The expected number of renewals solves the renewal equation, in steps of a two-hundredth of the time shown; nodes
+    that had run for an unknown time when observation began have as many in every hour.
     """
     ax = style.axes(ax)
     fits = [result.fits[model] for model in result.models]
@@ -224,6 +250,8 @@ def processes(
         renewal = result.fits["renewal"]
         shape_of, scale = (float(value) for value in renewal.estimates[place])
         values = _renewals(shape_of, scale, at)
+        running = float(renewal.running[place])  # for long: as many renewals in every hour
+        values = running * at / (scale * float(special.gamma(1.0 + 1.0 / shape_of))) + (1.0 - running) * values
         top = max(top, float(values[-1]))
         ax.plot(at, values, color=style.GREEN, linewidth=1.8, linestyle=(0, (5, 2)), label="renewal (Weibull gaps)")
     ax.set_ylim(0, 1.12 * top or 1.0)
