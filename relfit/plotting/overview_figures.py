@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["availability", "dependence", "effects", "fleet", "parameters", "period"]
 
 _MOST = 30  # rows drawn
+_ROOM = 18  # rows whose names have room
 _PARTS = ("place", "cofailure", "dispersion", "serial", "correlation", "cycles", "pooled")
 
 
@@ -49,6 +50,8 @@ def _dots(
     ax.plot(value, place, "o", color=style.BLUE, markersize=5)
     ax.set_ylim(-0.6, value.size - 0.4)
     ax.set_yticks(place, [style.plain(style.group_name(label), 28) for label in shown.index])
+    if value.size > _ROOM:
+        ax.tick_params(axis="y", labelsize=7)
     ax.grid(visible=False, axis="y")
     if log:
         ax.set_xscale("log")

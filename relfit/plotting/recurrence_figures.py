@@ -233,17 +233,19 @@ def processes(
         return style.empty(ax, "Nothing failed, so there is no process to fit")
     place = int(events.argmax())
     end = float(fits[0].hours[place] / fits[0].copies[place])
-    top = 0.0
+    top, band, ends = 0.0, (-np.inf, np.inf), {}
     if observed is not None and observed.part(place).stop > observed.part(place).start:
         end, last = float(observed.until[place]), observed.part(place).stop - 1
         limits = f"{percent(observed.level)} limits"
         _draw_group(ax, observed, place, end, style.INK, shade=style.GREY, label="observed", limits=limits)
         top = float(np.nanmax([observed.estimate[last], observed.high[last]]))
+        band = float(observed.low[last]), float(observed.high[last])
     at = np.linspace(0.0, end, 200)[1:]
     for fitted in fits:
         if fitted.model in _PROCESSES and fitted.ok[place]:
             words, colour, line = _PROCESSES[fitted.model]
             values = _expected(fitted, place, at)
+            ends[fitted.model] = float(values[-1])
             top = max(top, float(values[-1]))
             ax.plot(at, values, color=colour, linewidth=1.8, linestyle=line, label=words)
     if "renewal" in result.fits and result.fits["renewal"].ok[place]:
@@ -252,6 +254,7 @@ def processes(
         values = _renewals(shape_of, scale, at)
         running = float(renewal.running[place])  # for long: as many renewals in every hour
         values = running * at / (scale * float(special.gamma(1.0 + 1.0 / shape_of))) + (1.0 - running) * values
+        ends["renewal"] = float(values[-1])
         top = max(top, float(values[-1]))
         ax.plot(at, values, color=style.GREEN, linewidth=1.8, linestyle=(0, (5, 2)), label="renewal (Weibull gaps)")
     ax.set_ylim(0, 1.12 * top or 1.0)
@@ -266,6 +269,8 @@ def processes(
         str(best), str(best).replace("_", "-")
     )
     message = f"Lowest AIC: {name}{shape}" if best is not None else "No process could be fitted"
+    if best in ends and not band[0] <= ends[best] <= band[1]:
+        message = f"Lowest AIC: {name}, which does not give the number of failures that was observed"
     several = len(result.groups) > 1
     what = f"failures ({style.plain(style.group_name(result.groups[place]), 16)})" if several else "failures of a node"
     return style.finish(ax, message, "age: hours since observation began", what, True, loc="upper left")

@@ -473,6 +473,15 @@ def test_renewals_of_nodes_that_ran_before_are_steady(histories: EventHistories)
     assert curves[0][1] == pytest.approx(_renewals(shape, scale, at))
 
 
+def test_a_process_that_misses_what_was_observed_is_said_to(histories: EventHistories) -> None:
+    fits, curve = compare_processes(histories, "all"), mean_cumulative(histories, "all")
+    assert "does not give" not in title(plotting.processes(fits, new(), observed=curve))
+    twice = {name: 2.0 * getattr(curve, name) for name in ("estimate", "low", "high")}
+    for name, values in twice.items():
+        object.__setattr__(curve, name, values)
+    assert "does not give" in title(plotting.processes(fits, new(), observed=curve))
+
+
 def test_numbers_at_risk_stand_under_survival_curves() -> None:
     curve = rf.kaplan_meier([10.0, 20.0, 20.0, 40.0, 90.0, 100.0], [True, True, True, False, True, True])
     ax = plotting.step_curves(curve, new())
