@@ -44,6 +44,7 @@ def change_points(cut: ChangePoints, ax: Axes | None = None, *, used: Period | s
     top = 1.3 * max(float(np.nanmax(rates)), float(np.nanquantile(observed, 0.97)))
     if top < np.nanmax(observed) < 1.6 * top:
         top = 1.1 * float(np.nanmax(observed))
+    cuts = bool((observed > top).any())  # marked along the upper edge
     for period, value in zip(cut.periods, rates, strict=True):
         left, right = (stamp.as_unit("ns").value / 86.4e12 for stamp in (period.start, period.end))
         use = period is chosen
@@ -51,7 +52,7 @@ def change_points(cut: ChangePoints, ax: Axes | None = None, *, used: Period | s
             ax.axvspan(left, right, color=style.GREEN, alpha=0.14, linewidth=0)
             text = f" no change since {period.start:%b %Y}" if period.end == cut.periods[-1].end else " period used"
             text = " the whole log is used" if len(cut.periods) == 1 else text
-            ax.text(left, 0.975 * top, text, color=style.GREEN, va="top")
+            ax.text(left, (0.9 if cuts else 0.975) * top, text, color=style.GREEN, va="top")
         if np.isfinite(value):
             ax.hlines(value, left, right, color=style.INK if use else style.BLUE, linewidth=3.0)
             if right - left > 0.04 * (days[-1] - days[0]):

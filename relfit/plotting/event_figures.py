@@ -53,6 +53,7 @@ def events_over_time(tally: TimeTally | FailureLog, ax: Axes | None = None) -> A
     peak = int(total.argmax())
     message = f"{count(int(total.sum()), 'event')}: most in the {tally.unit} from {tally.edges[peak]:%Y-%m-%d} on "
     message += f"({total[peak]:,}), {np.median(total):,.0f} in a typical {tally.unit}"
+    ax.yaxis.set_major_formatter("{x:,.10g}")
     return style.finish(
         ax, message, f"time ({tally.edges.tz})", f"events per {tally.unit}", several, ncols=2, loc="upper right"
     )

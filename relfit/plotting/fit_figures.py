@@ -180,7 +180,7 @@ def probability_plot(fits: Fits, group: object = None, ax: Axes | None = None, *
     margin = 0.06 * (top - bottom) or 0.5
     ax.set_ylim(bottom - margin, top + margin)
     _probability_ticks(ax, paper, bottom - margin, top + margin)
-    worst = float(np.abs(np.interp(times, line, chance) - middle).max())
+    worst = float(np.abs(np.asarray(distribution.cdf(times), dtype=float).ravel() - middle).max())
     message = (
         f"{name}, {_measure(fits)} on {family} paper: at most {worst * 100:.0f} points of probability off the line"
     )

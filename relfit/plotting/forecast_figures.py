@@ -54,7 +54,9 @@ def forecast(result: Forecast, ax: Axes | None = None) -> Axes:
     ax.set_ylim(bottom=0.0)
     last = begin + max(result.horizons) / _DAY
     style.dates(ax, np.array([edges[0], last + 0.01 * (last - edges[0])]))
-    return style.finish(ax, style.headline(result), "", f"failures per {_name(width)}", True, loc="lower left")
+    style.finish(ax, style.headline(result), "", f"failures per {_name(width)}")
+    style.legend_below(ax, 3)
+    return ax
 
 
 def _name(hours: float) -> str:

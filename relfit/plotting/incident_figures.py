@@ -130,22 +130,26 @@ def _durations(ax: Axes, edges: np.ndarray) -> None:
 
 @plot.register(Incidents)
 def incident_sizes(result: Incidents, ax: Axes | None = None) -> Axes:
-    """Incidents of each scope that hit at least a number of nodes."""
+    """Incidents of each scope that hit at least a number of nodes; one of the whole system hits all of its nodes."""
     ax = style.axes(ax)
     if not len(result):
         return style.empty(ax, "The log has no events to join to incidents")
     table = result.table
     scopes = [name for name in ("node", result.group, "group", "system") if name is not None]
-    rates = dict(zip(*(result.rates()[c] for c in ("scope", "mtbf")), strict=True))
+    table_of_rates = result.rates().set_index("scope")
+    rates, hours = table_of_rates["mtbf"].to_dict(), table_of_rates["hours"].to_dict()
+    nodes_of_system = hours.get("node", np.nan) / hours.get("system", np.nan)  # on average
     most, marks = 1, "osD^"
     for nth, scope in enumerate(scopes):
         size = np.sort(table.loc[table["scope"] == scope, "nodes"].to_numpy(np.int64).clip(min=1))
         if not size.size:
             continue
+        if scope == "system" and np.isfinite(nodes_of_system):
+            size = np.maximum(size, round(nodes_of_system))
         values, first = np.unique(size, return_index=True)
         beyond = size.size - first
         colour = style.PALETTE[nth]
-        name = {"group": "several nodes"}.get(scope, style.plain(scope, 16))
+        name = {"group": "several nodes", "system": "whole system"}.get(scope, style.plain(scope, 16))
         mtbf = f"; MTBF {number(rates[scope])} h" if np.isfinite(rates[scope]) else ""
         ax.step(values, beyond, where="pre", color=colour, linewidth=1.6)
         ax.plot(values, beyond, marks[nth], color=colour, ms=5, label=f"{name} ({size.size:,}{mtbf})")
@@ -154,5 +158,7 @@ def incident_sizes(result: Incidents, ax: Axes | None = None) -> Axes:
     style.decades(ax.xaxis, 1.0, float(max(most, 2)))
     style.decades(ax.yaxis, 1.0, highest)
     ax.set_xlim(0.85, max(most, 2) * 1.3)
-    ax.set_ylim(0.7, highest * highest**0.5 * 2)
-    return style.finish(ax, style.headline(result), "nodes hit, or more", "incidents", True, loc="upper right")
+    ax.set_ylim(0.7, highest * 2)
+    style.finish(ax, style.headline(result), "nodes hit, or more", "incidents")
+    style.legend_below(ax, 2)
+    return ax

@@ -83,9 +83,7 @@ def correlation_classes(result: Correlations, ax: Axes | None = None) -> Axes:
     ax.set_xticks(place, names)
     ax.grid(visible=False, axis="x")
     ax.set_ylim(0, 100.0 * float(table[["observed_share", "expected_share"]].to_numpy().max()) * 1.3)
-    return style.finish(
-        ax, style.headline(result), "class of |r| (Table 3.4)", "pairs (%)", True, loc="upper left", ncols=2
-    )
+    return style.finish(ax, style.headline(result), "class of |r|", "pairs (%)", True, loc="upper left", ncols=2)
 
 
 @plot.register(SerialTests)

@@ -52,18 +52,20 @@ def outlier_nodes(result: OutlierNodes, ax: Axes | None = None) -> Axes:
     top = max(float((good + bad).max()), float(equal.max()))
     _count_axes(ax, edges, top)
     unit = "failures of a node" if width == 1 else f"failures of a node (in steps of {width})"
-    return style.finish(ax, style.headline(result), unit, "nodes", True, loc="upper right")
+    style.finish(ax, style.headline(result), unit, "nodes")
+    style.legend_below(ax, 2)
+    return ax
 
 
 def _count_axes(ax: Axes, edges: np.ndarray, top: float) -> None:
-    """Axes of a histogram of nodes by their number of failures, with room above the highest bar."""
+    """Axes of a histogram of nodes by their number of failures, with a little room above the highest bar."""
     from matplotlib.ticker import MaxNLocator
 
     if top > 40:
         ax.set_yscale("symlog", linthresh=1)
         ax.set_yticks([y for y in (0, 1, 10, 100, 1000, 10_000, 100_000) if y <= top * 3], minor=False)
         ax.yaxis.set_major_formatter("{x:,.0f}")
-    ax.set_ylim(0, top * (60 if top > 40 else 1.8))
+    ax.set_ylim(0, top * (2.0 if top > 40 else 1.1))
     span = edges[-1] - edges[0]
     ax.set_xlim(edges[0] - 0.01 * span, edges[-1] * 1.02)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["availability", "dependence", "effects", "fleet", "parameters", "period"]
 
 _MOST = 30  # rows drawn
+_ROOM = 18  # rows whose names have room
 _PARTS = ("place", "cofailure", "dispersion", "serial", "correlation", "cycles", "pooled")
 
 
@@ -52,10 +53,16 @@ def _dots(
         linewidth=3.0,
     )
     ax.plot(value, place, "o", color=style.BLUE, markersize=5)
+    ax.set_ylim(-0.6, value.size - 0.4)
     ax.set_yticks(place, [style.plain(style.group_name(label), 28) for label in shown.index])
+    if value.size > _ROOM:
+        ax.tick_params(axis="y", labelsize=7)
     ax.grid(visible=False, axis="y")
     if log:
         ax.set_xscale("log")
+        ends = np.concatenate([value, low[np.isfinite(low)], high[np.isfinite(high)]])
+        if (ends > 0.0).all():
+            style.decades(ax.xaxis, float(ends.min()) / 1.2, float(ends.max()) * 1.2)
     if none is not None:
         ax.axvline(none, color=style.GREY, linewidth=1.0, linestyle="--")
     if len(frame) > _MOST:
@@ -71,11 +78,15 @@ def _frame(index: Any, value: npt.ArrayLike, low: npt.ArrayLike, high: npt.Array
 @plot.register(Availability)
 def availability(result: Availability, ax: Axes | None = None, *, group: object = None) -> Axes:
     """Availability of each group, or of one `group`, with its interval, lowest first."""
+    from matplotlib.ticker import PercentFormatter
+
     frame = _frame(result.groups, result.operational, result.low, result.high)
     if group is not None:
         frame = frame.iloc[[style.group_position(frame.index, group)]]
     frame = frame.sort_values("value", kind="stable")
-    return _dots(ax, frame, style.headline(result), f"availability ({percent(result.level)} intervals)")
+    ax = _dots(ax, frame, style.headline(result), f"availability ({percent(result.level)} intervals)")
+    ax.xaxis.set_major_formatter(PercentFormatter(1.0))
+    return ax
 
 
 @plot.register(FleetModel)
@@ -103,7 +114,8 @@ def parameters(params: Parameters, ax: Axes | None = None) -> Axes:
             quantity = getattr(part, name)
             if getattr(quantity, "value", None) is not None:
                 ends = (getattr(quantity, end, None) for end in ("low", "high"))
-                rows[f"{title} {name}"] = [quantity.value, *(np.nan if end is None else end for end in ends)]
+                words = f"{title} {name.replace('_', ' ')}"
+                rows[words] = [quantity.value, *(np.nan if end is None else end for end in ends)]
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high"])
     message = f"Parameters of {params.name}" if params.name else "Parameters"
     return _dots(ax, frame, message if rows else "No parameter is known", "hours", log=True)

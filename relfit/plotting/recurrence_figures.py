@@ -63,6 +63,7 @@ def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: object = N
         if several:
             label = f"{style.plain(style.group_name(curves.groups[place]), 18)} ({curves.sizes[place]:,})"
         colour = style.PALETTE[nth % len(style.PALETTE)]
+        limits = None if several else f"{percent(curves.level)} limits"
         _draw_group(
             ax,
             curves,
@@ -71,7 +72,8 @@ def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: object = N
             colour,
             linestyle=_LINES[nth],
             label=label,
-            limits=None if several else f"{percent(curves.level)} limits",
+            limits=limits,
+            alpha=0.07 if several else 0.25,
         )
     last = curves.offsets[order + 1] - 1
     if isinstance(curves, MeanCumulative):
@@ -94,7 +96,35 @@ def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: object = N
         message = f"{curves.method}: {curves.quantity} of {style.group_name(curves.groups[order[0]])}, {failures}"
     elif (steps > 0).sum() > len(order):
         message += f" ({int((steps > 0).sum()) - len(order)} more groups not shown)"
-    return style.finish(ax, message, x, y, True, loc="lower left" if survival else "upper left")
+    style.finish(ax, message, x, y, not several, loc="lower left" if survival else "upper left")
+    rows = _at_risk(ax, curves, order) if survival else 0
+    if several:
+        style.legend_below(ax, 3, below=rows)
+    return ax
+
+
+def _at_risk(ax: Axes, curves: StepCurves, order: np.ndarray) -> int:
+    """Numbers at risk under the marks of the horizontal axis, a row per group in its colour; how many rows."""
+    low, high = ax.get_xlim()
+    marks = [at for at in ax.get_xticks() if low <= at <= high]
+    for row, place in enumerate(order):
+        part = curves.part(int(place))
+        for at in marks:
+            later = np.searchsorted(curves.times[part], at)
+            if later < curves.times[part].size:
+                ax.annotate(
+                    f"{curves.at_risk[part][later]:,}",
+                    (at, 0.0),
+                    (0.0, -20.0 - style.ROW * row),
+                    xycoords=ax.get_xaxis_transform(),
+                    textcoords="offset points",
+                    ha="center",
+                    va="top",
+                    fontsize=8,
+                    color=style.PALETTE[row % len(style.PALETTE)],
+                )
+    ax.set_xlabel(f"{ax.get_xlabel()}; at risk above", labelpad=4.0 + style.ROW * len(order))
+    return len(order)
 
 
 def _draw_group(ax: Axes, curves: StepCurves, place: int, end: float, colour: str, **look: Any) -> None:
@@ -162,7 +192,9 @@ def trends(result: TrendTests, ax: Axes | None = None, *, alpha: float = 0.05) -
             message = "Too few gaps for the tests that allow for bursts"
         label = "falling rate  ←  in standard deviations  →  rising rate"
         ax.set_ylim(-0.7, len(names) + 0.1)
-        return style.finish(ax, message, label, "", True, loc="upper right")
+        style.finish(ax, message, label, "")
+        style.legend_below(ax, 1)
+        return ax
     tested = made.sum(axis=0)
     with np.errstate(invalid="ignore"):
         hit = (result.p <= alpha) & made
@@ -206,7 +238,8 @@ def processes(
 
     Notes
     -----
-    The expected number of renewals solves the renewal equation, in steps of a two-hundredth of the time shown.
+    The expected number of renewals solves the renewal equation, in steps of a two-hundredth of the time shown; nodes
+    that had run for an unknown time when observation began have as many in every hour.
     """
     ax = style.axes(ax)
     fits = [result.fits[model] for model in result.models]
@@ -215,23 +248,28 @@ def processes(
         return style.empty(ax, "Nothing failed, so there is no process to fit")
     place = int(events.argmax())
     end = float(fits[0].hours[place] / fits[0].copies[place])
-    top = 0.0
+    top, band, ends = 0.0, (-np.inf, np.inf), {}
     if observed is not None and observed.part(place).stop > observed.part(place).start:
         end, last = float(observed.until[place]), observed.part(place).stop - 1
         limits = f"{percent(observed.level)} limits"
         _draw_group(ax, observed, place, end, style.INK, shade=style.GREY, label="observed", limits=limits)
         top = float(np.nanmax([observed.estimate[last], observed.high[last]]))
+        band = float(observed.low[last]), float(observed.high[last])
     at = np.linspace(0.0, end, 200)[1:]
     for fitted in fits:
         if fitted.model in _PROCESSES and fitted.ok[place]:
             words, colour, line = _PROCESSES[fitted.model]
             values = _expected(fitted, place, at)
+            ends[fitted.model] = float(values[-1])
             top = max(top, float(values[-1]))
             ax.plot(at, values, color=colour, linewidth=1.8, linestyle=line, label=words)
     if "renewal" in result.fits and result.fits["renewal"].ok[place]:
         renewal = result.fits["renewal"]
         shape_of, scale = (float(value) for value in renewal.estimates[place])
         values = _renewals(shape_of, scale, at)
+        running = float(renewal.running[place])  # for long: as many renewals in every hour
+        values = running * at / (scale * float(special.gamma(1.0 + 1.0 / shape_of))) + (1.0 - running) * values
+        ends["renewal"] = float(values[-1])
         top = max(top, float(values[-1]))
         ax.plot(at, values, color=style.GREEN, linewidth=1.8, linestyle=(0, (5, 2)), label="renewal (Weibull gaps)")
     ax.set_ylim(0, 1.12 * top or 1.0)
@@ -246,6 +284,8 @@ def processes(
         str(best), str(best).replace("_", "-")
     )
     message = f"Lowest AIC: {name}{shape}" if best is not None else "No process could be fitted"
+    if best in ends and not band[0] <= ends[best] <= band[1]:
+        message = f"Lowest AIC: {name}, which does not give the number of failures that was observed"
     several = len(result.groups) > 1
     what = f"failures ({style.plain(style.group_name(result.groups[place]), 16)})" if several else "failures of a node"
     return style.finish(ax, message, "age: hours since observation began", what, True, loc="upper left")

@@ -50,6 +50,7 @@ __all__ = [
 BLUE, VERMILION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 SKY, PURPLE, OLIVE, INK = "#56B4E9", "#CC79A7", "#7A5C00", "#222222"
 GREY, PALE = "#6B727C", "#E3E6EA"
+ROW = 10.0  # points, of a row of text under an axis
 PALETTE = (BLUE, ORANGE, GREEN, SKY, PURPLE, VERMILION)
 CAUSE_COLOURS = (BLUE, ORANGE, SKY, GREEN, PURPLE, VERMILION, GREY)
 
@@ -326,12 +327,12 @@ def finish(ax: Axes, message: str, x: str, y: str, legend: bool = False, **where
     return ax
 
 
-def legend_below(ax: Axes, columns: int) -> None:
-    """A legend under the name of the horizontal axis, where it covers no line."""
+def legend_below(ax: Axes, columns: int, *, below: int = 0) -> None:
+    """A legend under the name of the horizontal axis, where it covers no line; `below`: rows of text above that."""
     from matplotlib.transforms import ScaledTranslation
 
     figure: Any = ax.get_figure(root=True)
-    under = ax.transAxes + ScaledTranslation(0.0, -0.5, figure.dpi_scale_trans)
+    under = ax.transAxes + ScaledTranslation(0.0, -0.5 - below * ROW / 72.0, figure.dpi_scale_trans)
     ax.legend(
         loc="upper center",
         bbox_to_anchor=(0.42, 0.0),

@@ -32,7 +32,12 @@ def times(m: ReportData) -> Section | str:
         return "distribution of times between interruptions (too few failures)"
     label = tested.fits.groups[0]
     name = f" of system {label}" if m.several_systems else ""
-    figure = Figure.of("times", "Times between interruptions" + name, plotting.distributions, tested.fits)
+    best = str(tested.fits.best().iloc[0])
+    title = "Times between interruptions" + name
+    if best in tested.fits.families:
+        figure = Figure.of("times", title, plotting.probability_plot, tested.fits, family=best)
+    else:
+        figure = Figure.of("times", title, plotting.distributions, tested.fits)
     table = fit_table("fits-by-system", "Families fitted to the times between interruptions" + name, tested)
     return Section("times", "Times between", tested.headline, figures=(figure,), details=(table,))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from importlib import import_module
 from pkgutil import walk_packages
 
@@ -154,3 +155,11 @@ def test_few_lives_are_drawn_with_room_for_numbers_and_names() -> None:
         assert names.y1 < ax.get_window_extent().y0
         assert names.x0 >= 0.0
         assert names.x1 <= figure.bbox.x1
+
+
+def test_points_on_the_line_are_said_to_be_on_it() -> None:
+    times = -1000.0 * np.log1p(-(np.arange(200) + 0.5) / 200.0)  # at the quantiles of an exponential
+    ax = plotting.probability_plot(rf.fit([times], "exponential"), family="exponential")
+    away = re.search(r"at most (\d+) points", " ".join(ax.get_title(loc="left").split()))
+    assert away is not None
+    assert int(away[1]) <= 1

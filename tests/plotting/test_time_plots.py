@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -309,10 +310,14 @@ def test_sizes_by_scope(joined: Incidents) -> None:
     ax = plotting.incident_sizes(joined, new())
     table = joined.table
     for scope in table["scope"].unique():
-        name = {"group": "several nodes"}.get(scope, scope)
+        name = {"group": "several nodes", "system": "whole system"}.get(scope, scope)
         handle = next(h for label, h in labelled(ax).items() if label.startswith(f"{name} ("))
         nodes = table.loc[table["scope"] == scope, "nodes"].clip(lower=1)
         x, y = handle.get_data()
+        if scope == "system":  # an outage of a whole system hits all of its nodes, whatever its record names
+            assert list(y) == [len(nodes)]
+            assert x[0] > nodes.max()
+            continue
         assert [int((nodes >= at).sum()) for at in x] == list(y)
     drawn(ax)
 
@@ -460,6 +465,39 @@ def test_processes_over_what_was_observed(histories: EventHistories) -> None:
     assert "observed" not in alone
     assert "renewal (Weibull gaps)" in alone  # what the title may say is best is drawn
     drawn(ax)
+
+
+def test_renewals_of_nodes_that_ran_before_are_steady(histories: EventHistories) -> None:
+    fits = compare_processes(histories, "all")
+    renewal = fits.fits["renewal"]
+    shape, scale = renewal.estimates[0]
+    curves = []
+    for running in (0.0, 1.0):
+        object.__setattr__(renewal, "running", np.array([running]))
+        curves.append(labelled(plotting.processes(fits, new()))["renewal (Weibull gaps)"].get_data())
+    at, steady = curves[1]
+    assert steady == pytest.approx(at / (scale * math.gamma(1.0 + 1.0 / shape)))
+    assert curves[0][1] == pytest.approx(_renewals(shape, scale, at))
+
+
+def test_a_process_that_misses_what_was_observed_is_said_to(histories: EventHistories) -> None:
+    fits, curve = compare_processes(histories, "all"), mean_cumulative(histories, "all")
+    assert "does not give" not in title(plotting.processes(fits, new(), observed=curve))
+    twice = {name: 2.0 * getattr(curve, name) for name in ("estimate", "low", "high")}
+    for name, values in twice.items():
+        object.__setattr__(curve, name, values)
+    assert "does not give" in title(plotting.processes(fits, new(), observed=curve))
+
+
+def test_numbers_at_risk_stand_under_survival_curves() -> None:
+    curve = rf.kaplan_meier([10.0, 20.0, 20.0, 40.0, 90.0, 100.0], [True, True, True, False, True, True])
+    ax = plotting.step_curves(curve, new())
+    shown = {round(text.xy[0]): int(text.get_text()) for text in ax.texts}
+    assert {at: n for at, n in shown.items() if at in (0, 20, 40, 60, 80, 100)} == {
+        at: n for at, n in {0: 6, 20: 5, 40: 3, 60: 2, 80: 2, 100: 1}.items() if at in shown
+    }
+    assert shown[0] == 6
+    assert len(shown) > 2
 
 
 def test_expected_renewals_are_those_of_the_renewal_equation() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -68,7 +69,11 @@ class ProcessFit(Result):
     notes : tuple of str
     at_once : ndarray of float, shape (groups,)
         Events of the incident that an event is part of, on average: this many weigh as one in limits and AIC.
+    running : ndarray of float, shape (groups,)
+        Share of the copies that had run for an unknown time when observation began.
     """
+
+    _not_in_json: ClassVar[tuple[str, ...]] = ("running",)
 
     model: str
     groups: pd.Index
@@ -85,6 +90,7 @@ class ProcessFit(Result):
     level: float
     notes: tuple[str, ...]
     at_once: FloatArray
+    running: FloatArray
 
     @property
     def ok(self) -> BoolArray:
@@ -226,6 +232,8 @@ def fit_process(
         return out
 
     shared = histories.at_once(codes, len(groups))
+    vague = (histories.left_open & (histories.opening == 0)).astype(np.float64)
+    running = per_group(vague, codes, len(groups)) / np.diff(copies.offsets)
     estimates, root = spread(part.estimates), np.sqrt(shared)[:, None]
     low, high = (_wider(estimates, spread(limit), root, model) for limit in (part.low, part.high))
     return ProcessFit(
@@ -244,6 +252,7 @@ def fit_process(
         level,
         histories.notes,
         shared,
+        running,
     )
 
 

@@ -129,6 +129,10 @@ class MigrationPlan(Plan):
         shown = rows.iloc[sorted({0, len(rows) // 2})]
         parts = [f"a recall of {recall:.2g} with a precision of {p:.2g}" for p, recall in shown.itertuples(index=False)]
         on_average = " on average" if len(self.by_size) > 1 else ""
+        recalls = [f"{recall:.2g}" for recall in shown["recall"]]
+        if len(shown) > len(set(recalls)):
+            least = f"a recall of {recalls[0]} on, with a precision of {shown['precision'].min():.2g} and more"
+            return f"migration pays{on_average} from {least}"
         return f"migration pays{on_average} from {' or '.join(parts)} on"
 
     @property
