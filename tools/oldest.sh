@@ -8,7 +8,8 @@ trap 'rm -rf "$scratch"' EXIT
 uv=$scratch/uv/bin/uv
 "$uv" venv --quiet --python "${PYTHON:-python3}" "$scratch/venv"
 python=$scratch/venv/bin/python
-"$uv" pip install --quiet --python "$python" --resolution lowest-direct --only-binary :all: -r "$root/pyproject.toml"
+"$uv" pip install --quiet --python "$python" --resolution lowest-direct --only-binary :all: --extra dask --extra datasets \
+  -r "$root/pyproject.toml"
 "$uv" pip freeze --python "$python" > "$scratch/oldest.txt"
 "$uv" pip install --quiet --python "$python" pytest pytest-xdist hypothesis mpmath --constraint "$scratch/oldest.txt"
 cd "$root"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from scipy import stats
 
 from relfit.log.lifedata import LifeData
@@ -97,7 +98,7 @@ def _lifelines(family: str, t: np.ndarray, d: np.ndarray) -> list[float] | None:
 
 
 def _surpyval(family: str, t: np.ndarray, d: np.ndarray) -> list[float]:
-    import surpyval
+    surpyval = pytest.importorskip("surpyval")
 
     model = {
         "exponential": surpyval.Exponential,
@@ -114,6 +115,7 @@ def _surpyval(family: str, t: np.ndarray, d: np.ndarray) -> list[float]:
 
 
 def _reliability(family: str, t: np.ndarray, d: np.ndarray) -> list[float]:
+    pytest.importorskip("reliability")
     from reliability import Fitters
 
     arguments = {

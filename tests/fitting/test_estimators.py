@@ -71,6 +71,7 @@ def test_rank_regression_is_that_of_reliability(axis, monkeypatch):
         return replace(points, position=(points.rank - 0.3) / (lives.durations.size + 0.4))
 
     monkeypatch.setattr("relfit.fitting.estimators.median_ranks", approximate_ranks)
+    pytest.importorskip("reliability")
     from reliability.Fitters import Fit_Exponential_1P, Fit_Lognormal_2P, Fit_Weibull_2P
 
     rng = np.random.default_rng(8)

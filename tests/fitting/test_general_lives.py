@@ -140,7 +140,7 @@ def test_lifelines(family, kind):
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_surpyval(family, kind):
-    import surpyval
+    surpyval = pytest.importorskip("surpyval")
 
     lives = KINDS[kind](family)
     model = {
