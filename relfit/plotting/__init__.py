@@ -20,13 +20,14 @@ __getattr__, __dir__, __all__ = front(
         "campaign_figures": "campaign_map campaign_tornado costs_of_ownership response_curve sobol_indices",
         "change_point_figures": "change_points",
         "checkpoint_figures": "waste_over_interval",
+        "cofailure_figures": "clock_cycle failing_together",
         "event_figures": "causes events_over_time",
         "fit_figures": "distributions probability_plot",
         "forecast_figures": "forecast",
         "group_figures": "means_by_group",
         "incident_figures": "incident_sizes incident_window incidents_by_window",
-        "independence_figures": "autocorrelation clock_cycle correlation_classes correlations dispersion durbin_watson "
-        "durbin_watson_pooled failing_together",
+        "independence_figures": "autocorrelation correlation_classes correlations dispersion durbin_watson "
+        "durbin_watson_pooled",
         "job_figures": "completion_by_size completion_curve",
         "migration_figures": "yield_by_size yield_of_replicas",
         "outlier_figures": "outlier_nodes",
