@@ -1,4 +1,4 @@
-"""Do nodes fail together, and at certain hours? Orange is what independent failures would give, blue what was observed."""
+"""Do nodes fail together, and at certain hours? Orange: independent failures; blue: what was observed."""
 
 from __future__ import annotations
 
