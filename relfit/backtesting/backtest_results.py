@@ -238,16 +238,16 @@ class Backtest(Result):
         for length, rows in self.of("jobs").groupby("length"):
             far = rows.iloc[int(rows["bias"].abs().to_numpy().argmax())]
             if (rows["bias_low"] > -MATTERS["jobs"]).all() and (rows["bias_high"] < MATTERS["jobs"]).all():
-                verdict = "What is predicted agrees with the log"
+                verdict = f"within the {100 * MATTERS['jobs']:g} that matter, so predictions agree with the log"
             elif far["bias_low"] < 0.0 < far["bias_high"]:
-                verdict = "Not rejected"
+                verdict = "chance explains it, and does not exclude more"
             else:
-                verdict = "Too optimistic" if far["bias"] > 0.0 else "Too pessimistic"
+                verdict = "too optimistic" if far["bias"] > 0.0 else "too pessimistic"
             out.append(
                 f"Jobs of {_sizes(rows)} for {duration(float(length))}: mean error {_each(rows['score'])} points "  # type: ignore[arg-type]
-                f"(counting {_each(rows['score_1'])}), {percent(rows['held'].mean())} of limits held. {verdict}: "
-                f"{100 * far['bias']:+.1f} points ({100 * far['bias_low']:+.1f} to {100 * far['bias_high']:+.1f}) for "
-                f"{count(int(far['size']), 'node')}."
+                f"(counting {_each(rows['score_1'])}), {percent(rows['held'].mean())} of limits held. Bias for "
+                f"{count(int(far['size']), 'node')} {100 * far['bias']:+.1f} points ({100 * far['bias_low']:+.1f} to "
+                f"{100 * far['bias_high']:+.1f}): {verdict}."
             )
         return out or ["Jobs: too few could be placed."]
 

@@ -269,7 +269,7 @@ def test_a_wrong_model_is_seen(log: rf.FailureLog, monkeypatch: pytest.MonkeyPat
 
 def test_agrees_is_said_only_where_the_bias_is_small(tested: rf.backtesting.Backtest) -> None:
     (text,) = tested.sentences("jobs")
-    assert "agrees with the log" in text
+    assert "predictions agree with the log" in text
     jobs = tested.table["part"] == "jobs"
     off = tested.table.assign(predicted=np.where(jobs, tested.table["predicted"] - 0.2, tested.table["predicted"]))
     (text,) = replace(tested, table=off).sentences("jobs")

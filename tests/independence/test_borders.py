@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+import relfit as rf
 from relfit.analyses.independence import (
     Cofailures,
     Correlations,
@@ -18,6 +20,7 @@ from relfit.analyses.independence import (
     PooledTests,
     SerialTests,
     cofailures,
+    failures_of,
     pooled_tests,
     serial_tests,
 )
@@ -158,3 +161,21 @@ def test_series_of_too_few_values() -> None:
 @pytest.mark.parametrize(("days", "status"), [(9, "too_few"), (10, "ok")])
 def test_a_cycle_needs_ten_periods_with_a_failure(days: int, status: str) -> None:
     assert cycles_of_instants(np.arange(days) * 24.0 + 5.0, 0.0, 2400.0, "UTC").status[0] == status
+
+
+def test_nodes_that_come_and_go_make_autocorrelation_that_is_told(tmp_path: Path) -> None:
+    """Twenty busy nodes for a year, then twenty quiet ones: times between failures are alike within each year."""
+    rng, start, year = np.random.default_rng(4), pd.Timestamp("2020-01-01"), pd.Timedelta("365D")
+    rows, nodes = [], []
+    for node in range(40):
+        since = start + (node // 20) * year
+        nodes.append((f"n{node:02d}", since, since + year))
+        days = np.sort(rng.uniform(0.0, 365.0, rng.poisson(60 if node < 20 else 6)))
+        rows += [(f"n{node:02d}", at) for at in since + pd.to_timedelta(days, unit="D")]
+    pd.DataFrame(rows, columns=["node", "start"]).to_csv(tmp_path / "log.csv", index=False)
+    pd.DataFrame(nodes, columns=["node", "entered", "left"]).to_csv(tmp_path / "nodes.csv", index=False)
+    log = rf.read(tmp_path / "log.csv", population=tmp_path / "nodes.csv")
+    pooled = pooled_tests(failures_of(log), [40], n_resamples=99)
+    assert pooled.durbin_watson[0] < 1.7
+    assert not pooled.depends
+    assert "no autocorrelation to speak of beyond that of independent nodes" in pooled.headline

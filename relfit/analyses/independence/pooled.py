@@ -94,9 +94,13 @@ class PooledTests(Result):
             few = f"{self.sizes[last] + 1:,} {self.what} are too few"
             return f"{few} to tell whether their pooled series is autocorrelated."
         seen = "is autocorrelated" if self.depends else "shows no autocorrelation to speak of"
+        alone = ""
+        if abs(self.expected) >= LEAST_AUTOCORRELATION:  # nodes that come and go, or whose gaps vary, make some
+            seen = f"{seen} beyond that of independent nodes"
+            alone = f", {2.0 - 2.0 * self.expected:.2f} for independent nodes"
         text = (
             f"The series of all {self.what} of {count(int(self.nodes[last]), 'node')} {seen} (Durbin-Watson "
-            f"{self.durbin_watson[last]:.2f}, {p_value(self.p_overall)}; {low:.2f} to {high:.2f} over all k)"
+            f"{self.durbin_watson[last]:.2f}{alone}, {p_value(self.p_overall)}; {low:.2f} to {high:.2f} over all k)"
         )
         share = self.zeros[last] / self.sizes[last]
         return text + (f"; {percent(share)} of its times between {self.what} are zero." if share >= 0.01 else ".")

@@ -16,7 +16,7 @@ import pandas as pd
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result, json_ready
-from relfit.base.text import percent
+from relfit.base.text import count, percent
 from relfit.planning.sparing.blocks import SharedRacks, block_mtbf, unavailability
 from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Performance, Strategies
 from relfit.planning.sparing.recovery import LOSSES, Recovery, losses
@@ -170,7 +170,7 @@ class SparingEvaluation(Result):
         loss = {name: float(self.shares[name][i]) for name in SHARES[1:]}
         most = max(loss, key=loss.__getitem__)
         return (
-            f"Blocks of {labels[i]} GPUs (all/working) with {int(self.spare_blocks[i])} spare blocks of "
+            f"Blocks of {labels[i]} GPUs (all/working) with {count(int(self.spare_blocks[i]), 'spare block')} of "
             f"{int(self.blocks[i])} per zone do {float(self.goodput[i]):,.0f} GPUs' worth of work: "
             f"{percent(float(self.cett[i]), 1)} of GPU hours move the job on; most of the rest goes to "
             f"{most.replace('_', ' ')} ({percent(loss[most], 1)}).{self._misfits}"
