@@ -15,7 +15,7 @@ from relfit.fleet.calibration.parameter_values import Model, rejection
 from relfit.fleet.calibration.validation_errors import ParameterError
 from relfit.io.datasets import lists_jobs
 from relfit.io.parsing.settings import read_settings
-from relfit.simulation.campaigns.walkthrough import read_walkthrough
+from relfit.io.workloads.walkthrough import read_walkthrough
 
 __all__ = ["Campaign", "Experiment", "Until", "read_campaign"]
 
