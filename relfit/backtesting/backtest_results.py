@@ -238,9 +238,9 @@ class Backtest(Result):
         for length, rows in self.of("jobs").groupby("length"):
             far = rows.iloc[int(rows["bias"].abs().to_numpy().argmax())]
             if (rows["bias_low"] > -MATTERS["jobs"]).all() and (rows["bias_high"] < MATTERS["jobs"]).all():
-                verdict = f"within the {100 * MATTERS['jobs']:g} that matter, so predictions agree with the log"
+                verdict = "predictions agree with the log"
             elif far["bias_low"] < 0.0 < far["bias_high"]:
-                verdict = "chance explains it, and does not exclude more"
+                verdict = "may be chance"
             else:
                 verdict = "too optimistic" if far["bias"] > 0.0 else "too pessimistic"
             out.append(

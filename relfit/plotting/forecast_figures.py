@@ -55,7 +55,7 @@ def forecast(result: Forecast, ax: Axes | None = None) -> Axes:
     last = begin + max(result.horizons) / _DAY
     style.dates(ax, np.array([edges[0], last + 0.01 * (last - edges[0])]))
     style.finish(ax, style.headline(result), "", f"failures per {_name(width)}")
-    style.legend_below(ax, 3)
+    style.legend_below(ax, 2)
     return ax
 
 

@@ -39,8 +39,7 @@ def steady(m: ReportData) -> Section | str:
     if frame["use"].any() and since != m.failures:
         note += (
             f" Other sections count {m.failures:,} incidents since {points.stable_period.start:%Y-%m-%d} for "
-            f"{since:,}: they join records within the times of that period, and leave out what began while its node "
-            "was down."
+            f"{since:,}: joined within that period, without what began while its node was down."
         )
     table = Table(
         "periods",

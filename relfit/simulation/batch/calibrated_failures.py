@@ -52,7 +52,7 @@ class CalibratedFailures(Failures):
     >>> known = Parameters(mtbf={"node": "1000h", "system": "500h"}, mttr={"mean": "2h"})
     >>> rows = FailureStream([CalibratedFailures(parameters=known)], 100, 1).take()
     >>> rows.dtype.names
-    ('time', 'repair', 'node')
+    ('time', 'repair', 'node', 'outcome')
     """
 
     parameters: Parameters
