@@ -201,7 +201,7 @@ def test_signals_at_any_time_save_or_leave_the_last_state(tmp_path, monkeypatch,
         saves.append(after != before)
         assert ("saved in state.npz; go on with: " + line in err) == (after != before)
         assert ("nothing is lost" in err) == (after == before)
-        delay = delay if saves[-1] else 1.6 * delay + 0.1
+        delay = delay if saves[-1] else 2.2 * delay + 0.2
     assert not saves[0]
     assert shell("relfit simulate batch c.toml --jobs-out whole.csv").returncode == 0
     assert shell(line).returncode == 0

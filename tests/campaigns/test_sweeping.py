@@ -154,7 +154,7 @@ def test_a_cell_that_fails_is_kept_with_its_error_and_the_rest_goes_on(tmp_path:
     assert rf.campaigns.sweep(plan, tmp_path / "s", executor="serial").missing == 0
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 def test_a_run_that_ends_its_process_again_and_again_has_failed(tmp_path: Path) -> None:
     plan = campaign("dies", parameters={"x": [1, 2, 3]}, replications=2)
     result = rf.campaigns.sweep(plan, tmp_path / "s", executor="processes", workers=2)

@@ -63,7 +63,7 @@ def test_chi_square():
     assert 3.4 < rejected(found, "chi2") < 6.6
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 def test_known_limits_make_p_values_of_ten_lives_more_exact():
     """Unknown limits are drawn from few censored lives, which makes the tests of so few lives hold back."""
     shares = {}
@@ -178,7 +178,7 @@ def test_p_values_do_not_depend_on_the_unit_of_time():
     np.testing.assert_allclose(b.p, a.p, atol=0.011)
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 def test_no_p_value_near_five_percent_rests_on_the_first_replicates():
     """Groups that went on at 5 % only made a hole just below it: a size of 4.4 %, not 5."""
     lives = randomly_censored("exponential", 2000, 20, seed=11, known=True)

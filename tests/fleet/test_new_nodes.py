@@ -28,7 +28,7 @@ def fleet(seed: int, shape: float, *, worse: float = 1.0) -> rf.FailureLog:
 
 
 @pytest.mark.parametrize("shape", [0.6, 2.5])
-@pytest.mark.slow
+@pytest.mark.verify
 def test_the_mean_time_between_failures_is_that_of_the_long_run(shape: float) -> None:
     plain, found, held = [], [], 0
     for seed in range(16):
@@ -48,7 +48,7 @@ def test_the_mean_time_between_failures_is_that_of_the_long_run(shape: float) ->
 
 
 @pytest.mark.parametrize("shape", [0.6, 2.5])
-@pytest.mark.slow
+@pytest.mark.verify
 def test_nodes_of_an_inventory_that_were_in_use_before_are_taken_in_steady_state(shape: float) -> None:
     found, told, held = [], [], 0
     for seed in range(12):
@@ -77,7 +77,7 @@ def test_a_fleet_that_became_better_has_the_rate_that_is_counted() -> None:
     assert found == pytest.approx(counted)
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 def test_a_change_that_ages_explain_is_no_period_of_its_own() -> None:
     chosen = [chosen_period(fleet(seed, 0.5)) for seed in range(12)]
     several = [one for one in chosen if one.points is not None and len(one.points) > 1]

@@ -244,6 +244,7 @@ def test_limits_of_multiples_are_those_of_the_lognormal_distribution():
 # ---------------------------------------------------------------- good and bad weeks
 
 
+@pytest.mark.slow
 def test_limits_hold_for_the_rate_of_the_months_ahead_where_weeks_are_good_and_bad():
     """A fleet whose weeks differ has a rate of the next quarter that nobody knows, though its mean never moves."""
     rng, days, ahead = np.random.default_rng(5), 728, 91

@@ -140,6 +140,7 @@ def test_a_snapshot_has_no_rate(tmp_path: Path, capsys: pytest.CaptureFixture[st
         assert "a snapshot has no failure rate: over what time was observed?" in said.err
 
 
+@pytest.mark.verify
 def test_with_their_number_the_mean_is_that_of_the_fleet(tickets: Path) -> None:
     log = rf.read(tickets, n_nodes=NODES, window_start="2024-01-01", window_end="2024-12-31")
     assert (log.n_nodes, log.question) == (NODES, None)

@@ -91,7 +91,7 @@ def test_a_server_that_fails_ends_no_round(fleet: Path, poor_server: str, path: 
         assert said in " ".join(result.sources["failure"])
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 def test_ten_thousand_columns_are_told_and_kept_few(fleet: Path) -> None:
     settings = read_watch_settings(fleet / "watch.toml")
     watch(settings, "2024-02-01")

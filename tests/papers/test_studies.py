@@ -75,6 +75,7 @@ def test_pairs_where_one_thing_is_changed() -> None:
     assert np.array_equal(sweeps[0].waits[:, 1, 0], whole.waits[:, 1, 0])
 
 
+@pytest.mark.verify
 def test_differences_by_width_over_workloads() -> None:
     table = batch_waits.scatter_by_width(2018, 500, 3)
     single = [

@@ -107,7 +107,7 @@ def test_the_sample_was_up_as_counted_by_hand():
     assert availability(log).operational[0] == pytest.approx(0.911, abs=0.0005)
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 def test_limits_cover_where_all_nodes_share_outages():
     rng = np.random.default_rng(3)
     inside = []

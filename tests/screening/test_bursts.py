@@ -94,7 +94,7 @@ def test_what_the_calendar_and_unequal_nodes_explain_is_no_burst(kind: str) -> N
         assert "good and bad weeks" in result.headline
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 def test_false_bursts_are_rare_and_limits_cover() -> None:
     false = dict.fromkeys(("node", "rack", "whole"), 0)
     kinds = ("steady", "unequal nodes", "drift", "season", "weeks", "working hours")

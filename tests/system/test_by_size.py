@@ -180,7 +180,7 @@ def test_more_nodes_than_there_are():
         (Gamma([0.4, 0.06, 12.0], [800.0, 3000.0, 300.0]), lambda p, t: mp.gammainc(p[0], t / p[1], regularized=True)),
     ],
 )
-@pytest.mark.slow
+@pytest.mark.verify
 def test_a_hundred_thousand_nodes_without_closed_form(family, survival):
     # three distinct nodes many times over, so that mpmath can follow
     size = 100_000

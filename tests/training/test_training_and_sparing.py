@@ -30,6 +30,7 @@ def agree(values: Any, expected: float) -> None:
     assert abs(values.mean() - expected) < 4.0 * error, (values.mean(), expected, error)
 
 
+@pytest.mark.verify
 def test_servers_without_spares_are_one_block_of_trays() -> None:
     # a failure stops everything until it is repaired: an alternating renewal process; full segments count
     n, mtbf, mttr, every, save = 40, 2000.0, 10.0, 4.0, 0.25
