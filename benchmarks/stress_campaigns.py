@@ -31,7 +31,7 @@ import relfit as rf
 from relfit.simulation.campaigns.campaign_store import CampaignStore
 
 KINDS = ("parent", "parent", "worker", "worker", "scheduler", "full disk", "half-written part")
-CELLS, REPLICATIONS, SEED = 20, 400, 11
+CELLS, REPLICATIONS, SEED = 20, int(os.environ.get("STRESS_REPLICATIONS", "400")), 11
 HERE = Path(__file__).resolve()
 
 

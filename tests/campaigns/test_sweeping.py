@@ -212,7 +212,7 @@ def test_pandas_reads_the_parts_while_it_runs(tmp_path: Path) -> None:
 def test_a_signal_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path, number: int, root: Path) -> None:
     path = tmp_path / "c.toml"
     path.write_text(
-        f'run = "{MODELS}:slow"\nreplications = 70\nseed = 3\n[parameters]\nx = [1, 2, 3]\n', encoding="utf-8"
+        f'run = "{MODELS}:slow"\nreplications = 40\nseed = 3\n[parameters]\nx = [1, 2, 3]\n', encoding="utf-8"
     )
     command = [sys.executable, "-m", "relfit", "sweep", str(path), "--store", str(tmp_path / "s"), "--workers", "2"]
     environment = {**os.environ, "PYTHONPATH": str(root)}
@@ -227,9 +227,9 @@ def test_a_signal_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path, numbe
     assert "go on with" in told
     assert "Traceback" not in told
     stored = len(rf.campaigns.load(tmp_path / "s").runs)
-    assert 0 < stored < 210
+    assert 0 < stored < 120
     again = subprocess.run(command, cwd=root, env=environment, capture_output=True, check=False)
     assert again.returncode == 0, again.stderr
-    drawn = [np.random.default_rng(np.random.SeedSequence(3, spawn_key=(r,))).random() for r in range(70)]
+    drawn = [np.random.default_rng(np.random.SeedSequence(3, spawn_key=(r,))).random() for r in range(40)]
     samples = rf.campaigns.load(tmp_path / "s").samples("value").to_numpy()
     np.testing.assert_array_equal(samples, np.add.outer([1, 2, 3], drawn))

@@ -244,7 +244,7 @@ rules = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(log=logs(), measure=st.sampled_from(["ttf", "ttr"]), rules=rules, data=st.data())
 @pytest.mark.slow
 def test_generated_logs_follow_the_documented_rules(

@@ -43,6 +43,7 @@ def test_right_censored_lives(family, size, known):
 
 
 @pytest.mark.parametrize("family", ["exponential", "weibull", "lognormal"])
+@pytest.mark.verify
 def test_renewals_in_a_window(family):
     """Limits are not known here: the gap that a window cuts short is the only censored life of its node."""
     fit = rf.fit(renewals(family, 2000, 12.0, seed=5), family)[family]

@@ -264,7 +264,7 @@ def test_systems_of_fits():
         rf.system_from_fits(fits, nodes=["nn"])
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 def test_every_node_of_a_real_system(shared):
     log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system="20")
     system = rf.system_from_log(log, period="all", families=["exponential", "weibull"])
