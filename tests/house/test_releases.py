@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import csv
 import re
+import subprocess
 import tomllib
 from collections import Counter
 from datetime import date
@@ -124,3 +125,25 @@ def test_benchmarks_are_of_releases_with_seconds_above_zero(root: Path, releases
         assert all(
             float(value) > 0.0 for name, value in row.items() if name.endswith(("_s", "_ms", "pyarrow")) and value
         )
+
+
+def test_nothing_that_a_trial_wrote_is_kept(root: Path) -> None:
+    """Examples write logs, parameters and traces where they run; the folder of the project has none of them."""
+    told = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=False)
+    if told.returncode:
+        pytest.skip("this is no clone")
+    top = {name.split("/")[0] for name in told.stdout.split("\0") if name}
+    folders = {".ci", "benchmarks", "data", "docs", "notebooks", "papers", "relfit", "tests", "tools"}
+    files = {
+        ".gitignore",
+        ".pre-commit-config.yaml",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "CONTRIBUTING.md",
+        "LICENSE",
+        "Makefile",
+        "README.md",
+        "conftest.py",
+        "pyproject.toml",
+    }
+    assert top - folders - files == set()
