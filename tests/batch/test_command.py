@@ -156,3 +156,11 @@ def test_a_wrong_list_of_failures_is_one_line(config, tmp_path, capsys):
         failures.write_text(text)
         assert main(["simulate", "batch", str(config), "--failures", str(failures)]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_a_table_that_is_text_is_told_with_its_keys(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.toml").write_text('workload = "jobs.csv"\n', encoding="utf-8")
+    assert main(["simulate", "batch", "c.toml"]) == 2
+    told = capsys.readouterr().err
+    assert "c.toml: workload: this cannot be 'jobs.csv'; it must be a table with file, format" in told

@@ -104,6 +104,8 @@ def _one(item: ErrorDetails, model: type[Model]) -> tuple[Place, str, str | None
         return place, f"this cannot be {shown}", f"it must be {context.get('expected', '')}"
     wanted = _TYPES.get(kind, str(item["msg"]))
     if wanted == "a table":
+        keys = _fields(model, place)
+        wanted = f"{wanted} with {', '.join(keys)}" if keys else wanted
         wanted = _TABLES.get(str(context.get("class_name", "")), wanted)
     return place, f"this cannot be {shown}", f"it must be {wanted}"
 
