@@ -161,3 +161,15 @@ def test_date_and_time_in_two_columns_and_minutes_in_a_name(tmp_path: Path, caps
     for duration, unit, hours in (("Outage (min)", "hours", 117.0), ("Outage (min)", None, 117 / 60)):
         said = {"duration": duration, **({"duration_unit": unit} if unit else {})}
         assert rf.read(path, node="Server", start="Date+Time", **said).ttr("all").durations[0] == pytest.approx(hours)
+
+
+def test_lines_that_begin_with_seconds_in_brackets_are_no_json(tmp_path: Path) -> None:
+    lines = ["[1600000000] HOST ALERT: n1;DOWN;HARD;3;no answer", "[1600003600] HOST ALERT: n1;UP;HARD;1;ok"]
+    path = tmp_path / "nagios.log"
+    path.write_text("\n".join([*lines, "[1600007200] HOST ALERT: n2;DOWN;HARD;3;no answer"]) + "\n")
+    with pytest.raises(rf.ReadError, match="first line is no header.*pattern="):
+        rf.read(path)
+    log = rf.read(path, pattern=r"\[(?P<start>\d+)\] HOST ALERT: (?P<node>[^;]+);(?P<state>DOWN|UP);")
+    assert log.events["node"].tolist() == ["n1", "n2"]
+    assert log.events["start"].dt.strftime("%Y-%m-%d %H:%M").tolist() == ["2020-09-13 12:26", "2020-09-13 14:26"]
+    assert log.events["end_cut"].tolist() == [False, True]

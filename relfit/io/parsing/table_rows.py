@@ -24,7 +24,8 @@ from relfit.io.parsing.text_content import Text, as_text
 __all__ = ["rows_of", "rows_of_frame"]
 
 _BYTES_A_ROW = 100
-_STAMP = re.compile(r"\[(?:\w{3} \w{3} |\d{1,4}[-/. ])")  # of lines of text, which begin as arrays of JSON do
+_ARRAY = re.compile(r"""\s*\[\s*(?:[{\["\]]|[-\d.]+\s*,|$)""")  # of JSON
+_STAMP = re.compile(r"\s*\[(?:\w{3} \w{3} |\d)")  # of lines of text
 _NO_TABLE = Remedy(
     "give a table with names of columns in its first line; of lines of text say what is what: "
     r"pattern=r'(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)'",
@@ -56,10 +57,10 @@ def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
     line = content.first_line()
     if line.lstrip().startswith("{"):
         return _json_lines(text)
-    if line.lstrip().startswith("[") and _STAMP.match(line.lstrip()) is None:
+    if _ARRAY.match(line):
         return _json_array(text)
     delimiter = content.separator or max("\t;,|", key=line.count)
-    if line.count(delimiter) == 0:
+    if line.count(delimiter) == 0 or _STAMP.match(line):
         if line.strip().strip('"').lower() not in single:
             raise ReadError(
                 "the first line is no header of a table",
