@@ -27,6 +27,8 @@ _FEWEST = 30  # days with such jobs
 class JobScores:
     """The shares of all jobs of one system that an outage meets, by the day in which they start.
 
+    At each start as many count as there is room for side by side.
+
     Parameters
     ----------
     past : SystemPast
@@ -60,9 +62,9 @@ class JobScores:
         day = np.clip(((starts - first) / 24.0).astype(np.int64), 0, steps.size - 1)
         self.met, self.jobs = np.zeros((2, len(sizes), len(lengths), steps.size))
         for i, j in np.ndindex(len(sizes), len(lengths)):
-            placed = np.isfinite(shares[i, j])
-            self.met[i, j] = np.bincount(day[placed], shares[i, j][placed], steps.size)
-            self.jobs[i, j] = np.bincount(day[placed], minlength=steps.size)
+            placed, beside = np.isfinite(shares[i, j]), max(nodes.labels.size // sizes[i], 1)
+            self.met[i, j] = beside * np.bincount(day[placed], shares[i, j][placed], steps.size)
+            self.jobs[i, j] = beside * np.bincount(day[placed], minlength=steps.size)
 
     def before(self, i: int, j: int, origin: int) -> tuple[FloatArray, FloatArray]:
         """Jobs that were interrupted by day, and all jobs; of those alone that were over at an origin."""

@@ -174,7 +174,10 @@ class Lately:
     def counted(
         self, system: str, size: int, lengths: tuple[float, ...], placement: str
     ) -> list[tuple[FloatArray, FloatArray]]:
-        """Jobs that were interrupted, and all jobs, in each day of the log, by length."""
+        """Jobs that were interrupted, and all jobs, in each day of the log, by length.
+
+        At each start as many count as there is room for side by side.
+        """
         missing = tuple(length for length in lengths if (system, size, length, placement) not in self._shares)
         if missing:
             steps = TimeSteps.of(self.log.window.start, self.log.window.end)
@@ -188,11 +191,12 @@ class Lately:
             starts = starts[starts <= end - max(missing)]
             shares = interrupted_shares(nodes, starts, (size,), missing, placement, rng)[0]
             day = steps.size - 1 - np.minimum(((end - starts) / steps.width).astype(np.int64), steps.size - 1)
+            beside = max(nodes.labels.size // size, 1)
             for length, of_starts in zip(missing, shares, strict=True):
                 used = np.isfinite(of_starts)
-                value = np.bincount(day[used], of_starts[used], steps.size)
-                number = np.bincount(day[used], minlength=steps.size).astype(np.float64)
-                self._shares[system, size, length, placement] = np.asarray(value, np.float64), number
+                value = beside * np.bincount(day[used], of_starts[used], steps.size)
+                number = beside * np.bincount(day[used], minlength=steps.size).astype(np.float64)
+                self._shares[system, size, length, placement] = value, number
         return [self._shares[system, size, length, placement] for length in lengths]
 
     def interrupted(

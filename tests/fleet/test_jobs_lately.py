@@ -47,3 +47,15 @@ def test_the_reliability_of_jobs_is_held_to_what_was_counted() -> None:
         assert one.low < one.estimate < one.high
         errors.append(float(one.estimate) - ran_through(log))
     assert np.abs(errors).mean() < 0.02  # 0.06 of the model alone
+
+
+def test_jobs_of_a_day_are_those_side_by_side_at_its_starts() -> None:
+    """The last of 30 nodes is down for an hour every 50: 24 of the 49 hours that it is up are before a failure."""
+    rows = [{"node": "n29", "start": t, "end": t + 1.0} for t in np.arange(30.0, 4770.0, 50.0)]
+    lately = rf.fleet_model(make_log(rows, [{"node": f"n{i:02}"} for i in range(30)], window=(0, 4800.0))).lately
+    assert lately is not None
+    (system,) = lately.nodes
+    for size, side_by_side, in_runs in ((1, 30, 30), (10, 3, 21)):
+        ((met, jobs),) = lately.counted(system, size, (24.0,), "packed")
+        assert jobs.max() == 24.0 * side_by_side  # hourly starts
+        assert abs(met.sum() / jobs.sum() - 24.0 / 50.0 / in_runs) < 0.03 / in_runs

@@ -240,3 +240,16 @@ def test_few_days_and_none_with_events():
         assert 0.0 <= comes.quantile(0.05) <= comes.quantile(0.95) < 1e6
         assert np.isfinite(comes.expected)
         assert integrate.trapezoid(comes.cdf(np.arange(0.0, 10.0))) > 0.0
+
+
+def test_shares_of_many_jobs_follow_a_rate_that_doubled() -> None:
+    """128 jobs a day that run through or not: their share scatters by a hundredth of what that of one would."""
+    expected = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        share = np.where(np.arange(800) < 710, 0.01, 0.02)
+        met, jobs = rng.binomial(128, share).astype(float), np.full(800, 128.0)
+        ahead = mix(levels_of(met, jobs), met, jobs, 90.0, 1.0, shares=True)
+        assert ahead.quantile(0.05) < 0.02 < ahead.quantile(0.95)
+        expected.append(ahead.expected)
+    assert 0.018 < np.mean(expected) < 0.022  # 0.014 where such shares were taken to scatter ten times more

@@ -20,7 +20,7 @@ from relfit.fleet.prediction.discounted_levels import DiscountedLevels
 __all__ = ["Prediction", "fixed_share", "log_negative_binomial", "mix"]
 
 _SCATTER = (1.0, 1.5, 2.5, 5.0, 10.0, 20.0, 60.0, 200.0, 600.0)  # variance of counts relative to Poisson
-_SCATTER_OF_SHARES = (0.1, 0.3, 1.0, 3.0, 10.0)  # variance of a day's share, relative to one trial a day
+_SCATTER_OF_SHARES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # variance of a day's share, relative to one trial a day
 _WANDER = (1.0, 3.0)  # variance by which levels wander, relative to what their half-lives suit
 _SCORED = 10  # steps between two predictions that are scored
 _BEGIN = 20  # steps before the first
