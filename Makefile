@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 REPORT ?= report.html
 BIN := $(VENV)/bin
+# modules are kept compiled, whatever the surroundings say: tests start many a process that imports them
+export PYTHONDONTWRITEBYTECODE :=
 # a process for each core: threads of the linear algebra beside them would only wait for each other
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 

@@ -19,6 +19,7 @@ def log_file(tmp_path_factory):
     return str(path)
 
 
+@pytest.mark.slow
 def test_every_attribute_by_itself(log_file: str, tmp_path) -> None:
     out = tmp_path / "effects.csv"
     done = relfit("regress", log_file, "--period", "all", "--out", str(out))
@@ -29,6 +30,7 @@ def test_every_attribute_by_itself(log_file: str, tmp_path) -> None:
     assert set(table["attribute"]) == {"rack", "position"}
 
 
+@pytest.mark.slow
 def test_one_model_and_the_rates_of_nodes(log_file: str, tmp_path) -> None:
     out = tmp_path / "rates.csv"
     done = relfit("regress", log_file, "--period", "all", "--formula", "failures ~ rack", "--rates", "--out", str(out))

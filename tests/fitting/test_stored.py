@@ -153,6 +153,7 @@ def test_refuses_what_others_wrote_and_what_is_damaged(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["log"]
 
 
+@pytest.mark.slow
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stored, out = str(tmp_path / "log"), str(tmp_path / "fits.parquet")
     assert main(["convert", "white", "--out", stored, "--by", "year"]) == 0
