@@ -209,7 +209,10 @@ HARD: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("name", HARD)
+QUICK = ("one record", "one instant")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in HARD])
 @pytest.mark.parametrize("command", ["dependence", "trend", "incidents"])
 def test_hard_logs_give_lines(command: str, name: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(HARD[name], here)

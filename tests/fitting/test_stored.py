@@ -136,6 +136,7 @@ def test_refuses_logs_without_ends(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["log.parquet"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_parts")
 def test_refuses_what_others_wrote_and_what_is_damaged(tmp_path: Path) -> None:
     folder = tmp_path / "log"
