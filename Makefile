@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 REPORT ?= report.html
 BIN := $(VENV)/bin
+# modules are kept compiled, whatever the surroundings say: tests start many a process that imports them
+export PYTHONDONTWRITEBYTECODE :=
 # a process for each core: threads of the linear algebra beside them would only wait for each other
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 
@@ -19,7 +21,7 @@ report: $(VENV)/.installed ## Build .venv if need be and write the report of the
 test: $(VENV)/.installed-all ## Install what the tests need and run them, but for those that take seconds each
 	$(PYTEST) -m 'not slow and not verify'
 
-check: $(VENV)/.installed-all ## Run all tests, the examples in README.md and docs/ and the notebooks, as CI does
+check: $(VENV)/.installed-all ## Run all tests, the examples in README.md and docs/ and most notebooks, as CI does
 	$(PYTEST) --doctest-glob='*.md' README.md docs notebooks tests relfit
 
 live-check: $(VENV)/.installed-all ## As root on Debian: install Slurm, Prometheus, PostgreSQL and test relfit watch with them
@@ -32,8 +34,8 @@ coverage: $(VENV)/.installed-all ## Run the tests of make test and fail below th
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-verify: $(VENV)/.installed-all ## Run the long simulations that check the statistics
-	$(PYTEST) -m verify
+verify: $(VENV)/.installed-all ## Run the long simulations that check the statistics, and the long notebooks
+	$(PYTEST) -m verify notebooks tests relfit
 	$(PYTEST) --hypothesis-profile=searching -m hypothesis tests
 	$(BIN)/python benchmarks/run.py --verify
 

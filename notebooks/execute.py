@@ -1,11 +1,13 @@
 """Execute the notebooks of this folder again and keep what they show: python notebooks/execute.py [--check]
 
-With --check nothing is written; a notebook that fails ends the run with exit code 1 either way.
+With --check nothing is written; a notebook that fails ends the run with exit code 1 either way. A notebook tells which
+version of relfit executed it, and the checksum of its cells then.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import sys
 import tempfile
@@ -15,7 +17,15 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
+import relfit
+
 HERE = Path(__file__).resolve().parent
+
+
+def executed(notebook: nbformat.NotebookNode) -> dict[str, str]:
+    """What a notebook that is executed now tells of it: the version of relfit and a checksum of the cells of code."""
+    cells = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    return {"version": relfit.__version__, "cells": hashlib.sha256(cells.encode()).hexdigest()[:16]}
 
 
 def execute(path: Path, keep: bool) -> bool:
@@ -31,6 +41,7 @@ def execute(path: Path, keep: bool) -> bool:
     if keep:
         for cell in notebook.cells:
             cell.get("metadata", {}).pop("execution", None)  # times of execution would differ in every run
+        notebook.metadata["relfit"] = executed(notebook)
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
         nbformat.write(notebook, part)
         part.replace(path)

@@ -1,6 +1,7 @@
 """Every notebook runs from top to bottom, and what is stored in it is small and free of errors.
 
 The cells run in this process, which has the libraries at hand; `notebooks/execute.py` gives them kernels of their own.
+Those that take longest run in ``make verify``; that the outputs are of the cells and the version of now is seen here.
 """
 
 from __future__ import annotations
@@ -15,9 +16,16 @@ import matplotlib as mpl
 import nbformat
 import pandas as pd
 import pytest
+from execute import executed
 from matplotlib import pyplot as plt
 
 NOTEBOOKS = sorted(Path(__file__).resolve().parent.glob("*.ipynb"))
+LONG = ("a_fleet_that_changes", "from_log_to_report", "numbers_that_can_be_believed")
+"""Notebooks that take more than ten seconds; docs/tour.md, docs/report.md and docs/backtest.md make the same calls."""
+
+
+def _marked(path: Path) -> Any:
+    return pytest.param(path, id=path.stem, marks=[pytest.mark.slow, *[pytest.mark.verify] * (path.stem in LONG)])
 
 
 def test_there_are_notebooks() -> None:
@@ -39,8 +47,7 @@ def run_cell(source: str, names: dict[str, Any]) -> None:
     plt.close("all")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [_marked(path) for path in NOTEBOOKS])
 def test_notebook_runs(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,6 +72,8 @@ def test_notebook_runs(
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_is_stored_executed_and_small(path: Path) -> None:
     assert path.stat().st_size < 500_000
-    code = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    notebook = nbformat.read(path, as_version=4)
+    assert notebook.metadata["relfit"] == executed(notebook), "execute it again: python notebooks/execute.py"
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
     assert not [o for cell in code for o in cell.outputs if o.output_type == "error" or o.get("name") == "stderr"]

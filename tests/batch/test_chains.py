@@ -136,6 +136,7 @@ def test_a_chain_whose_link_was_killed_goes_on_from_the_newest_file(folder, caps
     assert (Path("j.csv").read_bytes(), Path("t.json").read_bytes()) == expected
 
 
+@pytest.mark.slow
 def test_what_a_command_writes_can_be_written_again(folder, capsys):
     for _ in range(2):
         assert main(["simulate", "batch", "c.toml", "--jobs-out", "out.csv"]) == 0

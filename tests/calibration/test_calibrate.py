@@ -489,6 +489,7 @@ def test_lanl_systems(shared: Path) -> None:
     assert 0.95 * rates.loc["node", "mtbf"] < whole.mtbf.node.value < 1.05 * rates.loc["node", "mtbf"]
 
 
+@pytest.mark.slow
 def test_titan_lives_have_no_repairs(shared: Path, tmp_path: Path) -> None:
     with lzma.open(shared / "data" / "titan-gpu-lifetimes.csv.xz", "rt") as whole:
         (tmp_path / "titan.csv").write_text("".join(islice(whole, 4000)))

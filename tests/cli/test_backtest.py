@@ -13,6 +13,7 @@ from relfit.cli.app import main
 QUICK = ["backtest", "white", "--since", "2002-10-06", "--parts", "forecasts", "--every", "60d"]
 
 
+@pytest.mark.slow
 def test_answer_twice_in_one_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, plot = tmp_path / "rows.csv", tmp_path / "past.png"
     texts = []

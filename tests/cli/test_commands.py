@@ -206,6 +206,7 @@ def test_help_loads_nothing_heavy() -> None:
     assert done.stderr.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_error(log_file: Path) -> None:
     import subprocess
     import sys

@@ -23,7 +23,10 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 ANSWERS = re.findall(r"^((?:\$ relfit .+\n)+)(.+)$", README.read_text(encoding="utf-8"), re.MULTILINE)
 
 
-@pytest.mark.parametrize(("commands", "answer"), ANSWERS)
+@pytest.mark.parametrize(
+    ("commands", "answer"),
+    [pytest.param(*shown, marks=[pytest.mark.slow] * ("relfit backtest" in shown[0])) for shown in ANSWERS],
+)
 def test_the_readme_shows_what_comes(
     commands: str, answer: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -106,6 +106,7 @@ def test_trend_is_of_the_period_that_a_fit_uses(tmp_path: Path, capsys: pytest.C
     assert len(json.loads(capsys.readouterr().out)["tables"]["incidents"]) < 4100  # 12 125 of all
 
 
+@pytest.mark.slow
 def test_trend_advises_no_period_that_a_fit_does_not_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(0)  # a change is seen, but when it was is hardly known: a fit uses all of the log
     days = np.sort(np.concatenate([rng.uniform(0, 200, 32), rng.uniform(200, 365, 70)]))

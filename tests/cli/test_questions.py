@@ -126,6 +126,7 @@ def test_a_file_takes_one_sheet(name: str, begins: bytes, here: Path, capsys: py
     assert plt.get_fignums() == []
 
 
+@pytest.mark.slow
 def test_the_same_figures_are_the_same_file(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("one.svg", "two.svg"):
         assert main(["incidents", "white", *PART, "--plot", name]) == 0
@@ -208,7 +209,10 @@ HARD: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("name", HARD)
+QUICK = ("one record", "one instant")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in HARD])
 @pytest.mark.parametrize("command", ["dependence", "trend", "incidents"])
 def test_hard_logs_give_lines(command: str, name: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(HARD[name], here)
@@ -228,6 +232,7 @@ def test_a_window_of_zero_leaves_the_other_answers(here: Path, capsys: pytest.Ca
     assert said["serial"] is not None
 
 
+@pytest.mark.slow
 def test_lives_without_dates(shared: Path, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with lzma.open(shared / "data" / "titan-gpu-lifetimes.csv.xz", "rt") as whole:
         Path("titan.csv").write_text("".join(islice(whole, 4000)))

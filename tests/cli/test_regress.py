@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import pandas as pd
 import pytest
 
 import relfit as rf
+from relfit.cli.app import main
 from tests.cli.conftest import relfit
+from tests.cli.test_bad_input import complaint
+from tests.cli.test_commands import document
 from tests.regression.test_of_log import simulated
 
 
@@ -19,6 +20,7 @@ def log_file(tmp_path_factory):
     return str(path)
 
 
+@pytest.mark.slow
 def test_every_attribute_by_itself(log_file: str, tmp_path) -> None:
     out = tmp_path / "effects.csv"
     done = relfit("regress", log_file, "--period", "all", "--out", str(out))
@@ -29,26 +31,23 @@ def test_every_attribute_by_itself(log_file: str, tmp_path) -> None:
     assert set(table["attribute"]) == {"rack", "position"}
 
 
-def test_one_model_and_the_rates_of_nodes(log_file: str, tmp_path) -> None:
+def test_one_model_and_the_rates_of_nodes(log_file: str, tmp_path, capsys) -> None:
     out = tmp_path / "rates.csv"
-    done = relfit("regress", log_file, "--period", "all", "--formula", "failures ~ rack", "--rates", "--out", str(out))
-    assert done.code == 0, done.err
-    assert "negative binomial" in done.out
+    words = ["--period", "all", "--formula", "failures ~ rack", "--rates", "--out", str(out)]
+    assert main(["regress", log_file, *words]) == 0
+    assert "negative binomial" in capsys.readouterr().out
     rates = pd.read_csv(out)
     assert len(rates) == 60
     direct = rf.regress(simulated(), "failures ~ rack").node_rates()
     assert rates["rate"].tolist() == pytest.approx(direct["rate"].tolist(), rel=1e-6)
 
 
-def test_json(log_file: str) -> None:
-    done = relfit("regress", log_file, "--period", "all", "--formula", "ttf ~ rack", "--reference", "rack=b", "--json")
-    assert done.code == 0, done.err
-    document = json.loads(done.out)
-    assert document["table"][0]["reference"] == "b"
-    assert document["proportional"][0]["covariate"] == "rack[T.a]"
+def test_json(log_file: str, capsys) -> None:
+    words = ["--period", "all", "--formula", "ttf ~ rack", "--reference", "rack=b"]
+    said = document(capsys, "regress", log_file, *words)
+    assert said["table"][0]["reference"] == "b"
+    assert said["proportional"][0]["covariate"] == "rack[T.a]"
 
 
-def test_options_that_need_a_formula(log_file: str) -> None:
-    done = relfit("regress", log_file, "--model", "weibull")
-    assert done.code == 2
-    assert "--formula" in done.err
+def test_options_that_need_a_formula(log_file: str, capsys) -> None:
+    assert "--formula" in complaint(capsys, "regress", log_file, "--model", "weibull")

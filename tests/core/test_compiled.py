@@ -76,6 +76,7 @@ def files(package: Path) -> list[str]:
     return sorted(path.name for path in (package.parents[1] / "cache").rglob("caller.answer*"))
 
 
+@pytest.mark.slow
 def test_a_constant_of_a_file_that_is_only_called_is_the_one_of_now(installed: Path) -> None:
     assert ask(installed) == ["False", "21.5"]
     assert ask(installed) == ["True", "21.5"]
@@ -86,6 +87,7 @@ def test_a_constant_of_a_file_that_is_only_called_is_the_one_of_now(installed: P
     assert len(files(installed)) == 2  # an index and one compiled signature: what is old is removed
 
 
+@pytest.mark.slow
 def test_a_release_installed_over_another_is_compiled_anew(installed: Path) -> None:
     ask(installed)
     front = installed / "__init__.py"

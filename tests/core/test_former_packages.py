@@ -21,6 +21,7 @@ assert relfit.ReadError is ReadError and relfit.simulate_training is simulate_tr
 """
 
 
+@pytest.mark.slow
 def test_former_paths_give_the_same_modules() -> None:
     assert subprocess.run([sys.executable, "-c", FORMER], check=False).returncode == 0
 

@@ -264,6 +264,7 @@ def test_a_cut_log_follows_the_same_rules(log: FailureLog, cut: int) -> None:
             assert_as_documented(part, measure, per)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(log=logs())
 def test_gaps_fill_the_time_watched(log: FailureLog) -> None:

@@ -31,6 +31,7 @@ def cut_of(log: FailureLog, data: st.DataObject) -> pd.Timestamp:
     return data.draw(st.sampled_from(cuts)) if cuts else at(20)
 
 
+@pytest.mark.slow
 @often
 @given(log=logs(), data=st.data())
 @pytest.mark.parametrize("per", ["node", "system"])

@@ -260,6 +260,7 @@ print([str(warning.message)[:33] for warning in said])
 """
 
 
+@pytest.mark.slow
 def test_every_module_loads_where_nothing_can_be_kept():
     done = subprocess.run([sys.executable, "-c", _NOWHERE], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -90,6 +90,7 @@ def test_all_families_rank_and_show_themselves():
     assert len(fits.interval("median", kind="wald")) == 3 * len(FAMILIES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["loglogistic", "generalised_gamma"])
 def test_further_families_have_profile_intervals_and_bootstrap_tests(name):
     lives = simulated(name, 8, 40)

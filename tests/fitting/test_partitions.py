@@ -136,6 +136,7 @@ def test_bad_arguments_are_told_at_once(options, text):
         rf.fit(dd.from_pandas(table(5), npartitions=2), **{**COLUMNS, **options})
 
 
+@pytest.mark.slow
 def test_dask_is_not_imported_by_relfit():
     code = "import sys, relfit; relfit.fit([[1.0, 2.0]]); sys.exit('dask' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

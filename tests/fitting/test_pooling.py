@@ -43,6 +43,7 @@ def pooled(fleet) -> PooledFit:
     return found
 
 
+@pytest.mark.slow
 def test_pooled_estimates_are_closer_to_the_truth(fleet, pooled):
     _, shape, scale = fleet
     own = np.isfinite(pooled.own).all(axis=1)

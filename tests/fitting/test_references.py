@@ -48,6 +48,7 @@ def adversarial() -> dict[str, LifeData]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", list(adversarial()))
 def test_adversarial_samples(case):
     sample = adversarial()[case]

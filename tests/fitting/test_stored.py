@@ -136,6 +136,7 @@ def test_refuses_logs_without_ends(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["log.parquet"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_parts")
 def test_refuses_what_others_wrote_and_what_is_damaged(tmp_path: Path) -> None:
     folder = tmp_path / "log"
@@ -153,6 +154,7 @@ def test_refuses_what_others_wrote_and_what_is_damaged(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["log"]
 
 
+@pytest.mark.slow
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stored, out = str(tmp_path / "log"), str(tmp_path / "fits.parquet")
     assert main(["convert", "white", "--out", stored, "--by", "year"]) == 0

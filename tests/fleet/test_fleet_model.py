@@ -139,6 +139,7 @@ def steady(rng, nodes: int, mtbf: float, racks: int, rack_mtbf: float, system_mt
     return sorted((row for row in rows if row[1] < hours - 2.0), key=lambda row: row[1]), names, place
 
 
+@pytest.mark.slow
 def test_racks_and_systems_hit_the_jobs_that_stand_on_them():
     """Two hundred nodes of 1 500 h, ten racks of 1 000 h, a system of 500 h."""
     cover = {"packed": 0, "spread": 0, "node": 0, "rack": 0}

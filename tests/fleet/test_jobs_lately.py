@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import relfit as rf
 from tests.factories import make_log
@@ -39,6 +40,7 @@ def ran_through(log: rf.FailureLog) -> float:
     return ran / up
 
 
+@pytest.mark.slow
 def test_the_reliability_of_jobs_is_held_to_what_was_counted() -> None:
     errors = []
     for seed in range(3):

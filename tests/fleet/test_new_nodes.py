@@ -66,6 +66,7 @@ def test_nodes_of_an_inventory_that_were_in_use_before_are_taken_in_steady_state
     assert held >= 9
 
 
+@pytest.mark.slow
 def test_a_fleet_that_became_better_has_the_rate_that_is_counted() -> None:
     """First failures of new nodes come soon, and so do those of a fleet whose rate fell a month later."""
     counted, found = [], []
@@ -86,6 +87,7 @@ def test_a_change_that_ages_explain_is_no_period_of_its_own() -> None:
     assert len(alone) >= len(several) - 1
 
 
+@pytest.mark.slow
 def test_a_change_that_ages_do_not_explain_is_one() -> None:
     for seed in range(4):
         one = chosen_period(fleet(seed, 0.7, worse=3.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -90,7 +91,8 @@ def package(module: str) -> str:
     return module.split(".")[1]
 
 
-def imported(module: str, source: str) -> set[str]:
+@cache
+def imported(module: str, source: str) -> frozenset[str]:
     """Modules of relfit that a source imports, anywhere in it: in functions and for types, too."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(source)):
@@ -104,7 +106,7 @@ def imported(module: str, source: str) -> set[str]:
             name = name.rpartition(".")[0]
         if name.startswith("relfit."):
             targets.add(name)
-    return targets - {module}
+    return frozenset(targets - {module})
 
 
 def against_the_order(module: str, source: str) -> list[str]:

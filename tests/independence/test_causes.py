@@ -53,6 +53,7 @@ def test_equal_independent_steady_nodes_make_no_clause(shape: float) -> None:
     assert sum(map(bool, false)) <= 1  # some clause was false in 15 to 26 % of them; at shape 0.5 in nearly all
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rho", "word"), [(0.6, "narrow"), (-0.6, "wide")])
 def test_a_nodes_own_order_is_not_nodes_together(rho: float, word: str) -> None:
     for seed in range(2):
@@ -64,6 +65,7 @@ def test_a_nodes_own_order_is_not_nodes_together(rho: float, word: str) -> None:
         assert ("too large" if rho < 0.0 else "too small") in found.serial.headline
 
 
+@pytest.mark.slow
 def test_a_rate_that_doubles_is_the_calendar_and_not_nodes_together() -> None:
     for seed in range(2):
         found = dependence(log_of(renewals(np.random.default_rng(seed), 1.0, 2.0)), rng=seed)

@@ -359,6 +359,7 @@ def test_pooled_statistics_are_those_of_statsmodels():
         assert found.sizes[k - 1] == gaps.size
 
 
+@pytest.mark.slow
 def test_size_of_the_pooled_series():
     rng = np.random.default_rng(15)
     p = [pooled_tests(make_failures([np.cumsum(rng.weibull(0.8, 100))]), [1]).p[0] for _ in range(2000)]

@@ -111,6 +111,7 @@ def test_random_bytes_raise_relfit_errors_only(tmp_path, data):
     _read_quietly(write(tmp_path, data))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=st.sampled_from(["lanl", "fta", "titan", "table"]), seed=st.integers(0, 10_000))
 def test_damaged_files_raise_relfit_errors_only(tmp_path, name, seed):

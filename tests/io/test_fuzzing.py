@@ -199,6 +199,7 @@ def test_hostile_names_come_through_every_output(hostile, tmp_path, capsys):
     ]
 
 
+@pytest.mark.slow
 def test_hostile_names_in_a_report(hostile, tmp_path):
     page = rf.report(rf.read(hostile), tmp_path / "report.html", families=["exponential"])
     text = page.read_text(encoding="utf-8")

@@ -61,6 +61,7 @@ def test_a_second_round_finds_nothing_new(fleet: Path) -> None:
     assert (second.records, second.new) == (6, 0)
 
 
+@pytest.mark.slow
 def test_late_corrected_overlapping_and_replayed_rows_lead_to_one_state(fleet: Path, tmp_path: Path) -> None:
     parts = {
         "1.csv": [ROWS[0], OPEN, ROWS[2]],

@@ -168,6 +168,7 @@ def test_edges():
         found.quantile(2.0)
 
 
+@pytest.mark.slow
 def test_small_samples_of_every_kind_are_answered():
     rng = np.random.default_rng(11)
     shape = (5_000, 5)

@@ -125,7 +125,7 @@ def fits_titan() -> Values:
     return values
 
 
-@topic()
+@topic(slow=True)
 def fits_large() -> Values:
     """Four families for large samples: whole LANL by system, Grid'5000, the sample from its beginning."""
     values: Values = {}
@@ -489,7 +489,7 @@ def regression() -> Values:
     return values | under("lanl.cox.machine_type", _regression(rf.regress(log("lanl"), "ttf ~ machine_type")))
 
 
-@topic()
+@topic(slow=True)
 def regression_titan() -> Values:
     """Titan's cages: Cox and Weibull."""
     values = under("cox", _regression(rf.regress(log("titan"), "ttf ~ cage + column")))

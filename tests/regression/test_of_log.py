@@ -164,6 +164,7 @@ def test_the_cage_of_titan_matters(shared: Path) -> None:
     assert cox.converged
 
 
+@pytest.mark.slow
 def test_lanl_repairs_by_cause(shared: Path) -> None:
     log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz")
     found = rf.regress(log, "ttr ~ cause + purpose", "lognormal")

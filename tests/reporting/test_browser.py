@@ -109,6 +109,7 @@ def test_the_first_screen_is_one_screen_and_the_report_is_short(browser: Browser
     page.close()
 
 
+@pytest.mark.slow
 def test_the_panel_answers_to_the_keyboard_as_python_does(browser: Browser, reports: dict[str, Path]) -> None:
     page, complaints, requests = opened(browser, reports["white"], 1280)
     grid = rf.Study(rf.datasets.load("white")).what_if()

@@ -59,6 +59,7 @@ def steady_log(seed: int, nodes: int, failures: int, mean_repair: float = 2.0) -
 # ------------------------------------------------------------ one period, one model
 
 
+@pytest.mark.slow
 def test_the_first_line_is_the_period_and_all_numbers_are_of_now(white: Page, sample: rf.FailureLog) -> None:
     period = chosen_period(sample)
     assert f'<p class="subtitle">{period.headline}</p>' in white.source
@@ -447,6 +448,7 @@ def test_half_of_the_incidents_is_not_most_of_them(tmp_path: Path) -> None:
     assert re.search(rf"fan\s+100\s+{mean:.3g}\s+[\d.]+ to [\d.]+\s+{median:.3g}", table)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("words_only")
 def test_one_rejected_row_in_a_thousand_is_no_caution(tmp_path: Path) -> None:
     gaps = np.random.default_rng(1).exponential(9.0, 400).round(1)
@@ -461,6 +463,7 @@ def test_one_rejected_row_in_a_thousand_is_no_caution(tmp_path: Path) -> None:
         assert f"{rejected} of 400 rows were rejected" in section(page, "data")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("words_only")
 def test_what_begins_while_its_node_is_down_is_counted_once_and_said(tmp_path: Path) -> None:
     at = pd.Timestamp("2023-01-01") + pd.to_timedelta(30.0 * np.arange(100), unit="h")

@@ -155,6 +155,7 @@ def test_names_from_right_to_left_turn_nothing_round_but_themselves(tmp_path: Pa
     assert r"bell\x07" in shown
 
 
+@pytest.mark.slow
 def test_an_incident_of_a_node_that_is_down_is_counted_nowhere(words_only: None, tmp_path: Path) -> None:
     rows = [
         (
@@ -315,6 +316,7 @@ def test_real_logs_give_reports(shared: Path, tmp_path: Path, name: str, system:
     assert len(page.source) < 3_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("words_only")
 def test_progress_is_told_section_by_section(tmp_path) -> None:
     log = rf.datasets.load("white").between("2004-08-15", "2004-09-01")

@@ -161,6 +161,7 @@ def configurations(draw: st.DrawFn) -> TrainingParameters:
     ).as_program()
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(configurations())
 def test_any_cluster_does_as_the_slow_one(params: TrainingParameters) -> None:

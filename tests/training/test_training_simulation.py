@@ -199,6 +199,7 @@ def test_servers_that_are_never_repaired_are_order_statistics() -> None:
     close(runs["total_training_time"], largest.mean())
 
 
+@pytest.mark.slow
 def test_a_repair_shop_with_few_crews_is_a_queue() -> None:
     # failures of 50 servers at a constant rate, spares without end: M/M/c with c = 3
     rate, mean, crews = 1e-3, 50.0, 3
@@ -457,6 +458,7 @@ CONFIGURATIONS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(CONFIGURATIONS, st.booleans())
 def test_any_configuration_keeps_its_servers_and_minutes(values: dict[str, Any], program: bool) -> None:
