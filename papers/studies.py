@@ -109,20 +109,15 @@ def _waits_tables(stored: Stored) -> dict[str, pd.DataFrame]:
 
 def _pairs_parts(scale: Scale) -> Parts:
     def part(name: str) -> Rows:
-        table = batch_pairs.variant(name, scale.jobs, scale.runs, jobs=_own_jobs(scale))
-        return _records(table[table["wait of"] == batch_pairs.MEASURES[0]])
+        jobs = None if scale.workload is None else _grizzly(scale)
+        return _records(batch_pairs.variant(name, scale.jobs, scale.runs, jobs=jobs))
 
     return {name: partial(part, name) for name in ("as in the table", "the authors' settings")}
 
 
-def _own_jobs(scale: Scale) -> Workload | None:
-    return None if scale.workload is None else _grizzly(scale)
-
-
 def _variants_parts(scale: Scale) -> Parts:
     def part(name: str) -> Rows:
-        table = batch_pairs.variant(name, scale.jobs, scale.runs)
-        return _records(table[table["wait of"] == batch_pairs.MEASURES[0]])
+        return _records(batch_pairs.variant(name, scale.jobs, scale.runs))
 
     return {name: partial(part, name) for name in batch_pairs.VARIANTS}
 
