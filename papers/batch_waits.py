@@ -199,5 +199,6 @@ def twice_the_cluster(
         mtbf, seeds = MTBF / rate, range(rng, rng + 2 * n_runs, 2)
         apart = [wait(part, NODES, mtbf, seed + k) for seed in seeds for k, part in enumerate((jobs, second))]
         one = float(np.mean([wait(both, 2 * NODES, mtbf / 2.0, seed) for seed in seeds]))
-        rows.append({"rate": rate, "two_clusters": np.mean(apart), "one_of_twice": one, "ratio": np.mean(apart) / one})
+        two = float(np.mean(apart))
+        rows.append({"rate": rate, "two_clusters": two, "one_of_twice": one, "ratio": two / (one or np.nan)})
     return pd.DataFrame(rows).set_index("rate")

@@ -146,14 +146,53 @@ def test_tables_go_between_their_markers(tmp_path: Path) -> None:
 
 
 def test_a_study_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    jobs = batch_waits.grizzly(2018, 60)
-    path = write_workload(jobs, tmp_path / "jobs.csv")
-    assert studies.main(["pairs", "--workload", str(path), "--runs", "2", "--jobs", "50"]) == 0
-    assert "50 jobs of jobs.csv, 2 runs" in capsys.readouterr().out
-    assert studies.main(["variants", "--workload", str(path)]) == 2
-    assert "variants are about drawn jobs" in capsys.readouterr().err
-    assert studies.main(["pairs", "--workload", "grizzly2022"]) == 2
-    assert "relfit fetch grizzly2022" in capsys.readouterr().err
+    path, place = tmp_path / "sacct.csv", tmp_path / "store"
+    lines = [f"{k},2022-01-03T10:00:{k:02d},00:10:00,01:00:00,{1 + k},COMPLETED" for k in range(40)]
+    path.write_text("\n".join(["JobID,Submit,Elapsed,Timelimit,NNodes,State", *lines]))
+    command = ["twice", "--workload", str(path), "--runs", "2", "--jobs", "30", "--store", str(place)]
+    assert studies.main(command) == 0
+    first = capsys.readouterr().out
+    assert "30 jobs of sacct.csv (" in first
+    assert "python papers/studies.py twice --workload sacct.csv --runs 2" in first
+    assert "twice: 32X" in first  # is computed
+    (results,) = place.glob("*/twice.json")
+    assert studies.main(command) == 0
+    second = capsys.readouterr().out
+    assert "twice: 32X" not in second  # is stored
+    assert second.splitlines() == first.splitlines()[3:]
+    path.write_text(path.read_text().replace("00:10:00", "00:20:00"))  # other jobs under the same name
+    before = results.read_text()
+    assert studies.main(command) == 0
+    assert "twice: 32X" in capsys.readouterr().out
+    assert results.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["variants", "--workload", "jobs.csv"], "variants are about drawn jobs; name other studies"),
+        (["pairs", "--workload", "grizzly2022"], "get it first with: relfit fetch grizzly2022"),
+        (["pairs", "--workload", "jobs.csv"], "jobs.csv: there is no such file"),
+        (["pairs", "--runs", "0"], "--runs is 0; give a whole number from 1 on"),
+        (["pairs", "--store", "folder"], "--store is for another list of jobs or size"),
+    ],
+)
+def test_a_wrong_study(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert studies.main(arguments) == 2
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_parts_of_a_list_of_jobs_are_named_by_it() -> None:
+    """One list has one year and one machine: nothing is computed twice under two names."""
+    scale = studies.Scale(10, 2, "sdsc-blue", batch_waits.grizzly(2018, 10))
+    assert list(studies.STUDIES["width"].parts(scale)) == ["sdsc-blue"]
+    parts = list(studies.STUDIES["waste"].parts(scale))
+    assert len(parts) == 4
+    assert all(part.startswith("SDSC, ") for part in parts)
 
 
 def test_the_campaign_of_the_pairs_has_the_authors_settings(tmp_path: Path) -> None:
