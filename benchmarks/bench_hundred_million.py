@@ -104,7 +104,7 @@ def main() -> None:
                 os.killpg(run.pid, signal.SIGKILL)
                 run.wait()
                 written = parts
-            time.sleep(0.2)
+            time.sleep(1.0)
         if run.returncode == 0:
             break
         if run.returncode != -signal.SIGKILL:

@@ -22,8 +22,9 @@ from relfit.io.workloads import LublinFeitelson, Workload, scale_load, with_wall
 from relfit.simulation.batch import CheckpointShares, RepairSweep, Scheduler, SystemFailures, simulate_batch
 from relfit.system.jobs import Checkpoint
 
-__all__ = ["VARIANTS", "pairs", "variant"]
+__all__ = ["DRAWN_AGAIN", "VARIANTS", "pairs", "variant"]
 
+DRAWN_AGAIN = "jobs drawn again"
 _REPAIRS = ("1min", "5D", "13D", "20D", "30D")
 _YEAR = 0.73
 """Load at which 130,000 such jobs take the 11 months that the paper prints."""
@@ -56,7 +57,7 @@ VARIANTS: dict[str, tuple[Callable[[int | None], Workload], dict[str, Any]]] = {
     "the authors' settings": (_jobs, {"checkpoint": CheckpointShares(save=0.03, restore=0.02), "fixed": True}),
     "jobs of one node": (_one_node, {}),
     "Lublin and Feitelson's jobs": (_lublin, {}),
-    **{f"jobs drawn again ({rng})": (partial(_jobs, rng=rng), {}) for rng in range(2, 9)},
+    **{f"{DRAWN_AGAIN} ({rng})": (partial(_jobs, rng=rng), {}) for rng in range(2, 9)},
 }
 """What is changed: the jobs (of so many), and settings of the simulation."""
 

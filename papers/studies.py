@@ -135,6 +135,9 @@ def _variants_parts(scale: Scale) -> Parts:
     return {name: partial(part, name) for name in batch_pairs.VARIANTS}
 
 
+_PAIRS = ("2X over 1X with 13 days", "8X over 4X with 5 days")
+
+
 def _days(row: dict[str, Any]) -> str:
     """A break-even with its limits; "above" is longer than the longest repair."""
     value, low, high = (row[name] for name in ("days", "low", "high"))
@@ -143,17 +146,33 @@ def _days(row: dict[str, Any]) -> str:
     return "above" if not np.isfinite(low) else f"{'above' if np.isinf(value) else f'{value:.1f}'} ({low:.1f} or more)"
 
 
+def _range(rows: Rows, key: str) -> str:
+    """The least and the most of several lists of jobs."""
+    least, most = (
+        f"{end:.1f}" if np.isfinite(end) else "above" for end in np.sort([row[key] for row in rows])[[0, -1]]
+    )
+    return f"{least} to {most}"
+
+
 def _pairs_tables(stored: Stored, name: str = "pairs") -> dict[str, pd.DataFrame]:
+    again = [pair for variant, pair in stored.items() if variant.startswith(batch_pairs.DRAWN_AGAIN)]
     rows = {}
     for variant, pair in stored.items():
-        first, second = pair
-        rows[variant] = {"rule, days": f"{first['by_node_hours']:.1f}"}
-        for label, row in (("2X over 1X with 13 days", first), ("8X over 4X with 5 days", second)):
+        if variant.startswith(batch_pairs.DRAWN_AGAIN):
+            continue
+        rows[variant] = {"rule, days": f"{pair[0]['by_node_hours']:.1f}"}
+        for label, row in zip(_PAIRS, pair, strict=True):
             if not row["wait"]:
                 rows[variant] |= {f"{label}, %": "no job waits", f"{label}: days": ""}
                 continue
             rows[variant][f"{label}, %"] = f"{row['more']:.1f} ({row['more_error']:.1f})"
             rows[variant][f"{label}: days"] = _days(row)
+    if again:
+        range_of = rows[f"{batch_pairs.DRAWN_AGAIN}, {len(again)} lists"] = {}
+        range_of["rule, days"] = _range([pair[0] for pair in again], "by_node_hours")
+        for k, label in enumerate(_PAIRS):
+            range_of[f"{label}, %"] = _range([pair[k] for pair in again], "more")
+            range_of[f"{label}: days"] = _range([pair[k] for pair in again], "days")
     return {name: pd.DataFrame(rows).T.rename_axis("settings")}
 
 
@@ -194,15 +213,14 @@ def _width_tables(stored: Stored) -> dict[str, pd.DataFrame]:
                     {
                         f"{year}, original": f"{row['original wait']:.2f}",
                         f"{year}, modified": f"{row['modified wait']:.2f}",
-                        f"{year}, difference": f"{more:.0f} %" if np.isfinite(more) else "none",
-                        f"{year}, backfilled": f"{share:.0f} %" if np.isfinite(share) else "none",
+                        f"{year}, difference, %": f"{more:.0f}" if np.isfinite(more) else "none",
+                        f"{year}, backfilled, %": f"{share:.0f}" if np.isfinite(share) else "none",
                     }
                 )
             else:
                 again.setdefault(width, {}).update(
                     {
-                        year: f"{row['mean']:.1f}",
-                        f"{year}, 95 % limits": f"{row['low']:.0f} to {row['high']:.0f}",
+                        f"{year} (95 % limits)": f"{row['mean']:.0f} ({row['low']:.0f} to {row['high']:.0f})",
                         f"{year}, single ones": f"{row['least']:.0f} to {row['most']:.0f}",
                     }
                 )
@@ -304,7 +322,7 @@ STUDIES = {
     "pairs": Study(Scale(130_000, 20), _pairs_parts, _pairs_tables),
     "variants": Study(Scale(13_000, 8), _variants_parts, partial(_pairs_tables, name="variants")),
     "width": Study(Scale(6_500, 4), _width_parts, _width_tables),
-    "twice": Study(Scale(26_000, 4), _twice_parts, _twice_tables),
+    "twice": Study(Scale(130_000, 8), _twice_parts, _twice_tables),
     "waste": Study(Scale(60_000, 1), _waste_parts, _waste_tables),
     "moldable": Study(Scale(100, 1), _moldable_parts, _moldable_tables),
 }
