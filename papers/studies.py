@@ -270,7 +270,7 @@ def _waste_parts(scale: Scale) -> Parts:
             return batch_allocation.drawn(which, round(n_jobs * share))
 
         jobs = batch_allocation.all_at_once(scale.take(drawn), _SUBMITTED[submitted])
-        return _records(batch_allocation.waste(jobs, _NODES[nodes]())[0].reset_index())
+        return _records(batch_allocation.waste(jobs, _NODES[nodes]()).reset_index())
 
     return {
         f"{which}, {submitted}, {nodes}": partial(part, which, submitted, nodes)

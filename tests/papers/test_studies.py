@@ -14,7 +14,7 @@ import pytest
 import relfit as rf
 from papers import batch_allocation, batch_pairs, batch_waits, stored, studies
 from relfit.io.workloads import Workload, write_workload
-from relfit.simulation.batch import ENGINE_VERSION, RepairSweep
+from relfit.simulation.batch import ENGINE_VERSION
 
 
 def test_what_a_failure_costs_by_throwing_darts() -> None:
@@ -52,15 +52,6 @@ def test_unequal_failures_come_as_often() -> None:
     per_node = np.bincount(drawn.node, minlength=512)
     assert per_node.max() > 10 * max(np.median(per_node), 1)
     assert (np.diff(drawn.time) >= 0).all()
-
-
-def test_pairs_beside_print() -> None:
-    rates, repairs = np.array([1.0, 2.0, 4.0, 8.0]), np.array([1 / 60, 240.0, 480.0])
-    sweep = RepairSweep(322.0, rates, repairs, (1.0 + 0.01 * rates[:, None] * (240.0 + repairs))[None])
-    table = batch_waits.break_even(sweep, batch_waits.grizzly(2018, 500))
-    assert table["printed_days"].tolist() == [13.0, 5.0]
-    assert table["days"].tolist() == pytest.approx([10.0, 10.0], rel=1e-3)
-    assert isinstance(table, pd.DataFrame)
 
 
 def test_pairs_where_one_thing_is_changed() -> None:
