@@ -213,15 +213,15 @@ def _width_tables(stored: Stored) -> dict[str, pd.DataFrame]:
                     {
                         f"{year}, original": f"{row['original wait']:.2f}",
                         f"{year}, modified": f"{row['modified wait']:.2f}",
-                        f"{year}, difference, %": f"{more:.0f}" if np.isfinite(more) else "none",
+                        f"{year}, difference, %": f"{round(more)}" if np.isfinite(more) else "none",
                         f"{year}, backfilled, %": f"{share:.0f}" if np.isfinite(share) else "none",
                     }
                 )
             else:
                 again.setdefault(width, {}).update(
                     {
-                        f"{year} (95 % limits)": f"{row['mean']:.0f} ({row['low']:.0f} to {row['high']:.0f})",
-                        f"{year}, single ones": f"{row['least']:.0f} to {row['most']:.0f}",
+                        f"{year} (95 % limits)": f"{round(row['mean'])} ({round(row['low'])} to {round(row['high'])})",
+                        f"{year}, single ones": f"{round(row['least'])} to {round(row['most'])}",
                     }
                 )
     tables = {"width": single, "width-again": again}
