@@ -122,12 +122,12 @@ def main() -> None:
     parser.add_argument("place", nargs="?", type=Path, default=Path())
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--milliseconds", type=float, default=1.0)
-    given = parser.parse_args()
-    if given.what in ("jobs", "repairs"):
-        {"jobs": jobs, "repairs": repairs}[given.what](given.place)
+    options = parser.parse_args()
+    if options.what in ("jobs", "repairs"):
+        {"jobs": jobs, "repairs": repairs}[options.what](options.place)
         return
     with tempfile.TemporaryDirectory() as folder:
-        {"overhead": overhead, "memory": memory}[given.what](given.runs, given.milliseconds, Path(folder))
+        {"overhead": overhead, "memory": memory}[options.what](options.runs, options.milliseconds, Path(folder))
 
 
 if __name__ == "__main__":

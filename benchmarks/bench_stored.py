@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from math import gamma
 from pathlib import Path
@@ -90,14 +91,22 @@ def _instants(seconds: np.ndarray) -> pd.DatetimeIndex:
     return pd.DatetimeIndex(BEGIN.value + seconds * 1_000_000_000).tz_localize("UTC")
 
 
+def processes(first: int) -> Iterator[int]:
+    """A process and those that it started (Linux)."""
+    yield first
+    with suppress(OSError):
+        for thread in Path(f"/proc/{first}/task").iterdir():
+            for child in (thread / "children").read_text().split():
+                yield from processes(int(child))
+
+
 def held_by(process: int) -> int:
     """Bytes of a process and those that it started, pages that they share counted once (Linux)."""
     size = 0
-    with suppress(OSError):
-        for thread in Path(f"/proc/{process}/task").iterdir():
-            size += sum(held_by(int(child)) for child in (thread / "children").read_text().split())
-        found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{process}/smaps_rollup").read_text(), re.MULTILINE)
-        size += 1024 * int(found[1]) if found else 0
+    for each in processes(process):
+        with suppress(OSError):
+            share = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{each}/smaps_rollup").read_text(), re.MULTILINE)
+            size += 1024 * int(share[1]) if share else 0
     return size
 
 

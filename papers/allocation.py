@@ -167,10 +167,8 @@ def figure_6_3(
     for shape in shapes:
         for scale in scales:
             system = System(Weibull(np.full(nodes, shape), np.full(nodes, scale)))
-            found = best_size(system, Job(length, Amdahl(0.0)), order="given", convention=convention)
-            parts.append(
-                pd.DataFrame({"shape": shape, "scale": scale, "nodes": found.sizes, "expected": found.expected})
-            )
+            best = best_size(system, Job(length, Amdahl(0.0)), order="given", convention=convention)
+            parts.append(pd.DataFrame({"shape": shape, "scale": scale, "nodes": best.sizes, "expected": best.expected}))
     return pd.concat(parts, ignore_index=True)
 
 

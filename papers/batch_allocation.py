@@ -24,7 +24,6 @@ from relfit.fitting.families import Weibull
 from relfit.io.workloads import LublinFeitelson, TwoStage, Workload, length_classes
 from relfit.simulation.batch import (
     Allocation,
-    BatchRun,
     EstimatedReliability,
     NodeFailures,
     ReplayedFailures,
@@ -97,7 +96,7 @@ def unequal_failures(spread: float = 1.5, rng: int = 1) -> ReplayedFailures:
     return ReplayedFailures(times, nodes, random.choice(sample.repair, times.size))
 
 
-def waste(jobs: Workload, failures: ReplayedFailures | None = None) -> tuple[pd.DataFrame, dict[str, BatchRun]]:
+def waste(jobs: Workload, failures: ReplayedFailures | None = None) -> pd.DataFrame:
     """Figures 5.2, 5.3, 5.5 and 5.6: waste of round robin, RAS and LJRAS, with exponential and Weibull estimates.
 
     Parameters
@@ -111,25 +110,21 @@ def waste(jobs: Workload, failures: ReplayedFailures | None = None) -> tuple[pd.
     pandas.DataFrame
         One row per policy: ``kills``, ``waste`` (hours of jobs, as in the paper), ``node_hours`` and by how many
         percent both are below round robin's.
-    dict of str to BatchRun
-        For the classes: ``run.by_class("length")`` and ``run.by_class("width")``.
     """
     failures = white_failures() if failures is None else failures
-    runs, rows = {}, []
+    rows = []
     for policy, family in _POLICIES:
-        known = EstimatedReliability(family=family, history=failures, since=0.0) if family else None
-        name = f"{policy} {family}" if family else policy
+        estimates = EstimatedReliability(family=family, history=failures, since=0.0) if family else None
         run = simulate_batch(
             jobs,
             scheduler=Scheduler(name="fcfs", requeue="head"),
             failures=failures,
-            allocation=Allocation(policy=policy, reliability=known),
+            allocation=Allocation(policy=policy, reliability=estimates),
         )
-        runs[name] = run
         lost = run.jobs["waste"]
         rows.append(
             {
-                "policy": name,
+                "policy": f"{policy} {family}" if family else policy,
                 "kills": run.counts["kills"],
                 "waste": lost.sum() / 3600.0,
                 "node_hours": float((lost * run.jobs["nodes"]).sum()) / 3600.0,
@@ -138,7 +133,7 @@ def waste(jobs: Workload, failures: ReplayedFailures | None = None) -> tuple[pd.
     table = pd.DataFrame(rows).set_index("policy")
     for column in ("waste", "node_hours"):
         table[f"{column}_less_percent"] = 100.0 * (1.0 - table[column] / table[column].iloc[0])
-    return table, runs
+    return table
 
 
 def moldable(

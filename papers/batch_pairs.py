@@ -1,8 +1,8 @@
 """The break-even pairs of Figure 7 of the paper on repair time and reliability, and what decides where they are.
 
-Load, requeue order, checkpoints and repairs are not printed, nor how a wait is counted; here each is changed by
-itself. The authors' settings are those of their walkthrough (walkthrough_2.config of github.com/hpc/simulator): repairs
-of a fixed length, saves and restores of 3 and 2 % of a job's run time, the best interval of each job, ORIGINAL-FCFS.
+Load, requeue order, checkpoints and repairs are not printed; here each is changed by itself. The authors' settings are
+those of their walkthrough (walkthrough_2.config of github.com/hpc/simulator): repairs of a fixed length, saves and
+restores of 3 and 2 % of a job's run time, the best interval of each job, ORIGINAL-FCFS.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+import relfit as rf
 from papers.batch_waits import JOBS, MTBF, NODES, PRINTED, grizzly, lost_per_failure
 from relfit.base.arguments import durations
+from relfit.base.errors import ArgumentError
 from relfit.io.workloads import LublinFeitelson, Workload, scale_load, with_walltimes
-from relfit.simulation.batch import BatchRun, CheckpointShares, RepairSweep, Scheduler, SystemFailures, simulate_batch
+from relfit.simulation.batch import CheckpointShares, RepairSweep, Scheduler, SystemFailures, simulate_batch
 from relfit.system.jobs import Checkpoint
 
-__all__ = ["MEASURES", "VARIANTS", "pairs", "variant"]
+__all__ = ["DRAWN_AGAIN", "VARIANTS", "pairs", "variant"]
 
-MEASURES = ("in the queue, all attempts", "to the first start", "to the last start, lost runs included")
-"""What a wait of a job that failures killed may be."""
+DRAWN_AGAIN = "jobs drawn again"
 _REPAIRS = ("1min", "5D", "13D", "20D", "30D")
 _YEAR = 0.73
 """Load at which 130,000 such jobs take the 11 months that the paper prints."""
@@ -56,45 +57,48 @@ VARIANTS: dict[str, tuple[Callable[[int | None], Workload], dict[str, Any]]] = {
     "the authors' settings": (_jobs, {"checkpoint": CheckpointShares(save=0.03, restore=0.02), "fixed": True}),
     "jobs of one node": (_one_node, {}),
     "Lublin and Feitelson's jobs": (_lublin, {}),
-    **{f"jobs drawn again ({rng})": (partial(_jobs, rng=rng), {}) for rng in range(2, 9)},
+    **{f"{DRAWN_AGAIN} ({rng})": (partial(_jobs, rng=rng), {}) for rng in range(2, 9)},
 }
 """What is changed: the jobs (of so many), and settings of the simulation."""
 
 
-def _waits(run: BatchRun) -> list[float]:
-    jobs = run.jobs
-    first, last = (jobs[name] - jobs["submission_time"] for name in ("first_start", "starting_time"))
-    return [float(wait.mean()) / 3600.0 for wait in (jobs["waited"], first, last)]
-
-
 def pairs(
     jobs: Workload, n_runs: int, repairs: Sequence[Any] = _REPAIRS, rng: int = 0, *, fixed: bool = False, **options: Any
-) -> dict[str, list[RepairSweep]]:
+) -> list[RepairSweep]:
     """The cells that the printed pairs need: one rate over all repairs, the other at the shortest one.
 
     Returns
     -------
-    dict of list of RepairSweep
-        Per measure of `MEASURES`, one sweep per pair. The second rate's waits at longer repairs were not simulated;
-        they stand as at the shortest.
+    list of RepairSweep
+        One per pair. The second rate's waits at longer repairs are not simulated; they stand as at the shortest.
     """
     hours = durations("repairs", list(repairs))
-    seeds = np.random.SeedSequence(rng).generate_state(n_runs)
-    found: dict[str, list[RepairSweep]] = {name: [] for name in MEASURES}
+
+    def wait(seed: int, rate: float, repair: float) -> float:
+        failures = SystemFailures(mtbf=MTBF / rate, repair=repair, fixed=fixed)
+        return float(simulate_batch(jobs, failures=failures, rng=seed, **options).jobs["waited"].mean()) / 3600.0
+
+    sweeps = []
     for worse, better, _ in PRINTED:
-        cells = [(better, repair) for repair in hours] + [(worse, hours[0])]
-        sources = [SystemFailures(mtbf=MTBF / rate, repair=repair, fixed=fixed) for rate, repair in cells]
-        waits = np.array(
-            [
-                [_waits(simulate_batch(jobs, failures=source, rng=int(seed), **options)) for source in sources]
-                for seed in seeds
-            ]
+        campaign = rf.campaigns.Campaign(
+            run=wait,
+            config={"rate": better, "repair": hours[0]},
+            experiments=[
+                {"label": "repairs", "parameter": "repair", "values": hours.tolist()},
+                {"label": "quick", "parameter": "rate", "values": [worse]},
+            ],
+            second="seed",
+            second_values=np.random.SeedSequence(rng).generate_state(n_runs).tolist(),
+            replications=1,
         )
-        curve, quick = waits[:, :-1], np.repeat(waits[:, -1:], hours.size, axis=1)
-        both = np.stack([curve, quick], axis=1)
-        for k, name in enumerate(MEASURES):
-            found[name].append(RepairSweep(MTBF, np.array([better, worse], dtype=float), hours, both[..., k]))
-    return found
+        cells = rf.campaigns.sweep(campaign, executor="threads")
+        if len(cells.failed):
+            raise ArgumentError(cells.failed["error"].iloc[0], remedy="see the settings of this variant")
+        curve, quick = (cells.of(experiment=label)["mean"].to_numpy() for label in ("repairs", "quick"))
+        slow = np.broadcast_to(quick[:, None], (n_runs, hours.size))
+        waits = np.stack([curve.reshape(hours.size, n_runs).T, slow], axis=1)
+        sweeps.append(RepairSweep(MTBF, np.array([better, worse], dtype=float), hours, waits))
+    return sweeps
 
 
 def variant(name: str, n_jobs: int | None, n_runs: int, rng: int = 0, *, jobs: Workload | None = None) -> pd.DataFrame:
@@ -114,7 +118,7 @@ def variant(name: str, n_jobs: int | None, n_runs: int, rng: int = 0, *, jobs: W
     Returns
     -------
     pandas.DataFrame
-        One row per measure of the wait and pair: ``wait``, the mean at the better rate with quick repairs in hours;
+        One row per pair: ``wait``, the mean at the better rate with quick repairs in hours;
         ``more`` and ``more_error``, by how many percent the worse rate's is above the better's with the printed
         repairs, and its standard error; ``days``, ``low``, ``high``, the break-even with 95 % limits;
         ``by_node_hours``, in days.
@@ -124,25 +128,21 @@ def variant(name: str, n_jobs: int | None, n_runs: int, rng: int = 0, *, jobs: W
     saves = options.get("checkpoint")
     rule = lost_per_failure(jobs, None if saves is None else saves.every) / 24.0
     rows = []
-    for measure, sweeps in pairs(jobs, n_runs, rng=rng, **options).items():
-        for (worse, better, days), sweep in zip(PRINTED, sweeps, strict=True):
-            even = sweep.break_even(worse, better, sweep.repairs[0])
-            at = int(np.flatnonzero(np.isclose(sweep.repairs, 24.0 * days))[0])
-            printed, quick = sweep.waits[:, 0, at], sweep.waits[:, 1, 0]
-            more = 100.0 * (quick - printed) / (printed.mean() or np.nan)  # no wait, no ratio
-            rows.append(
-                {
-                    "variant": name,
-                    "wait of": measure,
-                    "pair": f"{better}X = {worse}X",
-                    "wait": sweep.mean[0, 0],
-                    "more": more.mean(),
-                    "more_error": more.std(ddof=1) / np.sqrt(n_runs) if n_runs > 1 else np.nan,
-                    **{
-                        key: float(value) / 24.0
-                        for key, value in (("days", even.estimate), ("low", even.low), ("high", even.high))
-                    },
-                    "by_node_hours": rule,
-                }
-            )
+    for (worse, better, days), sweep in zip(PRINTED, pairs(jobs, n_runs, rng=rng, **options), strict=True):
+        even = sweep.break_even(worse, better, sweep.repairs[0])
+        at = int(np.flatnonzero(np.isclose(sweep.repairs, 24.0 * days))[0])
+        printed, quick = sweep.waits[:, 0, at], sweep.waits[:, 1, 0]
+        more = 100.0 * (quick - printed) / (printed.mean() or np.nan)  # no wait, no ratio
+        limits = {"days": even.estimate, "low": even.low, "high": even.high}
+        rows.append(
+            {
+                "variant": name,
+                "pair": f"{better}X = {worse}X",
+                "wait": sweep.mean[0, 0],
+                "more": more.mean(),
+                "more_error": more.std(ddof=1) / np.sqrt(n_runs) if n_runs > 1 else np.nan,
+                **{key: float(hours) / 24.0 for key, hours in limits.items()},
+                "by_node_hours": rule,
+            }
+        )
     return pd.DataFrame(rows)

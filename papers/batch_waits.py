@@ -27,7 +27,6 @@ __all__ = [
     "MTBF",
     "NODES",
     "PRINTED",
-    "break_even",
     "grizzly",
     "lost_per_failure",
     "scatter_by_width",
@@ -91,28 +90,6 @@ def waits(
     return sweep_repairs(jobs, MTBF, repairs=repairs, n_runs=n_runs, rng=rng, **options)
 
 
-def break_even(sweep: RepairSweep, jobs: Workload) -> pd.DataFrame:
-    """The printed pairs beside ours, and what node-hours alone say.
-
-    A failure at 1X takes ``lost + repair`` node-hours, two at 2X ``2 (lost + a minute)``: equal when the repair
-    is as long as a failure costs node-hours. By that rule every pair of rates that differ by 2 has one break-even.
-    """
-    rows = []
-    for worse, better, days in PRINTED:
-        even = sweep.break_even(worse, better, "1min")
-        rows.append(
-            {
-                "pair": f"{better}X = {worse}X with 1 minute",
-                "printed_days": days,
-                "days": float(even.estimate) / 24.0,
-                "low": float(even.low) / 24.0,
-                "high": float(even.high) / 24.0,
-                "by_node_hours": lost_per_failure(jobs) / 24.0,
-            }
-        )
-    return pd.DataFrame(rows).set_index("pair")
-
-
 def waits_by_width(jobs: Workload) -> pd.DataFrame:
     """Figures 3 and 4 and Table II: mean waits by width under the original EASY (Algorithm 1) and the modified one.
 
@@ -152,11 +129,11 @@ def scatter_by_width(year: int, n_jobs: int, n_runs: int, level: float = 0.95) -
         limits ``low`` and ``high`` (Student), ``least`` and ``most`` of single workloads.
     """
     workloads = (grizzly(year, n_jobs, rng=seed) for seed in range(1, n_runs + 1))
-    found = pd.DataFrame([waits_by_width(jobs)["difference", "wait"] for jobs in workloads])
-    found = found[[*found.columns.drop("all"), "all"]]
-    mean = found.mean()
-    half = special.stdtrit(n_runs - 1, 0.5 + 0.5 * level) * found.std() / np.sqrt(n_runs)
-    table = {"mean": mean, "low": mean - half, "high": mean + half, "least": found.min(), "most": found.max()}
+    more = pd.DataFrame([waits_by_width(jobs)["difference", "wait"] for jobs in workloads])
+    more = more[[*more.columns.drop("all"), "all"]]
+    mean = more.mean()
+    half = special.stdtrit(n_runs - 1, 0.5 + 0.5 * level) * more.std() / np.sqrt(n_runs)
+    table = {"mean": mean, "low": mean - half, "high": mean + half, "least": more.min(), "most": more.max()}
     return pd.DataFrame(table)
 
 
@@ -199,5 +176,6 @@ def twice_the_cluster(
         mtbf, seeds = MTBF / rate, range(rng, rng + 2 * n_runs, 2)
         apart = [wait(part, NODES, mtbf, seed + k) for seed in seeds for k, part in enumerate((jobs, second))]
         one = float(np.mean([wait(both, 2 * NODES, mtbf / 2.0, seed) for seed in seeds]))
-        rows.append({"rate": rate, "two_clusters": np.mean(apart), "one_of_twice": one, "ratio": np.mean(apart) / one})
+        two = float(np.mean(apart))
+        rows.append({"rate": rate, "two_clusters": two, "one_of_twice": one, "ratio": two / (one or np.nan)})
     return pd.DataFrame(rows).set_index("rate")

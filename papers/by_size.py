@@ -26,9 +26,9 @@ def main(arguments: list[str]) -> int:
     fits = rf.fit(log.ttf(censor=False))
     print("Table 3.2: nodes that a family fits as well as the best (p > 0.05), one denominator for all")
     print(fits.compare()[["compared", "as_good_by_p", "as_good_by_p_percent", "alone"]].round(1).to_string())
-    found = rf.fleet.fit_by_size(log, censor=False)
-    print(f"\nTable 3.3: times to failure of the first k nodes\n{found.headline}")
-    table = found.p_values().join(found.p_values("ad_p"), rsuffix=" (AD)").round(4)
+    by_size = rf.fleet.fit_by_size(log, censor=False)
+    print(f"\nTable 3.3: times to failure of the first k nodes\n{by_size.headline}")
+    table = by_size.p_values().join(by_size.p_values("ad_p"), rsuffix=" (AD)").round(4)
     print(table.to_string())
     print("\nPrinted\n" + printed_table("allocation-table-3.3").to_string(index=False))
     return 0

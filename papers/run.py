@@ -29,7 +29,7 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"there is no paper {unknown[0]!r}; it is one of {', '.join(PAPERS)}", file=sys.stderr)
         return 2
-    wrong = 0
+    tables = []
     for name in names or PAPERS:
         module = import_module(f"papers.{name}")
         print(f"{name}: {module.__doc__.splitlines()[0]}\n")
@@ -43,8 +43,13 @@ def main(names: list[str]) -> int:
         for verdict, number in verdicts(table).items():
             print(f"{number:>5}  {verdict}")
         print()
-        wrong += int((~table["agrees"] & (table["required"] | (table["why"] == ""))).sum())
-    return 1 if wrong else 0
+        tables.append(table)
+    cells = pd.concat(tables)
+    differ = ~cells["agrees"]
+    unexplained = differ & (cells["why"] == "")
+    print(f"{len(cells)} cells in all: {(~differ).sum()} agree to the last digit, ", end="")
+    print(f"{(differ & ~unexplained).sum()} differ for a stated reason, {unexplained.sum()} unexplained")
+    return int((unexplained | (differ & cells["required"])).any())
 
 
 if __name__ == "__main__":

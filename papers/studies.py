@@ -1,17 +1,18 @@
 """Simulate the papers' batch studies and write their tables into ``docs``: ``python papers/studies.py [STUDY...]``.
 
 Results are stored in ``papers/results`` part by part, with the version of the simulator; a second call goes on, and
-computes again what is of another version. With ``--workload``, ``--jobs`` or ``--runs`` tables are printed, and stored
-where ``--store DIR`` says.
+computes again what is of another version. With ``--workload``, ``--jobs`` or ``--runs`` tables are printed; ``--store
+DIR`` keeps their results, in a folder for each list of jobs and size, and a second call goes on there.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import relfit as rf
 from papers import batch_allocation, batch_pairs, batch_waits
 from papers.stored import RESULTS, Parts, compute, markdown, write_tables
-from relfit.base.errors import RelfitError
+from relfit.base.errors import ArgumentError, RelfitError
 from relfit.base.text import duration
 from relfit.io.workloads import Workload
 from relfit.simulation.batch import ENGINE_VERSION
@@ -43,25 +44,33 @@ class Scale:
     ----------
     jobs : int
     runs : int
-    workload : str, optional
-        A file, or the name of a list of jobs, in place of drawn ones; its first `jobs` are taken.
+    source : str
+        File name of a list of jobs, or its name; "" where jobs are drawn.
+    workload : Workload, optional
+        The jobs of `source`.
     """
 
     jobs: int
     runs: int
-    workload: str | None = None
+    source: str = ""
+    workload: Workload | None = None
+
+    @classmethod
+    def of_file(cls, path: str, jobs: int | None) -> Scale:
+        """The first `jobs` of a list, or all; one run."""
+        workload = rf.read_workload(path)
+        if workload.n_nodes is None:
+            workload = workload.with_columns({}, n_nodes=batch_waits.NODES)
+        workload = workload.where(np.arange(min(jobs or len(workload), len(workload))))
+        return cls(len(workload), 1, Path(path).name, workload)
 
     def __str__(self) -> str:
-        where = "drawn" if self.workload is None else f"of {Path(self.workload).name}"
+        where = "drawn" if self.workload is None else f"of {self.source} ({_checksum(self.workload)})"
         return f"{self.jobs:,} jobs {where}, {self.runs} run{'s' * (self.runs > 1)}"
 
     def take(self, drawn: Callable[[int], Workload]) -> Workload:
-        """The jobs: of the file, or those that are drawn."""
-        if self.workload is None:
-            return drawn(self.jobs)
-        jobs = rf.read_workload(self.workload)
-        jobs = jobs.where(np.arange(min(self.jobs, len(jobs))))
-        return jobs if jobs.n_nodes is not None else jobs.with_columns({}, n_nodes=batch_waits.NODES)
+        """The jobs: of the list, or those that are drawn."""
+        return drawn(self.jobs) if self.workload is None else self.workload
 
 
 @dataclass(frozen=True)
@@ -71,6 +80,11 @@ class Study:
     scale: Scale
     parts: Callable[[Scale], Parts]
     tables: Callable[[Stored], dict[str, pd.DataFrame]]
+
+
+def _checksum(jobs: Workload) -> str:
+    columns = (jobs.submit, jobs.nodes, jobs.run_time, jobs.requested)
+    return hashlib.sha256(b"".join(np.ascontiguousarray(column).tobytes() for column in columns)).hexdigest()[:8]
 
 
 def _grizzly(scale: Scale, year: int = 2018, rng: int = 1) -> Workload:
@@ -109,22 +123,19 @@ def _waits_tables(stored: Stored) -> dict[str, pd.DataFrame]:
 
 def _pairs_parts(scale: Scale) -> Parts:
     def part(name: str) -> Rows:
-        table = batch_pairs.variant(name, scale.jobs, scale.runs, jobs=_own_jobs(scale))
-        return _records(table[table["wait of"] == batch_pairs.MEASURES[0]])
+        return _records(batch_pairs.variant(name, scale.jobs, scale.runs, jobs=scale.workload))
 
     return {name: partial(part, name) for name in ("as in the table", "the authors' settings")}
 
 
-def _own_jobs(scale: Scale) -> Workload | None:
-    return None if scale.workload is None else _grizzly(scale)
-
-
 def _variants_parts(scale: Scale) -> Parts:
     def part(name: str) -> Rows:
-        table = batch_pairs.variant(name, scale.jobs, scale.runs)
-        return _records(table[table["wait of"] == batch_pairs.MEASURES[0]])
+        return _records(batch_pairs.variant(name, scale.jobs, scale.runs))
 
     return {name: partial(part, name) for name in batch_pairs.VARIANTS}
+
+
+_PAIRS = ("2X over 1X with 13 days", "8X over 4X with 5 days")
 
 
 def _days(row: dict[str, Any]) -> str:
@@ -135,26 +146,45 @@ def _days(row: dict[str, Any]) -> str:
     return "above" if not np.isfinite(low) else f"{'above' if np.isinf(value) else f'{value:.1f}'} ({low:.1f} or more)"
 
 
+def _range(rows: Rows, key: str) -> str:
+    """The least and the most of several lists of jobs."""
+    least, most = (
+        f"{end:.1f}" if np.isfinite(end) else "above" for end in np.sort([row[key] for row in rows])[[0, -1]]
+    )
+    return f"{least} to {most}"
+
+
 def _pairs_tables(stored: Stored, name: str = "pairs") -> dict[str, pd.DataFrame]:
+    again = [pair for variant, pair in stored.items() if variant.startswith(batch_pairs.DRAWN_AGAIN)]
     rows = {}
     for variant, pair in stored.items():
-        first, second = pair
-        rows[variant] = {"rule, days": f"{first['by_node_hours']:.1f}"}
-        for label, row in (("2X over 1X with 13 days", first), ("8X over 4X with 5 days", second)):
+        if variant.startswith(batch_pairs.DRAWN_AGAIN):
+            continue
+        rows[variant] = {"rule, days": f"{pair[0]['by_node_hours']:.1f}"}
+        for label, row in zip(_PAIRS, pair, strict=True):
             if not row["wait"]:
                 rows[variant] |= {f"{label}, %": "no job waits", f"{label}: days": ""}
                 continue
             rows[variant][f"{label}, %"] = f"{row['more']:.1f} ({row['more_error']:.1f})"
             rows[variant][f"{label}: days"] = _days(row)
+    if again:
+        range_of = rows[f"{batch_pairs.DRAWN_AGAIN}, {len(again)} lists"] = {}
+        range_of["rule, days"] = _range([pair[0] for pair in again], "by_node_hours")
+        for k, label in enumerate(_PAIRS):
+            range_of[f"{label}, %"] = _range([pair[k] for pair in again], "more")
+            range_of[f"{label}: days"] = _range([pair[k] for pair in again], "days")
     return {name: pd.DataFrame(rows).T.rename_axis("settings")}
 
 
 # ------------------------------------------------------------------ waits by width
 
 
+_AGAIN = ", drawn again"
+
+
 def _width_parts(scale: Scale) -> Parts:
-    def single(year: int) -> Rows:
-        table = batch_waits.waits_by_width(_grizzly(scale, year))
+    def single(jobs: Callable[[], Workload]) -> Rows:
+        table = batch_waits.waits_by_width(jobs())
         flat = table.set_axis([f"{left} {right}" for left, right in table.columns], axis=1)
         seconds = {f"seconds {name}": value for name, value in table.attrs["seconds"].items()}
         return _records(flat.rename_axis("width").reset_index().assign(**seconds))
@@ -162,36 +192,36 @@ def _width_parts(scale: Scale) -> Parts:
     def scatter(year: int) -> Rows:
         return _records(batch_waits.scatter_by_width(year, scale.jobs, scale.runs).rename_axis("width").reset_index())
 
-    singles: dict[str, Callable[[], Rows]] = {f"{year}": partial(single, year) for year in batch_waits.JOBS}
     if scale.workload is not None:
-        return singles
-    return {**singles, **{f"{year}, drawn again": partial(scatter, year) for year in batch_waits.JOBS}}
+        return {scale.source: partial(single, partial(_grizzly, scale))}
+    return {f"{year}": partial(single, partial(_grizzly, scale, year)) for year in batch_waits.JOBS} | {
+        f"{year}{_AGAIN}": partial(scatter, year) for year in batch_waits.JOBS
+    }
 
 
 def _width_tables(stored: Stored) -> dict[str, pd.DataFrame]:
     single, again = {}, {}
     for part, rows in stored.items():
-        year = part[:4]
+        year = part.removesuffix(_AGAIN)
         for row in rows:
             width = row["width"]
             if part == year and not np.isfinite(row["original wait"]):
                 continue  # no such jobs were drawn
             if part == year:
-                share = row["modified backfilled_percent"]
+                share, more = row["modified backfilled_percent"], row["difference wait"]
                 single.setdefault(width, {}).update(
                     {
                         f"{year}, original": f"{row['original wait']:.2f}",
                         f"{year}, modified": f"{row['modified wait']:.2f}",
-                        f"{year}, difference": f"{row['difference wait']:.0f} %",
-                        f"{year}, backfilled": f"{share:.0f} %" if np.isfinite(share) else "none",
+                        f"{year}, difference, %": f"{round(more)}" if np.isfinite(more) else "none",
+                        f"{year}, backfilled, %": f"{share:.0f}" if np.isfinite(share) else "none",
                     }
                 )
             else:
                 again.setdefault(width, {}).update(
                     {
-                        year: f"{row['mean']:.1f}",
-                        f"{year}, 95 % limits": f"{row['low']:.0f} to {row['high']:.0f}",
-                        f"{year}, single ones": f"{row['least']:.0f} to {row['most']:.0f}",
+                        f"{year} (95 % limits)": f"{round(row['mean'])} ({round(row['low'])} to {round(row['high'])})",
+                        f"{year}, single ones": f"{round(row['least'])} to {round(row['most'])}",
                     }
                 )
     tables = {"width": single, "width-again": again}
@@ -218,7 +248,7 @@ def _twice_tables(stored: Stored) -> dict[str, pd.DataFrame]:
         name: {
             "two clusters": f"{row['two_clusters']:.2f}",
             "one of twice the nodes": f"{row['one_of_twice']:.2f}",
-            "ratio": f"{row['ratio']:.2f}",
+            "ratio": f"{row['ratio']:.2f}" if np.isfinite(row["ratio"]) else "no job waits",
         }
         for name, (row,) in stored.items()
     }
@@ -230,18 +260,21 @@ def _twice_tables(stored: Stored) -> dict[str, pd.DataFrame]:
 
 _NODES = {"the sample's": batch_allocation.white_failures, "unequal": batch_allocation.unequal_failures}
 _SUBMITTED = {"all at once": None, "at load 0.5": 0.5}
+_LOGS = {"lanl-cm5": "LANL", "sdsc-blue": "SDSC"}
 
 
 def _waste_parts(scale: Scale) -> Parts:
     def part(which: str, submitted: str, nodes: str) -> Rows:
-        share = batch_allocation.JOBS[which] / batch_allocation.JOBS["SDSC"]
-        drawn = scale.take(lambda n: batch_allocation.drawn(which, round(n * share)))
-        jobs = batch_allocation.all_at_once(drawn, _SUBMITTED[submitted])
-        return _records(batch_allocation.waste(jobs, _NODES[nodes]())[0].reset_index())
+        def drawn(n_jobs: int) -> Workload:
+            share = batch_allocation.JOBS[which] / batch_allocation.JOBS["SDSC"]
+            return batch_allocation.drawn(which, round(n_jobs * share))
+
+        jobs = batch_allocation.all_at_once(scale.take(drawn), _SUBMITTED[submitted])
+        return _records(batch_allocation.waste(jobs, _NODES[nodes]()).reset_index())
 
     return {
         f"{which}, {submitted}, {nodes}": partial(part, which, submitted, nodes)
-        for which in batch_allocation.JOBS
+        for which in (batch_allocation.JOBS if scale.workload is None else [_LOGS.get(scale.source, scale.source)])
         for nodes in _NODES
         for submitted in _SUBMITTED
     }
@@ -250,9 +283,10 @@ def _waste_parts(scale: Scale) -> Parts:
 def _waste_tables(stored: Stored) -> dict[str, pd.DataFrame]:
     table = {}
     for name, rows in stored.items():
-        less = {row["policy"]: f"{row['waste_less_percent']:.1f}" for row in rows[1:]}
-        printed = batch_allocation.PRINTED[name.split(",")[0]]
-        shown = f"{printed['ras']:g}, {printed['ljras']:g}" if name.endswith("at once, the sample's") else ""
+        share = {row["policy"]: row["waste_less_percent"] for row in rows[1:]}
+        less = {policy: f"{value:.1f}" if np.isfinite(value) else "none killed" for policy, value in share.items()}
+        printed = batch_allocation.PRINTED.get(name.split(",")[0]) if name.endswith("at once, the sample's") else None
+        shown = f"{printed['ras']:g}, {printed['ljras']:g}" if printed else ""
         table[name] = {**less, "kills": f"{rows[0]['kills']:,.0f}", "printed RAS, LJRAS": shown}
     return {"waste": pd.DataFrame(table).T.rename_axis("jobs like those of, submitted, nodes")}
 
@@ -288,7 +322,7 @@ STUDIES = {
     "pairs": Study(Scale(130_000, 20), _pairs_parts, _pairs_tables),
     "variants": Study(Scale(13_000, 8), _variants_parts, partial(_pairs_tables, name="variants")),
     "width": Study(Scale(6_500, 4), _width_parts, _width_tables),
-    "twice": Study(Scale(26_000, 4), _twice_parts, _twice_tables),
+    "twice": Study(Scale(130_000, 8), _twice_parts, _twice_tables),
     "waste": Study(Scale(60_000, 1), _waste_parts, _waste_tables),
     "moldable": Study(Scale(100, 1), _moldable_parts, _moldable_tables),
 }
@@ -297,7 +331,11 @@ STUDIES = {
 
 def tables_of(name: str, scale: Scale, stored: Stored) -> dict[str, str]:
     """The tables of a study in Markdown."""
-    note = f"`python papers/studies.py {name}`: {scale}; simulator version {ENGINE_VERSION}"
+    usual = STUDIES[name].scale
+    options = f" --workload {scale.source}" * bool(scale.source)
+    options += f" --jobs {scale.jobs}" * (not scale.source and scale.jobs != usual.jobs)
+    options += f" --runs {scale.runs}" * (scale.runs != usual.runs)
+    note = f"`python papers/studies.py {name}{options}`: {scale}; simulator version {ENGINE_VERSION}"
     return {key: markdown(table, note) for key, table in STUDIES[name].tables(stored).items()}
 
 
@@ -310,36 +348,46 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--runs", type=int, help="simulations of each cell; workloads of width")
     parser.add_argument("--store", type=Path, metavar="DIR", help="where results of another size or workload are kept")
     options = parser.parse_args(arguments)
-    unknown = [name for name in options.studies if name not in STUDIES]
-    if unknown:
-        print(f"there is no study {unknown[0]!r}; it is one of {', '.join(STUDIES)}", file=sys.stderr)
-        return 2
-    own = {name: getattr(options, name) for name in ("jobs", "runs", "workload") if getattr(options, name) is not None}
     names = options.studies or list(STUDIES)
-    if options.workload and (drawn := {"variants", "moldable"} & set(names)):
-        print(f"{', '.join(sorted(drawn))} are about drawn jobs; name other studies", file=sys.stderr)
+    try:
+        _check(names, options)
+        if options.workload is None and options.jobs is None and options.runs is None:
+            for page in write_tables(_computed(names, options, None)):
+                print(f"written to {page}")
+            return 0
+        with tempfile.TemporaryDirectory() as folder:
+            tables = _computed(names, options, options.store or Path(folder))
+    except RelfitError as error:
+        print(error, file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory() as folder:
-        place = (options.store or Path(folder)) if own else RESULTS
-        try:
-            tables = _computed(names, own, place)
-        except RelfitError as error:
-            print(error, file=sys.stderr)
-            return 2
-    if own:
-        print("\n".join(f"{name}\n\n{table}" for name, table in tables.items()))
-    else:
-        for page in write_tables(tables):
-            print(f"written to {page}")
+    print("\n".join(f"{name}\n\n{table}" for name, table in tables.items()))
     return 0
 
 
-def _computed(names: list[str], own: dict[str, Any], place: Path) -> dict[str, str]:
-    tables = {}
+def _check(names: list[str], options: argparse.Namespace) -> None:
+    unknown = [name for name in names if name not in STUDIES]
+    if unknown:
+        raise ArgumentError(f"there is no study {unknown[0]!r}", remedy=f"it is one of {', '.join(STUDIES)}")
+    for name in ("jobs", "runs"):
+        number = getattr(options, name)
+        if number is not None and number < 1:
+            raise ArgumentError(f"--{name} is {number}", remedy="give a whole number from 1 on")
+    if options.store and options.workload is None and options.jobs is None and options.runs is None:
+        raise ArgumentError(
+            "--store is for another list of jobs or size", remedy="add --workload, --jobs or --runs, or leave it out"
+        )
+    if options.workload and (drawn := {"variants", "moldable"} & set(names)):
+        raise ArgumentError(f"{', '.join(sorted(drawn))} are about drawn jobs", remedy="name other studies")
+
+
+def _computed(names: list[str], options: argparse.Namespace, store: Path | None) -> dict[str, str]:
+    tables: dict[str, str] = {}
+    listed = Scale.of_file(options.workload, options.jobs) if options.workload else None
     for name in names:
         study = STUDIES[name]
-        size = len(rf.read_workload(own["workload"])) if "workload" in own else study.scale.jobs
-        scale = Scale(**{"jobs": size, "runs": study.scale.runs, **own})
+        scale = listed or replace(study.scale, jobs=options.jobs or study.scale.jobs)
+        scale = replace(scale, runs=options.runs or study.scale.runs)
+        place = RESULTS if store is None else store / str(scale)
         tables |= tables_of(name, scale, compute(name, str(scale), study.parts(scale), place))
     return tables
 

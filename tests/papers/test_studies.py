@@ -14,7 +14,7 @@ import pytest
 import relfit as rf
 from papers import batch_allocation, batch_pairs, batch_waits, stored, studies
 from relfit.io.workloads import Workload, write_workload
-from relfit.simulation.batch import ENGINE_VERSION, RepairSweep
+from relfit.simulation.batch import ENGINE_VERSION
 
 
 def test_what_a_failure_costs_by_throwing_darts() -> None:
@@ -54,22 +54,12 @@ def test_unequal_failures_come_as_often() -> None:
     assert (np.diff(drawn.time) >= 0).all()
 
 
-def test_pairs_beside_print() -> None:
-    rates, repairs = np.array([1.0, 2.0, 4.0, 8.0]), np.array([1 / 60, 240.0, 480.0])
-    sweep = RepairSweep(322.0, rates, repairs, (1.0 + 0.01 * rates[:, None] * (240.0 + repairs))[None])
-    table = batch_waits.break_even(sweep, batch_waits.grizzly(2018, 500))
-    assert table["printed_days"].tolist() == [13.0, 5.0]
-    assert table["days"].tolist() == pytest.approx([10.0, 10.0], rel=1e-3)
-    assert isinstance(table, pd.DataFrame)
-
-
 def test_pairs_where_one_thing_is_changed() -> None:
     table = batch_pairs.variant("checkpoints every hour", 400, 2)
-    assert table["wait of"].tolist() == [name for name in batch_pairs.MEASURES for _ in range(2)]
-    assert table["pair"].tolist() == ["1X = 2X", "4X = 8X"] * 3
+    assert table["pair"].tolist() == ["1X = 2X", "4X = 8X"]
     assert (table["by_node_hours"] < 10.0).all()
     jobs = batch_waits.grizzly(2018, 400)
-    sweeps = batch_pairs.pairs(jobs, 2, ["1min", "5D", "13D"])[batch_pairs.MEASURES[0]]
+    sweeps = batch_pairs.pairs(jobs, 2, ["1min", "5D", "13D"])
     whole = batch_waits.waits(jobs, 2, ["1min", "5D", "13D"], rates=[1, 2])
     assert np.array_equal(sweeps[0].waits[:, 0], whole.waits[:, 0])
     assert np.array_equal(sweeps[0].waits[:, 1, 0], whole.waits[:, 1, 0])
@@ -147,14 +137,53 @@ def test_tables_go_between_their_markers(tmp_path: Path) -> None:
 
 
 def test_a_study_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    jobs = batch_waits.grizzly(2018, 60)
-    path = write_workload(jobs, tmp_path / "jobs.csv")
-    assert studies.main(["pairs", "--workload", str(path), "--runs", "2", "--jobs", "50"]) == 0
-    assert "50 jobs of jobs.csv, 2 runs" in capsys.readouterr().out
-    assert studies.main(["variants", "--workload", str(path)]) == 2
-    assert "variants are about drawn jobs" in capsys.readouterr().err
-    assert studies.main(["pairs", "--workload", "grizzly2022"]) == 2
-    assert "relfit fetch grizzly2022" in capsys.readouterr().err
+    path, place = tmp_path / "sacct.csv", tmp_path / "store"
+    lines = [f"{k},2022-01-03T10:00:{k:02d},00:10:00,01:00:00,{1 + k},COMPLETED" for k in range(40)]
+    path.write_text("\n".join(["JobID,Submit,Elapsed,Timelimit,NNodes,State", *lines]))
+    command = ["twice", "--workload", str(path), "--runs", "2", "--jobs", "30", "--store", str(place)]
+    assert studies.main(command) == 0
+    first = capsys.readouterr().out
+    assert "30 jobs of sacct.csv (" in first
+    assert "python papers/studies.py twice --workload sacct.csv --runs 2" in first
+    assert "twice: 32X" in first  # is computed
+    (results,) = place.glob("*/twice.json")
+    assert studies.main(command) == 0
+    second = capsys.readouterr().out
+    assert "twice: 32X" not in second  # is stored
+    assert second.splitlines() == first.splitlines()[3:]
+    path.write_text(path.read_text().replace("00:10:00", "00:20:00"))  # other jobs under the same name
+    before = results.read_text()
+    assert studies.main(command) == 0
+    assert "twice: 32X" in capsys.readouterr().out
+    assert results.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["variants", "--workload", "jobs.csv"], "variants are about drawn jobs; name other studies"),
+        (["pairs", "--workload", "grizzly2022"], "get it first with: relfit fetch grizzly2022"),
+        (["pairs", "--workload", "jobs.csv"], "jobs.csv: there is no such file"),
+        (["pairs", "--runs", "0"], "--runs is 0; give a whole number from 1 on"),
+        (["pairs", "--store", "folder"], "--store is for another list of jobs or size"),
+    ],
+)
+def test_a_wrong_study(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert studies.main(arguments) == 2
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_parts_of_a_list_of_jobs_are_named_by_it() -> None:
+    """One list has one year and one machine: nothing is computed twice under two names."""
+    scale = studies.Scale(10, 2, "sdsc-blue", batch_waits.grizzly(2018, 10))
+    assert list(studies.STUDIES["width"].parts(scale)) == ["sdsc-blue"]
+    parts = list(studies.STUDIES["waste"].parts(scale))
+    assert len(parts) == 4
+    assert all(part.startswith("SDSC, ") for part in parts)
 
 
 def test_the_campaign_of_the_pairs_has_the_authors_settings(tmp_path: Path) -> None:
