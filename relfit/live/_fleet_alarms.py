@@ -70,7 +70,7 @@ def fleet_alarms(
     Returns
     -------
     list of Alarm
-        In the order in which they were raised. None before eight weeks of records.
+        In the order in which they were raised. Nodes from two weeks of records on, all else from eight.
 
     Raises
     ------
