@@ -77,9 +77,9 @@ def write_settings(
     folder = out.resolve().parent
     sources: list[dict[str, Any]] = []
     lines: list[str] = []
+    start = Path.cwd() if places else folder
     for place in places or [place for place in _LOOKED_FOR if _files(folder / place)]:
-        path = str(Path(place)) if places else place
-        written = _as_written(Path(path).absolute() if places else folder / path, folder)
+        written = _as_written(start / place, folder)
         sources.append({"kind": "file", "path": written, **({"columns": dict(columns)} if columns else {})})
         lines += _said_of(folder / written, columns or {}, timezone)
     if not places and shutil.which("sacctmgr"):

@@ -15,7 +15,7 @@ from relfit.base.paths import files_meant
 from relfit.base.text import count
 from relfit.live.live_records import Fetched
 from relfit.live.sources.source_base import FilePath, SourceBase
-from relfit.live.sources.source_errors import SourceError
+from relfit.live.sources.source_errors import SourceError, on_one_line
 from relfit.log.failurelog import FailureLog
 
 __all__ = ["FileSource", "changed_files", "fetched_documents", "form_of"]
@@ -90,7 +90,7 @@ def fetched_documents(
         try:
             log = read(group)
         except (RelfitError, OSError) as error:
-            failures.append(" ".join(str(error).split()))
+            failures.append(on_one_line(error))
             for file in group:
                 state.pop(shown(file), None)
         else:

@@ -16,7 +16,7 @@ from relfit.io.table_mapping import TableMapping
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import form_of
 from relfit.live.sources.source_base import Located, SourceBase, missing_extra, without_password
-from relfit.live.sources.source_errors import SourceError
+from relfit.live.sources.source_errors import SourceError, on_one_line
 from relfit.live.sources.sql_reading import query_rows
 
 __all__ = ["SqlSource"]
@@ -94,7 +94,7 @@ class SqlSource(SourceBase):
             with duckdb.connect(self.url.removeprefix("duckdb:///"), read_only=True) as connection:
                 return connection.execute(self.query.replace(":since", "$since"), given).df()
         except duckdb.Error as error:
-            raise SourceError(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}") from None
+            raise SourceError(f"{type(error).__name__}: {on_one_line(error)}") from None
 
     def _few(self, table: pd.DataFrame) -> pd.DataFrame:
         """The columns that are named, those that may be something, and the first of all others, as a table has them."""
