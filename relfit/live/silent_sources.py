@@ -47,8 +47,8 @@ def source_alarms(store: FleetStore, settings: WatchSettings, now: pd.Timestamp)
                 "Mend it: nothing of it is seen.",
             )
         else:
-            *pauses, last = store.pauses(name, now)
-            since, limit = max(gave, last), _longest_pause(*pauses, budget)
+            number, mean, longest, last = store.pauses(name, now)
+            since, limit = max(gave, last), _longest_pause(number, mean, longest, budget)
             silent = (now - since) / _HOUR
             if not silent > limit:
                 continue

@@ -15,6 +15,9 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from relfit.io.parsing.opening import Content
+from relfit.io.prometheus import log_of_samples
+from relfit.io.raw_logs import RecordTally
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import form_of
 from relfit.live.sources.source_base import PlainUrl, SourceBase, missing_extra, password_from
@@ -67,10 +70,6 @@ class PrometheusSource(SourceBase):
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """Samples since the last round, and the last of them again."""
-        from relfit.io.parsing.opening import Content
-        from relfit.io.prometheus import log_of_samples
-        from relfit.io.raw_logs import RecordTally
-
         end = int(now.timestamp()) // self.step * self.step
         last: Any = cursor.get("last")
         start = int(now.timestamp() - 86_400 * self.days) // self.step * self.step

@@ -16,7 +16,11 @@ from pydantic import Field, model_validator
 
 from relfit.base.errors import ReadError
 from relfit.fleet.calibration.parameter_values import rejection
+from relfit.io import READERS
 from relfit.io.frames import with_nodes
+from relfit.io.parsing.opening import Content
+from relfit.io.raw_logs import RecordTally
+from relfit.io.slurm_events import log_of_node_events, read_node_events
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import FileSource, form_of
 from relfit.live.sources.source_base import FilePath, PlainUrl, SourceBase, output_of
@@ -96,9 +100,6 @@ class SlurmSource(SourceBase):
 
     def _events(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """Events since the cursor, from the command or the database."""
-        from relfit.io.parsing.opening import Content
-        from relfit.io.slurm_events import read_node_events
-
         since: Any = cursor.get("since")
         if since is not None and since >= now.timestamp():  # the clock was wrong then
             since = None
@@ -118,10 +119,6 @@ class SlurmSource(SourceBase):
 
     def _accounting(self, since: int | None, now: pd.Timestamp) -> tuple[FailureLog, int]:
         """Events from the database of slurmdbd."""
-        from relfit.io.parsing.opening import Content
-        from relfit.io.raw_logs import RecordTally
-        from relfit.io.slurm_events import log_of_node_events
-
         names = ["time_start", "time_end", "node_name", "cluster_nodes", "state", "reason"]
         query = f"SELECT {', '.join(names)} FROM `{self.cluster}_event_table`"
         query += "" if since is None else " WHERE time_end = 0 OR time_end >= :since"
@@ -186,9 +183,6 @@ class SlurmSource(SourceBase):
 
     def _read(self, format: str, *texts: bytes) -> FailureLog:
         """The log of what commands printed."""
-        from relfit.io import READERS
-        from relfit.io.parsing.opening import Content
-
         reader = next(each for each in READERS if each.name == format)
         contents = [Content(Path(f"{self.what} of Slurm"), text) for text in texts]
         return reader.read(contents, strict=False, timezone="UTC", rules=self.rules)

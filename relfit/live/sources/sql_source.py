@@ -12,6 +12,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from relfit.base.errors import RelfitError
 from relfit.base.units import hours
 from relfit.fleet.calibration.parameter_values import rejection
+from relfit.io import read
 from relfit.io.table_mapping import TableMapping
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import form_of
@@ -63,8 +64,6 @@ class SqlSource(SourceBase):
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """The rows of the query, as a table is read."""
-        import relfit as rf
-
         since = pd.Timestamp("1970-01-01", tz="UTC")
         if "until" in cursor:
             since = max(
@@ -73,7 +72,7 @@ class SqlSource(SourceBase):
         table = self._rows(since)
         if table.empty:
             return Fetched(None, dict(cursor))
-        log = rf.io.read(self._few(table), timezone=self.timezone, **self.columns)
+        log = read(self._few(table), timezone=self.timezone, **self.columns)
         latest = log.window.end if log.events.empty else log.events["start"].max()
         return Fetched(None, {"until": latest.isoformat()}, form_of(log), log.source.notes, ((self.title, log),))
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import Field
 
+from relfit.io import read
 from relfit.io.raw_lines import check_pattern
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import changed_files, fetched_documents
@@ -60,8 +61,6 @@ class TicketSource(SourceBase):
         return Fetched(None, fetched.cursor, fetched.form, fetched.notes, documents)
 
     def _read(self, file: Path) -> FailureLog:
-        import relfit as rf
-
         try:
             table = pd.read_csv(file, dtype=str, keep_default_na=False, sep=None, engine="python", encoding="utf-8-sig")
         except (ValueError, pd.errors.ParserError) as error:
@@ -82,7 +81,7 @@ class TicketSource(SourceBase):
             field: _as_iso(rows[field], self.time_format) for field in ("start", "end") if field in rows
         }
         named: dict[str, Any] = {str(field): field for field in rows if field != "ticket"}
-        return rf.io.read(pd.DataFrame(rows | times), timezone=self.timezone, nodeless=self.nodeless, **named)
+        return read(pd.DataFrame(rows | times), timezone=self.timezone, nodeless=self.nodeless, **named)
 
     def _column(self, table: pd.DataFrame, field: str) -> str | None:
         """The column of a field: as said, else the first that has a known name."""
