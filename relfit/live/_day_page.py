@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import relfit as rf
 from relfit.base.errors import RelfitError
@@ -18,7 +16,7 @@ from relfit.live.live_records import Alarm
 from relfit.plotting import forecast_figures
 from relfit.reporting.components import Figure, Table
 from relfit.reporting.drawing import drawn
-from relfit.reporting.rendering import isolated, write_whole
+from relfit.reporting.rendering import filled, write_whole
 from relfit.study import Study
 
 __all__ = ["day_page"]
@@ -62,17 +60,8 @@ def day_page(
     log = study.log
     systems = log.systems
     title = f"System {systems[0]}" if len(systems) == 1 else count(len(systems), "system")
-    css = (files("relfit.reporting") / "templates" / "report.css").read_text(encoding="utf-8")
-    environment = Environment(
-        loader=PackageLoader("relfit.reporting"),
-        autoescape=True,
-        finalize=isolated,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    text = environment.get_template("day.html.j2").render(
-        css=css,
+    text = filled(
+        "day.html.j2",
         title=f"{title} on {log.window.end:%A, %Y-%m-%d}",
         subtitle=f"{count(len(log.events), 'record')} of {count(log.n_nodes, 'node')} since "
         f"{log.window.start:%Y-%m-%d}, until {log.window.end:%Y-%m-%d %H:%M} UTC",

@@ -65,12 +65,12 @@ def fleet_alarms(
     stock : mapping, optional
         Parts in stock by cause: a number, or a mapping of ``parts`` and ``lead_time`` (30 days when left out).
     forecasts : pandas.DataFrame, optional
-        Scored ones, as `relfit.live.forecast_record.score_forecasts` gives them.
+        Scored ones, as `relfit.live.scored` gives them.
 
     Returns
     -------
     list of Alarm
-        In the order in which they were raised. None before eight weeks of records.
+        In the order in which they were raised. Nodes from two weeks of records on, all else from eight.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def fleet_alarms(
     >>> [alarm.key for alarm in fleet_alarms(rf.datasets.load("white"), now="2002-08-01")]
     ['node: node n391', 'rate: rack frame25']
     """
-    log = _until(log, since, now)
+    log = log.between(since, now)
     past = [each.alarm for each in alarm_history(log, per_year=per_year, forecasts=forecasts) if each.ended is None]
     return past + short_stock(log, stock or {})
 
@@ -115,12 +115,3 @@ def alarm_history(log: FailureLog, *, per_year: float = 4.0, forecasts: pd.DataF
     if forecasts is not None:
         out += missed_forecasts(forecasts, budget["forecast"], log.window.end)
     return sorted(out, key=lambda each: (each.alarm.raised, each.alarm.key))
-
-
-def _until(log: FailureLog, since: object, now: object) -> FailureLog:
-    """The log from `since` to `now`, as far as it goes."""
-    if since is None and now is None:
-        return log
-    first, last = log.period(since, now)
-    early, late = first > log.window.start, last < log.window.end
-    return log.between(first if early else None, last if late else None)

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from relfit.live.live_records import Alarm
+from relfit.live.prometheus_metrics import escaped
 from relfit.live.sources.source_base import missing_extra
-from relfit.live.sources.source_errors import SourceError
-from relfit.study import Study
+from relfit.live.sources.source_errors import SourceError, on_one_line
 
 __all__ = ["post_alerts"]
 
@@ -18,9 +18,7 @@ _STANDS = pd.Timedelta(hours=50)  # without a further round: two nights are miss
 _SECONDS = 30.0
 
 
-def post_alerts(
-    alarms: Sequence[Alarm], study: Study | None, url: str, *, fleet: str = "", now: pd.Timestamp | None = None
-) -> None:
+def post_alerts(alarms: Sequence[Alarm], url: str, *, fleet: str = "", now: pd.Timestamp | None = None) -> None:
     """Post alarms to ``/api/v2/alerts``, and end the alerts of this fleet that no alarm stands for any more.
 
     Names and texts are labels and annotations of an alert, in JSON: data. A login comes from ``~/.netrc``.
@@ -28,8 +26,6 @@ def post_alerts(
     Parameters
     ----------
     alarms : sequence of Alarm
-    study : Study or None
-        Not needed.
     url : str
         As ``http://localhost:9093``.
     fleet : str
@@ -54,35 +50,20 @@ def post_alerts(
     ]
     place = f"{url.rstrip('/')}/api/v2/alerts"
     standing = [alert["labels"] for alert in alerts]
-    for alert in _request("get", place, params={"filter": ['generator="relfit"', f'fleet="{_quoted(fleet or "-")}"']}):
+    for alert in _request("get", place, params={"filter": ['generator="relfit"', f'fleet="{escaped(fleet or "-")}"']}):
         labels = {name: text for name, text in alert["labels"].items() if text}
         if labels not in standing:
-            alerts.append(
-                {
-                    "labels": labels,
-                    "annotations": dict(alert["annotations"]),
-                    "startsAt": alert["startsAt"],
-                    "endsAt": at.isoformat(),
-                }
-            )
+            told = {name: alert[name] for name in ("annotations", "startsAt")}
+            alerts.append({"labels": labels, **told, "endsAt": at.isoformat()})
     if alerts:
         _request("post", place, json=alerts)
 
 
 def _labels(alarm: Alarm, fleet: str) -> dict[str, str]:
     name = "Relfit" + "".join(word.capitalize() for word in alarm.kind.split())
-    labels = {
-        "alertname": name,
-        "generator": "relfit",
-        "fleet": fleet or "-",
-        "kind": alarm.kind,
-        "subject": alarm.subject,
-    }
+    labels = {"alertname": name, "generator": "relfit", "fleet": fleet or "-"}
+    labels |= {"kind": alarm.kind, "subject": alarm.subject}
     return {key: text.encode(errors="replace").decode() for key, text in labels.items()}
-
-
-def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def _request(method: str, place: str, **content: Any) -> Any:
@@ -97,4 +78,4 @@ def _request(method: str, place: str, **content: Any) -> Any:
             return answer.json() if method == "get" else None
     except (requests.RequestException, ValueError) as error:
         raise SourceError(f"{place}: {type(error).__name__}", remedy="is this an Alertmanager that runs?") from None
-    raise SourceError(f"{place} answers {answer.status_code}: {' '.join(answer.text.split())[:300]}")
+    raise SourceError(f"{place} answers {answer.status_code}: {on_one_line(answer.text)}")

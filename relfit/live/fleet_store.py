@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from relfit.log.failurelog import FailureLog
 
 __all__ = ["FleetStore"]
 
+_KEY = ", ".join(f"e.{name}" for name in KEY)
 _SAME = " AND ".join(f"e.{name} = i.{name}" for name in KEY)
 _SAME_UNIT = " AND ".join(f"e.{name} = i.{name}" for name in ("system", "node", "began", "scope"))
 _MANY = "*"
@@ -73,13 +73,7 @@ class FleetStore:
     def __enter__(self) -> FleetStore:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the database."""
+    def __exit__(self, *error: object) -> None:
         self._database.close()
 
     @property
@@ -162,12 +156,8 @@ class FleetStore:
             "source": "least(e.source, i.source)",
             "place": f"CASE WHEN e.place = i.place THEN e.place ELSE '{_MANY}' END",
         }
-        database.execute("DROP TABLE IF EXISTS changed")
         chosen = ", ".join(f"{rule} AS {name}" for name, rule in choices.items())
-        key = ", ".join(f"e.{name}" for name in KEY)
-        database.execute(
-            f"CREATE TEMP TABLE changed AS SELECT {key}, {chosen} FROM events e JOIN incoming i ON {_SAME}"
-        )
+        database.keep("changed", f"SELECT {_KEY}, {chosen} FROM events e JOIN incoming i ON {_SAME}")
         news = ", ".join(f"{name} = i.{name}" for name in _VALUES)
         differs = " OR ".join(f"e.{name} IS DISTINCT FROM i.{name}" for name in _VALUES)
         database.execute(f"UPDATE events AS e SET {news} FROM changed i WHERE {_SAME} AND ({differs})")
@@ -184,10 +174,9 @@ class FleetStore:
         if not was or log.events.empty:
             return
         span = (place, _naive(log.events["start"].min()), _naive(log.events["start"].max()))
-        key = ", ".join(f"e.{name}" for name in KEY)
-        database.execute("DROP TABLE IF EXISTS vanished")
-        database.execute(
-            f"CREATE TEMP TABLE vanished AS SELECT {key}, EXISTS (SELECT 1 FROM incoming i WHERE {_SAME_UNIT}) AS twin "
+        database.keep(
+            "vanished",
+            f"SELECT {_KEY}, EXISTS (SELECT 1 FROM incoming i WHERE {_SAME_UNIT}) AS twin "
             "FROM events e WHERE e.place = ? AND e.began BETWEEN ? AND ? "
             f"AND NOT EXISTS (SELECT 1 FROM incoming i WHERE {_SAME})",
             span,
@@ -204,16 +193,15 @@ class FleetStore:
 
     def _join_continued(self) -> None:
         """An outage that was going on when its source began to look is part of the one that another saw begin."""
-        cut = self._database.rows("SELECT count(*) FROM events WHERE start_cut")[0][0]
-        if not cut:
+        if not self._database.rows("SELECT 1 FROM events WHERE start_cut LIMIT 1"):
             return
-        self._database.execute("DROP TABLE IF EXISTS continued")
-        self._database.execute(
-            "CREATE TEMP TABLE continued AS SELECT c.system, c.node, c.began AS cut_at, c.cause AS cut_cause, c.scope, "
+        self._database.keep(
+            "continued",
+            "SELECT c.system, c.node, c.began AS cut_at, c.cause AS cut_cause, c.scope, "
             "max(e.began) AS began, max(c.ended) AS ended FROM events c JOIN events e ON e.system = c.system "
             "AND e.node = c.node AND e.scope = c.scope AND e.began < c.began AND c.node <> '' "
             "AND (e.ended IS NULL OR e.ended >= c.began) WHERE c.start_cut "
-            "GROUP BY c.system, c.node, c.began, c.cause, c.scope"
+            "GROUP BY c.system, c.node, c.began, c.cause, c.scope",
         )
         self._database.execute(
             "UPDATE events AS e SET ended = greatest(e.ended, i.ended) FROM continued i WHERE e.system = i.system "
@@ -254,57 +242,33 @@ class FleetStore:
             last, last_known = max((last, last_known), (before[1], before[3]), key=lambda end: end[0])
         kinds = log.rejections().head(5)
         reasons = json.dumps([[str(reason), int(row["rows"])] for reason, row in kinds.iterrows()])
+        rows_of = int(log.source.rows_read), len(log.rejected)
         database.execute("DELETE FROM documents WHERE source = ? AND place = ?", (source, place))
         database.execute(
             "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                source,
-                place,
-                first,
-                last,
-                bool(first_known),
-                bool(last_known),
-                int(log.source.rows_read),
-                len(log.rejected),
-                reasons,
-            ),
+            (source, place, first, last, bool(first_known), bool(last_known), *rows_of, reasons),
         )
 
     # --------------------------------------------------------------- what is stored
 
-    def log(
-        self, *, nodes: int | Sequence[str] | None = None, timezone: str = "UTC", details: bool = True
-    ) -> FailureLog:
-        """All records as one log.
+    def log(self, *, nodes: int | Sequence[str] | None = None, timezone: str = "UTC") -> FailureLog:
+        """All records as one log; see `stored_log`."""
+        return stored_log(self._database, nodes=nodes, timezone=timezone)
 
-        Parameters
-        ----------
-        nodes : int or sequence of str, optional
-            How many nodes there are, or which, where no source lists them.
-        timezone : str
-            In which the log tells local times.
-        details : bool
-            With the detail of each record.
-
-        Raises
-        ------
-        DataError
-            When there is no record yet.
-        """
-        return stored_log(self._database, nodes=nodes, timezone=timezone, details=details)
-
-    def pauses(self, source: str) -> tuple[int, float, float]:
-        """Starts of a source's records at different times in its last year, and the mean and longest hours between."""
+    def pauses(self, source: str, now: pd.Timestamp) -> tuple[int, float, float, pd.Timestamp]:
+        """Times at which a source's records of its last year until now began, mean and longest hours between, last."""
+        at = _naive(now)
         number, first, last, longest = self._database.rows(
             "SELECT count(*), min(began), max(began), max(pause) FROM (SELECT began, EXTRACT(EPOCH FROM began) - "
             "EXTRACT(EPOCH FROM lag(began) OVER (ORDER BY began)) AS pause FROM (SELECT DISTINCT began FROM events "
-            "WHERE source = ? AND began >= (SELECT max(began) FROM events WHERE source = ?) "
-            "- INTERVAL '366 days') AS d) AS p",
-            (source, source),
+            "WHERE source = ? AND began <= ? AND began >= (SELECT max(began) FROM events "
+            "WHERE source = ? AND began <= ?) - INTERVAL '366 days') AS d) AS p",
+            (source, at, source, at),
         )[0]
         if number < 2:
-            return int(number), 0.0, 0.0
-        return int(number), (last - first).total_seconds() / 3600.0 / (number - 1), float(longest) / 3600.0
+            return int(number), 0.0, 0.0, stamp(last)
+        hours = (last - first).total_seconds() / 3600.0
+        return int(number), hours / (number - 1), float(longest) / 3600.0, stamp(last)
 
     def rejected(self) -> int:
         """Rows of all documents that could not be used."""
@@ -333,28 +297,30 @@ class FleetStore:
         frame = self._database.frame("SELECT * FROM forecasts ORDER BY made, system, horizon_hours")
         return frame.assign(made=utc_stamps(frame["made"]))
 
-    def save_alarms(self, alarms: Sequence[Alarm], now: pd.Timestamp) -> None:
-        """Keep what a round raised; an open alarm that it does not raise any more is over."""
-        at = _naive(now)
+    def save_alarms(self, alarms: Sequence[Alarm], now: pd.Timestamp) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Keep the alarms of a round: the keys of those that are new, and of those that are over."""
+        at, new = _naive(now), []
         with self._database.transaction():
-            still = {}
-            for kind, subject in self._database.rows("SELECT kind, subject FROM alarms WHERE over IS NULL"):
-                still[f"{kind}: {subject}"] = (kind, subject)
+            rows = self._database.rows("SELECT kind, subject FROM alarms WHERE over IS NULL ORDER BY raised, kind")
+            open_before = {f"{kind}: {subject}": (kind, subject) for kind, subject in rows}
+            over = {key: pair for key, pair in open_before.items() if key not in {alarm.key for alarm in alarms}}
             for alarm in alarms:
                 told = (alarm.text, alarm.advice, json.dumps(json_ready(alarm.evidence)), at)
-                if still.pop(alarm.key, None) is not None:
+                if alarm.key in open_before:
                     self._database.execute(
                         "UPDATE alarms SET text = ?, advice = ?, evidence = ?, seen = ? "
                         "WHERE kind = ? AND subject = ? AND over IS NULL",
                         (*told, alarm.kind, alarm.subject),
                     )
                 else:
+                    new.append(alarm.key)
                     begun = (alarm.kind, alarm.subject, _naive(alarm.since), _naive(alarm.raised))
                     self._database.execute("INSERT INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)", (*begun, *told))
-            for kind, subject in still.values():
+            for pair in over.values():
                 self._database.execute(
-                    "UPDATE alarms SET over = ? WHERE kind = ? AND subject = ? AND over IS NULL", (at, kind, subject)
+                    "UPDATE alarms SET over = ? WHERE kind = ? AND subject = ? AND over IS NULL", (at, *pair)
                 )
+        return tuple(new), tuple(over)
 
     def open_alarms(self) -> list[Alarm]:
         """Alarms that are not over, as they were first raised, with what was last said of them."""
@@ -366,11 +332,6 @@ class FleetStore:
             Alarm(kind, subject, stamp(since), stamp(raised), text, advice, json.loads(evidence))
             for kind, subject, since, raised, text, advice, evidence in rows
         ]
-
-    def advice(self) -> pd.DataFrame:
-        """What was advised and when: one row per alarm there ever was."""
-        frame = self._database.frame("SELECT * FROM alarms ORDER BY raised, kind, subject")
-        return frame.assign(**{name: utc_stamps(frame[name]) for name in ("since", "raised", "seen", "over")})
 
     def save_round(self, now: pd.Timestamp, document: Mapping[str, object]) -> None:
         """Keep what a round said."""

@@ -63,13 +63,7 @@ def missed_forecasts(forecasts: pd.DataFrame, allowed: float, now: pd.Timestamp)
                 run.iloc[0]["end"],
                 text,
                 "Plan with a margin until forecasts hold again, and look at what else changed.",
-                {
-                    "happened": float(row["happened"]),
-                    "mean": float(row["mean"]),
-                    "lower": float(row["lower"]),
-                    "upper": float(row["upper"]),
-                    "p": float(row["p"]),
-                },
+                {name: float(row[name]) for name in ("happened", "mean", "lower", "upper", "p")},
             )
             out.append(Episode(alarm, until if until < now else None))
     return out

@@ -25,13 +25,25 @@ _MOST_TEXTS = 200_000  # different details, or sets of attributes, that are kept
 _TEXTS = ("system", "node", "cause", "scope")
 
 
-def stored_log(database: Database, *, nodes: int | Sequence[str] | None, timezone: str, details: bool) -> FailureLog:
-    """All records of a store; parameters and errors as of `FleetStore.log`."""
+def stored_log(database: Database, *, nodes: int | Sequence[str] | None, timezone: str) -> FailureLog:
+    """All records of a store.
+
+    Parameters
+    ----------
+    database : Database
+    nodes : int or sequence of str, optional
+        How many nodes there are, or which, where no source lists them.
+    timezone : str
+        In which the log tells local times.
+
+    Raises
+    ------
+    DataError
+        When there is no record yet.
+    """
     notes = []
     texts = []
     for name, what in (("detail", "details"), ("more", "attributes")):
-        if name == "detail" and not details:
-            continue
         different = database.rows(f"SELECT count(DISTINCT {name}) FROM events")[0][0]
         if different <= _MOST_TEXTS:
             texts.append(name)

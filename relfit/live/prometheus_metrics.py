@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from relfit.base.writing import complete
 from relfit.live.live_records import Alarm
 from relfit.study import Study
 
-__all__ = ["METRICS", "write_metrics"]
+__all__ = ["METRICS", "escaped", "write_metrics"]
 
 METRICS = {
     "relfit_round_timestamp_seconds": "When the last round ended.",
@@ -29,9 +29,7 @@ METRICS = {
 }
 """What each metric is; all are gauges."""
 _CAUSES = 50  # of a system, the most frequent ones
-
-
-Rows = Iterator[tuple[Mapping[str, str], float]]
+Rows = list[tuple[Mapping[str, str], float]]
 """Labels and values of one metric."""
 
 
@@ -60,7 +58,7 @@ def write_metrics(
     place = Path(path)
     if place.suffix != ".prom":
         raise ArgumentError(f"{place} does not end in .prom", remedy="node exporter reads no other files")
-    values = {name: list(rows) for name, rows in _values(alarms, study, now or pd.Timestamp.now(tz="UTC")).items()}
+    values = _values(alarms, study, now or pd.Timestamp.now(tz="UTC"))
     lines = []
     for name, about in METRICS.items():
         if not values.get(name):
@@ -74,14 +72,13 @@ def write_metrics(
 
 def _values(alarms: Sequence[Alarm], study: Study | None, now: pd.Timestamp) -> dict[str, Rows]:
     """Labels and value of the rows of each metric."""
-    one: dict[str, str] = {}
     kinds = Counter(alarm.kind for alarm in alarms)
     values: dict[str, Rows] = {
-        "relfit_round_timestamp_seconds": iter([(one, now.timestamp())]),
-        "relfit_alarm_since_timestamp_seconds": iter(
-            [({"kind": alarm.kind, "subject": alarm.subject}, alarm.since.timestamp()) for alarm in alarms]
-        ),
-        "relfit_alarms": iter([({"kind": kind}, float(number)) for kind, number in sorted(kinds.items())]),
+        "relfit_round_timestamp_seconds": [({}, now.timestamp())],
+        "relfit_alarm_since_timestamp_seconds": [
+            ({"kind": alarm.kind, "subject": alarm.subject}, alarm.since.timestamp()) for alarm in alarms
+        ],
+        "relfit_alarms": [({"kind": kind}, float(number)) for kind, number in sorted(kinds.items())],
     }
     if study is None:
         return values
@@ -102,18 +99,20 @@ def _values(alarms: Sequence[Alarm], study: Study | None, now: pd.Timestamp) -> 
 
     def by_system(frame: pd.DataFrame) -> Rows:
         sizes = frame.groupby(frame["system"].astype(str)).size()
-        return iter([({"system": name}, float(sizes.get(name, 0))) for name in systems])
+        return [({"system": name}, float(sizes.get(name, 0))) for name in systems]
 
-    return values | {
+    further: dict[str, Rows] = {
         "relfit_records": by_system(events),
         "relfit_nodes": by_system(there),
         "relfit_nodes_down": by_system(down),
-        "relfit_recent_failures": iter(
-            [({"system": str(key[0]), "cause": str(key[1])}, float(n)) for key, n in causes.items()]  # type: ignore[index]
-        ),
-        "relfit_mtbf_seconds": iter([({"system": str(k)}, float(v)) for k, v in between.items() if np.isfinite(v)]),
-        "relfit_last_record_timestamp_seconds": iter([(one, last.timestamp())]),
+        "relfit_recent_failures": [
+            ({"system": str(key[0]), "cause": str(key[1])}, float(n))  # type: ignore[index]
+            for key, n in causes.items()
+        ],
+        "relfit_mtbf_seconds": [({"system": str(k)}, float(v)) for k, v in between.items() if np.isfinite(v)],
+        "relfit_last_record_timestamp_seconds": [({}, last.timestamp())],
     }
+    return values | further
 
 
 def _labels(labels: Mapping[str, str]) -> str:
@@ -124,9 +123,10 @@ def _labels(labels: Mapping[str, str]) -> str:
     >>> print(_labels({"subject": 'node "a"\\\n', "fleet": ""}))
     {subject="node \"a\"\\\n"}
     """
-    shown = []
-    for name, text in labels.items():
-        if text:
-            escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-            shown.append(f'{name}="{escaped}"')
+    shown = [f'{name}="{escaped(text)}"' for name, text in labels.items() if text]
     return "{" + ",".join(shown) + "}" if shown else ""
+
+
+def escaped(text: str) -> str:
+    """A text between the quotes of a label, in a file of metrics as in a filter of alerts."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from relfit.base.text import duration
+from relfit.live.fleet_store import FleetStore
 from relfit.live.live_records import Alarm
-
-if TYPE_CHECKING:
-    from relfit.live.fleet_store import FleetStore
-    from relfit.live.watch_settings import WatchSettings
+from relfit.live.watch_settings import WatchSettings
 
 __all__ = ["SHARE", "source_alarms"]
 
@@ -21,50 +19,53 @@ SHARE = 0.1
 _LONGEST = 1.5  # times the longest pause of a year, below which a source is not silent
 _LEAST = 24.0  # hours
 _YEAR = 8766.0  # hours
+_HOUR = pd.Timedelta("1h")
 _FAILING = 48.0  # hours
 
 
 def source_alarms(store: FleetStore, settings: WatchSettings, now: pd.Timestamp) -> list[Alarm]:
     """What is to be said of the sources of a fleet at the end of a round."""
     alarms = []
-    table = store.sources()
     budget = SHARE * settings.alarms.per_year / len(settings.sources)
+    table = store.sources()
     for source in settings.sources:
         name = source.title
         if name not in table.index:
             continue
         row: Any = table.loc[name]
-        subject = f"source {name}"
         gave, failing = (pd.Timestamp(row[key], tz="UTC") for key in ("gave_at", "failing_since"))
+        failed = (now - failing) / _HOUR if row["failure"] else 0.0
+        evidence: dict[str, float] = {}
         if row["form"] != row["form_before"] and not row["failure"]:
+            since = now
             text = f"Its form changed from {row['form_before'][:200]!r} to {row['form'][:200]!r}."
-            alarms.append(Alarm("source", subject, now, now, text, "Check that its records are still read right."))
-            continue
-        hours = (now - failing) / pd.Timedelta("1h") if row["failure"] else 0.0
-        if hours >= _FAILING:
-            text = f"It has failed for {duration(hours)}: {row['failure'][:300]}."
-            alarms.append(
-                Alarm("source", subject, failing, now, text, "Mend it: nothing of it is seen.", {"hours": hours})
+            advice = "Check that its records are still read right."
+        elif failed >= _FAILING:
+            since, evidence = failing, {"hours": failed}
+            text, advice = (
+                f"It has failed for {duration(failed)}: {row['failure'][:300]}.",
+                "Mend it: nothing of it is seen.",
             )
-            continue
-        silent = (now - gave) / pd.Timedelta("1h") if not pd.isna(gave) else 0.0
-        limit = _longest_pause(store.pauses(name), budget)
-        if silent > limit:
+        else:
+            number, mean, longest, last = store.pauses(name, now)
+            since, limit = max(gave, last), _longest_pause(number, mean, longest, budget)
+            silent = (now - since) / _HOUR
+            if not silent > limit:
+                continue
             text = f"It has given nothing for {duration(silent)}; its pauses are below {duration(limit)}."
-            evidence = {"hours": silent, "limit": limit}
-            alarms.append(Alarm("source", subject, gave, now, text, "Is it still written?", evidence))
+            advice, evidence = "Is it still written?", {"hours": silent, "limit": limit}
+        alarms.append(Alarm("source", f"source {name}", since, now, text, advice, evidence))
     return alarms
 
 
-def _longest_pause(pauses: tuple[int, float, float], budget: float) -> float:
+def _longest_pause(number: int, mean: float, longest: float, budget: float) -> float:
     """Hours that a source may be silent: exceeded by chance `budget` times a year, and longer than any pause it had.
 
     Examples
     --------
-    >>> round(_longest_pause((366, 24.0, 50.0), 0.1))
+    >>> round(_longest_pause(366, 24.0, 50.0, 0.1))
     197
     """
-    number, mean, longest = pauses
     if number < 2:
         return math.inf
     by_chance = mean * math.log(max(_YEAR / mean / budget, 2.0))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,8 +111,8 @@ def apply_drains(drains: Drains, share: float = 0.02) -> Drains:
     """
     most = float(checked_share("share", share))
     nodes = _nodes()
-    sizes = {name: sum(name in node.partitions for node in nodes.values()) for name in _partitions(nodes)}
-    ours = {name: sum(name in node.partitions and node.ours for node in nodes.values()) for name in sizes}
+    sizes = Counter(part for node in nodes.values() for part in node.partitions)
+    ours = Counter(part for node in nodes.values() for part in node.partitions if node.ours)
     rows = []
     for row in drains.table.itertuples():
         name, reason = str(row.node), str(row.reason)
@@ -124,8 +125,7 @@ def apply_drains(drains: Drains, share: float = 0.02) -> Drains:
             done = f"not done: more than {100 * most:g} % of partition {full[0]} ({sizes[full[0]]} nodes)"
         else:
             done = _told(_draining(name, reason), "drained")
-            for part in node.partitions if done == "drained" else ():
-                ours[part] += 1
+            ours.update(node.partitions if done == "drained" else ())
         rows.append((name, reason, done, str(row.command)))
     return Drains(pd.DataFrame(rows, columns=list(_COLUMNS)), drains.skipped)
 
@@ -189,10 +189,6 @@ def _nodes() -> dict[str, _Node]:
             name, partition, state, reason = match.groups()
             nodes.setdefault(name, _Node(state.lower(), reason, [])).partitions.append(partition)
     return nodes
-
-
-def _partitions(nodes: dict[str, _Node]) -> set[str]:
-    return {part for node in nodes.values() for part in node.partitions}
 
 
 def _draining(name: str, reason: str) -> list[str]:

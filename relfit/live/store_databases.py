@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import io
-import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import pandas as pd
 
 from relfit.base.errors import RelfitError
 from relfit.live.sources.source_base import missing_extra, password_from
+from relfit.live.sources.source_errors import on_one_line
 
 __all__ = ["Database", "DuckDatabase", "PostgresDatabase", "opened"]
 
@@ -23,29 +23,59 @@ _ROWS = 100_000  # that are sent at once
 _LOCK = 7_265_696_974  # of one round at a time, the number of an advisory lock
 
 
-class Database(Protocol):
+class Database:
     """What a store needs: statements with ``?`` for values, tables in and out, transactions."""
 
-    further: ClassVar[tuple[str, ...]]
+    further: ClassVar[tuple[str, ...]] = ()
     """Statements that it needs besides when the tables are made."""
+    _mark: ClassVar[str] = "?"
+    _cursor: Any
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> None:
         """Run a statement."""
+        self._cursor.execute(sql.replace("?", self._mark), list(values))
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """What a query gives."""
+        self.execute(sql, values)
+        return list(self._cursor.fetchall())
 
     def frame(self, sql: str, texts: Sequence[str] = ()) -> pd.DataFrame:
         """The same as a table; columns of `texts` are categorical."""
+        raise NotImplementedError
 
     def load(self, name: str, frame: pd.DataFrame, like: str) -> None:
         """Make a temporary table of the rows of a frame, with the types that its columns have in the table `like`."""
+        columns = ", ".join(frame.columns)
+        self.keep(name, f"SELECT {columns} FROM {like} LIMIT 0")
+        self._fill(name, columns, frame)
 
-    def transaction(self) -> Any:
+    def keep(self, name: str, sql: str, values: Sequence[object] = ()) -> None:
+        """Make a temporary table of what a query gives, instead of an earlier one of that name."""
+        self.execute(f"DROP TABLE IF EXISTS {name}")
+        self.execute(f"CREATE TEMP TABLE {name} AS {sql}", values)
+
+    def _fill(self, name: str, columns: str, frame: pd.DataFrame) -> None:
+        raise NotImplementedError
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
         """Within, all or nothing."""
+        connection = self._begun()
+        try:
+            yield
+        except BaseException:
+            connection.rollback()
+            raise
+        connection.commit()
+
+    def _begun(self) -> Any:
+        """The connection, in a transaction."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Let go of it."""
+        self._cursor.close()
 
 
 def opened(url: str, password_env: str | None = None, *, read_only: bool = False) -> Database:
@@ -61,10 +91,8 @@ def opened(url: str, password_env: str | None = None, *, read_only: bool = False
     return DuckDatabase(Path(url), read_only=read_only)
 
 
-class DuckDatabase:
+class DuckDatabase(Database):
     """A DuckDB file."""
-
-    further: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         try:
@@ -75,56 +103,39 @@ class DuckDatabase:
             raise RelfitError(f"there is no store {path}", remedy="relfit watch run makes it")
         settings: dict[str, Any] = {"memory_limit": _MEMORY, "preserve_insertion_order": False}
         try:
-            self._connection = duckdb.connect(str(path), read_only=read_only, config=settings)
+            self._cursor = duckdb.connect(str(path), read_only=read_only, config=settings)
         except duckdb.IOException as error:
             if "lock" in str(error):
                 raise RelfitError(f"{path} is in use by another round", remedy="wait until it has ended") from None
-            raise RelfitError(f"{path}: {_line(error)}", remedy="name another store") from None
+            raise RelfitError(f"{path}: {on_one_line(error)}", remedy="name another store") from None
         except duckdb.Error as error:
-            raise RelfitError(f"{path} cannot be opened as a store: {_line(error)}", remedy="name another") from None
-        self._connection.execute("SET TimeZone = 'UTC'")
-
-    def execute(self, sql: str, values: Sequence[object] = ()) -> None:  # noqa: D102
-        self._connection.execute(sql, list(values))
-
-    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:  # noqa: D102
-        return self._connection.execute(sql, list(values)).fetchall()
+            what = f"{path} cannot be opened as a store: {on_one_line(error)}"
+            raise RelfitError(what, remedy="name another") from None
+        self.execute("SET TimeZone = 'UTC'")
 
     def frame(self, sql: str, texts: Sequence[str] = ()) -> pd.DataFrame:  # noqa: D102
-        return _categorical(self._connection.sql(sql).to_arrow_reader(_BATCH), texts)
+        return _categorical(self._cursor.sql(sql).to_arrow_reader(_BATCH), texts)
 
-    def load(self, name: str, frame: pd.DataFrame, like: str) -> None:  # noqa: D102
-        self._connection.register("frame_in_memory", _arrow(frame))
+    def _fill(self, name: str, columns: str, frame: pd.DataFrame) -> None:
+        self._cursor.register("frame_in_memory", _arrow(frame))
         try:
-            columns = ", ".join(frame.columns)
-            self.execute(f"DROP TABLE IF EXISTS {name}")
-            self.execute(f"CREATE TEMP TABLE {name} AS SELECT {columns} FROM {like} LIMIT 0")
             self.execute(f"INSERT INTO {name} SELECT {columns} FROM frame_in_memory")
         finally:
-            self._connection.unregister("frame_in_memory")
+            self._cursor.unregister("frame_in_memory")
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:  # noqa: D102
-        self._connection.begin()
-        try:
-            yield
-        except BaseException:
-            self._connection.rollback()
-            raise
-        self._connection.commit()
-
-    def close(self) -> None:  # noqa: D102
-        self._connection.close()
+    def _begun(self) -> Any:
+        return self._cursor.begin()
 
 
-class PostgresDatabase:
+class PostgresDatabase(Database):
     """The schema ``relfit`` of a PostgreSQL database."""
 
     further: ClassVar[tuple[str, ...]] = ("CREATE INDEX events_began ON events (began)",)
+    _mark: ClassVar[str] = "%s"
 
     def __init__(self, url: str, password: str | None, *, read_only: bool = False) -> None:
         try:
-            import psycopg
+            import psycopg  # noqa: F401 - the driver
             import sqlalchemy
         except ImportError as error:
             raise missing_extra(str(error.name)) from None
@@ -133,9 +144,9 @@ class PostgresDatabase:
         try:
             self._raw: Any = self._engine.raw_connection()
         except sqlalchemy.exc.OperationalError as error:
-            raise RelfitError(f"{where.render_as_string()}: {_line(error.orig)}", remedy="is the server up?") from None
-        self._cursor: Any = self._raw.cursor()
-        self._error = psycopg.Error
+            what = f"{where.render_as_string()}: {on_one_line(error.orig)}"
+            raise RelfitError(what, remedy="is the server up?") from None
+        self._cursor = self._raw.cursor()
         self._cursor.execute("SET TIME ZONE 'UTC'")
         if not read_only and not self.rows(f"SELECT pg_try_advisory_lock({_LOCK})")[0][0]:
             raise RelfitError(
@@ -145,14 +156,6 @@ class PostgresDatabase:
             self._cursor.execute("CREATE SCHEMA IF NOT EXISTS relfit")
         self._cursor.execute("SET search_path TO relfit, pg_temp")
         self._raw.commit()
-
-    def execute(self, sql: str, values: Sequence[object] = ()) -> None:  # noqa: D102
-        self._cursor.execute(sql.replace("?", "%s"), list(values))
-
-    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:  # noqa: D102
-        self.execute(sql, values)
-        found: list[tuple[Any, ...]] = self._cursor.fetchall()
-        return found
 
     def frame(self, sql: str, texts: Sequence[str] = ()) -> pd.DataFrame:  # noqa: D102
         from pyarrow import csv
@@ -171,12 +174,9 @@ class PostgresDatabase:
             taken.seek(0)
             return _categorical(csv.open_csv(taken, parse_options=parsing, convert_options=options), texts)
 
-    def load(self, name: str, frame: pd.DataFrame, like: str) -> None:  # noqa: D102
+    def _fill(self, name: str, columns: str, frame: pd.DataFrame) -> None:
         from pyarrow import csv
 
-        columns = ", ".join(frame.columns)
-        self.execute(f"DROP TABLE IF EXISTS pg_temp.{name}")
-        self.execute(f"CREATE TEMP TABLE {name} AS SELECT {columns} FROM {like} LIMIT 0")
         writing = csv.WriteOptions(include_header=False, quoting_style="all_valid")  # what is null has no quotes
         with self._cursor.copy(f"COPY {name} ({columns}) FROM STDIN (FORMAT csv)") as copy:
             for begin in range(0, len(frame), _ROWS):
@@ -185,14 +185,8 @@ class PostgresDatabase:
                 copy.write(part.getvalue())
         self.execute(f"ANALYZE {name}")
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:  # noqa: D102
-        try:
-            yield
-        except BaseException:
-            self._raw.rollback()
-            raise
-        self._raw.commit()
+    def _begun(self) -> Any:
+        return self._raw
 
     def close(self) -> None:  # noqa: D102
         self._raw.invalidate()  # the lock goes with the connection
@@ -221,21 +215,5 @@ def _categorical(batches: Any, texts: Sequence[str]) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(texts, "category")) if frame.empty else frame
 
 
-def _line(error: object) -> str:
-    return re.sub(r"\s+", " ", str(error)).strip()[:300]
-
-
-def _pg_types() -> dict[int, Any]:
-    import pyarrow as pa
-
-    return {
-        16: pa.bool_(),
-        20: pa.int64(),
-        23: pa.int32(),
-        25: pa.string(),
-        701: pa.float64(),
-        1114: pa.timestamp("us"),
-    }
-
-
-_PG_TYPES = _pg_types()
+_PG_TYPES = {16: "bool", 20: "int64", 23: "int32", 25: "string", 701: "double", 1114: "timestamp[us]"}
+"""Arrow's names of PostgreSQL's types, by their numbers."""

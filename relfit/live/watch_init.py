@@ -14,6 +14,7 @@ import tomli_w
 from relfit.base.errors import ArgumentError
 from relfit.base.paths import files_meant
 from relfit.base.writing import complete
+from relfit.io import read
 from relfit.live.watch_settings import read_watch_settings
 
 __all__ = ["write_settings"]
@@ -77,9 +78,9 @@ def write_settings(
     folder = out.resolve().parent
     sources: list[dict[str, Any]] = []
     lines: list[str] = []
+    start = Path.cwd() if places else folder
     for place in places or [place for place in _LOOKED_FOR if _files(folder / place)]:
-        path = str(Path(place)) if places else place
-        written = _as_written(Path(path).absolute() if places else folder / path, folder)
+        written = _as_written(start / place, folder)
         sources.append({"kind": "file", "path": written, **({"columns": dict(columns)} if columns else {})})
         lines += _said_of(folder / written, columns or {}, timezone)
     if not places and shutil.which("sacctmgr"):
@@ -119,12 +120,10 @@ def _as_written(place: Path, folder: Path) -> str:
 
 def _said_of(place: Path, columns: Mapping[str, Any], timezone: str | None) -> list[str]:
     """What a log is, by its last file, and what has to be asked before it is relied on."""
-    import relfit as rf
-
     files = _files(place)
     if not files:
         return [f"{place}: no such file yet"]
-    log = rf.io.read(files[-1], timezone=timezone, **columns)
+    log = read(files[-1], timezone=timezone, **columns)
     lines = [f"{place}: {log!r}", *(f"  {note}" for note in log.source.notes[:3])]
     return [*lines, *([f"  asked: {log.question}"] if log.question else [])]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from relfit.base.errors import DataError, ReadError, RelfitError
+from relfit.base.errors import ArgumentError, DataError, ReadError, RelfitError
 from relfit.base.units import instant
 from relfit.fleet.surveillance import scored
 from relfit.live._fleet_alarms import fleet_alarms
@@ -15,7 +15,8 @@ from relfit.live._forecast_record import forecast_record
 from relfit.live.fleet_store import FleetStore
 from relfit.live.live_records import Alarm
 from relfit.live.silent_sources import SHARE, source_alarms
-from relfit.live.sources import SourceBase, SourceError
+from relfit.live.sources import SourceBase
+from relfit.live.sources.source_errors import on_one_line
 from relfit.live.watch_outputs import write_outputs
 from relfit.live.watch_results import Round, WatchStatus
 from relfit.live.watch_settings import WatchSettings
@@ -35,7 +36,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
     ----------
     settings : WatchSettings
     now : str or pandas.Timestamp, optional
-        The time of the round; that of the clock when left out.
+        The time of the round; that of the clock when left out. What began after it is stored, and not looked at.
     progress : callable, optional
         Told what is done, and which share of the round.
 
@@ -60,7 +61,9 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
         study = None
         try:
             log = store.log(nodes=settings.population, timezone=settings.timezone)
-        except (DataError, ReadError) as error:
+            if now is not None and log.window.end > made:
+                log = log.between(None, made)
+        except (ArgumentError, DataError, ReadError) as error:
             problems = (str(error),)
             undone = problems if store.size else ()
         else:
@@ -68,8 +71,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
             forecasts, alarms, wrong = _asked(store, study, settings)
             problems = tuple(wrong)
         alarms += source_alarms(store, settings, made)
-        store.save_alarms(alarms, made)
-        was, now_open = {a.key for a in before}, {a.key for a in alarms}
+        raised, over = store.save_alarms(alarms, made)
         result = Round(
             settings.fleet,
             made,
@@ -78,8 +80,8 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
             store.rejected(),
             sources,
             tuple(store.open_alarms()),
-            tuple(a.key for a in alarms if a.key not in was),
-            tuple(a.key for a in before if a.key not in now_open),
+            raised,
+            over,
             forecasts,
             (),
             problems,
@@ -101,12 +103,10 @@ def _fetched(store: FleetStore, source: SourceBase, settings: WatchSettings, now
     fetched = None
     try:
         fetched = source.fetch(store.cursor(name), now)
-    except SourceError as error:
-        failure, fetched = str(error), error.fetched
     except RelfitError as error:
-        failure = str(error)
+        failure, fetched = str(error), getattr(error, "fetched", None)
     except Exception as error:  # whatever another's library raises: one source never ends a round
-        failure = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        failure = f"{type(error).__name__}: {on_one_line(error)}"
     if fetched is not None:
         try:
             new = store.add(name, fetched, now, failure)

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Self
 
 from pydantic import (
     Field,
-    PrivateAttr,
     SerializeAsAny,
     ValidationError,
     ValidationInfo,
@@ -85,7 +84,6 @@ class WatchSettings(Model):
     sources: list[SerializeAsAny[SourceBase]] = Field(min_length=1, description="what is watched")
     alarms: AlarmSettings = AlarmSettings()
     outputs: OutputSettings = OutputSettings()
-    _path: Path = PrivateAttr(Path("watch.toml"))
 
     @field_validator("store")
     @classmethod
@@ -165,11 +163,6 @@ class WatchSettings(Model):
         except PydanticCustomError as error:
             raise ReadError(error.message(), path=path, remedy=_NODES) from None
 
-    @property
-    def path(self) -> Path:
-        """The file that the settings were read from."""
-        return self._path
-
 
 def read_watch_settings(path: str | Path) -> WatchSettings:
     """Read the settings of a watch from a TOML file.
@@ -182,9 +175,7 @@ def read_watch_settings(path: str | Path) -> WatchSettings:
     place = Path(path)
     values = read_settings(place, "toml", "the settings of a watch", "relfit watch init writes such a file")
     try:
-        settings = WatchSettings.model_validate(values, context={"folder": place.resolve().parent})
+        return WatchSettings.model_validate(values, context={"folder": place.resolve().parent})
     except ValidationError as error:
         wrong = ParameterError(error, WatchSettings)
         raise ReadError(wrong.what, path=place, remedy=wrong.remedy) from None
-    settings._path = place
-    return settings

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import relfit as rf
 from relfit.plotting import campaign_figures as draw
 from relfit.reporting.components import Figure, Table
 from relfit.reporting.drawing import drawn
-from relfit.reporting.rendering import isolated, write_whole
+from relfit.reporting.rendering import filled, write_whole
 from relfit.simulation.campaigns import CampaignResults, best_cells, cost_of_ownership, sobol, tornado
 
 __all__ = ["write_campaign_page"]
@@ -36,19 +34,10 @@ def write_campaign_page(result: CampaignResults, path: str | Path) -> Path:
     ArgumentError
         When it cannot be written.
     """
-    environment = Environment(
-        loader=PackageLoader("relfit.reporting"),
-        autoescape=True,
-        finalize=isolated,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    css = (files("relfit.reporting") / "templates" / "report.css").read_text(encoding="utf-8")
     campaign = result.campaign
     run = f"{campaign['run']}, seed {campaign.get('seed', 0)}"
-    text = environment.get_template("campaign.html.j2").render(
-        css=css,
+    text = filled(
+        "campaign.html.j2",
         title=f"Campaign of {Path(str(campaign.get('config') or campaign['run'])).name}",
         subtitle=run,
         findings=result.findings,

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from relfit.base.writing import complete
 
-__all__ = ["isolated", "render", "write_whole"]
+__all__ = ["filled", "isolated", "render", "write_whole"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _UNIT = re.compile(r"(?<=\d) %")
@@ -46,8 +46,8 @@ def isolated(value: object) -> Any:
     return text if len(parts) == 1 else Markup("").join(parts)
 
 
-def render(**content: Any) -> str:
-    """Fill the template; everything but the prepared SVG and CSV texts is escaped by Jinja2, and `isolated`."""
+def filled(template: str, **content: Any) -> str:
+    """Fill a template; everything but the prepared SVG and CSV texts is escaped by Jinja2, and `isolated`."""
     environment = Environment(
         loader=PackageLoader("relfit.reporting"),
         autoescape=True,
@@ -56,12 +56,18 @@ def render(**content: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    parts = files("relfit.reporting") / "templates"
-    script = (parts / "report.js").read_text(encoding="utf-8")
+    return environment.get_template(template).render(css=_part("report.css"), **content)
+
+
+def render(**content: Any) -> str:
+    """Fill the template of the report."""
+    script = _part("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return environment.get_template("report.html.j2").render(
-        css=(parts / "report.css").read_text(encoding="utf-8"), script=script, script_hash=digest, **content
-    )
+    return filled("report.html.j2", script=script, script_hash=digest, **content)
+
+
+def _part(name: str) -> str:
+    return (files("relfit.reporting") / "templates" / name).read_text(encoding="utf-8")
 
 
 def write_whole(path: Path, text: str) -> Path:

@@ -82,6 +82,14 @@ def test_a_node_at_ten_times_the_rate_is_found() -> None:
     assert not [each for each in alarms if each.kind == "node" and each is not alarm]
 
 
+def test_a_bad_node_of_a_new_fleet_is_found_in_its_first_weeks() -> None:
+    bad = [DAY * day for day in (2, 5, 9, 13, 18, 22)]
+    extra = [{"node": "n042", "start": t, "end": t + 2.0, "cause": CAUSES[i % 3]} for i, t in enumerate(bad)]
+    alarms = fleet_alarms(fleet(3, days=30, extra=extra))
+    assert of(alarms, "node", "node n042").raised <= at(22 * DAY)
+    assert [each.kind for each in alarms] == ["node"]
+
+
 def test_a_rack_is_blamed_and_the_others_are_not() -> None:
     rng = np.random.default_rng(4)
     when = np.sort(rng.uniform(570 * DAY, 600 * DAY, 20))

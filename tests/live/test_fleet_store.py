@@ -142,8 +142,10 @@ def test_an_outage_that_goes_on_lasts_to_the_end_of_what_is_stored(fleet: Path) 
 
 def test_a_store_of_another_fleet_and_of_a_later_version_is_refused(tmp_path: Path, monkeypatch) -> None:
     place = str(tmp_path / "fleet.duckdb")
-    FleetStore.open(place, "white").close()
-    FleetStore.open(place).close()
+    with FleetStore.open(place, "white"):
+        pass
+    with FleetStore.open(place):
+        pass
     with pytest.raises(RelfitError, match="the store of the fleet 'white', and this is 'blue'"):
         FleetStore.open(place, "blue")
     monkeypatch.setattr(store_schema, "STEPS", (*store_schema.STEPS, ("ALTER TABLE rounds ADD COLUMN seconds DOUBLE",)))
@@ -224,3 +226,19 @@ def test_what_are_no_nodes_is_refused_before_the_round(fleet: Path, nodes: str, 
     assert main(["watch", "run", str(fleet / "watch.toml")]) == 2
     assert 'write how many, as 512, or lists, as ["n[001-512]"]' in " ".join(capsys.readouterr().err.split())
     assert not (fleet / "fleet.duckdb").exists()
+
+
+@pytest.mark.slow
+def test_a_round_of_a_time_that_is_over_looks_at_nothing_later(fleet: Path) -> None:
+    days = pd.date_range("2024-01-01 10:00", periods=60, freq="D")
+    put(fleet, "a.csv", [f"n{day.day % 5},{day},{day + pd.Timedelta('3h')},disk,r1\n" for day in days])
+    with (fleet / "watch.toml").open("a") as settings:
+        settings.write('[outputs]\nmetrics = "r.prom"\n')
+    for now, records, down in (("2024-01-10 12:00", 10, 1), ("2024-02-20", 50, 0), ("2024-03-01", 60, 0)):
+        result = watch(read_watch_settings(fleet / "watch.toml"), now)
+        metrics = (fleet / "r.prom").read_text().splitlines()
+        assert (result.records, result.problems, result.undone) == (60, (), ())
+        assert f'relfit_records{{system="system"}} {records:.1f}' in metrics
+        assert f'relfit_nodes_down{{system="system"}} {down:.1f}' in metrics
+        assert not [alarm.text for alarm in result.alarms if alarm.kind == "source"]  # its file did not change since
+    assert watch(read_watch_settings(fleet / "watch.toml"), "2023-12-01").undone  # nothing was observed then

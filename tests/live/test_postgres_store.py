@@ -58,7 +58,8 @@ def test_one_round_at_a_time(server: dict[str, str]) -> None:
     url = server["LIVE_POSTGRES"]
     with FleetStore.open(url), pytest.raises(RelfitError, match="in use by another round"):
         FleetStore.open(url)
-    FleetStore.open(url).close()
+    with FleetStore.open(url):
+        pass
 
 
 QUERY = "SELECT 'n1' AS node, timestamp '2024-01-05 10:00' AS start, 'fan' AS cause"

@@ -180,18 +180,18 @@ def alerts(values: dict[str, str]) -> dict[str, dict[str, Any]]:
 
 def test_alerts_stand_and_end(prometheus: dict[str, str]) -> None:
     place = prometheus["LIVE_ALERTMANAGER"]
-    post_alerts(alarms(), None, place, fleet='one "x"')
-    post_alerts(alarms()[:1], None, place, fleet="two")
+    post_alerts(alarms(), place, fleet='one "x"')
+    post_alerts(alarms()[:1], place, fleet="two")
     names = [f'one "x": node {name}'.encode(errors="replace").decode() for name in HOSTILE]
     assert set(alerts(prometheus)) == {*names, f"two: node {HOSTILE[0]}"}
     told = alerts(prometheus)[names[3]]
     assert told["annotations"] == {"summary": "Node <b>n</b> stands out.", "description": "Test <b>n</b>."}
-    post_alerts(alarms(), None, place, fleet='one "x"')  # again: the same alerts
+    post_alerts(alarms(), place, fleet='one "x"')  # again: the same alerts
     assert len(alerts(prometheus)) == 9
-    post_alerts(alarms()[:2], None, place, fleet='one "x"')
+    post_alerts(alarms()[:2], place, fleet='one "x"')
     end = time.monotonic() + 10
     while len(alerts(prometheus)) > 3 and time.monotonic() < end:
         time.sleep(0.2)
     assert set(alerts(prometheus)) == {*names[:2], f"two: node {HOSTILE[0]}"}
     with pytest.raises(SourceError, match="runs"):
-        post_alerts(alarms(), None, "http://127.0.0.1:1")
+        post_alerts(alarms(), "http://127.0.0.1:1")

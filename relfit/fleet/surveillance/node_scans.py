@@ -19,6 +19,8 @@ __all__ = ["NodeEpisode", "failed_repairs", "nodes_standing_out"]
 _RUNS, _LONGEST, _LOOKS = (4, 5, 6, 8, 11, 15, 20, 28, 40), 365.0, 3.0
 _REPEATS, _LONGEST_REPEAT, _REPEAT_LOOKS = (2, 3, 4, 5), 90.0, 2.0
 """Failures in turn that are looked at, within so many days; independent tests that this is for each failure."""
+_LEAST_DAYS = 14
+"""Days of records before a node can stand out. How often failures repeat takes `LEAST_REFERENCE` days to learn."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def nodes_standing_out(fleet: WatchedFleet, allowed: float) -> Iterator[NodeEpis
     >>> [fleet.node_label(each.node) for each in nodes_standing_out(fleet, 0.6)]
     ['n391']
     """
-    return _episodes(fleet, allowed / _LOOKS, runs=_RUNS, longest=_LONGEST, by_cause=False)
+    return _episodes(fleet, allowed / _LOOKS, runs=_RUNS, longest=_LONGEST)
 
 
 def failed_repairs(fleet: WatchedFleet, allowed: float) -> Iterator[NodeEpisode]:
@@ -68,7 +70,7 @@ def failed_repairs(fleet: WatchedFleet, allowed: float) -> Iterator[NodeEpisode]
 
 
 def _episodes(
-    fleet: WatchedFleet, allowed: float, *, runs: tuple[int, ...], longest: float, by_cause: bool
+    fleet: WatchedFleet, allowed: float, *, runs: tuple[int, ...], longest: float, by_cause: bool = False
 ) -> Iterator[NodeEpisode]:
     """Conspicuous failures of a place while it was so, put together."""
     rows = np.flatnonzero(fleet.own >= 0).astype(np.int32)
@@ -78,7 +80,8 @@ def _episodes(
     if by_cause:
         causes, cause = len(fleet.causes), fleet.cause[rows]
         place, stream = (_numbered(each.astype(np.int64) * causes + cause) for each in (place, stream))
-    alpha = _alpha(fleet.begun[rows], int(fleet.steps.edges[0]), allowed)
+    least = LEAST_REFERENCE if by_cause else _LEAST_DAYS
+    alpha = _alpha(fleet.begun[rows], int(fleet.steps.edges[0]), allowed, least)
     order = np.argsort(place, kind="stable")  # incidents are in the order of time
     place, stream, alpha, rows = place[order], stream[order], alpha[order], rows[order]
     del order
@@ -112,9 +115,13 @@ def _numbered(values: IntArray) -> CodeArray:
     return pd.factorize(values)[0].astype(np.int32)
 
 
-def _alpha(at: IntArray, origin: int, allowed: float) -> FloatArray:
-    """Tail probability for each incident that spends what is allowed in a year over those of the year before it."""
-    span = np.clip(at - origin, LEAST_REFERENCE * DAY, REFERENCE * DAY)
+def _alpha(at: IntArray, origin: int, allowed: float, least: int) -> FloatArray:
+    """Tail probability for each incident that spends what is allowed in a year over those of the year before it.
+
+    The days since the log began over the incidents so far estimate the time between incidents without bias, so it
+    spends no more than its due in the first weeks either. Before `least` days nothing is conspicuous.
+    """
+    span = np.clip(at - origin, least * DAY, REFERENCE * DAY)
     number = np.searchsorted(at, at, "right") - np.searchsorted(at, at - span, "right")
     a_year = np.maximum(number, 1) * (HOURS_PER_YEAR * NANOSECONDS_PER_HOUR) / span
-    return np.where(at - origin < LEAST_REFERENCE * DAY, -1.0, np.minimum(allowed / a_year, 0.01))
+    return np.where(at - origin < least * DAY, -1.0, np.minimum(allowed / a_year, 0.01))

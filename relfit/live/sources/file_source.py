@@ -13,9 +13,11 @@ from pydantic import Field
 from relfit.base.errors import RelfitError
 from relfit.base.paths import files_meant
 from relfit.base.text import count
+from relfit.io import READERS, read
+from relfit.io.parsing.opening import members
 from relfit.live.live_records import Fetched
 from relfit.live.sources.source_base import FilePath, SourceBase
-from relfit.live.sources.source_errors import SourceError
+from relfit.live.sources.source_errors import SourceError, on_one_line
 from relfit.log.failurelog import FailureLog
 
 __all__ = ["FileSource", "changed_files", "fetched_documents", "form_of"]
@@ -43,9 +45,6 @@ class FileSource(SourceBase):
 
     def _groups(self, files: Sequence[Path]) -> list[list[Path]]:
         """Files that are read together: tables one by one, raw logs all, since outages go on from one to the next."""
-        from relfit.io import READERS
-        from relfit.io.parsing.opening import members
-
         if len(files) < 2 or self.format == "table" or self.columns:
             return [[file] for file in files]
         try:
@@ -58,23 +57,19 @@ class FileSource(SourceBase):
         return [[file] for file in files] if hasattr(reader.read, "__wrapped__") else [list(files)]
 
     def _read(self, files: Sequence[Path]) -> FailureLog:
-        import relfit as rf
-
         options: dict[str, Any] = dict(self.columns)
         for name in ("rules", "population"):
             if getattr(self, name) is not None:
                 options[name] = getattr(self, name)
         zone = options.pop("timezone", self.timezone)
-        return rf.io.read(
-            list(files), self.format, timezone=zone, nodeless=self.nodeless, max_size=self.max_size, **options
-        )
+        return read(list(files), self.format, timezone=zone, nodeless=self.nodeless, max_size=self.max_size, **options)
 
 
 def fetched_documents(
     groups: Sequence[Sequence[Path]],
     source: Any,
     state: dict[str, list[int]],
-    read: Callable[[Sequence[Path]], FailureLog | None],
+    reader: Callable[[Sequence[Path]], FailureLog | None],
 ) -> Fetched:
     """What files hold that are read together, each group a document of its name; one that cannot be read is told.
 
@@ -88,9 +83,9 @@ def fetched_documents(
     failures: list[str] = []
     for group in groups:
         try:
-            log = read(group)
+            log = reader(group)
         except (RelfitError, OSError) as error:
-            failures.append(" ".join(str(error).split()))
+            failures.append(on_one_line(error))
             for file in group:
                 state.pop(shown(file), None)
         else:

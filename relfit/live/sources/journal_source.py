@@ -10,7 +10,7 @@ import pandas as pd
 from pydantic import Field
 
 from relfit.io.journal_lines import READER
-from relfit.io.parsing.opening import Content
+from relfit.io.parsing.opening import Content, open_content
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import changed_files, fetched_documents, form_of
 from relfit.live.sources.source_base import FilePath, SourceBase, output_of
@@ -59,8 +59,6 @@ class JournalSource(SourceBase):
         return Fetched(log, {"until": until.isoformat()}, "" if log is None else form_of(log))
 
     def _of_file(self, file: Path) -> FailureLog:
-        from relfit.io.parsing.opening import open_content
-
         return self._read(open_content(file))
 
     def _read(self, content: Content) -> FailureLog:

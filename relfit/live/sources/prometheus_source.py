@@ -15,10 +15,13 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from relfit.io.parsing.opening import Content
+from relfit.io.prometheus import log_of_samples
+from relfit.io.raw_logs import RecordTally
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import form_of
 from relfit.live.sources.source_base import PlainUrl, SourceBase, missing_extra, password_from
-from relfit.live.sources.source_errors import SourceError
+from relfit.live.sources.source_errors import SourceError, on_one_line
 
 __all__ = ["PrometheusSource"]
 
@@ -67,10 +70,6 @@ class PrometheusSource(SourceBase):
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """Samples since the last round, and the last of them again."""
-        from relfit.io.parsing.opening import Content
-        from relfit.io.prometheus import log_of_samples
-        from relfit.io.raw_logs import RecordTally
-
         end = int(now.timestamp()) // self.step * self.step
         last: Any = cursor.get("last")
         start = int(now.timestamp() - 86_400 * self.days) // self.step * self.step
@@ -79,11 +78,8 @@ class PrometheusSource(SourceBase):
         numbers: dict[str, int] = {}
         parts = list(self._samples(start, end, numbers))
         if not parts:
-            if last is not None:
-                raise SourceError(
-                    f"no sample of {self.metric} since {pd.Timestamp(last, unit='s')}", remedy="is it up?"
-                )
-            raise SourceError(f"no sample of {self.metric}", remedy="check the names of jobs and of the metric")
+            since = "" if last is None else f" since {pd.Timestamp(last, unit='s')}"
+            raise SourceError(f"no sample of {self.metric}{since}", remedy="check the names of jobs and of the metric")
         codes, seconds, value = (np.concatenate([part[i] for part in parts]) for i in range(3))
         records = RecordTally([Content(Path(self.url), b"")], "prometheus", "UTC", read=codes.size)
         good = np.isin(value, (0.0, 1.0))
@@ -132,8 +128,8 @@ class PrometheusSource(SourceBase):
             reason = "its answer was cut short" if cut else "it sends no JSON" if reached else "it cannot be reached"
             raise SourceError(f"{where}: {reason}", remedy="is this the address of a Prometheus that runs?") from None
         if answer.status_code != 200:
-            told = " ".join(str(document.get("error", answer.reason) if isinstance(document, dict) else "").split())
-            raise SourceError(f"{where} answers {answer.status_code}: {told[:300]}")
+            told = on_one_line(document.get("error", answer.reason) if isinstance(document, dict) else "")
+            raise SourceError(f"{where} answers {answer.status_code}: {told}")
         try:
             return [(dict(each["metric"]), list(each["values"])) for each in document["data"]["result"]]
         except (KeyError, TypeError, ValueError, AttributeError):

@@ -16,22 +16,24 @@ from pydantic import Field, model_validator
 
 from relfit.base.errors import ReadError
 from relfit.fleet.calibration.parameter_values import rejection
+from relfit.io import READERS
 from relfit.io.frames import with_nodes
+from relfit.io.parsing.opening import Content
+from relfit.io.raw_logs import RecordTally
+from relfit.io.slurm_events import log_of_node_events, read_node_events
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import FileSource, form_of
-from relfit.live.sources.source_base import (
-    FilePath,
-    PlainUrl,
-    SourceBase,
-    output_of,
-)
-from relfit.live.sources.source_errors import SourceError
+from relfit.live.sources.source_base import FilePath, PlainUrl, SourceBase, output_of
+from relfit.live.sources.source_errors import SourceError, on_one_line
 from relfit.live.sources.sql_reading import query_rows
 from relfit.log.failurelog import FailureLog
 
 __all__ = ["SlurmSource"]
 
 _EVENTS = "Cluster,ClusterNodes,NodeName,TimeStart,TimeEnd,State,StateRaw,Reason,User"
+_PRINTED = ("TimeStart", "TimeEnd", "NodeName", "ClusterNodes", "StateRaw", "Reason")
+"""What the commands call the columns of the database."""
+_SACCT = ("sacct", "--parsable2", "--duplicates", "--allusers", "--allocations", "--state=NODE_FAIL,BOOT_FAIL")
 _JOBS = "JobID,State,Start,End,NodeList"
 _REASONS = "%200E %12U %19H %6t %N"
 _EPOCH = "SLURM_TIME_FORMAT"
@@ -78,8 +80,7 @@ class SlurmSource(SourceBase):
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """What is new in Slurm's records."""
         if self.path is not None:
-            rules = None if self.what == "jobs" and self.rules is None else self.rules
-            files = FileSource(kind="file", name=self.title, path=self.path, rules=rules, timezone=self.timezone)
+            files = FileSource(kind="file", name=self.title, path=self.path, rules=self.rules, timezone=self.timezone)
             return files.fetch(cursor, now)
         try:
             if self.what == "events":
@@ -99,9 +100,6 @@ class SlurmSource(SourceBase):
 
     def _events(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """Events since the cursor, from the command or the database."""
-        from relfit.io.parsing.opening import Content
-        from relfit.io.slurm_events import read_node_events
-
         since: Any = cursor.get("since")
         if since is not None and since >= now.timestamp():  # the clock was wrong then
             since = None
@@ -121,11 +119,7 @@ class SlurmSource(SourceBase):
 
     def _accounting(self, since: int | None, now: pd.Timestamp) -> tuple[FailureLog, int]:
         """Events from the database of slurmdbd."""
-        from relfit.io.parsing.opening import Content
-        from relfit.io.raw_logs import RecordTally
-        from relfit.io.slurm_events import log_of_node_events
-
-        names = ("time_start", "time_end", "node_name", "cluster_nodes", "state", "reason")
+        names = ["time_start", "time_end", "node_name", "cluster_nodes", "state", "reason"]
         query = f"SELECT {', '.join(names)} FROM `{self.cluster}_event_table`"
         query += "" if since is None else " WHERE time_end = 0 OR time_end >= :since"
         values = {} if since is None else {"since": since - _CLOSED}
@@ -133,20 +127,10 @@ class SlurmSource(SourceBase):
             rows = query_rows(str(self.accounting), query, values, password_env=self.password_env, timeout=self.timeout)
         except SourceError as error:
             raise SourceError(f"the accounting database: {error.what}", remedy=_REACH) from None
+        constant = {"Cluster": self.cluster, "State": "", "file": "accounting database"}
         events = [
-            {
-                "Cluster": self.cluster,
-                "NodeName": row.node_name,
-                "TimeStart": str(row.time_start),
-                "TimeEnd": str(row.time_end),
-                "State": "",
-                "StateRaw": str(row.state),
-                "Reason": row.reason,
-                "ClusterNodes": row.cluster_nodes,
-                "line": number,
-                "file": "accounting database",
-            }
-            for number, row in enumerate(rows.itertuples(), 1)
+            {**constant, **dict(zip(_PRINTED, map(str, row), strict=True)), "line": number}
+            for number, row in enumerate(rows[names].fillna("").itertuples(index=False), 1)
         ]
         records = RecordTally([Content(Path("accounting database"), b"")], "slurm_events", "UTC", read=len(events))
         start = None if since is None else since * _SECOND
@@ -161,12 +145,7 @@ class SlurmSource(SourceBase):
         begin = pd.Timestamp(max(since, _EARLIEST) if since < now.timestamp() else _EARLIEST, unit="s")
         until = now.tz_convert("UTC")
         printed = self._run(
-            "sacct",
-            "--parsable2",
-            "--duplicates",
-            "--allusers",
-            "--allocations",
-            "--state=NODE_FAIL,BOOT_FAIL",
+            *_SACCT,
             f"--starttime={begin:%Y-%m-%dT%H:%M:%S}",
             f"--endtime={until:%Y-%m-%dT%H:%M:%S}",
             f"--format={names}",
@@ -197,21 +176,13 @@ class SlurmSource(SourceBase):
         log = self._read("slurm_nodes", *texts)
         still = log.events[log.events["end_cut"]]
         down = [
-            [_plain(node), f"{start - pd.Timedelta(seconds=1):%Y-%m-%dT%H:%M:%S}", _plain(cause)]
+            [on_one_line(node), f"{start - pd.Timedelta(seconds=1):%Y-%m-%dT%H:%M:%S}", on_one_line(cause)]
             for node, start, cause in zip(still["node"], still["start"], still["cause"], strict=True)
         ]
         return Fetched(log, {"at": moment, "down": down}, form_of(log), log.source.notes)
 
     def _read(self, format: str, *texts: bytes) -> FailureLog:
         """The log of what commands printed."""
-        from relfit.io import READERS
-        from relfit.io.parsing.opening import Content
-
         reader = next(each for each in READERS if each.name == format)
         contents = [Content(Path(f"{self.what} of Slurm"), text) for text in texts]
         return reader.read(contents, strict=False, timezone="UTC", rules=self.rules)
-
-
-def _plain(text: object) -> str:
-    """A text on one line."""
-    return " ".join(str(text).split())

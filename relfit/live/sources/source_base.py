@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field, ValidationInfo
 from relfit.base.errors import RelfitError
 from relfit.fleet.calibration.parameter_values import Model, rejection
 from relfit.live.live_records import Fetched
-from relfit.live.sources.source_errors import SourceError
+from relfit.live.sources.source_errors import SourceError, on_one_line
 
 __all__ = [
     "FilePath",
@@ -29,7 +29,6 @@ __all__ = [
 ]
 
 _IN_URL = re.compile(r"^[\w+.-]+://[^/@\s]*:[^/@\s]+@")
-_LONGEST = 300  # characters of another program's complaint
 
 
 class Located(str):
@@ -65,15 +64,11 @@ PlainUrl = Annotated[str, AfterValidator(without_password)]
 
 
 class SourceBase(Model):
-    """Settings of one source; each kind adds its own, and ``kind: Literal[...]``."""
+    """Settings of one source; each kind adds its own, and says what ``kind`` is."""
 
+    kind: str
     name: str = Field("", description="what it is called; its kind and place when left out")
     timezone: str | None = Field(None, description="zone of times that carry none; that of the fleet when left out")
-
-    @property
-    def kind_name(self) -> str:
-        """Its kind, as the settings write it."""
-        return str(getattr(self, "kind", type(self).__name__))
 
     @property
     def place(self) -> str:
@@ -84,7 +79,7 @@ class SourceBase(Model):
     @property
     def title(self) -> str:
         """What it is called."""
-        return self.name or f"{self.kind_name} {self.place}".strip()
+        return self.name or f"{self.kind} {self.place}".strip()
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """What is new since `cursor`, empty in the first round; `now` is the time of the round.
@@ -144,6 +139,6 @@ def output_of(command: Sequence[str], timeout: float = 120.0, **environment: str
     except subprocess.TimeoutExpired:
         raise SourceError(f"{name} did not answer within {timeout:g} s") from None
     if done.returncode:
-        told = " ".join(done.stderr.decode(errors="replace").split())[:_LONGEST]
+        told = on_one_line(done.stderr.decode(errors="replace"))
         raise SourceError(f"{name} ended with status {done.returncode}: {told or 'it says nothing'}")
     return done.stdout

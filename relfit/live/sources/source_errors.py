@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from relfit.base.errors import RelfitError
+from relfit.live.live_records import Fetched
 
-if TYPE_CHECKING:
-    from relfit.live.live_records import Fetched
-
-__all__ = ["SourceError"]
+__all__ = ["SourceError", "on_one_line"]
 
 
 class SourceError(RelfitError):
@@ -32,3 +28,14 @@ class SourceError(RelfitError):
     def __init__(self, what: str, *, remedy: str | None = None, fetched: Fetched | None = None) -> None:
         super().__init__(what, remedy=remedy)
         self.fetched = fetched
+
+
+def on_one_line(text: object, most: int = 300) -> str:
+    r"""The beginning of what another program says, without breaks of lines.
+
+    Examples
+    --------
+    >>> on_one_line("refused:\n  no such host", 15)
+    'refused: no suc'
+    """
+    return " ".join(str(text).split())[:most]

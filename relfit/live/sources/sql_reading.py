@@ -11,7 +11,7 @@ import pandas as pd
 
 from relfit.base.errors import RelfitError
 from relfit.live.sources.source_base import missing_extra, password_from
-from relfit.live.sources.source_errors import SourceError
+from relfit.live.sources.source_errors import SourceError, on_one_line
 
 __all__ = ["query_rows"]
 
@@ -51,9 +51,9 @@ def query_rows(
     except RelfitError:
         raise
     except Exception as error:  # each driver has errors of its own
-        text = " ".join(str(getattr(error, "orig", None) or error).split())
+        text = str(getattr(error, "orig", None) or error)
         told = text.replace(password, "...") if password else text
-        raise SourceError(f"{type(error).__name__}: {told[:300]}") from None
+        raise SourceError(f"{type(error).__name__}: {on_one_line(told)}") from None
     return pd.DataFrame(rows, columns=names)
 
 

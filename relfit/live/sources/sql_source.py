@@ -12,11 +12,12 @@ from pydantic import Field, ValidationInfo, field_validator
 from relfit.base.errors import RelfitError
 from relfit.base.units import hours
 from relfit.fleet.calibration.parameter_values import rejection
+from relfit.io import read
 from relfit.io.table_mapping import TableMapping
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import form_of
 from relfit.live.sources.source_base import Located, SourceBase, missing_extra, without_password
-from relfit.live.sources.source_errors import SourceError
+from relfit.live.sources.source_errors import SourceError, on_one_line
 from relfit.live.sources.sql_reading import query_rows
 
 __all__ = ["SqlSource"]
@@ -63,8 +64,6 @@ class SqlSource(SourceBase):
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """The rows of the query, as a table is read."""
-        import relfit as rf
-
         since = pd.Timestamp("1970-01-01", tz="UTC")
         if "until" in cursor:
             since = max(
@@ -73,7 +72,7 @@ class SqlSource(SourceBase):
         table = self._rows(since)
         if table.empty:
             return Fetched(None, dict(cursor))
-        log = rf.io.read(self._few(table), timezone=self.timezone, **self.columns)
+        log = read(self._few(table), timezone=self.timezone, **self.columns)
         latest = log.window.end if log.events.empty else log.events["start"].max()
         return Fetched(None, {"until": latest.isoformat()}, form_of(log), log.source.notes, ((self.title, log),))
 
@@ -94,7 +93,7 @@ class SqlSource(SourceBase):
             with duckdb.connect(self.url.removeprefix("duckdb:///"), read_only=True) as connection:
                 return connection.execute(self.query.replace(":since", "$since"), given).df()
         except duckdb.Error as error:
-            raise SourceError(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}") from None
+            raise SourceError(f"{type(error).__name__}: {on_one_line(error)}") from None
 
     def _few(self, table: pd.DataFrame) -> pd.DataFrame:
         """The columns that are named, those that may be something, and the first of all others, as a table has them."""

@@ -12,6 +12,7 @@ from pydantic import Field, field_validator
 
 from relfit.base.errors import ArgumentError
 from relfit.fleet.calibration.parameter_values import rejection
+from relfit.io import read
 from relfit.io.lines_as_rows import NoMatchError, rows_of_lines
 from relfit.io.parsing.opening import members
 from relfit.io.raw_lines import check_pattern
@@ -54,8 +55,6 @@ class TextSource(SourceBase):
 
     def _read(self, file: Path) -> FailureLog | None:
         """The lines that match, read as a table; None where none does."""
-        import relfit as rf
-
         try:
             rows = rows_of_lines(members(file)[0], self.pattern)
         except NoMatchError:
@@ -66,7 +65,7 @@ class TextSource(SourceBase):
         named = {name: name for name in _FIELDS if name in table}
         if self.time_format is not None:
             named["time_format"] = self.time_format
-        log = rf.io.read(table, timezone=self.timezone, **{**named, **self.columns})
+        log = read(table, timezone=self.timezone, **{**named, **self.columns})
         line = rows.rejections.lines
         events = log.events.assign(line=line[np.clip(log.events["line"].to_numpy() - 1, 0, line.size - 1)])
         return FailureLog(events, log.population, log.window, log.rejected, log.source)

@@ -9,11 +9,12 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import Field
 
+from relfit.io import read
 from relfit.io.raw_lines import check_pattern
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import changed_files, fetched_documents
 from relfit.live.sources.source_base import FilePath, SourceBase
-from relfit.live.sources.source_errors import SourceError
+from relfit.live.sources.source_errors import SourceError, on_one_line
 from relfit.log.failurelog import FailureLog
 
 __all__ = ["TicketSource"]
@@ -22,32 +23,16 @@ _NAMES = {
     "start": ("created", "opened", "opened_at", "sys_created_on", "reported"),
     "end": ("resolved", "resolved_at", "closed", "closed_at", "resolution date"),
     "node": (
-        "node",
-        "host",
-        "hostname",
-        "custom field (node)",
-        "custom field (host)",
-        "custom field (hostname)",
-        "configuration item",
-        "cmdb_ci",
-        "affected ci",
-        "asset",
+        *("node", "host", "hostname", "custom field (node)", "custom field (host)", "custom field (hostname)"),
+        *("configuration item", "cmdb_ci", "affected ci", "asset"),
     ),
     "cause": ("category", "component/s", "components", "root cause", "close_code", "issue type", "subcategory"),
     "detail": ("summary", "short description", "short_description", "title"),
     "ticket": ("issue key", "key", "number", "ticket", "id"),
 }
 _FORMATS = (
-    "%Y-%m-%d %H:%M:%S",
-    "%Y-%m-%d %H:%M",
-    "%d/%b/%y %I:%M %p",
-    "%d/%b/%y %H:%M",
-    "%d/%b/%Y %I:%M %p",
-    "%d/%b/%Y %H:%M",
-    "%d-%m-%Y %H:%M:%S",
-    "%d.%m.%Y %H:%M:%S",
-    "%d.%m.%Y %H:%M",
-    "ISO8601",
+    *("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%d-%m-%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M"),
+    *("%d/%b/%y %I:%M %p", "%d/%b/%y %H:%M", "%d/%b/%Y %I:%M %p", "%d/%b/%Y %H:%M", "ISO8601"),
 )
 
 
@@ -76,12 +61,10 @@ class TicketSource(SourceBase):
         return Fetched(None, fetched.cursor, fetched.form, fetched.notes, documents)
 
     def _read(self, file: Path) -> FailureLog:
-        import relfit as rf
-
         try:
             table = pd.read_csv(file, dtype=str, keep_default_na=False, sep=None, engine="python", encoding="utf-8-sig")
         except (ValueError, pd.errors.ParserError) as error:
-            raise SourceError(f"{file.name} is no CSV: {' '.join(str(error).split())[:200]}") from None
+            raise SourceError(f"{file.name} is no CSV: {on_one_line(error)}") from None
         columns = {field: self._column(table, field) for field in _NAMES}
         if columns["start"] is None:
             shown = ", ".join(map(str, table.columns[:12]))
@@ -98,7 +81,7 @@ class TicketSource(SourceBase):
             field: _as_iso(rows[field], self.time_format) for field in ("start", "end") if field in rows
         }
         named: dict[str, Any] = {str(field): field for field in rows if field != "ticket"}
-        return rf.io.read(pd.DataFrame(rows | times), timezone=self.timezone, nodeless=self.nodeless, **named)
+        return read(pd.DataFrame(rows | times), timezone=self.timezone, nodeless=self.nodeless, **named)
 
     def _column(self, table: pd.DataFrame, field: str) -> str | None:
         """The column of a field: as said, else the first that has a known name."""
