@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import sys
@@ -31,6 +32,8 @@ __all__ = ["CampaignCommands", "report", "run", "status"]
 _ROWS = 12
 _EVERY = 30.0  # seconds between two lines of progress where nobody watches
 _FAILED = 1
+_INTERRUPTED = 130
+_AT_ONCE = b"relfit: ended at once; what is stored stays: run the same command again\n"
 _SHOWN = ("runs", "failed", "mean", "low", "high", "p5", "p95")
 
 
@@ -60,38 +63,33 @@ def run(
     """Simulate over values of parameters.
 
     --out writes one row per cell, or to a folder a table per experiment. A sweep that is stopped by Ctrl-C
-    or a signal keeps what is done and ends with status 75: the same command goes on. Status 1: some runs failed.
+    or a signal keeps what is done and ends with status 75 (130 after a second Ctrl-C): the same command goes on.
+    Status 1: some runs failed.
     """
     if store is None:
         raise ArgumentError("no folder for the results is given", remedy="write --store DIR")
     output.check_output(to)
-    with ProgressSteps("computing") as steps, _stopping() as stopped:
-        plan = rf.campaigns.read_campaign(campaign, workload)
-        result = rf.campaigns.sweep(
-            plan,
-            store,
-            executor=executor,
-            workers=workers,
-            retry_failed=retry_failed,
-            progress=_progress(steps),
-            stopped=stopped,
-        )
-    if result.missing:
-        again = shlex.join(
-            [
-                "relfit",
-                "sweep",
-                str(campaign),
-                "--store",
-                str(store),
-                "--executor",
-                executor,
-                *([] if workload is None else ["--workload", str(workload)]),
-            ]
-        )
-        typer.echo(f"relfit: stopped: {result.missing:,} runs are to be done; go on with: {again}", err=True)
-        sys.stdout.flush()
-        raise typer.Exit(STOPPED)
+    beside = [] if workload is None else ["--workload", str(workload)]
+    words = ["relfit", "sweep", str(campaign), "--store", str(store), "--executor", executor, *beside]
+    with _stopping(serial=executor == "serial") as signals, ProgressSteps("computing") as steps:
+        try:
+            plan = rf.campaigns.read_campaign(campaign, workload)
+            result = rf.campaigns.sweep(
+                plan,
+                store,
+                executor=executor,
+                workers=workers,
+                retry_failed=retry_failed,
+                progress=_progress(steps),
+                stopped=lambda: bool(signals),
+            )
+            missing = result.missing
+        except KeyboardInterrupt:
+            missing = rf.campaigns.load(store).missing
+        if missing:
+            typer.echo(f"relfit: stopped: {missing:,} runs are to be done; go on with: {shlex.join(words)}", err=True)
+            sys.stdout.flush()
+            raise typer.Exit(_INTERRUPTED if signals.count(signal.SIGINT) > 1 else STOPPED)
     files = result.write(store / "statistics")
     _show(result, to, [f"{count(len(files), 'file')} of statistics written to {store / 'statistics'}"] if files else [])
     if len(result.failed):
@@ -163,22 +161,26 @@ def _progress(steps: ProgressSteps) -> Callable[[str, float], None]:
 
 
 @contextmanager
-def _stopping() -> Iterator[Callable[[], bool]]:
-    """Within, signals ask to stop; a second one ends the process as ever."""
-    asked: list[int] = []
+def _stopping(serial: bool) -> Iterator[list[int]]:
+    """Signals so far. The first one asks to stop; the second interrupts a run of this process; the third ends it."""
+    signals: list[int] = []
     names = [name for name in ("SIGTERM", "SIGINT", "SIGUSR1") if hasattr(signal, name)]
     before: dict[int, Any] = {}
 
-    def ask(number: int, _: object) -> None:
-        asked.append(number)
-        signal.signal(number, before[number])
+    def receive(number: int, _: object) -> None:
+        signals.append(number)
+        if len(signals) > 2:
+            os.write(2, _AT_ONCE)
+            os._exit(_INTERRUPTED)
+        if len(signals) == 2 and serial:
+            raise KeyboardInterrupt
 
     for name in names:
         number = getattr(signal, name)
         before[number] = signal.getsignal(number)
-        signal.signal(number, ask)
+        signal.signal(number, receive)
     try:
-        yield lambda: bool(asked)
+        yield signals
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -151,8 +151,8 @@ def sobol_indices(result: CampaignResults, ax: Axes | None = None, *, output: st
     ax = style.axes(ax)
     at = np.arange(len(table))
     for shift, name, colour in ((-0.2, "first", style.BLUE), (0.2, "total", style.ORANGE)):
-        value = table[name].to_numpy(dtype=float)
-        error = np.abs(table[[f"{name}_low", f"{name}_high"]].to_numpy(dtype=float).T - value)
+        value, low, high = table[[name, f"{name}_low", f"{name}_high"]].to_numpy(dtype=float).T
+        error = np.maximum([value - low, high - value], 0.0)
         label = {"first": "by itself", "total": "with interactions"}[name]
         ax.bar(at + shift, value, 0.38, yerr=error, color=colour, capsize=3.0, label=label)
     ax.set_xticks(at, [_words(str(name)) for name in table.index])

@@ -299,6 +299,25 @@ def test_files_at_intervals_of_simulated_time(tmp_path):
     same(whole, rf.batch.resume_batch(files[0]))
 
 
+@pytest.mark.parametrize(
+    ("options", "saving"),
+    [
+        ({"keep": "nodes"}, {}),  # each link needs a larger log first
+        ({"scheduler": "fcfs"}, {"every_simulated": "30min"}),  # shorter than between two events
+    ],
+)
+def test_every_link_of_a_chain_goes_on_however_short_its_limit(tmp_path, options, saving):
+    jobs = Workload(range(8), [7200 * i for i in range(8)], [1 + i % 5 for i in range(8)], [3600] * 8, n_nodes=8)
+    settings = Saving(path=tmp_path / "state.npz", time_limit="1us", **saving)
+    given = {"failures": NodeFailures(life="20h", repair="10min"), "rng": 1, **options}
+    run, links = rf.simulate_batch(jobs, saving=settings, **given), 1
+    while not run.complete:
+        assert links < 40
+        run, links = rf.batch.resume_batch(settings.path, settings), links + 1
+    assert links > 1
+    same(rf.simulate_batch(jobs, **given), run)
+
+
 def test_files_at_intervals_of_real_time_take_a_small_share_of_it(tmp_path, monkeypatch):
     jobs, given = busy_case()
     clock, written = [0.0], []

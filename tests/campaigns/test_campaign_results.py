@@ -123,6 +123,17 @@ def test_sobol_indices_of_ishigami(tmp_path: Path) -> None:
     assert (table["total_low"] < table["total"]).all()
 
 
+def test_sobol_indices_are_shares_however_few_the_points(tmp_path: Path) -> None:
+    parameters = {"x": [0.0, 100.0], "y": [0.0, 1.0]}  # x alone matters
+    result = swept(tmp_path, "noisy", parameters=parameters, design="sobol", points=8, replications=2)
+    table = rf.campaigns.sobol(result)
+    assert table.to_numpy().min() == 0.0
+    assert table.to_numpy().max() == 1.0
+    bars = rf.plotting.sobol_indices(result)
+    ends_of_whiskers = np.concatenate([line.get_ydata() for line in bars.lines])
+    assert 0.0 <= ends_of_whiskers.min() <= ends_of_whiskers.max() <= 1.0
+
+
 def test_sobol_indices_need_their_design(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="their own design"):
         rf.campaigns.sobol(swept(tmp_path, "square", parameters={"x": [1.0]}, replications=1))

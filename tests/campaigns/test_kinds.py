@@ -83,6 +83,19 @@ def test_sparing_runs_one_strategy(tmp_path: Path) -> None:
         runner.check({"cluster.working": [56, 48], "cluster.block": [64, 64]})
 
 
+def test_batch_counts_nodes_that_are_replaced_and_gone(tmp_path: Path) -> None:
+    runner = runner_of(campaign("batch", {"failures.0.repair.replacement": ["1h"]}, config=batch_config(tmp_path)))
+    never = {"failures.0.repair": {"stages": [{"time": "1h", "success": 0.0}]}}
+    replaced = runner.run({**never, "failures.0.repair.replacement": "1h"}, 0, 3, 7)
+    assert (replaced["failures"] > 0).all()
+    np.testing.assert_array_equal(replaced["replaced"], replaced["failures"])
+    np.testing.assert_array_equal(replaced["gone"], np.zeros(3))
+    lost = runner.run(never, 0, 3, 7)  # the dictionary is as it was: nothing is replaced
+    assert (lost["gone"] > 0).all()
+    np.testing.assert_array_less(lost["gone"], 5)
+    np.testing.assert_array_equal(lost["replaced"], np.zeros(3))
+
+
 def test_sparing_with_repairs_in_stages() -> None:
     repair = {"stages": [{"time": "5h", "success": [1.0, 0.5]}], "replacement": "100h"}
     config = {

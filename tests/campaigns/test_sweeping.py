@@ -208,24 +208,41 @@ def test_pandas_reads_the_parts_while_it_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.verify), signal.SIGTERM])
-def test_a_signal_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path, number: int, root: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "times", "executor", "status"),
+    [
+        (signal.SIGINT, 2, "processes", 130),
+        pytest.param(signal.SIGTERM, 1, "processes", 75, marks=pytest.mark.verify),
+        pytest.param(signal.SIGINT, 1, "processes", 75, marks=pytest.mark.verify),
+        pytest.param(signal.SIGINT, 2, "serial", 130, marks=pytest.mark.verify),
+        pytest.param(signal.SIGINT, 2, "threads", 130, marks=pytest.mark.verify),
+        pytest.param(signal.SIGINT, 2, "dask", 130, marks=pytest.mark.verify),
+    ],
+)
+def test_a_signal_keeps_what_is_done_and_says_how_to_go_on(
+    tmp_path: Path, root: Path, number: int, times: int, executor: str, status: int
+) -> None:
     path = tmp_path / "c.toml"
     path.write_text(
         f'run = "{MODELS}:slow"\nreplications = 40\nseed = 3\n[parameters]\nx = [1, 2, 3]\n', encoding="utf-8"
     )
     command = [sys.executable, "-m", "relfit", "sweep", str(path), "--store", str(tmp_path / "s"), "--workers", "2"]
+    command += ["--executor", executor]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     process = subprocess.Popen(command, cwd=root, env=environment, stderr=subprocess.PIPE, start_new_session=True)
     deadline = time.time() + 60
     while not list((tmp_path / "s").glob("runs/[!.]*")) and time.time() < deadline:
         time.sleep(0.1)
-    os.killpg(process.pid, number) if number == signal.SIGINT else process.terminate()
+    for _ in range(times):
+        os.killpg(process.pid, number) if number == signal.SIGINT else process.terminate()
+        time.sleep(0.1)
     assert process.stderr is not None
     told = process.stderr.read().decode()
-    assert process.wait(30) == 75, told
-    assert "go on with" in told
-    assert "Traceback" not in told
+    assert process.wait(30) == status, told
+    *progress, last = told.splitlines()
+    assert "go on with: relfit sweep" in last
+    assert all(line.endswith(("stored", "left")) for line in progress), told
+    assert not list((tmp_path / "s").rglob("*.part"))
     stored = len(rf.campaigns.load(tmp_path / "s").runs)
     assert 0 < stored < 120
     again = subprocess.run(command, cwd=root, env=environment, capture_output=True, check=False)

@@ -113,7 +113,8 @@ def sparing_map(
 ) -> SparingMap:
     """The best of several strategies at every MTBF and MTTR, each with its best spare blocks.
 
-    A cluster without a group has no placement rule.
+    A cluster without a group has no placement rule. This is the closed form over arrays, with all points at once: no
+    campaign, whose cells are computed one by one.
 
     Parameters
     ----------

@@ -140,7 +140,7 @@ class _Times:
 def _drive_part(
     simulation: Simulation, run: Drive, saving: Saving | None, write: Any, times: _Times, progress: Progress | None
 ) -> bool:
-    begun = time.perf_counter()
+    begun, first = time.perf_counter(), int(run.engine.state["n_events"][0])
     while True:
         pause = min(run.next_estimate, run.next_save)
         code = _go(run, pause)
@@ -167,7 +167,9 @@ def _drive_part(
             _numbered(simulation, saving, write)
             written = time.perf_counter()
             times.next_file = written + max(saving.seconds("every"), (written - now) / _SAVING_SHARE)
-        if saving is not None and (times.stopped.is_set() or now >= times.limit):
+        stop = times.stopped.is_set() or now >= times.limit
+        advanced = code == MORE_FAILURES or int(run.engine.state["n_events"][0]) > first  # else a chain never ends
+        if saving is not None and stop and advanced:
             run.seconds += now - begun
             write(simulation, saving.path)
             return False
@@ -175,8 +177,8 @@ def _drive_part(
 
 def _go(run: Drive, pause: float) -> int:
     """As `advance`, with the decisions outside of the loop."""
-    engine, part = run.engine, run.part
-    for _ in range(_BUDGET):
+    engine, part, until = run.engine, run.part, time.perf_counter() + _PATIENCE
+    while time.perf_counter() < until:
         code = advance(engine, pause, _BUDGET)
         if code != DECIDE:
             return code

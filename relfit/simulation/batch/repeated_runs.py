@@ -20,6 +20,7 @@ from relfit.simulation.engine.replications import replicate, summary
 
 __all__ = ["BatchRuns", "simulate_batches"]
 
+_COUNTS = ("failures", "repairs", "kills", "replaced", "gone")
 _THREADS = 2
 
 
@@ -29,7 +30,7 @@ class BatchRuns(Result):
     Attributes
     ----------
     runs : pandas.DataFrame
-        One row per run: `BatchRun.summary`, and the counts of failures, repairs and kills.
+        One row per run: `BatchRun.summary`, and counts of failures, repairs, kills, nodes replaced and gone for good.
     level : float
         Of the intervals of the means.
     """
@@ -107,7 +108,7 @@ def simulate_batches(
 
     def one(i: int) -> dict[str, float]:
         run = simulate_batch(workload, cluster, scheduler, rng=generators[i], **settings)
-        return {**run.summary, **{name: run.counts[name] for name in ("failures", "repairs", "kills")}}
+        return {**run.summary, **{name: run.counts[name] for name in _COUNTS}}
 
     def tell(done: int) -> None:
         if progress is not None:

@@ -43,7 +43,7 @@ from relfit.system.jobs import Amdahl, Checkpoint, Gustafson
 
 __all__ = ["described", "read_simulation", "write_simulation"]
 
-VERSION = 4
+VERSION = 5
 _CLASSES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
@@ -67,7 +67,7 @@ _CLASSES: dict[str, Any] = {
         StagedRepairs,
     )
 }
-_SCALARS = ("start", "next_estimate", "next_save", "seconds", "starts_seen", "idle_failures")
+_SCALARS = ("start", "next_estimate", "next_save", "seconds", "starts_seen", "idle_failures", "kills_before")
 
 
 def _plain(value: Any) -> Any:
@@ -110,6 +110,7 @@ def _part(run: Drive) -> dict[str, Any]:
     return {
         "setup": {name: _plain(value) for name, value in run.part._asdict().items()},
         "stream": run.stream.state(),
+        "achieved": run.achieved,
         **{name: getattr(run, name) for name in _SCALARS},
     }
 
@@ -233,6 +234,7 @@ def _drive(part: dict[str, Any], tables: dict[str, Any]) -> Drive:
         run.reliability = setup.allocation.judgement
     for name in _SCALARS:
         setattr(run, name, part[name])
+    run.achieved = tuple(part["achieved"])
     run.job_id = job_id if job_id.dtype.kind in "iu" else job_id.astype(object)
     run.requested = requested
     return run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import multiprocessing
 import os
@@ -14,6 +15,7 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future,
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from multiprocessing.connection import wait as wait_for
+from multiprocessing.resource_tracker import ensure_running
 from typing import Any, Self
 
 from relfit.base.errors import ArgumentError, DataError
@@ -142,6 +144,7 @@ def _signals_kept() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    ensure_running()  # it would let signals through again when it begins
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGUSR1})
     try:
         yield
@@ -182,7 +185,11 @@ class _Dask(Computing):
         if self._address is None:
             with _signals_kept():
                 self._cluster = self._dask.LocalCluster(
-                    n_workers=self.workers, threads_per_worker=1, dashboard_address=None, processes=True
+                    n_workers=self.workers,
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    processes=True,
+                    silence_logs=logging.ERROR,  # a stop is no news
                 )
         try:
             self._client = self._dask.Client(self._cluster or self._address, timeout=_PATIENCE, set_as_default=False)

@@ -71,7 +71,8 @@ def sobol(result: CampaignResults, output: str | None = None, *, rng: int = 0) -
     -------
     pandas.DataFrame
         Index ``parameter``; ``first``, ``first_low``, ``first_high``: by itself; ``total``, ...: with what it does
-        together with others.
+        together with others. They are shares: estimates and limits below 0 or above 1, which few points give, are set
+        to 0 or 1.
 
     Raises
     ------
@@ -98,5 +99,5 @@ def sobol(result: CampaignResults, output: str | None = None, *, rng: int = 0) -
     for name, own in (("first", "first_order"), ("total", "total_order")):
         limits = getattr(drawn, own).confidence_interval
         for key, each in (("", getattr(indices, own)), ("_low", limits.low), ("_high", limits.high)):
-            table[name + key] = np.ravel(each)
+            table[name + key] = np.clip(np.ravel(each), 0.0, 1.0)
     return pd.DataFrame(table, index=pd.Index(names, name="parameter"))

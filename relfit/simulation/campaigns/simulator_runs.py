@@ -95,7 +95,7 @@ class BatchSystemRuns(Runner):
         return {"workload": self._jobs[key], **options}
 
     def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
-        """Every measure of `BatchRun.summary`, and counts of failures, repairs and kills."""
+        """Every measure of `BatchRun.summary`, and the counts of `BatchRuns`."""
         arguments, rng = self.arguments(settings), stream(seed, first)
         runs = rf.batch.simulate_batches(**arguments, n_runs=last - first, rng=rng, workers=1).runs
         return columns(runs.drop(columns=[name for name in _CLOCKED if name in runs]))

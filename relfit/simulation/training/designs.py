@@ -72,7 +72,8 @@ def smallest_pool(
 ) -> TrainingDesigns:
     """The smallest working pool with which training takes at most a little longer than with the largest.
 
-    All sizes share their random numbers, so that small differences show; the size is found by bisection.
+    All sizes share their random numbers, so that small differences show. The size is found by bisection, which chooses
+    each size by the last answer: no campaign, whose cells are chosen beforehand.
 
     Parameters
     ----------
@@ -130,7 +131,8 @@ def cheapest_design(
 ) -> TrainingDesigns:
     """The cheapest design whose effective training ratio is surely high enough.
 
-    Designs are simulated from the cheapest on, until the lower limit of a mean is `etr` or more.
+    Designs are simulated from the cheapest on, until the lower limit of a mean is `etr` or more: a search that stops,
+    no campaign. A campaign over the same values simulates all of them (`relfit.campaigns.cost_of_ownership`).
 
     Parameters
     ----------
