@@ -173,7 +173,8 @@ class FleetModel(FleetParts, Result):
         """
         self._ask()
         there = np.flatnonzero(self.standing.present)
-        factor = self.node_multipliers[there]
+        factor, system = self.node_multipliers[there], self.places.system[there]
+        factor = factor / (np.bincount(system, factor) / np.bincount(system).clip(1))[system]  # of the nodes there
         tail = 0.5 - self.level / 2.0
         if self.multiples is not None:
             multiples = self.multiples.take(there)

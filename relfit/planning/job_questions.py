@@ -23,6 +23,7 @@ __all__ = ["HOURS", "WhatIf", "what_if"]
 
 HOURS = (1.0, 2.0, 6.0, 12.0, 24.0, 48.0, 72.0)
 _STEP = 2  # between two sizes that are worked out
+_NEARLY = 0.02  # of a probability, within which failures are said to come evenly
 
 
 class WhatIf(Result):
@@ -131,12 +132,18 @@ class WhatIf(Result):
         return {"survives": float(np.exp(-hazard * fewer)), "mtbf": mtbf, "checkpoint_every": every, "waste": waste}
 
     def sentence(self, nodes: int, hours: Durations = "24h", save: Durations = "5min", **options: Any) -> str:
-        """The same in words."""
+        """The same in words; where failures cluster, with the share that their mean time alone would give."""
         answer = self.at(nodes, hours, save, **options)
-        runs = f"{percent(answer['survives'])} of such jobs meet no failure."
-        runs = "Whether such a job runs through is not known." if np.isnan(answer["survives"]) else runs
+        survives = answer["survives"]
+        evenly = float(np.exp(-float(durations("hours", hours)) / answer["mtbf"]))
+        if np.isnan(survives):
+            runs = "Whether such a job runs through is not known."
+        elif abs(evenly - survives) < _NEARLY:
+            runs = f"{percent(survives)} of such jobs meet no failure."
+        else:
+            runs = f"{percent(survives)} of such jobs meet no failure ({percent(evenly)} if failures came evenly)."
         return (
-            f"{runs} One comes every {duration(answer['mtbf'])} on average. Save every "
+            f"{runs} One comes every {duration(answer['mtbf'])} on average. Checkpoint every "
             f"{duration(answer['checkpoint_every'])}: {percent(answer['waste'])} of the time is lost."
         )
 

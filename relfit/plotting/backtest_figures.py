@@ -67,6 +67,7 @@ def _forecasts(result: Backtest, system: str | None, ax: Axes) -> Axes:
     if not held.all():
         ax.plot(x[~held], seen[~held], color=style.VERMILION, marker="X", linestyle="", markersize=6, label="outside")
     ax.set_ylim(bottom=0.0)
+    style.thousands(ax.yaxis)
     wide = max(float(x[-1] - x[0]), 1.0)
     style.dates(ax, np.array([x[0] - 0.02 * wide, x[-1] + 0.02 * wide]))
     name = count(round(float(rows["horizon"].iloc[0]) / 24.0), "day")
@@ -111,4 +112,4 @@ def _jobs(result: Backtest, ax: Axes) -> Axes:
     ax.set_ylim(*ends)
     said, before = result.brier()
     message = f"Brier score of jobs {said:.3f}; by the share of the last 180 days {before:.3f}"
-    return style.finish(ax, message, "predicted share of jobs that go through", "share that did", True)
+    return style.finish(ax, message, "predicted share of jobs without interruption", "counted share", True)

@@ -66,6 +66,7 @@ def change_points(cut: ChangePoints, ax: Axes | None = None, *, used: Period | s
                     ha="center",
                     color=style.INK,
                     fontweight="bold",
+                    bbox={"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.5},
                 )
     _mark_cut(ax, days, observed, top)
     ax.set_ylim(0.0, top)

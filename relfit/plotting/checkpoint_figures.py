@@ -31,7 +31,7 @@ def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
     top = min(100.0, max(3.2 * 100.0 * plan.waste, 100.0 * plan.waste + 2.0))
     ax.plot(x, y, color=style.BLUE, linewidth=2.0, label="expected waste")
     if plan.n_draws:
-        label = f"{percent(plan.level)} limits of the rate"
+        label = f"{percent(plan.level)} interval of the rate"
         ax.fill_between(x, low, high, color=style.BLUE, alpha=0.15, linewidth=0, label=label)
     if np.isfinite(plan.every_limits[0]):
         ax.axvspan(
@@ -39,7 +39,7 @@ def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
             color=style.ORANGE,
             alpha=0.22,
             linewidth=0,
-            label="limits of the best interval",
+            label="interval of the best one",
         )
     ax.plot(
         [plan.checkpoint_every * scale],

@@ -84,20 +84,14 @@ def failing_together(result: Cofailures | Sequence[Cofailures], ax: Axes | None 
     style.decades(ax.xaxis, floor / 1.1, top * 1.3)
     ax.set_yticks(place, [row[0] for row in rows])
     ax.grid(visible=False, axis="y")
-    ax.set_ylim(-0.7, 1.45 * len(rows) + 1.2)
+    ax.set_ylim(-0.7, len(rows) - 0.3)
     first = max(range(len(scopes)), key=lambda i: ratio[i])
     verb = "fail together" if ratio[first] >= 1.05 else "do not fail together"
     message = f"Nodes of one {style.plain(scopes[first].per)} {verb}: {number(float(ratio[first]))} times as often"
     message += f" as independent ones within {duration(scopes[first].window)}"
-    return style.finish(
-        ax,
-        message,
-        "pairs of failures, times those by chance",
-        "",
-        True,
-        loc="upper right",
-        handlelength=1.2,
-    )
+    style.finish(ax, message, "pairs of failures, times those by chance", "")
+    style.legend_below(ax, 2)
+    return ax
 
 
 def _short(value: float) -> str:

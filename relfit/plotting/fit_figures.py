@@ -22,6 +22,7 @@ __all__ = ["distributions", "probability_plot"]
 DRAWN_STEPS = 400
 DRAWN_POINTS = 160
 MOST_GROUPS = 60
+_FIRST = 0.002  # of the failures: a few early ones would stretch the logarithmic axis
 
 
 @plot.register(Fits)
@@ -54,9 +55,10 @@ def distributions(fits: Fits, group: object = None, ax: Axes | None = None) -> A
     if not times.size:
         return style.empty(ax, f"{name}: no {_end_word(fits)} was observed")
     thin = _thinned(times, DRAWN_STEPS)
-    grid = np.geomspace(times[0] * 0.5, times[-1] * 1.6, 240)
+    first = times[int(np.searchsorted(failed, _FIRST * failed[-1]))]
+    grid = np.geomspace(first * 0.5, times[-1] * 1.6, 240)
     ax.step(
-        np.concatenate([[grid[0]], times[thin], [grid[-1]]]),
+        np.concatenate([[min(grid[0], times[0])], times[thin], [grid[-1]]]),
         np.concatenate([[0.0], failed[thin], [failed[-1]]]),
         where="post",
         color=style.INK,
@@ -91,7 +93,7 @@ def _every_group(fits: Fits, ax: Axes) -> Axes:
         return style.empty(ax, "No group has enough failures for a fit")
     rows = rows[np.unique(np.linspace(0, rows.size - 1, min(rows.size, MOST_GROUPS)).astype(int))]
     ends = fits.lives.durations[fits.lives.durations > 0.0]
-    grid = np.geomspace(ends.min() * 0.5, ends.max() * 1.6, 160)
+    grid = np.geomspace(np.quantile(ends, _FIRST) * 0.5, ends.max() * 1.6, 160)
     for family in fits.families:
         mark, mine = style.family_mark(family), rows[best.iloc[rows].to_numpy() == family]
         for nth, values in enumerate(fits[family].take(mine.tolist()).cdf(grid) if mine.size else ()):

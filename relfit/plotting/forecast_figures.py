@@ -52,6 +52,7 @@ def forecast(result: Forecast, ax: Axes | None = None) -> Axes:
         )
         ax.plot([begin, until], [row["failures"] * share] * 2, color=colour, linewidth=2.0)
     ax.set_ylim(bottom=0.0)
+    style.thousands(ax.yaxis)
     last = begin + max(result.horizons) / _DAY
     style.dates(ax, np.array([edges[0], last + 0.01 * (last - edges[0])]))
     style.finish(ax, style.headline(result), "", f"failures per {_name(width)}")

@@ -101,7 +101,7 @@ def yield_of_replicas(plan: ReplicationPlan, ax: Axes | None = None) -> Axes:
             color=style.ORANGE,
             alpha=0.2,
             linewidth=0,
-            label=f"{percent(plan.level)} limits of the break-even",
+            label=f"{percent(plan.level)} interval of the break-even",
         )
     ax.axvline(plan.nodes, color=style.GREY, linestyle=(0, (4, 2)), linewidth=1.2, label=f"{plan.nodes:,} nodes")
     style.decades(ax.xaxis, float(nodes[0]), float(nodes[-1]))

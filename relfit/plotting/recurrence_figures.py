@@ -28,6 +28,7 @@ TEST_NAMES = {
     "lewis_robinson": "Lewis-Robinson",
     "mann": "Mann",
 }
+_SKEWED = 50.0  # the longest time over the median
 _LONG = 2.0 * HOURS_PER_YEAR  # durations are in years from here on
 _PROCESSES = {
     "hpp": ("constant rate", style.ORANGE, "--"),
@@ -63,7 +64,7 @@ def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: object = N
         if several:
             label = f"{style.plain(style.group_name(curves.groups[place]), 18)} ({curves.sizes[place]:,})"
         colour = style.PALETTE[nth % len(style.PALETTE)]
-        limits = None if several else f"{percent(curves.level)} limits"
+        limits = None if several else f"{percent(curves.level)} interval"
         _draw_group(
             ax,
             curves,
@@ -87,7 +88,12 @@ def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: object = N
     ax.set_ylim(0, top * (1.02 if survival else 1.25 if several else 1.12))
     end = float(np.nanmax(until[order]))
     _ages(ax, end)
-    if end > _LONG and not isinstance(curves, MeanCumulative):
+    largest = curves.part(int(order[0]))
+    half = curves.times[largest][curves.estimate[largest] <= 0.5] if survival else np.empty(0)
+    if half.size and 0.0 < half[0] < end / _SKEWED:  # nearly all of the curve would be a line along the axes
+        style.decades(ax.xaxis, half[0] / 10.0, end)
+        ax.set_xlim(half[0] / 10.0, end)
+    elif end > _LONG and not isinstance(curves, MeanCumulative):
         x = "duration (years)"
         _years(ax, end)
     message = style.headline(curves)
@@ -251,7 +257,7 @@ def processes(
     top, band, ends = 0.0, (-np.inf, np.inf), {}
     if observed is not None and observed.part(place).stop > observed.part(place).start:
         end, last = float(observed.until[place]), observed.part(place).stop - 1
-        limits = f"{percent(observed.level)} limits"
+        limits = f"{percent(observed.level)} interval"
         _draw_group(ax, observed, place, end, style.INK, shade=style.GREY, label="observed", limits=limits)
         top = float(np.nanmax([observed.estimate[last], observed.high[last]]))
         band = float(observed.low[last]), float(observed.high[last])
@@ -331,16 +337,21 @@ def availability_over_time(result: AvailabilityOverTime, ax: Axes | None = None)
         name = style.plain(style.group_name(result.groups[place]), 16) if several else "availability"
         if several:
             low, high = np.full_like(low, np.nan), np.full_like(high, np.nan)  # bands over each other say nothing
+        colour = style.PALETTE[nth % len(style.PALETTE)]
         style.steps(
             ax,
             edges,
-            value,
+            np.where(result.comparable, value, np.nan),
             low,
             high,
-            colour=style.PALETTE[nth % len(style.PALETTE)],
+            colour=colour,
             linestyle=_LINES[nth],
             label=name,
-            limits=f"{percent(result.level)} limits",
+            limits=f"{percent(result.level)} interval",
+        )
+        in_part = "watched in part" if not nth and not result.comparable.all() else None
+        ax.stairs(
+            np.where(result.comparable, np.nan, value), edges, baseline=None, color=colour, linestyle=":", label=in_part
         )
         seen = value[np.isfinite(value)]
         lowest = min(lowest, float(seen.min()))

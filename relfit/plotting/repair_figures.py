@@ -9,7 +9,7 @@ import pandas as pd
 
 from relfit.analyses.screening import RepairKinds
 from relfit.base.errors import ArgumentError
-from relfit.base.text import number, percent
+from relfit.base.text import duration, percent
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 
@@ -87,24 +87,26 @@ def repair_times(result: RepairKinds, ax: Axes | None = None, *, group: object =
                 ax.fill_between(at, values, color=colour, alpha=0.15, linewidth=0)
         if np.isfinite(row["split"]) and row["status"] == "ok" and low < row["split"] < high:
             ax.axvline(
-                row["split"], color=style.GREY, linewidth=1.4, linestyle=":", label=f"split {number(row['split'])} h"
+                row["split"], color=style.GREY, linewidth=1.4, linestyle=":", label=f"split at {duration(row['split'])}"
             )
         top = max(top, float((share * quick + (1.0 - share) * slow).max()))
     style.decades(ax.xaxis, low, high)
     ax.set_xlim(low / 1.05, high * 1.05)
-    ax.set_ylim(0, top * 1.45)
+    ax.set_ylim(0, top * 1.06)
     if row["status"] == "ok":
         message = (
-            f"{name}: {percent(row['share_quick'])} quick repairs of {number(row['mean_quick'])} h on "
-            f"average; the others take {number(row['mean_slow'])} h"
+            f"{name}: {percent(row['share_quick'])} quick repairs of {duration(row['mean_quick'])} on "
+            f"average; the others take {duration(row['mean_slow'])}"
         )
     elif row["status"] == "too_few":
         message = f"{name}: too few repairs to tell quick from slow ones"
     elif row["status"] == "no_split":
-        message = f"{name}: two kinds of repair that no length tells apart, {number(float(ended.mean()))} h on average"
+        message = f"{name}: two kinds of repair that no length tells apart, {duration(float(ended.mean()))} on average"
     else:
-        message = f"{name}: one kind of repair, {number(float(ended.mean()))} h on average"
-    return style.finish(ax, message, "time to repair (hours)", "repairs (%)", True, ncols=2, loc="upper right")
+        message = f"{name}: one kind of repair, {duration(float(ended.mean()))} on average"
+    style.finish(ax, message, "time to repair (hours)", "repairs (%)")
+    style.legend_below(ax, 2)
+    return ax
 
 
 def _density(row: pd.Series, kind: str, at: np.ndarray) -> np.ndarray:
@@ -177,19 +179,10 @@ def repair_classes(result: RepairKinds, ax: Axes | None = None) -> Axes:
     counts = shown["repairs"].to_numpy()
     ax.set_yticks(place, [f"{style.plain(n, 14)} ({c:,})" for n, c in zip(names, counts, strict=True)])
     ax.grid(visible=False, axis="y")
-    ax.set_ylim(-0.7, len(shown) + (0.9 if len(shown) < 8 else 1.4))
+    ax.set_ylim(-0.7, len(shown) - 0.3)
     message = style.headline(result)
     if left_out > 0:
         message += f" ({left_out} smaller ones not shown)"
-    return style.finish(
-        ax,
-        message,
-        "time to repair (hours)",
-        "",
-        True,
-        ncols=2,
-        loc="upper center",
-        columnspacing=1.0,
-        handlelength=1.2,
-        scatterpoints=1,
-    )
+    style.finish(ax, message, "time to repair (hours)", "")
+    style.legend_below(ax, 3)
+    return ax

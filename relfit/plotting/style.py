@@ -42,6 +42,7 @@ __all__ = [
     "look",
     "plain",
     "steps",
+    "thousands",
     "title",
 ]
 
@@ -203,6 +204,11 @@ def _written(value: float) -> str:
     return f"{value:,.10f}".rstrip("0").rstrip(".") if 1e-8 <= abs(value) < 1e-4 else f"{value:,.10g}"
 
 
+def thousands(axis: Any) -> None:
+    """Numbers of the axis with commas."""
+    axis.set_major_formatter(lambda value, _: _written(value))
+
+
 def days(times: pd.DatetimeIndex) -> FloatArray:
     """Matplotlib's days, on the clocks of the times."""
     return np.asarray(times.tz_localize(None).as_unit("ns").astype("int64"), dtype=float) / 86.4e12
@@ -274,13 +280,17 @@ def headline(result: Result, longest: int = 135) -> str:
     ...     headline = "Half of it (p < 0.001; 0.4 to 0.6) costs 3 $; the rest depends."
     >>> headline(Long(), 60)
     'Half of it (p < 0.001; 0.4 to 0.6) costs 3 \\$'
+    >>> class Two(Result):
+    ...     headline = "First 0.47 (0.46-0.47) of the node; then 0.46 (0.45-0.48) of the system."
+    >>> headline(Two(), 50)
+    'First 0.47 (0.46-0.47) of the node'
     >>> headline(Long())
     'Half of it (p < 0.001; 0.4 to 0.6) costs 3 \\$; the rest depends'
     """
     text = result.headline.rstrip(".")
     ends = [
         end.start()
-        for end in re.finditer(r"[;:.] | \(", text)
+        for end in re.finditer(r"[;:.] |(?<!\d) \(", text)  # a number keeps its interval
         if text.count("(", 0, end.start()) == text.count(")", 0, end.start())
     ]
     if len(text) > longest and ends:

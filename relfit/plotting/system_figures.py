@@ -59,9 +59,9 @@ def reliability_curve(
     if level is not None and system.origin is not None:
         limits = system.interval("reliability", x, level, n_draws=_DRAWS)
         ax.fill_between(
-            x, limits.low, limits.high, color=style.BLUE, alpha=0.18, linewidth=0, label=f"{percent(level)} limits"
+            x, limits.low, limits.high, color=style.BLUE, alpha=0.18, linewidth=0, label=f"{percent(level)} interval"
         )
-        message += f" ({percent(level)} limits {percent(limits.low[-1])} to {percent(limits.high[-1])})"
+        message += f" ({percent(level)} interval {percent(limits.low[-1])} to {percent(limits.high[-1])})"
     ax.set_ylim(0.0, 1.02)
     ax.set_xlim(0.0, last)
     return style.finish(ax, message, "length of the job (hours)", "reliability", True)
@@ -126,7 +126,7 @@ def by_size(
                 color=colour,
                 alpha=0.18,
                 linewidth=0,
-                label=f"{percent(limits.level)} limits" if i == 0 else None,
+                label=f"{percent(limits.level)} interval" if i == 0 else None,
             )
     if k.size > 1000:
         ax.set_xscale("log")

@@ -1,4 +1,4 @@
-"""Families fitted to one group of times, which of them is closest, and whether it fits."""
+"""Distributions fitted to one group of times, which of them is closest, and whether it fits."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ _NEAR = 2.0  # AICc
 _FEW_CENSORED = 0.01  # share of censored times that may be left out of a test of fit
 _TESTED = 1000  # censored times of which a test is made: more make the bootstrap slow, and no wrong family right
 _RESAMPLES = 199
+
+
+def _written(family: str) -> str:
+    """The name of a distribution in a sentence."""
+    return family.replace("weibull", "Weibull").replace("gompertz", "Gompertz").replace("_", " ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,18 +72,22 @@ class CheckedFits:
         scores = {name: float(self.fits[name].aicc[0]) for name in self.fits.families}
         order = sorted((name for name in scores if np.isfinite(scores[name])), key=lambda name: scores[name])
         if not order:
-            return "No family can be compared: too few failures."
+            return "No distribution can be compared: too few failures."
         if all(self.p[name] < _SIZE for name in order):
             worst = max(self.p[name] for name in order)
-            return f"Closest is the {order[0]} by AICc; none fits (Anderson-Darling, {self._shown(worst)} at most)."
+            return (
+                f"No distribution fits (Anderson-Darling, {self._shown(worst)} at most); the {_written(order[0])} is "
+                "closest by AICc."
+            )
         near = [name for name in order if scores[name] - scores[order[0]] < _NEAR]
-        names = near[0] if len(near) == 1 else f"{', '.join(near[:-1])} and {near[-1]}"
-        text = f"The {names} {'is best' if len(near) == 1 else 'do equally well'} by AICc"
+        *others, last = map(_written, near)
+        text = f"The {', '.join(others)} and {last} fit equally well" if others else f"The {last} fits best"
+        text += " by AICc"
         p = self.p[order[0]]
         if not np.isfinite(p):
             return f"{text}."
         verb = "is rejected" if p < _SIZE else "is not rejected"
-        return f"{text}; the {order[0]} {verb} (Anderson-Darling, {self._shown(p)})."
+        return f"{text}; the {_written(order[0])} {verb} (Anderson-Darling, {self._shown(p)})."
 
     def to_frame(self) -> pd.DataFrame:
         """One row per family."""

@@ -30,6 +30,7 @@ __all__ = [
     "Section",
     "Small",
     "Table",
+    "interval_head",
     "shown_share",
     "span",
 ]
@@ -253,8 +254,19 @@ def _cells(column: pd.Series) -> list[Any]:
 _ALMOST = 0.99999  # a share in a table above it is said to be that
 
 
+def interval_head(level: float, of: str = "") -> str:
+    """Head of a column of intervals.
+
+    Examples
+    --------
+    >>> interval_head(0.95), interval_head(0.9, "24 h")
+    ('95 % interval', '24 h, 90 % interval')
+    """
+    return f"{of}{', ' if of else ''}{100 * level:g} % interval"
+
+
 def span(low: float, high: float, share: bool = False) -> str:
-    """Limits as a table shows them.
+    """An interval as a table shows it.
 
     Examples
     --------

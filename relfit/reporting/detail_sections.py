@@ -14,8 +14,8 @@ from relfit.base.results import key_columns
 from relfit.base.text import count, duration, p_value, percent
 from relfit.fitting.nonparametric import observed_times
 from relfit.reporting.checked_fits import CheckedFits
-from relfit.reporting.components import Figure, Section, Table, span
-from relfit.reporting.first_screen import limits
+from relfit.reporting.components import Figure, Section, Table, interval_head, span
+from relfit.reporting.first_screen import limits, shown_availability
 from relfit.reporting.report_data import ReportData
 
 __all__ = ["attributes", "availability", "data", "fit_table", "repairs", "times"]
@@ -38,7 +38,7 @@ def times(m: ReportData) -> Section | str:
         figure = Figure.of("times", title, plotting.probability_plot, tested.fits, family=best)
     else:
         figure = Figure.of("times", title, plotting.distributions, tested.fits)
-    table = fit_table("fits-by-system", "Families fitted to the times between interruptions" + name, tested)
+    table = fit_table("fits-by-system", "Distributions fitted to the times between interruptions" + name, tested)
     return Section("times", "Times between", tested.headline, figures=(figure,), details=(table,))
 
 
@@ -70,7 +70,7 @@ def repairs(m: ReportData) -> Section | str:
         if (best["status"] == "ok").any():
             sentences.append(kinds.headline)
         figures = (Figure.of("repairs", "Times to repair of outages", plotting.repair_times, kinds),)
-    table = fit_table("repair-fits", "Families fitted to the times to repair", tested)
+    table = fit_table("repair-fits", "Distributions fitted to the times to repair", tested)
     return Section(
         "repairs",
         "Repairs",
@@ -98,11 +98,10 @@ def _as_observed(m: ReportData) -> Table:
             **{name: name for name in keys},
             "ended": "repairs",
             "mean": "mean",
-            "mean_limits": "limits",
+            "mean_limits": interval_head(m.level),
             "median": "median",
         },
         page=page,
-        note=f"Limits: {100 * m.level:g} %.",
         shown=5,
     )
 
@@ -123,24 +122,30 @@ def availability(m: ReportData) -> Section | str:
         {**keys, "from": "from", "to": "to", "operational": "availability", "low": "low", "high": "high"},
         percent=frozenset({"operational", "low", "high"}),
     )
-    verdict = whole.headline if m.lately is m.part else f"In the last 90 days n{whole.headline[1:]}"
+    hours, days = float(whole.node_hours.sum()), "" if m.lately is m.part else "In the last 90 days "
+    verdict = f"{days}nodes were up {shown_availability(1.0 - float(whole.down_hours.sum()) / hours)} of the time"
+    if m.several_systems:
+        low, high = (shown_availability(float(end(whole.operational))) for end in (np.nanmin, np.nanmax))
+        verdict += f", {low} to {high} over {count(len(whole.groups), 'system')}"
+    of_system = float(whole.system_down_hours.sum()) / hours
+    verdict = f"{verdict[:1].upper()}{verdict[1:]}"
+    verdict += f"; the whole system was down {percent(of_system)} of the time." if of_system > 0.0 else "."
     mean = 1.0 - float(found.down_hours.sum() / found.node_hours.sum())
     when = () if m.failures < FEWEST else (f"{percent(mean, 2)} over the period. {found.headline}",)
     return Section("availability", "Availability", verdict, when, (figure,), details=(table,), fold="Bin by bin")
 
 
 def attributes(m: ReportData) -> Section | str:
-    """Attributes of nodes that go with failures and repairs."""
+    """Attributes of nodes that go with failures; `relfit regress` has times, too, whose models take long."""
     columns = [m.part.population[name] for name in m.log.attributes if name in m.part.population]
     if all(len(column.dropna().unique()) < 2 for column in columns) or m.failures < FEWEST:
         return ""
-    effects = attribute_effects(m.part, measures=("failures", "ttr"), level=m.level)
+    effects = attribute_effects(m.part, measures=("failures",), level=m.level)
     frame = effects.answered
     if not len(frame):
         return ""
     page = frame.assign(
         limits=[span(*pair) for pair in zip(frame["low"], frame["high"], strict=True)],
-        measure=frame["measure"].replace({"ttr": "times to repair"}),
         term=frame["term"].astype(str).str.replace(r"^np\.log2\(.*\)$", "per doubling", regex=True),
         p_adjusted=[p_value(float(p)).removeprefix("p ").removeprefix("= ") for p in frame["p_adjusted"]],
     )
@@ -149,16 +154,15 @@ def attributes(m: ReportData) -> Section | str:
         "Largest effect of each attribute",
         frame,
         {
-            "measure": "of",
             "attribute": "attribute",
             "term": "level",
             "reference": "against",
             "ratio": "ratio",
-            "limits": "interval",
+            "limits": interval_head(m.level),
             "p_adjusted": "p, adjusted",
         },
         page=page,
-        note="Negative binomial counts of nodes, lognormal times to repair; each attribute by itself.",
+        note="Ratio of failure rates by negative binomial regression, one attribute at a time.",
     )
     shown, folded = ((table,), ()) if len(effects.findings) > 1 else ((), (table,))
     return Section(
@@ -167,14 +171,14 @@ def attributes(m: ReportData) -> Section | str:
 
 
 def fit_table(name: str, title: str, tested: CheckedFits) -> Table:
-    """Fits as a table, one row per family."""
+    """Fits as a table, one row per distribution."""
     frame = tested.to_frame()
     return Table(
         name,
         title,
         frame,
         {
-            "family": "family",
+            "family": "distribution",
             "times": "times",
             "mean": "mean (h)",
             "low": "low",
@@ -183,7 +187,7 @@ def fit_table(name: str, title: str, tested: CheckedFits) -> Table:
             "p": "Anderson-Darling p",
         },
         page=frame.assign(p=tested.shown_p()),
-        note="A small p says that the family is wrong.",
+        note="A small p-value speaks against the distribution.",
     )
 
 

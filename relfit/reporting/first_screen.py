@@ -14,7 +14,7 @@ from relfit.reporting.components import Card, Figure, FirstScreen, Point, Small
 from relfit.reporting.report_data import ReportData
 from relfit.system.jobs import Checkpoint
 
-__all__ = ["fleet_summary", "limits", "many_rejected", "picture"]
+__all__ = ["fleet_summary", "limits", "many_rejected", "picture", "shown_availability"]
 
 _SAVE = "5min"
 _WEEK = 168.0  # hours
@@ -74,6 +74,17 @@ def limits(low: float, high: float, value: float) -> str:
     ('4.09 to 4.71 hours', '530 to 778 days')
     """
     return f"{duration(low, value).partition(' ')[0]} to {duration(high, value)}"
+
+
+def shown_availability(share: float) -> str:
+    """An availability, with one decimal or as many nines as it has.
+
+    Examples
+    --------
+    >>> shown_availability(0.93778), shown_availability(0.99935)
+    ('93.8 %', '99.935 %')
+    """
+    return percent(share, 1 if share < 0.99 else None)
 
 
 def _limited(value: Duration, level: float) -> str:
@@ -150,7 +161,7 @@ def _cards(m: ReportData) -> list[Card]:
             if value > 0.0
         ]
         share = 1.0 - sum(lost.values()) / hours
-        text = percent(share, 1 if share < 0.99 else None)
+        text = shown_availability(share)
         digits = len(text.partition(".")[2].partition(" ")[0])
         between = f"{percent(low, digits)} to {percent(high, digits)} · " if np.isfinite(low) else ""
         unseen = m.model.result is not None and m.model.result.question is not None
@@ -288,8 +299,8 @@ def _advice(m: ReportData) -> list[Point]:
     if again is not None and not m.few and len(again.going_on):
         first, others = again.going_on.iloc[0], again.going_on["node"].drop_duplicates().iloc[1:_NAMED]
         of = "" if first["cause"] == NOT_STATED else f" ({first['cause']})"
-        times = count(int(first["lately"]), "time")
-        text = f"Look at the repairs of node {first['node']}: failed again {times} in 90 days{of}."
+        times = {1: "once", 2: "twice"}.get(int(first["lately"]), f"{first['lately']:,} times")
+        text = f"Look at the repairs of node {first['node']}: it failed again {times} in 90 days{of}."
         if len(others):
             text += f" Also {', '.join(others)}."
         points.append(Point(text, "nodes", "repeats", "Repairs"))
@@ -300,7 +311,7 @@ def _advice(m: ReportData) -> list[Point]:
         size = "a job on one node" if m.job_size == 1 else f"a {m.job_size}-node job"
         points.append(
             Point(
-                f"Save {size} every {duration(plan.checkpoint_every)} if a save takes 5 minutes: "
+                f"Checkpoint {size} every {duration(plan.checkpoint_every)} if a checkpoint takes 5 minutes: "
                 f"{percent(plan.waste)} of its time is lost{spare}.",
                 "jobs",
                 "jobs",
@@ -386,5 +397,5 @@ def _systems_cards(m: ReportData) -> list[Card]:
         low, high = float(np.nanmin(up.operational)), float(np.nanmax(up.operational))
         over = f"{percent(low, 1)} to {percent(high)} over systems" if len(up.groups) > 1 else ""
         days = "" if m.lately is m.part else ", last 90 days"
-        cards.append(Card(f"Availability of a node{days}", percent(share), over))
+        cards.append(Card(f"Availability of a node{days}", shown_availability(share), over))
     return cards

@@ -13,7 +13,7 @@ from relfit.analyses.screening.periods import FEWEST
 from relfit.base.text import count, duration, number, percent
 from relfit.base.units import HOURS_PER_YEAR
 from relfit.fleet import FleetModel
-from relfit.reporting.components import MOST_ROWS, NOTHING, Figure, Section, Table, span
+from relfit.reporting.components import MOST_ROWS, NOTHING, Figure, Section, Table, interval_head, span
 from relfit.reporting.report_data import ReportData
 
 __all__ = ["ahead", "independence", "interruptions", "nodes", "steady", "systems"]
@@ -34,11 +34,11 @@ def steady(m: ReportData) -> Section | str:
     frame["use"] = [i == points.stable and m.chosen.name not in ("all", "given") for i in range(len(frame))]
     for name in ("start", "end", "start_low", "start_high"):
         frame[name] = frame[name].dt.strftime("%Y-%m-%d")
-    note = f"Limits: {100 * m.level:g} %."
+    note = ""
     since = sum(period.failures for period in points.periods[points.stable :])
     if frame["use"].any() and since != m.failures:
-        note += (
-            f" Other sections count {m.failures:,} incidents since {points.stable_period.start:%Y-%m-%d} for "
+        note = (
+            f"Other sections count {m.failures:,} incidents since {points.stable_period.start:%Y-%m-%d} for "
             f"{since:,}: joined within that period, without what began while its node was down."
         )
     table = Table(
@@ -51,7 +51,7 @@ def steady(m: ReportData) -> Section | str:
             "began": "began between",
             "failures": "incidents",
             "rate": f"per {points.stable_period.per}",
-            "limits": "limits",
+            "limits": interval_head(m.level),
             "use": "used",
         },
         page=frame.assign(
@@ -93,7 +93,7 @@ def interruptions(m: ReportData) -> Section | str:
     known = bool(scopes["lost"].sum() > 0.0)
     scopes["lost_share"] = scopes["lost"] / scopes["lost"].sum() if known else np.nan
     scopes = scopes.sort_values("incidents", ascending=False, kind="stable", ignore_index=True)
-    names = {"scope": "scope", "incidents": "incidents", "mtbf": "hours between", "limits": "limits"}
+    names = {"scope": "scope", "incidents": "incidents", "mtbf": "hours between", "limits": interval_head(m.level)}
     names |= {"hours_now": "now"} if "mtbf_now" in scopes else {}
     names |= {} if m.several_systems else {"nodes_hit": "nodes hit"}
     names |= {"mttr": "hours down", "lost_share": "node-hours lost"} if known else {}
@@ -105,7 +105,7 @@ def interruptions(m: ReportData) -> Section | str:
         names,
         percent=frozenset({"lost_share"}),
         page=_with_limits(scopes),
-        note=f"Hours of operation; limits: {100 * m.level:g} %.{_while_down(model)}",
+        note=f"Hours of operation.{_while_down(model)}",
     )
     order = np.argsort(-found["lost" if known else "nodes"].to_numpy(dtype=np.float64), kind="stable")
     largest = found.iloc[order[:MOST_ROWS]].reset_index(drop=True)
@@ -164,7 +164,7 @@ def _with_limits(scopes: pd.DataFrame) -> pd.DataFrame:
 def _while_down(model: FleetModel) -> str:
     """How many incidents have no hours of operation before them."""
     without = sum(float((model.incidents_of(name) - rates.count).sum()) for name, rates in model.rates.items())
-    return f" {without:,.0f} began while it was down: no hours between." if without > 0.0 else ""
+    return f" {without:,.0f} began while it was down, so have no hours before them." if without > 0.0 else ""
 
 
 def _with_losses(m: ReportData) -> pd.DataFrame:
@@ -222,12 +222,12 @@ def systems(m: ReportData) -> Section | str:
             "nodes": "nodes",
             "incidents": "incidents",
             "mtbf": "a node: hours between failures",
-            "limits": "limits",
+            "limits": interval_head(m.level),
             "mttr": "hours to repair",
         },
         shown=30,
         page=frame.assign(limits=[span(*pair) for pair in zip(frame["low"], frame["high"], strict=True)]),
-        note=f"Limits: {100 * m.level:g} %. Hours are those of operation in {duration(hours)}.",
+        note=f"Hours of operation in {duration(hours)}.",
     )
     verdict = "Systems differ, so one average describes none of them: read each system's own report."
     return Section("systems", "System by system", verdict, tables=(table,))
@@ -252,15 +252,14 @@ def nodes(m: ReportData) -> Section | str:
                     **own,
                     "node": "node",
                     "factor": "times the mean",
-                    "limits": "limits",
+                    "limits": interval_head(m.level),
                     "probability": "probability",
                     "outlier": "outlier",
                 },
                 percent=frozenset({"probability"}),
                 shown=4,
                 page=now.assign(limits=limits),
-                note=f"Limits: {100 * m.level:g} %. Probability: of twice the mean or more. "
-                "False outliers: 5 % at most.",
+                note="Probability: of twice the mean or more. False outliers: 5 % at most.",
             )
         )
         findings.append(_standing_out(now, m))

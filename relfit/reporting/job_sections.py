@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pandas as pd
 
 from relfit import plotting
 from relfit.base.results import json_ready
-from relfit.base.text import count
-from relfit.reporting.components import Figure, Panel, Section, Table, shown_share, span
+from relfit.base.text import count, duration, percent
+from relfit.reporting.components import Figure, Panel, Section, Table, interval_head, shown_share, span
 from relfit.reporting.report_data import JOB_LENGTHS, ReportData
 
 __all__ = ["jobs", "questions"]
 
 _SIZES = (1, 4, 16, 64, 256, 1024, 4096)
+_CLUSTERED = 0.02  # of a probability
 
 
 def questions(m: ReportData) -> Section | str:
-    """A panel that answers for other jobs, saves, spares and repairs."""
+    """A panel that answers for other jobs, checkpoints, spares and repairs."""
     grid = m.what_if.result
     if grid is None:
         return ""
@@ -30,7 +32,7 @@ def questions(m: ReportData) -> Section | str:
         "What if",
         "Move a slider: the answer follows.",
         panel=Panel(json.dumps(data), text, grid.worst),
-        sentences=("Error between sizes: a point of probability, 1 % of interval and loss.",),
+        sentences=("Between computed sizes answers are off by at most a point of probability, and 1 % of the rest.",),
     )
 
 
@@ -56,27 +58,33 @@ def jobs(m: ReportData) -> Section | str:
         "jobs",
         "Jobs that nothing interrupts",
         frame,
-        {"nodes": "nodes", "r6": "6 h", "r24": "24 h", "limits": "limits", "r72": "72 h"},
+        {"nodes": "nodes", "r6": "6 h", "r24": "24 h", "limits": interval_head(m.level), "r72": "72 h"},
         percent=frozenset({"r6", "r24", "r72"}),
         page=frame.assign(limits=[span(*pair, True) for pair in zip(frame["low"], frame["high"], strict=True)]),
-        note=f"{'On consecutive nodes, from' if most > 1 else 'From'} a random start; limits: "
-        f"{100 * m.level:g} % at 24 h.",
+        note=f"{'On consecutive nodes, from' if most > 1 else 'From'} a random start.",
     )
     low, value, high = (float(x[1]) for x in (m.job.low, m.job.estimate, m.job.high))
     verdict = (
         f"{shown_share(value)} ({span(low, high, True)}) of jobs on {count(m.job_size, 'node')} run for 24 hours "
         "without interruption."
     )
+    uneven = _uneven(m, float(frame["r24"].iloc[-1]))
     tested = m.backtest.result
     if tested is None or "jobs" not in tested.parts:
         why = m.backtest.problem if tested is None else "too few could be placed"
-        return Section("jobs", "Jobs", verdict, (f"Predictions could not be tested: {why}.",), tables=(table,))
+        return Section("jobs", "Jobs", verdict, (*uneven, f"Predictions could not be tested: {why}."), tables=(table,))
     past = tested.table[tested.table["part"] == "jobs"]
     cells = Table(
         "backtest-jobs",
         f"Jobs of {count(int(past['size'].iloc[0]), 'node')} for 24 h, over 90 days",
         past.assign(date=past["origin"].dt.strftime("%Y-%m-%d"), error=100.0 * (past["predicted"] - past["seen"])),
-        {"date": "from", "predicted": "predicted", "limits": "limits", "seen": "counted", "error": "error (points)"},
+        {
+            "date": "from",
+            "predicted": "predicted",
+            "limits": interval_head(m.level),
+            "seen": "counted",
+            "error": "error (points)",
+        },
         percent=frozenset({"predicted", "seen"}),
         page=past.assign(
             date=past["origin"].dt.strftime("%Y-%m-%d"),
@@ -92,4 +100,17 @@ def jobs(m: ReportData) -> Section | str:
     past_said = tested.sentences("jobs")[0]
     if refuted:
         verdict, past_said = f"The log's own past refutes these numbers: {refuted}.", verdict
-    return Section("jobs", "Jobs", verdict, (past_said,), (figure,), (table,), details=(cells,))
+    return Section("jobs", "Jobs", verdict, (*uneven, past_said), (figure,), (table,), details=(cells,))
+
+
+def _uneven(m: ReportData, share: float) -> tuple[str, ...]:
+    """Why the share of jobs on all nodes is more than the time between interruptions would give, if it is."""
+    now = m.parameters.result
+    hours = None if now is None or now.mtbf.any is None else now.mtbf.any.value
+    if hours is None or not share - np.exp(-24.0 / hours) > _CLUSTERED:
+        return ()
+    nodes = f"all {count(m.part.n_nodes, 'node')}" if m.part.n_nodes > 1 else "the node"
+    return (
+        f"Interruptions cluster: if they came evenly, every {duration(hours)}, {percent(float(np.exp(-24.0 / hours)))} "
+        f"of 24-hour jobs on {nodes} would meet none.",
+    )

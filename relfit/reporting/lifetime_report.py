@@ -12,7 +12,7 @@ from relfit.base.units import HOURS_PER_YEAR
 from relfit.fitting.nonparametric import kaplan_meier
 from relfit.log.failurelog import FailureLog
 from relfit.reporting.checked_fits import CheckedFits
-from relfit.reporting.components import Card, Figure, FirstScreen, Point, Section, Table, span
+from relfit.reporting.components import Card, Figure, FirstScreen, Point, Section, Table, interval_head, span
 from relfit.reporting.detail_sections import fit_table
 from relfit.reporting.first_screen import many_rejected
 from relfit.reporting.report_data import ReportData
@@ -101,7 +101,7 @@ def _limits(m: ReportData, what: str) -> list[Point]:
         points.append(Point(f"Nothing is known beyond {duration(longest)}, the longest time seen."))
     points += many_rejected(m)
     points.append(
-        Point("A life that ended need not have failed: the log's own rule says which count.", "data", "source")
+        Point("Not every lifetime that ended is a failure: the log's own rule says which count.", "data", "source")
     )
     return points
 
@@ -127,7 +127,7 @@ def sections(m: ReportData) -> list[Section | str]:
                     "began": "began it",
                     "ended": "ended",
                     "share": "share that ends",
-                    "limits": "limits",
+                    "limits": interval_head(0.95),
                 },
                 percent=frozenset({"share"}),
                 page=yearly.assign(limits=limits),
@@ -148,7 +148,7 @@ def sections(m: ReportData) -> list[Section | str]:
                 "places",
                 f"Ended per year of service, by {name}",
                 places,
-                {name: name, "lives": f"{what}s", "ended": "ended", "rate": "per year", "limits": "limits"},
+                {name: name, "lives": f"{what}s", "ended": "ended", "rate": "per year", "limits": interval_head(0.95)},
                 percent=frozenset({"rate"}),
                 page=places.assign(
                     limits=[span(*pair, True) for pair in zip(places["low"], places["high"], strict=True)]
@@ -156,17 +156,17 @@ def sections(m: ReportData) -> list[Section | str]:
             )
             parts.append(Section("places", f"Do places differ: by {name}", verdict, tables=(table,)))
         tested = CheckedFits.of(lives, m.families, m.level)
-        figure = Figure.of("times", "Share of lives ended by age", plotting.distributions, tested.fits)
+        figure = Figure.of("times", "Share of lifetimes ended by age", plotting.distributions, tested.fits)
         parts.append(
             Section(
                 "families",
-                "Which distribution describes the lives",
+                "Which distribution describes the lifetimes",
                 tested.headline,
                 figures=(figure,),
-                tables=(fit_table("fits", "Families fitted to the lives", tested),),
+                tables=(fit_table("fits", "Distributions fitted to the lifetimes", tested),),
             )
         )
-    parts.append("repairs, availability, jobs, periods, dependence (these are lives without repair)")
+    parts.append("repairs, availability, jobs, periods, dependence (nothing here is repaired)")
     return parts
 
 

@@ -18,24 +18,24 @@ _TERMS = {
     ),
     "Interruptions": (
         "Records that belong together are one incident. Hours between incidents are hours of operation over incidents; "
-        "limits are wider where counts scatter more than Poisson."
+        "confidence intervals are wider where counts vary more than Poisson counts do."
     ),
     "Availability": "One minus hours down over hours observed, of nodes, outages of the whole system included.",
     "Jobs": (
         "A job starts at a random instant on nodes that are up. Nodes differ in rate (gamma frailty) and may age "
-        "(Weibull); racks and the whole system add incidents. Shares of jobs that went through lately correct it."
+        "(Weibull); racks and the whole system add incidents. Recent shares of uninterrupted jobs correct it."
     ),
     "Test on the past": (
-        "Each month of the past is predicted from what was known before it (rolling origin), by relfit and by counts "
-        "of the last windows."
+        "Each month of the past is predicted from what was known before it (rolling origin), by relfit and by counting "
+        "the windows before."
     ),
     "Outlier nodes": (
         "Weibull renewals of equal nodes, of a continuum of rates and of two classes are compared by BIC, and against "
-        "random logs of equal nodes. An outlier differs; why is not seen: load and racks do it too."
+        "random logs of equal nodes. An outlier need not be bad hardware: load and racks make nodes differ, too."
     ),
     "Independence": (
-        "Correlations are Spearman's. Failures together are counted within an hour, against random logs with each "
-        "node's order and the rate over the calendar."
+        "Correlations are Spearman's. Failures together are counted within an hour, against random logs that keep "
+        "each node's order and the rate over the calendar."
     ),
     "Distributions": (
         "Steps: Kaplan-Meier (1958). Curves: maximum likelihood with censoring. p-values of Anderson-Darling allow for "
@@ -58,10 +58,10 @@ _TESTED = frozenset({"steady", "nodes", "independence"})  # sections whose verdi
 
 _LIVES = {
     "Share in service": (
-        "The Kaplan-Meier estimate (1958) with pointwise limits: units that were still in service when last seen count "
+        "The Kaplan-Meier estimate (1958) with pointwise confidence intervals: units in service when last seen count "
         "for as long as they were seen."
     ),
-    "Ended per year": "Counts over years of service, with exact Poisson limits (Garwood 1936).",
+    "Ended per year": "Counts over years of service, with exact Poisson confidence intervals (Garwood 1936).",
     "Distributions": _TERMS["Distributions"],
 }
 
@@ -69,7 +69,7 @@ _LIVES = {
 def methods(m: ReportData, keys: Collection[str]) -> Section:
     """What was asked, and how the answers of the page's sections (`keys`) were obtained."""
     if m.log.lifetimes is not None:
-        verdict = "Units are taken as independent of each other, and those seen longer as like the others."
+        verdict = "Units are assumed independent, and those observed longer to be like the others."
         return Section("methods", "Methods", verdict, terms=tuple(_LIVES.items()), fold="Each method")
     verdict = (
         f"{count(m.asked, 'question')} with a p-value {'was' if m.asked == 1 else 'were'} asked; family-wise "

@@ -60,6 +60,27 @@ def test_spares_repairs_and_nodes_that_are_gone_by_hand(grid: WhatIf) -> None:
     assert gone == pytest.approx(grid.at(64)["survives"] ** fewer, rel=1e-9)
 
 
+def test_where_failures_cluster_both_shares_are_said(grid: WhatIf) -> None:
+    """One failure in 148 hours: 1 - exp(-24 / 148) of the jobs would meet one, if they came evenly."""
+    ones = np.ones(2)
+    values = {"hazard": np.full((2, 2), -np.log(0.89)), "mtbf": np.full((2, 2), 148.0), "wait": np.zeros((2, 2, 2))}
+    of = WhatIf(
+        np.array([1.0, 64.0]),
+        np.array([24.0, 48.0]),
+        values["hazard"],
+        ones,
+        values["mtbf"],
+        values["wait"],
+        0.0,
+        0,
+        0.0,
+    )
+    assert of.sentence(16).startswith(
+        "89 % of such jobs meet no failure (85 % if failures came evenly). One comes every 6.17 days on average."
+    )
+    assert "evenly" not in grid.sentence(64)  # 32 % of both
+
+
 def test_what_is_not_known_is_said(study: rf.Study) -> None:
     with pytest.raises(rf.ArgumentError):
         study.what_if().at(0)

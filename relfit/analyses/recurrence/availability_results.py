@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.results import Result, key_columns
 from relfit.base.text import count, percent
 
@@ -147,14 +147,17 @@ class AvailabilityOverTime(Result):
         return out
 
     @property
+    def comparable(self) -> BoolArray:
+        """Whether a bin was watched about as long as the longest one, shape (bins,)."""
+        hours, length = self.node_hours.sum(axis=0), np.diff(self.edges.as_unit("ns").asi8)
+        return (hours >= _LEAST_WATCHED * hours.max()) & (length >= _WATCHED * length.max())
+
+    @property
     def headline(self) -> str:
         """Where availability was lowest and highest, all groups together; of bins that were watched about as long."""
-        hours = self.node_hours.sum(axis=0)
+        hours = np.where(self.comparable, self.node_hours.sum(axis=0), 0.0)
         if not (hours > 0.0).any():
             return "Nothing was watched."
-        length = np.diff(self.edges.as_unit("ns").asi8)
-        enough = (hours >= _LEAST_WATCHED * hours.max()) & (length >= _WATCHED * length.max())
-        hours = np.where(enough, hours, 0.0)
         up = np.where(hours > 0.0, 1.0 - self.down_hours.sum(axis=0) / np.where(hours > 0.0, hours, 1.0), np.nan)
         worst, best = int(np.nanargmin(up)), int(np.nanargmax(up))
         if up[best] - up[worst] < 5e-6:

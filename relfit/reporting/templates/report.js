@@ -115,8 +115,10 @@ for (const panel of document.querySelectorAll(".panel")) {
     }
     const every = x * mtbf;
     const total = (mtbf + wait) * Math.exp(cost / mtbf) * Math.expm1((every + cost) / mtbf);
-    const runs = hazard === null ? "Whether such a job runs through is not known." : `${percent(Math.exp(-hazard * fewer))} of such jobs meet no failure.`;
-    panel.querySelector(".answer").textContent = `${runs} One comes every ${hours(mtbf)} on average. Save every ${hours(every)}: ${percent(1 - every / total)} of the time is lost.`;
+    const survives = Math.exp(-hazard * fewer), evenly = Math.exp(-grid.hours[of] / mtbf);
+    const even = Math.abs(evenly - survives) < 0.02 ? "" : ` (${percent(evenly)} if failures came evenly)`;
+    const runs = hazard === null ? "Whether such a job runs through is not known." : `${percent(survives)} of such jobs meet no failure${even}.`;
+    panel.querySelector(".answer").textContent = `${runs} One comes every ${hours(mtbf)} on average. Checkpoint every ${hours(every)}: ${percent(1 - every / total)} of the time is lost.`;
   };
   panel.addEventListener("input", answer);
   panel.addEventListener("submit", (event) => event.preventDefault());
