@@ -22,7 +22,7 @@ DOCS, SITE = ROOT / "docs", ROOT / "build" / "site"
 sys.path[:0] = [str(ROOT)]
 
 PACKAGES = {
-    "relfit": "The forty names that are typed most",
+    "relfit": "The names that are typed most",
     "relfit.io.datasets": "The sample and public data sets",
     "relfit.io": "Reading, writing and merging logs",
     "relfit.fitting.families": "Distributions",
@@ -32,15 +32,15 @@ PACKAGES = {
     "relfit.analyses.screening": "Incidents, changes, nodes, repairs",
     "relfit.analyses.independence": "Whether failures depend on each other",
     "relfit.analyses.recurrence": "Repairable systems",
-    "relfit.analyses.regression": "Attributes that go with failures",
+    "relfit.analyses.regression": "Attributes associated with failures",
     "relfit.system": "k nodes of given ages",
     "relfit.system.jobs": "Jobs on them",
     "relfit.fleet": "The model of a fleet, forecasts",
     "relfit.fleet.calibration": "Parameters for planners and simulators",
     "relfit.planning": "Checkpointing, migration, replication, sparing",
-    "relfit.backtesting": "Predictions held to what came",
+    "relfit.backtesting": "Predictions compared with the outcome",
     "relfit.io.workloads": "Jobs of batch systems",
-    "relfit.simulation": "Logs and spares, simulated",
+    "relfit.simulation": "Simulated logs and spares",
     "relfit.simulation.campaigns": "Simulations over values of parameters",
     "relfit.simulation.training": "A training cluster",
     "relfit.simulation.batch": "A batch cluster",

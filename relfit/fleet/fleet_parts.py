@@ -155,5 +155,7 @@ class FleetParts:
             pd.Index(keys) if index is not labels else pd.MultiIndex.from_tuples([tuple(key) for key in keys])
         )
         if not at.size or (at < 0).any():
-            raise ArgumentError(f"no node {keys[int(np.argmin(at))] if keys else ''!r} in this log")
+            shown = ", ".join(map(str, index[:3]))
+            what = f"no node {keys[int(np.argmin(at))] if keys else ''!r} in this log"
+            raise ArgumentError(what, remedy=f"its nodes are {shown}{', ...' if len(index) > 3 else ''}")
         return np.asarray(at, dtype=np.int64)

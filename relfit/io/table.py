@@ -107,7 +107,7 @@ def _read(
     if "duration" in columns:
         return _durations(columns, content, strict)
     raise ReadError(
-        "no column says when failures happened or how long lives were",
+        "no column is recognized as the time of a failure or as a duration",
         path=content.path,
         line=1,
         remedy=Remedy(

@@ -411,7 +411,7 @@ def _no_time(text: str) -> str:
 
 
 def _no_length(text: str) -> str:
-    hint = "; with --column decimal=, it is a number" if "," in text else ""
+    hint = "; --column decimal=, reads it as a number" if "," in text else ""
     return f"{text[:_SHOWN]!r} is not a finite duration{hint}" if hint else "not a finite duration"
 
 

@@ -139,7 +139,7 @@ def test_effects_of_attributes() -> None:
     assert set(effects.table["measure"]) == {"failures", "ttf", "ttf (AFT)", "ttr"}
     assert (table.loc[[("failures", "rack"), ("ttf", "rack"), ("ttf (AFT)", "rack")], "p_adjusted"] < 1e-4).all()
     assert (table.loc[[("failures", "position"), ("ttr", "rack")], "p_adjusted"] > 0.01).all()
-    assert effects.headline.startswith("Failures go with rack")
+    assert effects.headline.startswith("Failures are associated with rack")
     low, high = table.loc[("failures", "rack"), ["low", "high"]]
     truth = np.exp(0.8) if table.loc[("failures", "rack"), "reference"] == "b" else np.exp(-0.8)
     assert low < truth < high

@@ -1,4 +1,4 @@
-"""`attribute_effects`: which attributes of nodes go with more failures, shorter times to failure, longer repairs."""
+"""`attribute_effects`: which attributes are associated with more failures, shorter times to failure, longer repairs."""
 
 from __future__ import annotations
 
@@ -69,10 +69,11 @@ class AttributeEffects(Result):
         names = list(dict.fromkeys(hits["attribute"]))
         tested = self.table.loc[self.table["status"] == "ok", "attribute"].nunique()
         if not tested:
-            return "No attribute of the nodes can be compared."
+            return "No attribute of the nodes can be compared: they come from columns of the log or of a list of nodes."
         if not names:
-            return f"No attribute of the nodes goes with more failures ({tested} tested)."
-        return f"Failures go with {', '.join(names)} ({tested} tested, false-discovery rate {100 * self.alpha:g} %)."
+            return f"No attribute of the nodes is associated with more failures ({tested} tested)."
+        named = f"Failures are associated with {', '.join(names)}"
+        return f"{named} ({tested} tested, false-discovery rate {100 * self.alpha:g} %)."
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -136,7 +137,7 @@ def attribute_effects(
     >>> import relfit as rf
     >>> log = rf.datasets.load("white")
     >>> rf.regression.attribute_effects(log, measures=("failures",)).headline
-    'No attribute of the nodes goes with more failures (1 tested).'
+    'No attribute of the nodes is associated with more failures (1 tested).'
     """
     rows, fits = [], {}
     for measure in measures:
