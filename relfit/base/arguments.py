@@ -54,10 +54,7 @@ def durations(name: str, value: object, *, zero: bool = True, infinite: bool = F
 def positive(name: str, value: object, *, zero: bool = False) -> FloatArray:
     """Numbers above zero (or at zero, where allowed).
 
-    Raises
-    ------
-    ArgumentError
-        For anything else.
+    Anything else is an `ArgumentError`.
     """
     return _checked(name, _numbers(name, value), zero=zero, infinite=False, unit="")
 
@@ -106,10 +103,7 @@ def whole(name: str, value: object, least: int = 1) -> npt.NDArray[np.int64]:
 def cases(**arrays: FloatArray) -> tuple[FloatArray, ...]:
     """The arrays broadcast against each other.
 
-    Raises
-    ------
-    ArgumentError
-        When their shapes do not go together.
+    An `ArgumentError` when their shapes do not go together.
     """
     try:
         return tuple(np.broadcast_arrays(*arrays.values()))

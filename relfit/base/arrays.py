@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoolArray", "CodeArray", "Duration", "Durations", "FloatArray", "IntArray", "Seed"]
+__all__ = [
+    "BoolArray",
+    "CodeArray",
+    "Duration",
+    "Durations",
+    "FloatArray",
+    "IntArray",
+    "NamedDurations",
+    "ObjectArray",
+    "Seed",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+ObjectArray = npt.NDArray[np.object_]
 CodeArray = npt.NDArray[np.int32 | np.int64]
 """Which of several things: in half the memory where records are many."""
 Seed = int | np.random.Generator | None
@@ -20,3 +32,5 @@ Duration: TypeAlias = float | str | dt.timedelta | np.timedelta64
 """Hours, or text or a time that says its unit (`relfit.base.units.hours`)."""
 Durations: TypeAlias = Duration | npt.ArrayLike
 """One duration or an array of them."""
+NamedDurations: TypeAlias = Durations | Mapping[str, Duration] | Mapping[int, Duration]
+"""The same, or durations by name."""

@@ -33,8 +33,8 @@ class Result:
     _frame: ClassVar[str | tuple[str, ...]] = ""
     """The field that `to_frame` gives, for results that hold their table, or the fields that are its columns."""
 
-    def __init_subclass__(cls, *, kw_only: bool = False, **others: Any) -> None:
-        super().__init_subclass__(**others)
+    def __init_subclass__(cls, *, kw_only: bool = False) -> None:
+        super().__init_subclass__()
         dataclass(frozen=True, eq=False, repr=False, kw_only=kw_only)(cls)
         seal_tables(cls)
         if "__init__" in vars(cls):
@@ -77,7 +77,7 @@ class Result:
 
 def _then_sealed(init: Callable[..., None]) -> Callable[..., None]:
     @wraps(init)
-    def made(self: Result, *arguments: Any, **named: Any) -> None:
+    def made(self: Result, *arguments: object, **named: object) -> None:
         init(self, *arguments, **named)
         seal_arrays(self)
 

@@ -67,7 +67,7 @@ def seal_tables(cls: type[T]) -> type[T]:
 class _Table:
     """A field that holds a table, or what makes one when it is first asked for."""
 
-    def __init__(self, name: str, make: Callable[[Any], pd.DataFrame | None] | None = None) -> None:
+    def __init__(self, name: str, make: Callable[[object], pd.DataFrame | None] | None = None) -> None:
         self.name, self.make, self.__doc__ = name, make, make and make.__doc__
 
     def __set__(self, instance: object, frame: pd.DataFrame | None) -> None:

@@ -45,16 +45,13 @@ _SHORT = {"s": "seconds", "min": "minutes", "m": "minutes", "h": "hours", "d": "
 def unit_in_hours(unit: str) -> float:
     """Hours in one `unit` of time.
 
+    An `ArgumentError` for any other unit.
+
     Parameters
     ----------
     unit : str
         ``"seconds"``, ``"minutes"``, ``"hours"``, ``"days"`` or ``"weeks"``, in the singular or short
         (``"s"``, ``"min"``, ``"h"``, ``"d"``, ``"w"``) as well.
-
-    Raises
-    ------
-    ArgumentError
-        For any other unit.
 
     Examples
     --------
@@ -69,26 +66,23 @@ def unit_in_hours(unit: str) -> float:
     raise ArgumentError(f"unknown unit of time {unit!r}", remedy=f"use one of {', '.join(HOURS_PER_UNIT)}")
 
 
-def hours(value: Any) -> float:
+def hours(value: object) -> float:
     """A duration in hours.
+
+    An `ArgumentError` when pandas cannot read it as a duration.
 
     Parameters
     ----------
     value : float, str, datetime.timedelta, numpy.timedelta64 or pandas.Timedelta
         A number is taken as hours; a string is read by pandas (``"20h"``, ``"3 days"``).
 
-    Raises
-    ------
-    ArgumentError
-        When pandas cannot read it as a duration.
-
     Examples
     --------
     >>> hours("90min"), hours(2), hours(pd.Timedelta(days=1)), hours("3e6h")
     (1.5, 2.0, 24.0, 3000000.0)
     """
-    plain = isinstance(value, (str, int, float, np.integer, np.floating))
-    if plain and not isinstance(value, (bool, np.timedelta64)):  # to numpy a timedelta64 is an integer
+    # to numpy a timedelta64 is an integer
+    if isinstance(value, (str, int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.timedelta64)):
         try:
             number = float(value)
         except ValueError:
@@ -108,16 +102,13 @@ def hours(value: Any) -> float:
 def mean_time(value: object) -> float:
     """A mean time in hours, from a duration or a failure rate.
 
+    An `ArgumentError` when it is neither.
+
     Parameters
     ----------
     value : float, str, datetime.timedelta, numpy.timedelta64 or pandas.Timedelta
         As for `hours`, or ``"2%AFR"``: annualised, 2 failures for every 100 devices and year; or ``"500FIT"``: failures
         in a billion device-hours.
-
-    Raises
-    ------
-    ArgumentError
-        When it is neither.
 
     Examples
     --------
@@ -145,17 +136,14 @@ def _long(text: str) -> float:
 def instant(value: Any, timezone: str = "UTC") -> pd.Timestamp:
     """An instant in UTC; one without a time zone is taken to be local to `timezone`.
 
+    An `ArgumentError` when pandas cannot read it as an instant, or there is no such time zone.
+
     Parameters
     ----------
     value : str, datetime.datetime, numpy.datetime64 or pandas.Timestamp
         What pandas reads as a point in time.
     timezone : str
         Name of the zone of a value that does not carry one.
-
-    Raises
-    ------
-    ArgumentError
-        When pandas cannot read it as an instant, or there is no such time zone.
 
     Examples
     --------

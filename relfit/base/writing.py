@@ -52,10 +52,8 @@ def sparing(paths: Iterable[Path]) -> Iterator[None]:
 def check_writable(path: Path) -> None:
     """Reject a file that could not be written, before any work goes into it.
 
-    Raises
-    ------
-    ArgumentError
-        When there is no such folder, nothing can be written there, or the file is one of those that are read.
+    An `ArgumentError` when there is no such folder, nothing can be written there, or the file is one of those that are
+    read.
     """
     target = _target(path)
     try:
@@ -109,10 +107,7 @@ def complete(path: Path) -> Iterator[Path]:
 def workplace(path: Path) -> Iterator[Path]:
     """A hidden folder beside `path`, gone afterwards; what killed processes left behind goes with the next.
 
-    Raises
-    ------
-    ArgumentError
-        When the system does not let us write there.
+    An `ArgumentError` when the system does not let us write there.
     """
     folder = path.resolve().with_name(f"{_BEFORE}{secrets.token_hex(8)}{_AFTER}")
     try:

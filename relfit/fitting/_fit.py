@@ -11,7 +11,7 @@ import pandas as pd
 from relfit.base.arrays import Seed
 from relfit.base.errors import ArgumentError, DataError
 from relfit.base.numeric.batches import sort_lives
-from relfit.fitting._maximum_likelihood import Known, maximum_likelihood
+from relfit.fitting._maximum_likelihood import SharedWork, maximum_likelihood
 from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD
 from relfit.fitting.families import CORE, FAMILIES, family_named
 from relfit.fitting.family_fit import FamilyFit
@@ -26,12 +26,12 @@ __all__ = ["fit"]
 
 
 def fit(
-    data: Any,
+    data: object,
     families: Sequence[str] | str = CORE,
     *,
     observed: npt.ArrayLike | None = None,
     entry: npt.ArrayLike | None = None,
-    by: Any = None,
+    by: npt.ArrayLike | None = None,
     method: str = "ml",
     bias_correction: bool = False,
     level: float = 0.95,
@@ -127,7 +127,7 @@ def fit(
     names = _names(families)
     level = level_checked(level)
     how, estimator = method_named(method, bias_correction)
-    shared = Known()
+    shared = SharedWork()
     if data.plain:
         shared.ordered = sort_lives(data.durations, data.observed, data.offsets, workers)
     results: dict[str, FamilyFit] = {}

@@ -203,7 +203,12 @@ def _need_ends(ended: int, records: int) -> None:
 
 
 def _fitted(
-    parts: NodeParts, part: int, period: tuple[Any, Any], measure: str, times: dict[str, Any], options: dict[str, Any]
+    parts: NodeParts,
+    part: int,
+    period: tuple[object, object],
+    measure: str,
+    times: dict[str, Any],
+    options: dict[str, Any],
 ) -> tuple[pa.Table | None, _Tally]:
     """The fits of one part, none where it has no node, and what it adds."""
     log = parts.log(part)

@@ -12,7 +12,7 @@ from relfit.base.arrays import FloatArray
 from relfit.base.numeric.batches import SortedLives, over_groups, sort_lives
 from relfit.base.numeric.newton import Maximum, maximise, whitening
 from relfit.base.numeric.ragged import offsets_of
-from relfit.fitting import conditional_kernels, gamma_kernel, kernels, status
+from relfit.fitting import gamma_kernel, kernels, status
 from relfit.fitting.em_starts import hollow, mixture_starts
 from relfit.fitting.estimates import Estimates, jacobian
 from relfit.fitting.families import Family, Weibull
@@ -21,7 +21,7 @@ from relfit.fitting.families.mixtures import Mixture
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.log.lifedata import LifeData
 
-__all__ = ["Known", "existence", "log_moments", "maximum_likelihood"]
+__all__ = ["SharedWork", "existence", "log_moments", "maximum_likelihood"]
 
 _ENOUGH = 10  # lives from which fewer failures than parameters give an estimate
 _GROUPS_AT_ONCE = 1 << 15
@@ -37,7 +37,7 @@ _KERNELS: dict[str, Callable[..., None]] = {
 
 
 @dataclass
-class Known:
+class SharedWork:
     """What the search for one family can take over from another's, on the same durations."""
 
     ordered: SortedLives | None = None
@@ -47,7 +47,7 @@ class Known:
 
 
 def maximum_likelihood(
-    family: type[Family], lives: LifeData, workers: int | None = None, shared: Known | None = None
+    family: type[Family], lives: LifeData, workers: int | None = None, shared: SharedWork | None = None
 ) -> Estimates:
     """Fit one family to every group by the quickest way that is exact for it.
 
@@ -57,13 +57,12 @@ def maximum_likelihood(
     ----------
     family : type
         A subclass of `Family`.
-    lives : LifeData
     workers : int, optional
         Threads; does not change the numbers.
-    shared : Known, optional
-        What is known from families that were fitted before; added to.
+    shared : SharedWork, optional
+        What families that were fitted before have worked out; added to.
     """
-    shared = Known() if shared is None else shared
+    shared = SharedWork() if shared is None else shared
     if not (lives.plain and family.name in _KERNELS):
         return _search(family, lives, shared, workers)
     if shared.ordered is None:
@@ -77,22 +76,9 @@ def maximum_likelihood(
     if family.name == "gamma":
         more = (np.full((ordered.n_groups, 2), np.nan) if shared.weibull is None else shared.weibull,)
 
-    def work(first: int, last: int) -> None:
-        _KERNELS[family.name](
-            ordered.durations,
-            ordered.log,
-            ordered.observed,
-            ordered.offsets,
-            first,
-            last,
-            estimates.codes,
-            estimates.parameters,
-            estimates.covariance,
-            estimates.loglik,
-            *more,
-        )
-
-    over_groups(ordered.offsets, work, workers)
+    out = kernels.Written(estimates.codes, estimates.parameters, estimates.covariance, estimates.loglik)
+    kernel = _KERNELS[family.name]
+    over_groups(ordered.offsets, lambda first, last: kernel(ordered, first, last, out, *more), workers)
     estimates.set_apart_overflow()
     if family.name == "weibull":
         shared.weibull = estimates.parameters
@@ -197,7 +183,7 @@ def log_moments(lives: LifeData, workers: int | None = None) -> tuple[FloatArray
     return log_scale - EULER / shape, LOG_WEIBULL_SD / shape
 
 
-def _search(family: type[Family], lives: LifeData, shared: Known, workers: int | None) -> Estimates:
+def _search(family: type[Family], lives: LifeData, shared: SharedWork, workers: int | None) -> Estimates:
     """Newton's method from one or several starting values; the exponential in closed form where it has one."""
     estimates = Estimates.empty(lives.n_groups, len(family.parameter_names()))
     estimates.codes[:] = existence(family, lives)
@@ -216,11 +202,7 @@ def _search(family: type[Family], lives: LifeData, shared: Known, workers: int |
             part = rows[begin : min(begin + _GROUPS_AT_ONCE, last)]
             own = lives.take(part.tolist())
             starts = _starts(family, own, mean[part], spread[part])
-            if family.name in conditional_kernels.KINDS and conditional_kernels.suited(own):
-                best = _quick(family, own, starts)
-            else:
-                best = _best(LogLikelihood(family, own), starts)
-            _write(estimates, part, family, best)
+            _write(estimates, part, family, _best(LogLikelihood(family, own), starts))
             estimates.codes[
                 part[(estimates.codes[part] == status.OK) & hollow(family, estimates.parameters[part], own)]
             ] = status.NO_MAXIMUM
@@ -254,17 +236,6 @@ def _starts(family: type[Family], lives: LifeData, mean: FloatArray, spread: Flo
     return family.starts(mean, spread, _by_group(np.minimum, plain.durations, lives.offsets[:-1], lives.sizes, 0.0))
 
 
-def _quick(family: type[Family], lives: LifeData, starts: FloatArray) -> Maximum:
-    """By the compiled search; groups that it leaves unsettled by the general one."""
-    with np.errstate(all="ignore"):
-        best = conditional_kernels.maximise_conditional(family.name, lives, family.to_free(starts)[0], 1)
-    left = np.flatnonzero(~best.found & ~best.edge)
-    if left.size:
-        other = _best(LogLikelihood(family, lives.take(left.tolist())), starts[:, left])
-        _replace(best, left, other, np.ones(left.size, np.bool_))
-    return best
-
-
 def _best(objective: LogLikelihood, starts: FloatArray) -> Maximum:
     """The highest of the maxima that the starts lead to; one that was found goes before any that was not."""
     with np.errstate(all="ignore"):
@@ -272,17 +243,12 @@ def _best(objective: LogLikelihood, starts: FloatArray) -> Maximum:
     best = maximise(objective, free[0])
     for row in free[1:]:
         other = maximise(objective, row)
-        take = np.where(best.found == other.found, other.value > best.value, other.found)
-        _replace(best, np.flatnonzero(take), other, take)
+        take = np.where(best.converged == other.converged, other.value > best.value, other.converged)
+        best.take_over(take, other, take)
     lives = objective.lives
     if free.shape[-1] <= 2 and not replace(lives, weights=None).plain:
         _look_around(objective, best)
     return best
-
-
-def _replace(best: Maximum, rows: npt.NDArray[np.int64], other: Maximum, chosen: npt.NDArray[np.bool_]) -> None:
-    for name in ("free", "value", "gradient", "information", "found", "edge"):
-        getattr(best, name)[rows] = getattr(other, name)[chosen]
 
 
 def _look_around(objective: LogLikelihood, best: Maximum) -> None:
@@ -294,12 +260,14 @@ def _look_around(objective: LogLikelihood, best: Maximum) -> None:
     turn = 2.0 * np.pi * np.arange(_DIRECTIONS) / _DIRECTIONS
     directions = np.array([[1.0], [-1.0]]) if k == 1 else np.stack([np.cos(turn), np.sin(turn)], axis=1)
     rays = (np.array(_DISTANCES)[:, None, None] * directions).reshape(-1, k)
-    rows = np.flatnonzero(best.found)
+    rows = np.flatnonzero(best.converged)
     for _ in range(_CLIMBS):
         if not rows.size:
             return
         part = objective.take(rows)
-        unit = whitening(best.information[rows])
+        # triangular: the first rays follow the first coordinate alone
+        _, upper = np.linalg.qr(whitening(best.information[rows]).swapaxes(1, 2))
+        unit = upper.swapaxes(1, 2)
         around = best.free[rows][None] + np.einsum("gij,rj->rgi", unit, rays)
         value = part(around)
         columns = np.arange(rows.size)
@@ -313,19 +281,19 @@ def _look_around(objective: LogLikelihood, best: Maximum) -> None:
         other = maximise(part.take(np.flatnonzero(rise)), around[highest, columns][rise])
         higher = other.value > best.value[rows[rise]] + 1e-7 * (1.0 + np.abs(best.value[rows[rise]]))
         rows = rows[rise][higher]
-        _replace(best, rows, other, higher)
-        rows = rows[best.found[rows]]
+        best.take_over(rows, other, higher)
+        rows = rows[best.converged[rows]]
 
 
 def _write(estimates: Estimates, rows: npt.NDArray[np.int64], family: type[Family], maximum: Maximum) -> None:
     """Parameters and their covariance from where a search in free coordinates ended; in place."""
     estimates.codes[rows] = np.where(
-        maximum.found, status.OK, np.where(maximum.edge, status.NO_MAXIMUM, status.NOT_CONVERGED)
+        maximum.converged, status.OK, np.where(maximum.edge, status.NO_MAXIMUM, status.NOT_CONVERGED)
     )
-    free, ok = maximum.free[maximum.found], rows[maximum.found]
+    free, ok = maximum.free[maximum.converged], rows[maximum.converged]
     estimates.parameters[ok] = family.from_free(free)
-    estimates.loglik[ok] = maximum.value[maximum.found]
+    estimates.loglik[ok] = maximum.value[maximum.converged]
     slope = jacobian(family, free)
     with np.errstate(all="ignore"):
-        inverse = np.linalg.inv(maximum.information[maximum.found])
+        inverse = np.linalg.inv(maximum.information[maximum.converged])
         estimates.covariance[ok] = np.einsum("gij,gjk,glk->gil", slope, inverse, slope)

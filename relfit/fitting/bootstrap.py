@@ -185,14 +185,12 @@ def replicate(
 ) -> Replicates:
     """Estimates of `family` on replicates of every fitted group.
 
+    An `ArgumentError` for fewer than 19 replicates, or lives in intervals or truncated on the right without `resample`.
+
     Parameters
     ----------
-    family : type
     parameters : ndarray, shape (groups, k)
     fitted : ndarray of bool, shape (groups,)
-    lives : LifeData
-    n_resamples : int
-    rng : int or numpy.random.Generator, optional
     resample : bool
         Draw lives with replacement instead of from the fitted distribution.
     workers : int, optional
@@ -201,11 +199,6 @@ def replicate(
         Called with the positions of the groups, their replicates and the estimates of each block.
     estimator : callable, optional
         What estimates the parameters; maximum likelihood when left out.
-
-    Raises
-    ------
-    ArgumentError
-        For fewer than 19 replicates, or lives in intervals or truncated on the right without `resample`.
     """
     if n_resamples < 19:
         raise ArgumentError(f"{n_resamples} replicates are too few", remedy="use 199 or 999")

@@ -93,10 +93,7 @@ class CompetingFit(GroupCurves, Result):
 def causes_in_series(fit: FamilyEstimates) -> CompetingFit:
     """Put the causes of each group in series; `Fits.competing` documents it.
 
-    Raises
-    ------
-    ArgumentError
-        When the groups are not groups and causes, as ``log.ttf(competing=...)`` gives them.
+    An `ArgumentError` when the groups are not groups and causes, as ``log.ttf(competing=...)`` gives them.
     """
     index = fit.groups
     if index.nlevels < 2:

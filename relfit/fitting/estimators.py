@@ -33,10 +33,7 @@ _SMALL = 0.1  # argument up to which the series is used
 def _core_family(family: str | type[Family]) -> type[Family]:
     """The core family of this name.
 
-    Raises
-    ------
-    ArgumentError
-        When it is not one of the core families.
+    An `ArgumentError` when it is not one of the core families.
     """
     one = family_named(family) if isinstance(family, str) else family
     if one.name not in CORE:

@@ -52,11 +52,11 @@ class _Marginal:
         precision = np.linalg.inv(factor @ factor.T)
         likelihood = LogLikelihood(self.family, self.lives, mean, np.asarray(precision, dtype=np.float64))
         best = maximise(likelihood, self.mode, tolerance=1e-8)
-        if not best.found.all():  # some nodes were led astray by a distribution far from the last one
-            again = maximise(likelihood, np.where(best.found[:, None], best.free, mean), tolerance=1e-8)
-            best = again if again.found.sum() >= best.found.sum() else best
-        mode = np.where(best.found[:, None], best.free, mean)
-        information = np.where(best.found[:, None, None], best.information, precision)
+        if not best.converged.all():  # some nodes were led astray by a distribution far from the last one
+            again = maximise(likelihood, np.where(best.converged[:, None], best.free, mean), tolerance=1e-8)
+            best = again if again.converged.sum() >= best.converged.sum() else best
+        mode = np.where(best.converged[:, None], best.free, mean)
+        information = np.where(best.converged[:, None, None], best.information, precision)
         self.mode = mode
         away = np.einsum("gij,rj->rgi", whitening(information), self.grid)
         parts = range(0, len(away), self.at_once)
@@ -96,7 +96,6 @@ def fit_fleet(
 
     Parameters
     ----------
-    family : type
     lives : LifeData
         Each group with a life, and a likelihood above zero.
     mode : ndarray, shape (groups, k)
@@ -112,7 +111,6 @@ def fit_fleet(
         Mean and covariance of every node's posterior, the uncertainty of that distribution included.
     share : ndarray, shape (groups, k, k)
         Of the fleet's mean in that of each posterior, the distribution over the fleet taken as known.
-    converged : bool
     """
     k = mode.shape[1]
     marginal = _Marginal(family, lives, mode)

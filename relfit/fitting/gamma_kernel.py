@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from relfit.base.numeric import special
+from relfit.base.numeric.batches import SortedLives
 from relfit.base.numeric.compiled import njit
-from relfit.fitting.kernels import failure_sums, weibull_shape
+from relfit.fitting.kernels import Written, failure_sums, weibull_shape
 from relfit.fitting.status import NOT_CONVERGED, OK
 
 __all__ = ["fit_gamma"]
@@ -32,7 +33,7 @@ def _shape_from_gap(gap: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _gamma_derivatives(  # noqa: PLR0913 - compiled: flat arrays
+def _gamma_derivatives(
     log: np.ndarray,
     observed: np.ndarray,
     begin: int,
@@ -45,9 +46,8 @@ def _gamma_derivatives(  # noqa: PLR0913 - compiled: flat arrays
     table: np.ndarray,
     work: np.ndarray,
     tails: np.ndarray,
-    out: np.ndarray,
-) -> float:
-    """Log-likelihood (less the constant ``-sum log t``) in (log shape, log mean), its gradient and Hessian in `out`."""
+) -> tuple[float, tuple[float, float, float, float, float]]:
+    """Log-likelihood (less the constant ``-sum log t``) in (log shape, log mean), and its gradient and Hessian."""
     a = math.exp(alpha)
     score, slope = special.shape_score(a)
     ratio = log_mean - m
@@ -88,36 +88,22 @@ def _gamma_derivatives(  # noqa: PLR0913 - compiled: flat arrays
                 h_aa += a * d1 + a * a * tails[2, j] + 2.0 * a * l_as + l_ss
                 h_am -= a * l_as + l_ss
                 h_mm += l_ss
-    out[0] = g_a
-    out[1] = g_m
-    out[2] = h_aa
-    out[3] = h_am
-    out[4] = h_mm
-    return value
+    return value, (g_a, g_m, h_aa, h_am, h_mm)
 
 
 @njit(cache=True, nogil=True)
 def fit_gamma(  # noqa: C901 - one loop of Newton's method
-    durations: np.ndarray,
-    log: np.ndarray,
-    observed: np.ndarray,
-    offsets: np.ndarray,
-    first: int,
-    last: int,
-    status: np.ndarray,
-    parameters: np.ndarray,
-    covariance: np.ndarray,
-    loglik: np.ndarray,
-    start: np.ndarray,
+    lives: SortedLives, first: int, last: int, out: Written, start: np.ndarray
 ) -> None:
     """Newton's method in (log shape, log mean), damped; starts from the Weibull fit of the same lives.
 
     `start` holds Weibull shapes and scales, NaN where they are still to be found.
     """
+    durations, log, observed, offsets = lives
+    status, parameters, covariance, loglik = out
     table = np.empty((48, 3))
     work = np.empty((6, special.BLOCK))
     tails = np.empty((4, special.BLOCK))
-    out = np.empty(5)
     for group in range(first, last):
         begin, end = offsets[group], offsets[group + 1]
         if status[group] != OK:
@@ -151,13 +137,13 @@ def fit_gamma(  # noqa: C901 - one loop of Newton's method
             log_first = math.lgamma(1.0 + 1.0 / max(b, 0.05))
             alpha = math.log(_shape_from_gap(max(log_first + 0.5772156649015329 / b, 1e-12)))
             m = log_scale + min(log_first, 30.0)
-            value = _gamma_derivatives(
-                log, observed, begin, end, failures, log_mean, gap_sum, alpha, m, table, work, tails, out
+            value, slopes = _gamma_derivatives(
+                log, observed, begin, end, failures, log_mean, gap_sum, alpha, m, table, work, tails
             )
             converged = False
             damping = 0.0
             for _ in range(_STEPS):
-                g_a, g_m, h_aa, h_am, h_mm = out[0], out[1], out[2], out[3], out[4]
+                g_a, g_m, h_aa, h_am, h_mm = slopes
                 accepted = False
                 trace = 1e-8 * (abs(h_aa) + abs(h_mm)) + 1e-300
                 for _ in range(60):
@@ -173,25 +159,13 @@ def fit_gamma(  # noqa: C901 - one loop of Newton's method
                         step_a *= 4.0 / size
                         step_m *= 4.0 / size
                         size = 4.0
-                    trial = _gamma_derivatives(
-                        log,
-                        observed,
-                        begin,
-                        end,
-                        failures,
-                        log_mean,
-                        gap_sum,
-                        alpha + step_a,
-                        m + step_m,
-                        table,
-                        work,
-                        tails,
-                        out,
+                    at = alpha + step_a, m + step_m
+                    trial, slopes = _gamma_derivatives(
+                        log, observed, begin, end, failures, log_mean, gap_sum, *at, table, work, tails
                     )
                     if trial >= value - 1e-11 * (1.0 + abs(value)) or (size < 1e-6 and damping == 0.0):
                         accepted = True
-                        alpha += step_a
-                        m += step_m
+                        alpha, m = at
                         if damping == 0.0 and size < 1e-3:
                             converged = True
                         value = trial
@@ -200,7 +174,7 @@ def fit_gamma(  # noqa: C901 - one loop of Newton's method
                     damping = max(10.0 * damping, trace, 1e-3 * (abs(h_aa) + abs(h_mm)))
                 if converged or not accepted:
                     break
-            g_a, g_m, h_aa, h_am, h_mm = out[0], out[1], out[2], out[3], out[4]
+            g_a, g_m, h_aa, h_am, h_mm = slopes
             determinant = h_aa * h_mm - h_am * h_am
             if converged and determinant > 0.0:
                 # convergence is quadratic: one more step from here needs no further look at the data

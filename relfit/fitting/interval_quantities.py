@@ -54,18 +54,15 @@ class FitQuantity:
 def quantity_named(name: str, family: type[Family], at: float | str | None) -> FitQuantity:
     """The quantity `name` of `family`.
 
+    An `ArgumentError` for an unknown name, a probability outside 0..1, a missing or superfluous `at`, a time that is
+    not above zero.
+
     Parameters
     ----------
     name : str
         One of `QUANTITIES` or a parameter of the family.
-    family : type
     at : float or duration, optional
         The probability of a quantile; the time of a reliability or a hazard.
-
-    Raises
-    ------
-    ArgumentError
-        For an unknown name, a probability outside 0..1, a missing or superfluous `at`, a time that is not above zero.
     """
     names = family.parameter_names()
     if name in names:

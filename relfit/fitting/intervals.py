@@ -33,10 +33,7 @@ KINDS = {
 def level_checked(level: float) -> float:
     """The level itself.
 
-    Raises
-    ------
-    ArgumentError
-        When it is not between 0 and 1.
+    An `ArgumentError` when it is not between 0 and 1.
     """
     if not 0.0 < level < 1.0:
         raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")

@@ -8,16 +8,28 @@ the searches run in log time, so the unit of time does not matter.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
+from relfit.base.arrays import FloatArray
 from relfit.base.numeric import special
+from relfit.base.numeric.batches import SortedLives
 from relfit.base.numeric.compiled import njit
 from relfit.fitting.status import NOT_CONVERGED, OK
 
-__all__ = ["failure_sums", "fit_lognormal", "fit_weibull", "weibull_shape"]
+__all__ = ["Written", "failure_sums", "fit_lognormal", "fit_weibull", "weibull_shape"]
 
 _STEPS = 200
+
+
+class Written(NamedTuple):
+    """The arrays of `relfit.fitting.estimates.Estimates`."""
+
+    status: np.ndarray
+    parameters: FloatArray
+    covariance: FloatArray
+    loglik: FloatArray
 
 
 @njit(cache=True, nogil=True)
@@ -118,19 +130,10 @@ def weibull_shape(
 
 
 @njit(cache=True, nogil=True)
-def fit_weibull(
-    durations: np.ndarray,
-    log: np.ndarray,
-    observed: np.ndarray,
-    offsets: np.ndarray,
-    first: int,
-    last: int,
-    status: np.ndarray,
-    parameters: np.ndarray,
-    covariance: np.ndarray,
-    loglik: np.ndarray,
-) -> None:
+def fit_weibull(lives: SortedLives, first: int, last: int, out: Written) -> None:
     """Profile likelihood in the shape (statistics.md); the scale follows in closed form."""
+    _, log, observed, offsets = lives
+    status, parameters, covariance, loglik = out
     for group in range(first, last):
         begin, end = offsets[group], offsets[group + 1]
         if status[group] != OK:
@@ -161,19 +164,10 @@ def fit_weibull(
 
 
 @njit(cache=True, nogil=True)
-def fit_lognormal(
-    durations: np.ndarray,
-    log: np.ndarray,
-    observed: np.ndarray,
-    offsets: np.ndarray,
-    first: int,
-    last: int,
-    status: np.ndarray,
-    parameters: np.ndarray,
-    covariance: np.ndarray,
-    loglik: np.ndarray,
-) -> None:
+def fit_lognormal(lives: SortedLives, first: int, last: int, out: Written) -> None:
     """Newton's method in (mean/sd, 1/sd), in which the censored likelihood is concave (Burridge 1981)."""
+    durations, log, observed, offsets = lives
+    status, parameters, covariance, loglik = out
     for group in range(first, last):
         begin, end = offsets[group], offsets[group + 1]
         if status[group] != OK:

@@ -138,10 +138,7 @@ METHODS: dict[str, tuple[str, Estimator]] = {
 def method_named(name: str, bias_correction: bool = False) -> tuple[str, Estimator]:
     """What a method is called in full, and the function that estimates by it.
 
-    Raises
-    ------
-    ArgumentError
-        For an unknown method, or a correction of what is not maximum likelihood.
+    An `ArgumentError` for an unknown method, or a correction of what is not maximum likelihood.
     """
     if name not in METHODS:
         near = get_close_matches(name, METHODS, n=1)

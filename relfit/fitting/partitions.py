@@ -6,7 +6,7 @@ Dask is an extra (``relfit[dask]``) and is imported by whoever hands in its Data
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["fit_partitions", "is_dask"]
 
 
-def is_dask(value: object) -> bool:
+def is_dask(value: object) -> TypeGuard[DataFrame]:
     """Whether `value` is a Dask DataFrame, without importing Dask.
 
     Examples
@@ -36,9 +36,12 @@ def fit_partitions(
     *,
     by: str | Sequence[str],
     partitioned_by_group: bool = False,
-    **options: Any,
+    **options: object,
 ) -> DataFrame:
     """Summaries of the fits of every group, partition by partition, lazily; `relfit.fit` documents it.
+
+    An `ArgumentError` for a column that is not there, no key, an option that `relfit.fit` does not take, or a group
+    that lies in two partitions although it should not.
 
     Parameters
     ----------
@@ -53,12 +56,6 @@ def fit_partitions(
         shuffled by their keys.
     **options
         Of `relfit.fit`.
-
-    Raises
-    ------
-    ArgumentError
-        For a column that is not there, no key, an option that `relfit.fit` does not take, or a group that lies in two
-        partitions although it should not.
     """
     keys = [by] if isinstance(by, str) else list(by)
     if not keys:

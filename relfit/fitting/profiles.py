@@ -99,7 +99,7 @@ class _Held:
             return np.where(np.isfinite(value), value, np.nan), points[0]
         best = maximise(self, others, iterations=_SEARCHING)
         points = self.points(best.free[None])[0]
-        usable = (best.found | best.edge) & np.isfinite(points).all(axis=1)
+        usable = (best.converged | best.edge) & np.isfinite(points).all(axis=1)
         return np.where(usable, best.value, np.nan), points
 
 
@@ -128,7 +128,6 @@ def profile_limits(
 
     Parameters
     ----------
-    objective : LogLikelihood
     centre : ndarray, shape (groups, k)
         Free coordinates of the maximum.
     covariance : ndarray, shape (groups, k, k)
@@ -225,7 +224,6 @@ def border(
         Of one group and two free coordinates.
     centre : ndarray, shape (2,)
     information : ndarray, shape (2, 2)
-    top, drop : float
     """
     angle = 2.0 * np.pi * np.arange(_ANGLES) / _ANGLES
     rays = np.stack([np.cos(angle), np.sin(angle)], axis=1) @ whitening(information[None])[0].T

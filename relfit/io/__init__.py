@@ -7,10 +7,9 @@ are rows kept and rows rejected. A newcomer may add a reader: its module and its
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -74,8 +73,8 @@ def read(
     timezone: str | None = None,
     nodeless: str | None = None,
     max_size: str | float | None = None,
-    mapping: str | Path | dict[str, Any] | None = None,
-    **options: Any,
+    mapping: str | Path | Mapping[str, object] | None = None,
+    **options: object,
 ) -> FailureLog:
     r"""Read a failure log.
 

@@ -146,12 +146,8 @@ def _anywhere(together: pa.Array, pattern: str) -> bool:
 def rules_of(reader: str, source: Rules = None) -> AlertRules:
     """The rules of a reader: its own, or what the user gives, a TOML file or its content.
 
-    Raises
-    ------
-    ReadError
-        When the file is missing or is not TOML.
-    ArgumentError
-        When it says what no rules say, or a pattern is none.
+    A `ReadError` when the file is missing or is not TOML. An `ArgumentError` when it says what no rules say, or a
+    pattern is none.
 
     Examples
     --------

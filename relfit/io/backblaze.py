@@ -20,7 +20,7 @@ from relfit.io.parsing.rows import TextTable, as_text_array
 from relfit.io.parsing.stamps import parse_stamps
 from relfit.io.parsing.text_content import as_text
 from relfit.io.parsing.times import check_zone
-from relfit.io.raw_logs import Found, RecordTally
+from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
 from relfit.log.failurelog import FailureLog
 
@@ -77,7 +77,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) ->
     span = (int(first.min()) * _DAY, (int(last.max()) + 1) * _DAY) if serial.size else None
     model_of = dict(zip(serial.tolist(), drives["model"].to_pylist(), strict=True))
     names = [name for name, _ in failures]
-    outcome = Found(
+    outcome = RawFailures(
         names,
         (np.array([day for _, day in failures], dtype=np.int64) + 1) * _DAY,
         np.full(len(names), "drive failure", dtype=object),

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from relfit.base.arrays import ObjectArray
 from relfit.base.errors import ReadError
 from relfit.io.alert_rules import Rules, rules_of
 from relfit.io.clock_lines import instants_of
 from relfit.io.parsing.opening import Content
-from relfit.io.parsing.rows import as_text_array
+from relfit.io.parsing.rows import TextTable, as_text_array
 from relfit.io.parsing.stamps import day_and_month, parse_stamps
 from relfit.io.parsing.table_rows import rows_of
 from relfit.io.parsing.times import check_zone
-from relfit.io.raw_logs import Found, RecordTally
+from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
 from relfit.log.failurelog import FailureLog
 
@@ -62,7 +62,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
         location = table[columns["LOCATION"]]
         places.update(location[good & (location != "")].tolist())
 
-        def said(name: str, table: Any = table, columns: Any = columns) -> Any:
+        def said(name: str, table: TextTable = table, columns: dict[str, str] = columns) -> ObjectArray:
             return table[columns[name]] if name in columns else np.full(table.rejections.lines.size, "", dtype=object)
 
         number, component, category, message = (said(name) for name in ("RECID", "COMPONENT", "CATEGORY", "MESSAGE"))
@@ -83,8 +83,8 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
         records.refuse_all_of(table.rejections.frame())
     records.funnel += [("messages", records.read), ("alerts", alerts)]
     records.notes += [f"{again} messages have the record number of an earlier one; counted once"] if again else []
-    found_all = Found(node, np.array(start, dtype=np.int64), cause, np.array(line, dtype=np.int64), detail=detail)
-    return found_all.log(records, severities, (min(edges), max(edges)) if edges else None, sorted(places), strict)
+    outcome = RawFailures(node, np.array(start, dtype=np.int64), cause, np.array(line, dtype=np.int64), detail=detail)
+    return outcome.log(records, severities, (min(edges), max(edges)) if edges else None, sorted(places), strict)
 
 
 READER = Reader(_NAME, _recognises, _read, ("rules",))

@@ -50,10 +50,7 @@ def _recognises(content: Content) -> bool:
 def trace_in(folder: Path) -> Path:
     """The event trace of a folder.
 
-    Raises
-    ------
-    ReadError
-        When there is no ``event_trace`` table in it.
+    A `ReadError` when there is no ``event_trace`` table in it.
     """
     trace = _companion(folder, "event_trace")
     if trace is None:

@@ -60,10 +60,10 @@ class Hosts:
 
     Examples
     --------
-    >>> known = Hosts()
-    >>> known.add("n[1-500]"), known.add("n[250-600]"), known.add("login1"), known.add("None assigned")
+    >>> everyone = Hosts()
+    >>> everyone.add("n[1-500]"), everyone.add("n[250-600]"), everyone.add("login1"), everyone.add("None assigned")
     (None, None, 'login1', '')
-    >>> len(known.names), list(known.names)[-2:]
+    >>> len(everyone.names), list(everyone.names)[-2:]
     (601, ['n600', 'login1'])
     """
 

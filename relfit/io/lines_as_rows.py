@@ -24,18 +24,12 @@ class NoMatchError(ReadError):
 def rows_of_lines(content: Content, pattern: str) -> TextTable:
     r"""The lines that match, a column for each named group.
 
+    An `ArgumentError` when the pattern is none, or names no group. A `NoMatchError` when none does.
+
     Parameters
     ----------
-    content : Content
     pattern : str
         RE2, found anywhere in a line, as ``^(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)``.
-
-    Raises
-    ------
-    ArgumentError
-        When the pattern is none, or names no group.
-    NoMatchError
-        When none does.
     """
     names = re.findall(r"\(\?P<(\w+)>", check_pattern(pattern))
     if not names:

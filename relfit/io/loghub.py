@@ -17,7 +17,7 @@ from relfit.io.alert_rules import Rules, rules_of
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.times import check_zone
 from relfit.io.raw_lines import LineBlock
-from relfit.io.raw_logs import Found, RecordTally
+from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
 from relfit.log.failurelog import FailureLog
 
@@ -69,7 +69,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     records.funnel += [("lines", records.read), ("alerts", 0 if table is None else table.num_rows)]
     if table is None:
         empty = np.empty(0, dtype=np.int64)
-        outcome = Found([], empty, [], empty)
+        outcome = RawFailures([], empty, [], empty)
         return outcome.log(records, alerts, (min(times), max(times)) if times else None, sorted(nodes), strict)
     stamps = pc.cast(table["time"], pa.int64()).to_numpy() * _SECOND
     tags = table["tag"].to_numpy(zero_copy_only=False)
@@ -79,7 +79,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     keep = ~np.isin(plain, alerts.harmless)[codes]
     causes, codes = np.array([alerts.tags.get(tag, "unknown") for tag in plain], dtype=object), codes[keep]
     messages = pc.utf8_slice_codeunits(table["message"], 0, 200).to_numpy(zero_copy_only=False)
-    outcome = Found(
+    outcome = RawFailures(
         names[keep],
         stamps[keep],
         causes[codes] if codes.size else [],

@@ -17,7 +17,7 @@ from relfit.io.parsing.numbers_in_text import as_numbers
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.text_content import as_text
 from relfit.io.parsing.times import check_zone
-from relfit.io.raw_logs import Found, RecordTally
+from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
 from relfit.io.up_and_down import outages_between
 from relfit.log.failurelog import FailureLog
@@ -78,7 +78,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ti
     outages = outages_between(codes[changes].astype(np.int64), when[changes], (kind == "remove")[changes])
     records.funnel += [("events", records.read), ("removals", int((kind == "remove").sum()))]
     places = np.array(lines, dtype=np.int64)[changes]
-    outcome = Found.of_outages(outages, nodes.tolist(), np.full(places.size, "removed"), places)
+    outcome = RawFailures.of_outages(outages, nodes.tolist(), np.full(places.size, "removed"), places)
     span = (int(when.min()), int(when.max())) if when.size else None
     if span is not None:
         outcome.end = np.where(outages.open, span[1], outages.end)

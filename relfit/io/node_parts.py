@@ -104,6 +104,9 @@ class NodeParts:
 def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: int = 1) -> NodeParts:
     """Write the rows of stored logs to a folder, by their nodes.
 
+    A `ReadError` for a file that `relfit.write` did not write, or that holds lifetimes without dates. A `DataError`
+    when there is no event.
+
     Parameters
     ----------
     path : str, Path, or several
@@ -112,13 +115,6 @@ def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: in
         An empty one, with room for as much as the files take, three times over.
     workers : int
         Processes.
-
-    Raises
-    ------
-    ReadError
-        For a file that `relfit.write` did not write, or that holds lifetimes without dates.
-    DataError
-        When there is no event.
     """
     places = [path] if isinstance(path, (str, Path)) else list(path)
     contents = [content for place in places for file in files_meant(place) for content in members(file)]

@@ -13,12 +13,11 @@ import csv
 import json
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import FloatArray, IntArray, ObjectArray
 from relfit.base.errors import ReadError
 from relfit.io.clock_lines import instants_of
 from relfit.io.parsing.numbers_in_text import as_numbers
@@ -28,7 +27,7 @@ from relfit.io.parsing.stamps import parse_stamps
 from relfit.io.parsing.table_rows import rows_of
 from relfit.io.parsing.text_content import as_text
 from relfit.io.parsing.times import check_zone
-from relfit.io.raw_logs import Found, RecordTally
+from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
 from relfit.io.up_and_down import outages_between, states
 from relfit.log.failurelog import FailureLog
@@ -75,11 +74,11 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) ->
     ]
     names, time, value, line = (np.concatenate([part[i] for part in parts]) for i in range(4))
     nodes, codes = np.unique(names.astype(str), return_inverse=True)
-    return log_of_samples(nodes, codes, time, value, line, records, strict=strict)
+    return log_of_samples(nodes.astype(object), codes, time, value, line, records, strict=strict)
 
 
 def log_of_samples(
-    nodes: Any,
+    nodes: ObjectArray,
     codes: IntArray,
     time: IntArray,
     value: FloatArray,
@@ -91,10 +90,7 @@ def log_of_samples(
 ) -> FailureLog:
     """The outages in samples: of which of the `nodes`, when (nanoseconds since 1970), 0 or 1, in which line.
 
-    Raises
-    ------
-    ReadError
-        When there is no sample.
+    A `ReadError` when there is no sample.
     """
     order = np.lexsort((time, codes))
     codes, time, value, line = codes[order], time[order], value[order], line[order]
@@ -116,7 +112,7 @@ def log_of_samples(
         records.notes.append(f"{int(gap.sum())} gaps between samples: what happened there is not known")
     last_of = np.append(np.flatnonzero(new[1:]), time.size - 1)  # the last sample of each stretch
     names_of = nodes[codes[last_of]].tolist() if time.size else []
-    outcome = Found.of_outages(outages, names_of, np.full(time.size, "down"), line)
+    outcome = RawFailures.of_outages(outages, names_of, np.full(time.size, "down"), line)
     outcome.system = system
     outcome.end = np.where(outages.open, time[last_of][outages.node], outages.end) if time.size else outages.end
     # down at its first sample, or on both sides of a gap: when that began was not seen
@@ -130,7 +126,7 @@ def log_of_samples(
     return outcome.log(records, None, span, nodes.tolist(), strict, watched=watched, listed=True)
 
 
-def _api(content: Content, records: RecordTally) -> tuple[Any, IntArray, FloatArray, IntArray]:
+def _api(content: Content, records: RecordTally) -> tuple[ObjectArray, IntArray, FloatArray, IntArray]:
     try:
         results = json.loads(as_text(content).data)["data"]["result"]
         series = [(dict(each["metric"]), list(each["values"])) for each in results]
@@ -148,7 +144,7 @@ def _api(content: Content, records: RecordTally) -> tuple[Any, IntArray, FloatAr
     return _checked(content, records, np.array(names, dtype=object), seconds, value, np.arange(1, len(names) + 1))
 
 
-def _table(content: Content, records: RecordTally) -> tuple[Any, IntArray, FloatArray, IntArray]:
+def _table(content: Content, records: RecordTally) -> tuple[ObjectArray, IntArray, FloatArray, IntArray]:
     table = rows_of(content)
     column = {name.lower(): name for name in table.header}
     when = next((column[name] for name in _TIMES if name in column), None)
@@ -189,7 +185,7 @@ def _seconds(table: TextTable, when: str, zone: str) -> FloatArray:
     return np.where(np.isfinite(numbers) & (np.abs(seconds) > 1e11), seconds / 1000.0, seconds)
 
 
-def _values(cells: Any) -> FloatArray:
+def _values(cells: ObjectArray) -> FloatArray:
     """Numbers, or the words that Grafana may show for them."""
     value = as_numbers(cells)
     odd = np.flatnonzero(np.isnan(value))
@@ -199,15 +195,15 @@ def _values(cells: Any) -> FloatArray:
     return value
 
 
-def _instances(names: Any) -> Any:
+def _instances(names: ObjectArray) -> ObjectArray:
     """What the labels of a series say of its instance; a name without labels as it is."""
     instances = {name: match[1] if (match := _LABEL.search(name)) else name for name in dict.fromkeys(names.tolist())}
     return np.array([instances[name] for name in names.tolist()], dtype=object)
 
 
 def _checked(
-    content: Content, records: RecordTally, names: Any, seconds: FloatArray, value: FloatArray, line: IntArray
-) -> tuple[Any, IntArray, FloatArray, IntArray]:
+    content: Content, records: RecordTally, names: ObjectArray, seconds: FloatArray, value: FloatArray, line: IntArray
+) -> tuple[ObjectArray, IntArray, FloatArray, IntArray]:
     good = np.isfinite(seconds) & (np.abs(seconds) < _LARGEST) & np.isin(value, (0.0, 1.0)) & (names != "")
     for row in np.flatnonzero(~good).tolist():
         records.refuse(content.path, int(line[row]), "", "not a time and 0 or 1", f"{names[row]} {value[row]}")

@@ -141,10 +141,7 @@ def _in_utf8(content: Content) -> Iterator[bytes]:
 def check_pattern(pattern: str) -> str:
     """The pattern, if RE2 knows it: its time grows with the text only, whatever the pattern and the text.
 
-    Raises
-    ------
-    ArgumentError
-        For a pattern that looks ahead or back, is too large, or is none.
+    An `ArgumentError` for a pattern that looks ahead or back, is too large, or is none.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from relfit.io.up_and_down import StateOutages
 from relfit.log.failurelog import FailureLog, Window
 from relfit.log.tables import REJECTED_COLUMNS, Source
 
-__all__ = ["Found", "RecordTally"]
+__all__ = ["RawFailures", "RecordTally"]
 
 _SHOWN = 200
 _SYSTEM = "system"
@@ -83,7 +83,7 @@ class RecordTally:
 
 
 @dataclass
-class Found:
+class RawFailures:
     """Failures, one entry each; times are nanoseconds since 1970, and ``end`` is negative where it is not known.
 
     ``nodes`` are all that were seen, whether they failed or not.
@@ -104,7 +104,7 @@ class Found:
     @classmethod
     def of_outages(
         cls, outages: StateOutages, names: Sequence[str], cause: object, line: IntArray, detail: object = None
-    ) -> Found:
+    ) -> RawFailures:
         """From outages by number of node; `cause`, `line` and `detail` are those of all records."""
         row = outages.row
         return cls(
@@ -126,7 +126,7 @@ class Found:
         strict: bool,
         *,
         watched: tuple[IntArray, IntArray] | None = None,
-        people: dict[str, Any] | None = None,
+        people: Mapping[str, object] | None = None,
         listed: bool | BoolArray = False,
     ) -> FailureLog:
         """The log, observed over `span`; each of `nodes` for as long as `watched` says, or all along.

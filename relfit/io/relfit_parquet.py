@@ -16,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+from pandas.api.extensions import ExtensionDtype
 from pyarrow import parquet
 
 from relfit.base.errors import ArgumentError, DataError, ReadError, Remedy
@@ -134,7 +135,9 @@ def _write_parts(log: FailureLog, folder: Path, by: str) -> Path:
     return folder
 
 
-def _columns_of_kind(frames: dict[str, pd.DataFrame], is_kind: Callable[[Any], bool]) -> dict[str, list[str]]:
+def _columns_of_kind(
+    frames: dict[str, pd.DataFrame], is_kind: Callable[[ExtensionDtype], bool]
+) -> dict[str, list[str]]:
     return {name: [str(c) for c, kind in frame.dtypes.items() if is_kind(kind)] for name, frame in frames.items()}
 
 
@@ -151,10 +154,7 @@ def recognises(content: Content) -> bool:
 def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog:
     """Read back what `write` wrote; the file knows its rejected rows and its time zone itself.
 
-    Raises
-    ------
-    ReadError
-        When this is not such a file, or it is damaged.
+    A `ReadError` when this is not such a file, or it is damaged.
     """
     with damage_named(content):
         log = _restored(content)
@@ -228,10 +228,7 @@ class Stored:
 def opened(content: Content) -> Stored:
     """A file that `write` wrote, its metadata checked and its events not read.
 
-    Raises
-    ------
-    ReadError
-        When this is not such a file, or one of another version.
+    A `ReadError` when this is not such a file, or one of another version.
     """
     if not recognises(content):
         raise ReadError("this is not a log that relfit wrote", path=content.path, remedy="leave out format")

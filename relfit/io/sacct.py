@@ -20,7 +20,7 @@ from relfit.io.parsing.rows import as_text_array
 from relfit.io.parsing.stamps import parse_stamps
 from relfit.io.parsing.text_content import as_text
 from relfit.io.parsing.times import check_zone, unsaid
-from relfit.io.raw_logs import Found, RecordTally
+from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
 from relfit.log.failurelog import FailureLog
 
@@ -85,7 +85,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
         records.notes.append(
             f"{unclear} failures hit one of several nodes, unknown which: of scope group; ask sacct for FailedNode"
         )
-    found_all = Found(
+    outcome = RawFailures(
         nodes,
         np.array([end for _, end in failures], dtype=np.int64),
         [cause for _, cause, _ in failures.values()],
@@ -93,7 +93,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
         scope=["group" if node is None else "node" for node in nodes],
         attributes={"job": [job for job, _ in failures]},
     )
-    return found_all.log(records, alerts, (min(edges), max(edges)) if edges else None, list(everyone.names), strict)
+    return outcome.log(records, alerts, (min(edges), max(edges)) if edges else None, list(everyone.names), strict)
 
 
 READER = Reader(_NAME, _recognises, _read, ("rules",))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +22,7 @@ from relfit.io.merging import merge
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.text_content import as_text
 from relfit.io.parsing.times import check_zone, instants
-from relfit.io.raw_logs import Found, RecordTally
+from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
 from relfit.io.slurm_nodes import MOMENT, down_and_meant, instant
 from relfit.log.failurelog import FailureLog
@@ -65,7 +64,7 @@ def _recognises(content: Content) -> bool:
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read events; a line with a date and nothing else says until when they were recorded."""
     records = RecordTally(contents, _NAME, check_zone(timezone))
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     moments = [moment for content in contents for moment in _rows(content, records, rows)]
     taken = [at for moment in moments if (at := instant(moment, records.zone)) is not None]
     return log_of_node_events(rows, records, rules, strict=strict, until=max(taken, default=None))[0]
@@ -76,12 +75,12 @@ def read_node_events(
 ) -> tuple[FailureLog, int]:
     """What was printed at the moment `until`, in UTC; the rest as for `log_of_node_events`."""
     records = RecordTally([content], _NAME, "UTC")
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     _rows(content, records, rows)
     return log_of_node_events(rows, records, rules, until=until, since=since)
 
 
-def _rows(content: Content, records: RecordTally, rows: list[dict[str, Any]]) -> list[str]:
+def _rows(content: Content, records: RecordTally, rows: list[dict[str, object]]) -> list[str]:
     """Put the rows of a file into `rows`; the dates between them. A reason may hold delimiters and ends of lines."""
     text = as_text(content)
     records.notes += [note for note in text.notes if note not in records.notes]
@@ -144,7 +143,7 @@ def _fields(line: str, header: list[str]) -> dict[str, str] | None:
 
 
 def log_of_node_events(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Mapping[str, object]],
     records: RecordTally,
     rules: Rules = None,
     *,
@@ -154,24 +153,19 @@ def log_of_node_events(
 ) -> tuple[FailureLog, int]:
     """The failures among events of nodes, a system for each cluster, and since when the oldest that goes on does.
 
+    A `ReadError` when no row is an event, or `strict` and a row is rejected.
+
     Parameters
     ----------
     rows : sequence of mappings
         With the names that sacctmgr gives its columns, ``line`` and ``file``; times as stamps or seconds since 1970.
     records : RecordTally
         Counts and provenance of the rows.
-    rules : str, Path or dict, optional
-    strict : bool
     until, since : int, optional
         When they were asked for, in nanoseconds since 1970 (the last instant in them when left out), and from when on:
         an outage that began earlier is left out.
-
-    Raises
-    ------
-    ReadError
-        When no row is an event, or `strict` and a row is rejected.
     """
-    known = rules_of(_NAME, rules)
+    alerts = rules_of(_NAME, rules)
     events = _checked(pd.DataFrame(list(rows), dtype=object), records) if rows else pd.DataFrame()
     if not len(events):
         raise ReadError("no row is an event", path=records.contents[0].path, remedy="leave out format")
@@ -181,12 +175,12 @@ def log_of_node_events(
     logs, oldest = [], last
     for cluster, own in events[events["start"] <= last].groupby("cluster", sort=True):
         of_nodes = own[own["node"] != ""].sort_values(["node", "start", "end"], kind="stable", ignore_index=True)
-        outages = _outages(of_nodes, known, records)
+        outages = _outages(of_nodes, alerts, records)
         oldest = min([oldest, *outages.loc[outages["end"] > last, "start"]])
         outages = outages[outages["failed"] & (outages["start"] >= first)]
         people = _population(own, of_nodes, first, last)
         still = outages["end"].to_numpy() > last
-        found = Found(
+        outcome = RawFailures(
             outages["node"].to_numpy(),
             outages["start"].to_numpy(np.int64),
             outages["cause"].to_numpy(),
@@ -198,7 +192,9 @@ def log_of_node_events(
         )
         spans = (people["entered"].to_numpy(np.int64), people["left"].to_numpy(np.int64))
         listed = people["listed"].to_numpy(bool)
-        logs.append(found.log(records, known, (first, last), list(people.index), strict, watched=spans, listed=listed))
+        logs.append(
+            outcome.log(records, alerts, (first, last), list(people.index), strict, watched=spans, listed=listed)
+        )
         records = RecordTally(records.contents, _NAME, records.zone)  # the next cluster's: all rows were counted
     return logs[0] if len(logs) == 1 else merge(logs), oldest
 

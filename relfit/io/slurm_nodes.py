@@ -23,7 +23,7 @@ from relfit.io.parsing.opening import Content
 from relfit.io.parsing.stamps import parse_stamps
 from relfit.io.parsing.text_content import as_text
 from relfit.io.parsing.times import check_zone
-from relfit.io.raw_logs import Found, RecordTally
+from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
 from relfit.log.failurelog import FailureLog
 
@@ -115,7 +115,7 @@ def _log(looks: list[_Look], rules: AlertRules, records: RecordTally, strict: bo
     end = np.array([last if each["end"] is None else each["end"] for each in outages], dtype=np.int64)
     before = start < first if len(looks) > 1 else np.ones(start.size, dtype=bool)
     since = pd.to_datetime(start, utc=True).strftime("since %Y-%m-%d %H:%M:%S UTC")
-    outcome = Found(
+    outcome = RawFailures(
         [each["name"] for each in outages],
         np.maximum(start, first),
         [each["reason"] or "unknown" for each in outages],

@@ -18,7 +18,7 @@ from relfit.io.host_lists import hosts
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.stamps import parse_stamps
 from relfit.io.parsing.times import check_zone
-from relfit.io.raw_logs import Found, RecordTally
+from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
 from relfit.io.up_and_down import outages_between
 from relfit.log.failurelog import FailureLog
@@ -75,10 +75,10 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     outages = outages_between(codes.astype(np.int64), times[place], down[rule])
     records.funnel += [("lines", records.read), ("lines of nodes", int(np.unique(place).size))]
     causes = np.array([each.cause for each in alerts.rules], dtype=object)
-    found_all = Found.of_outages(outages, names_of.tolist(), causes[rule], line, message)
+    outcome = RawFailures.of_outages(outages, names_of.tolist(), causes[rule], line, message)
     if span is not None:
-        found_all.end = np.where(outages.open, span[1], outages.end)
-    return found_all.log(records, alerts, span, names_of.tolist(), strict)
+        outcome.end = np.where(outages.open, span[1], outages.end)
+    return outcome.log(records, alerts, span, names_of.tolist(), strict)
 
 
 def _lists(rules: AlertRules, lines: pa.Array, kinds: IntArray) -> list[str]:

@@ -24,7 +24,7 @@ from relfit.io.parsing.opening import Content
 from relfit.io.parsing.stamps import parse_stamps
 from relfit.io.parsing.times import check_zone, localised, since_1970
 from relfit.io.raw_lines import LineBlock
-from relfit.io.raw_logs import Found, RecordTally
+from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
 from relfit.log.failurelog import FailureLog
 
@@ -68,8 +68,6 @@ def _read(
     ends : {"node", "job"}
         What counts as a failure: the end of a node's availability, or that of a job too (an application's XID, a
         contained memory error, a program that the kernel killed).
-
-    A line that a rule matches and that has no time is refused.
     """
     alerts, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     if year is not None and not 1970 <= int(year) <= 2200:
@@ -85,7 +83,7 @@ def _read(
     node, message, rule, line, place = reader.failures()
     records.funnel += [("lines", records.read), ("alerts", reader.alerts), ("that end a job", reader.of_jobs)]
     causes = np.array([each.cause for each in alerts.rules], dtype=object)
-    outcome = Found(node, times[place], causes[rule] if rule.size else [], line, detail=message)
+    outcome = RawFailures(node, times[place], causes[rule] if rule.size else [], line, detail=message)
     span = (int(times.min()), int(times.max())) if times.size else None
     return outcome.log(records, alerts, span, sorted(reader.nodes), strict)
 

@@ -7,8 +7,8 @@ a start).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -66,8 +66,8 @@ def _read(
     strict: bool,
     timezone: str | None,
     nodeless: str | None = None,
-    mapping: str | Path | dict[str, Any] | None = None,
-    **options: Any,
+    mapping: str | Path | Mapping[str, object] | None = None,
+    **options: object,
 ) -> FailureLog:
     """Read a table; `mapping` is a TOML file or its content, and `options`, the fields of `TableMapping`, go before it.
 

@@ -169,19 +169,19 @@ class Columns:
 
     def questions(self) -> list[str]:
         """What the table does not say and the reader took one way, each with what says otherwise."""
-        asked = []
+        questions = []
         if self.mapping.failures is None:
             for name in self.table.header:
                 if _plain(name) in _SEVERITIES and (calm := _calm(category(self.table.columns[name]))) is not None:
                     rows, worse = calm
-                    asked.append(
+                    questions.append(
                         f"column {name!r} is mild in {rows} of {self.size} rows, and every row was taken "
                         f"for a failure; to take the others: --failures {name}={','.join(worse)}"
                     )
         start = self.names.get("start", "")
         if start and ":" not in self._example(start):
             clocks = [name for name in self.table.header if name not in self.names.values()]
-            asked += [
+            questions += [
                 f"{start!r} has no time of day, and {name!r} may be it: --column start={start}+{name}"
                 for name in clocks
                 if _CLOCK.fullmatch(self._example(name).strip())
@@ -194,12 +194,12 @@ class Columns:
                     both = pd.DataFrame({"node": nodes, "part": category(self.table.columns[name])}).dropna()
                     n, parts = both["node"].nunique(), len(both.drop_duplicates())
                     if parts > n:
-                        asked.append(
+                        questions.append(
                             f"units are the {n} of {node!r}; with {name!r} there are {parts}: --column "
                             f"node={node}+{name} if these fail"
                         )
                         break
-        return asked
+        return questions
 
     @property
     def taken(self) -> str:

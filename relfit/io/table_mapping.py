@@ -132,13 +132,13 @@ class TableMapping(BaseModel):
     population: Any = None
 
 
-def mapping_of(source: str | Path | dict[str, Any] | None, options: dict[str, object]) -> TableMapping:
+def mapping_of(source: str | Path | Mapping[str, object] | None, options: dict[str, object]) -> TableMapping:
     """The mapping from a TOML file or its content; `options` go before it."""
-    settings: dict[str, Any] = {}
+    settings: Mapping[str, Any] = {}
     place: Path | None = None
-    if not isinstance(source, (str, Path, dict, type(None))):
+    if not isinstance(source, (str, Path, Mapping, type(None))):
         raise ArgumentError(f"mapping {source!r} is neither a file nor a dictionary", remedy="name a TOML file")
-    if isinstance(source, dict):
+    if isinstance(source, Mapping):
         settings = source
     elif source is not None:
         place = Path(source)

@@ -84,8 +84,8 @@ def states(
 
     Examples
     --------
-    >>> down, known = states(np.array(["DOWN", "up", "maybe"], dtype=object))
-    >>> down.tolist(), known.tolist()
+    >>> down, is_state = states(np.array(["DOWN", "up", "maybe"], dtype=object))
+    >>> down.tolist(), is_state.tolist()
     ([True, False, False], [True, True, False])
     >>> states(np.array(["fault start", "fault_end", "failure cleared"], dtype=object))[0].tolist()
     [True, False, False]
@@ -123,8 +123,8 @@ def outages_between(node: IntArray, time: IntArray, down: BoolArray) -> StateOut
 
     Examples
     --------
-    >>> found = outages_between(np.zeros(4, int), np.array([5, 1, 3, 9]), np.array([False, True, True, True]))
-    >>> found.start.tolist(), found.end.tolist(), found.open.tolist(), found.repeated
+    >>> outages = outages_between(np.zeros(4, int), np.array([5, 1, 3, 9]), np.array([False, True, True, True]))
+    >>> outages.start.tolist(), outages.end.tolist(), outages.open.tolist(), outages.repeated
     ([1, 9], [5, 9], [False, True], 1)
     """
     order = np.lexsort((np.arange(node.size), time, node))

@@ -86,10 +86,7 @@ class Durations:
 def times_to_failure(log: Tables, per: str = "node", rules: Rules | None = None) -> Durations:
     """Times to failure by node, system or a column; `FailureLog.ttf` describes them.
 
-    Raises
-    ------
-    ArgumentError
-        For an unknown column, or a period of a log that gives durations without dates.
+    An `ArgumentError` for an unknown column, or a period of a log that gives durations without dates.
     """
     rules = rules or Rules()
     if log.lifetimes is None:
@@ -127,20 +124,15 @@ def times_by_cause(log: Tables, column: str, per: str = "node", rules: Rules | N
     """Times to failure from each cause, one group for every group and cause.
 
     In the group of a cause only failures of that cause end a time; the others censor it there. Fitted one by one, these
-    give the cause-specific hazards, and in series the distribution of all failures.
+    give the cause-specific hazards, and in series the distribution of all failures. An `ArgumentError` for a column
+    that events do not have, or a log that gives durations without dates.
 
     Parameters
     ----------
-    log : Tables
     column : str
         Column of events that tells causes apart, such as ``cause``. A missing value is a cause of its own, ``unknown``.
     per, rules
         As for `times_to_failure`.
-
-    Raises
-    ------
-    ArgumentError
-        For a column that events do not have, or a log that gives durations without dates.
     """
     if log.lifetimes is not None or column not in log.events.columns or column in ("start", "end", "line"):
         raise ArgumentError(f"the events of this log have no column {column!r} to tell causes apart by")

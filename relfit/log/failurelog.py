@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -47,7 +47,7 @@ class FailureLog(Tables):
 
     # --------------------------------------------------------------- selecting
 
-    def where(self, conditions: Mapping[str, object] | None = None, /, **columns: Any) -> FailureLog:
+    def where(self, conditions: Mapping[str, object] | None = None, /, **columns: object) -> FailureLog:
         """The part of the log with these values.
 
         A condition on a column of the population selects nodes with all their events and those of their whole system,
@@ -72,9 +72,9 @@ class FailureLog(Tables):
             log = log._where_one(column, wanted)
         return log
 
-    def _where_one(self, column: str, wanted: Any) -> FailureLog:
-        single = wanted is None or isinstance(wanted, (str, bytes)) or not isinstance(wanted, Iterable)
-        values = [wanted] if single else list(wanted)
+    def _where_one(self, column: str, wanted: object) -> FailureLog:
+        several = isinstance(wanted, Iterable) and not isinstance(wanted, (str, bytes))
+        values: list[object] = list(cast("Iterable[object]", wanted)) if several else [wanted]
         text = {str(v) for v in values if v is not None}
         missing = any(v is None for v in values)
 
@@ -181,7 +181,9 @@ class FailureLog(Tables):
         )
         return replace(part, events=cut, window=window)
 
-    def _cut(self, events: Any, population: pd.DataFrame, lifetimes: Any, what: str) -> FailureLog:
+    def _cut(
+        self, events: BoolArray | None, population: pd.DataFrame, lifetimes: BoolArray | None, what: str
+    ) -> FailureLog:
         kept_events = self.events if events is None else self.events[events].reset_index(drop=True)
         kept_lives = self.lifetimes
         if kept_lives is not None and lifetimes is not None:

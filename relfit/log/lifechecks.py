@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,11 @@ import numpy.typing as npt
 from relfit.base.arrays import BoolArray, FloatArray
 from relfit.base.errors import ArgumentError, DataError
 
-__all__ = ["FURTHER", "as_durations", "checked", "known_names", "parts_of", "reject_columns"]
+__all__ = ["FURTHER", "Groups", "as_durations", "checked", "known_names", "parts_of", "reject_columns"]
 
+
+Groups: TypeAlias = Mapping[Any, npt.ArrayLike] | Sequence[npt.ArrayLike]
+"""An array for each group: by its label, or one after the other."""
 
 FURTHER = ("upper", "entry", "exit", "weights", "limit", "stationary")
 _FLAGS = "say what ended with rf.LifeData.from_array(durations, observed), or give a table"
@@ -47,8 +50,8 @@ def checked(lives: Any) -> dict[str, Any]:
     ends = np.where(lives.observed, lengths, np.inf if lives.upper is None else lives.upper)
     reject(~(ends >= lengths), "interval from {} to {}", (lengths, ends), "has its ends exchanged or one missing")
     observed = lives.observed | (ends == lengths)
-    found: dict[str, Any] = {"observed": observed}
-    found["upper"] = ends if np.any(~observed & (ends < np.inf)) else None
+    arrays: dict[str, Any] = {"observed": observed}
+    arrays["upper"] = ends if np.any(~observed & (ends < np.inf)) else None
     if entry is not None:
         reject(
             ~(entry >= 0.0) | (entry > lengths),
@@ -57,7 +60,7 @@ def checked(lives: Any) -> dict[str, Any]:
             "is negative, missing or after the end of its life",
             "an entry is the age at which the life came under observation, not after its end",
         )
-        found["entry"] = entry if np.any(entry > 0.0) else None
+        arrays["entry"] = entry if np.any(entry > 0.0) else None
     if leave is not None:
         reject(
             ~(leave >= ends) | ~(leave > 0.0),
@@ -66,7 +69,7 @@ def checked(lives: Any) -> dict[str, Any]:
             "is before the end of its life, or its life has no end",
             "a life that is here only because it ended by then has a failure time or an interval up to then",
         )
-        found["exit"] = leave if np.any(leave < np.inf) else None
+        arrays["exit"] = leave if np.any(leave < np.inf) else None
     if lives.stationary is not None:
         late = (0.0 if entry is None else entry) > 0.0
         cut = np.isfinite(np.inf if leave is None else leave) | (~observed & (ends < np.inf))
@@ -77,10 +80,10 @@ def checked(lives: Any) -> dict[str, Any]:
             "is truncated or ended in an interval as well",
             "a life under way at an unknown age is observed or right-censored; its duration runs from when it was seen",
         )
-        found["stationary"] = lives.stationary if lives.stationary.any() else None
+        arrays["stationary"] = lives.stationary if lives.stationary.any() else None
     if limit is not None:
         reject(~(limit >= lengths), "limit of observation {}", (limit,), "is missing or before the end of its life")
-        found["limit"] = np.where(~observed & np.isinf(ends), lengths, limit)
+        arrays["limit"] = np.where(~observed & np.isinf(ends), lengths, limit)
     if lives.weights is not None:
         weights: FloatArray = np.asarray(lives.weights, dtype=np.float64)
         reject(
@@ -89,8 +92,8 @@ def checked(lives: Any) -> dict[str, Any]:
             (weights,),
             "is not a whole number that is zero or more",
         )
-        found["weights"] = weights.astype(np.int64) if np.any(weights != 1.0) else None
-    return found
+        arrays["weights"] = weights.astype(np.int64) if np.any(weights != 1.0) else None
+    return arrays
 
 
 def known_names(further: Mapping[str, object]) -> Mapping[str, Any]:
@@ -101,11 +104,11 @@ def known_names(further: Mapping[str, object]) -> Mapping[str, Any]:
     return further
 
 
-def parts_of(name: str, values: Any, labels: list[object], by_label: bool) -> list[FloatArray]:
+def parts_of(name: str, values: Groups, labels: list[object], by_label: bool) -> list[FloatArray]:
     """One flat array per group."""
     if isinstance(values, Mapping) != by_label:
         raise ArgumentError(f"durations {'by label' if by_label else 'in sequence'} need {name} given alike")
-    if by_label:
+    if isinstance(values, Mapping):
         missing = [label for label in labels if label not in values]
         if missing:
             raise ArgumentError(f"{name} has no entry for group {missing[0]!r}")
@@ -120,10 +123,7 @@ def parts_of(name: str, values: Any, labels: list[object], by_label: bool) -> li
 def as_durations(values: npt.ArrayLike) -> FloatArray:
     """Durations as numbers; flags, which would be lives of zero and one hour, are none.
 
-    Raises
-    ------
-    DataError
-        For flags.
+    A `DataError` for flags.
     """
     array = np.asarray(values)
     if array.dtype == bool and array.size:
@@ -134,10 +134,7 @@ def as_durations(values: npt.ArrayLike) -> FloatArray:
 def reject_columns(names: Collection[object]) -> None:
     """Reject a mapping whose names are those of columns, where each stands for a group.
 
-    Raises
-    ------
-    ArgumentError
-        Where durations and something else about them stand side by side.
+    An `ArgumentError` where durations and something else about them stand side by side.
     """
     beside = [name for name in ("observed", "censored", *FURTHER) if name in names]
     if beside and not {"duration", "durations"}.isdisjoint(names):

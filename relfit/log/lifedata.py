@@ -15,7 +15,7 @@ from relfit.base.errors import ArgumentError, DataError
 from relfit.base.numeric.ragged import Ragged, offsets_of, sums
 from relfit.base.results import Result, key_columns
 from relfit.base.text import count
-from relfit.log.lifechecks import FURTHER, as_durations, checked, known_names, parts_of, reject_columns
+from relfit.log.lifechecks import FURTHER, Groups, as_durations, checked, known_names, parts_of, reject_columns
 
 __all__ = ["LifeData"]
 
@@ -110,11 +110,11 @@ class LifeData(Result, Ragged):
     @classmethod
     def from_groups(
         cls,
-        durations: Mapping[Any, npt.ArrayLike] | Sequence[npt.ArrayLike],
-        observed: Mapping[Any, npt.ArrayLike] | Sequence[npt.ArrayLike] | None = None,
+        durations: Groups,
+        observed: Groups | None = None,
         *,
         measure: str = "life",
-        **further: Mapping[Any, npt.ArrayLike] | Sequence[npt.ArrayLike] | None,
+        **further: Groups | None,
     ) -> LifeData:
         """Lives from one array per group.
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from relfit.base.arrays import Duration, Durations, FloatArray, IntArray
+from relfit.base.arrays import FloatArray, IntArray, NamedDurations
 from relfit.base.errors import ArgumentError
 from relfit.fitting.families import Distribution, Exponential, Family, Weibull
 from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array
@@ -151,7 +150,7 @@ def common_cause(causes: object) -> CommonCause | None:
     return CommonCause(components, ages_in_hours(ages, len(lives), names, longest=LONGEST_AGE, what="cause"), names)
 
 
-def racks_of(labels: object, lives: object, ages: Durations | Mapping[Any, Duration], size: int) -> Racks | None:
+def racks_of(labels: object, lives: object, ages: NamedDurations, size: int) -> Racks | None:
     """Racks from a label for each node, and the life of a rack: one for all, or by label; None without both."""
     if labels is None and lives is None:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, Self
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arrays import Duration, Durations, FloatArray, IntArray
+from relfit.base.arrays import Durations, FloatArray, IntArray, NamedDurations
 from relfit.base.errors import ArgumentError
 from relfit.base.results import json_ready
 from relfit.base.text import count, number
@@ -52,7 +52,7 @@ class SystemNodes:
         common: object = None,
         racks: object = None,
         rack_lives: object = None,
-        rack_ages: Durations | Mapping[Any, Duration] = 0.0,
+        rack_ages: NamedDurations = 0.0,
         rack_events: str = "nodes",
         unit: str = "hours",
         longest_age: Durations | None = LONGEST_AGE,
@@ -125,7 +125,7 @@ class SystemNodes:
         *,
         racks: object = None,
         rack_lives: object = None,
-        rack_ages: Durations | Mapping[Any, Duration] = 0.0,
+        rack_ages: NamedDurations = 0.0,
         **options: Any,
     ) -> Self:
         """A system of checked nodes; racks as in the constructor, or `Racks`; options are the other fields."""
@@ -182,10 +182,7 @@ class SystemNodes:
     def take(self, positions: npt.ArrayLike) -> Self:
         """The system of the nodes at these positions, in this order; positions or a mask.
 
-        Raises
-        ------
-        ArgumentError
-            For no position, one that is not there, or one given twice.
+        An `ArgumentError` for no position, one that is not there, or one given twice.
         """
         places = self.checked_positions(positions)
         place = np.full(self.n_nodes, -1, dtype=np.int64)

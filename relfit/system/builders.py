@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.base.arrays import BoolArray, Durations, FloatArray, IntArray
+from relfit.base.arrays import BoolArray, Durations, FloatArray, IntArray, ObjectArray
 from relfit.base.errors import ArgumentError, DataError, Remedy
 from relfit.fitting import FamilyFit, Fits, PooledFit, pool
 from relfit.fitting.families import FAMILIES, family_named
@@ -122,7 +122,7 @@ def system_of_estimates(
     missing: str,
     remedy: str,
     *,
-    status: Any = None,
+    status: ObjectArray | None = None,
     pooled: Callable[[], PooledFit] | None = None,
     origin: object = None,
     unit: str = "hours",

@@ -49,12 +49,8 @@ def components_of(
 ) -> tuple[Component, ...]:
     """Components from a batch of a family, one distribution for `count` equal nodes, or a sequence of distributions.
 
-    Raises
-    ------
-    ArgumentError
-        For no node at all, a batch of more than one dimension, a number of nodes that does not agree with `count`.
-    DataError
-        For a node whose parameters are missing or impossible; the error names it.
+    An `ArgumentError` for no node at all, a batch of more than one dimension, a number of nodes that does not agree
+    with `count`. A `DataError` for a node whose parameters are missing or impossible; the error names it.
     """
     if isinstance(nodes, Distribution):
         components: tuple[Component, ...] = (_of_batch(nodes, count),)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,9 @@ from scipy import special
 from relfit.base.arrays import BoolArray, FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.text import count
+from relfit.fitting import FamilyFit, Fits, PooledFit
 from relfit.fitting.estimates import free_covariance
 from relfit.fitting.families import Family
-from relfit.fitting.pooling import PooledFit
 from relfit.system._quantities import Quantities
 from relfit.system.checked_nodes import Component, duration_array
 from relfit.system.first_k import CELLS, FailureRule
@@ -58,6 +58,15 @@ _FROM_FITS = Remedy("make it from fits: rf.system_from_fits(rf.fit(times), ages=
 _MOST_WORK = 10_000_000  # nodes, times those that may fail, times draws: ten minutes
 
 
+@runtime_checkable
+class DrawsNodes(Protocol):
+    """What a system was made from, where that draws its nodes itself."""
+
+    def node_sources(self, components: Sequence[Component], groups: IntArray) -> list[ParameterSource]:
+        """Where the parameters of the nodes come from."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class ParameterSource:
     """The nodes of one family, the fitted groups of their parameters, and how uncertain these are."""
@@ -79,32 +88,26 @@ class ParameterSource:
 
 
 def sources_of(
-    components: Sequence[Component], names: pd.Index, groups: IntArray | None, origin: Any
+    components: Sequence[Component], names: pd.Index, groups: IntArray | None, origin: object
 ) -> list[ParameterSource]:
     """Where the parameters of a system's nodes come from, one entry per family.
 
     `groups` has the position of each node's fitted group, `origin` the fits, or what draws the nodes itself
-    (``node_sources``) and the factors of wider causes (``wide_factors``).
-
-    Raises
-    ------
-    ArgumentError
-        For a system that was not made from fits, or fits without a covariance.
+    (``node_sources``) and the factors of wider causes (``wide_factors``). An `ArgumentError` for a system that was not
+    made from fits, or fits without a covariance.
     """
     if origin is None or groups is None:
         raise ArgumentError(
             "this system was made from given parameters, which have no uncertainty",
             remedy=_FROM_FITS,
         )
-    if hasattr(origin, "node_sources"):
-        drawn: list[ParameterSource] = origin.node_sources(components, groups)
-        return drawn
+    if isinstance(origin, DrawsNodes):
+        return origin.node_sources(components, groups)
     sources = []
     for component in components:
         kind = type(component.family)
-        results = getattr(origin, "results", None)
-        fit = results.get(getattr(kind, "name", "")) if isinstance(results, dict) else origin
-        if not issubclass(kind, Family) or fit is None or fit.family is not kind:
+        fit = origin.results.get(getattr(kind, "name", "")) if isinstance(origin, Fits) else origin
+        if not issubclass(kind, Family) or not isinstance(fit, (FamilyFit, PooledFit)) or fit.family is not kind:
             raise ArgumentError(
                 f"there is no {kind.__name__} fit among those that the system was made from",
                 remedy=_FROM_FITS,
@@ -124,7 +127,7 @@ def sources_of(
     return sources
 
 
-def _roots(fit: Any, kind: type[Family], groups: IntArray) -> tuple[FloatArray, FloatArray | None]:
+def _roots(fit: FamilyFit | PooledFit, kind: type[Family], groups: IntArray) -> tuple[FloatArray, FloatArray | None]:
     """Roots of the covariances of each group in free coordinates: its own, and what it shares with the fleet."""
     if isinstance(fit, PooledFit):
         return _pooled_roots(fit, groups)

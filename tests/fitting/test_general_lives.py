@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize, stats
 
 import relfit as rf
-from relfit.fitting._maximum_likelihood import Known, _search
+from relfit.fitting._maximum_likelihood import SharedWork, _search
 from relfit.fitting.families import family_named
 from relfit.fitting.goodness_of_fit import spent_hazards
 from tests.fitting.all_kinds import FAMILIES, from_logs, log_likelihood, random_lives, to_logs
@@ -204,7 +204,7 @@ def test_the_general_search_gives_what_the_kernels_give(family):
     limit = rng.exponential(2000.0, life.shape)
     lives = rf.LifeData.from_array(np.minimum(life, limit), life <= limit)
     kernel = rf.fit(lives, family)[family]
-    search = _search(family_named(family), lives, Known(), None)
+    search = _search(family_named(family), lives, SharedWork(), None)
     assert kernel.ok.all()
     assert (search.codes == 0).all()
     np.testing.assert_allclose(search.parameters, kernel.parameter_array, rtol=1e-6)
@@ -221,7 +221,7 @@ def test_both_say_alike_when_there_is_no_estimate(family):
     life[rng.random(life.shape) < 0.02] = 0.0
     lives = rf.LifeData.from_array(life, rng.random(life.shape) < 0.6)
     kernel = rf.fit(lives, family)[family]
-    search = _search(family_named(family), lives, Known(), None)
+    search = _search(family_named(family), lives, SharedWork(), None)
     assert len(set(kernel.status)) >= 4
     np.testing.assert_array_equal(kernel.estimates.codes, search.codes)
 

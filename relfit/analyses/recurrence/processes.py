@@ -223,12 +223,12 @@ def fit_process(
         model, _poisson
     )
     part = fit(copies if rows.size == len(groups) else copies.take(rows), model, level)
-    status[rows[~part.found]] = np.where(part.edge[~part.found], "no_maximum", "not_converged")
+    status[rows[~part.converged]] = np.where(part.edge[~part.converged], "no_maximum", "not_converged")
 
     def spread(values: FloatArray) -> FloatArray:
         """The values of fitted groups, NaN for the others."""
         out = np.full((len(groups), *values.shape[1:]), np.nan)
-        out[rows[part.found]] = values[part.found]
+        out[rows[part.converged]] = values[part.converged]
         return out
 
     shared = histories.at_once(codes, len(groups))
@@ -288,7 +288,7 @@ class _FittedProcess:
     low: FloatArray
     high: FloatArray
     loglik: FloatArray
-    found: BoolArray
+    converged: BoolArray
     edge: BoolArray
 
     @classmethod
@@ -296,7 +296,7 @@ class _FittedProcess:
         """Parameters above zero, with limits that are normal on the log scale, where their error is `error`."""
         far = np.exp(normal_quantile(level) * error)
         limits = estimates / far, estimates * far
-        return cls(estimates, estimates * error, *limits, best.value, best.found, best.edge)
+        return cls(estimates, estimates * error, *limits, best.value, best.converged, best.edge)
 
 
 def _constant(copies: GroupedHistories, model: str, level: float) -> _FittedProcess:
@@ -313,7 +313,7 @@ def _constant(copies: GroupedHistories, model: str, level: float) -> _FittedProc
 
 def _inverse_information(best: Maximum) -> FloatArray:
     """Covariance of the free coordinates, NaN where the search found no maximum."""
-    usable = (best.found & np.isfinite(best.information).all(axis=(1, 2)))[:, None, None]
+    usable = (best.converged & np.isfinite(best.information).all(axis=(1, 2)))[:, None, None]
     return np.where(usable, np.linalg.inv(np.where(usable, best.information, np.eye(best.free.shape[1]))), np.nan)
 
 

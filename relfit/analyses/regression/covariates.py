@@ -40,12 +40,10 @@ def regression_table(log: FailureLog, measure: str = "ttf") -> tuple[pd.DataFram
 
     Parameters
     ----------
-    log : FailureLog
     measure : {"ttf", "ttr"}
 
     Returns
     -------
-    pandas.DataFrame
     dict
         How many rows `FailureLog.ttf` or `FailureLog.ttr` left out, by reason.
 

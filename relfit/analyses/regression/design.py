@@ -58,10 +58,7 @@ def _reason(error: Exception) -> str:
 def names_in(right: str) -> list[str]:
     """Columns that the right side of a formula names, in order.
 
-    Raises
-    ------
-    ArgumentError
-        For what cannot be read, and where no column is named.
+    An `ArgumentError` for what cannot be read, and where no column is named.
 
     Examples
     --------
@@ -93,12 +90,8 @@ def covariates_of(
 ) -> tuple[pd.DataFrame, dict[str, int]]:
     """The columns that a formula names, rows with a missing one left out, and how many these were by column.
 
-    Text, booleans and what stands in ``C()`` are categories with their levels in natural order, the reference first.
-
-    Raises
-    ------
-    ArgumentError
-        For an unknown column, dates, or a reference that is none.
+    Text, booleans and what stands in ``C()`` are categories with their levels in natural order, the reference first. An
+    `ArgumentError` for an unknown column, dates, or a reference that is none.
     """
     names, known = names_in(right), list(offered)
     for name in names:
@@ -144,11 +137,8 @@ def _column(values: pd.Series, coded: bool, reference: object) -> pd.Series:
 def matrix_of(frame: pd.DataFrame, right: str, failures: FloatArray, noun: str = "duration") -> pd.DataFrame:
     """The matrix of a regression without its intercept; rejects what cannot be estimated.
 
-    Raises
-    ------
-    ArgumentError
-        For a factor that cannot be computed, a constant or collinear column, a level without a failure, and fewer
-        failures than coefficients.
+    An `ArgumentError` for a factor that cannot be computed, a constant or collinear column, a level without a failure,
+    and fewer failures than coefficients.
     """
     import formulaic
 

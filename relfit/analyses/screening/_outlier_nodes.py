@@ -21,7 +21,7 @@ from relfit.analyses.screening.frailty_results import RenewalModels, frailty_mom
 from relfit.analyses.screening.incident_results import Incidents
 from relfit.analyses.screening.tallies import by_node
 from relfit.base.arguments import share, whole
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import FloatArray, IntArray, ObjectArray
 from relfit.base.numeric.levels import normal_quantile
 from relfit.base.results import Result, json_ready
 from relfit.base.text import count, number, percent
@@ -187,7 +187,7 @@ def outlier_nodes(
     keys = pd.MultiIndex.from_arrays([lives.groups.get_level_values(i).astype(str) for i in range(2)])
     watched = np.flatnonzero((lives.sizes > 0) & keys.isin(nodes.index) & (lives.total_time > 0.0))
     lives, keys = lives.take(watched.tolist()), keys[watched]
-    systems: Any = pd.unique(nodes.index.get_level_values("system"))
+    systems = np.asarray(pd.unique(nodes.index.get_level_values("system")), dtype=object)
     code: IntArray = np.asarray(pd.Index(systems).get_indexer(keys.get_level_values(0)), dtype=np.int64)
     models = renewal_models(lives, code, n_groups=systems.size, level=level, n_resamples=n_resamples, rng=rng)
     if log.lifetimes is None:
@@ -221,7 +221,7 @@ def _own_failures(log: FailureLog, joined: Incidents | None) -> FailureLog:
 
 
 def _classes(
-    lives: LifeData, models: RenewalModels, code: IntArray, systems: Any, level: float
+    lives: LifeData, models: RenewalModels, code: IntArray, systems: ObjectArray, level: float
 ) -> tuple[pd.DataFrame, FloatArray]:
     """The table of systems, and the probability of each node to be an outlier."""
     shape, scale, variance = models.shape[:, 1], models.scale[:, 1], models.variance[:, 1]

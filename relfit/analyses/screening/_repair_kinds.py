@@ -293,7 +293,7 @@ def _fit(
     free, value = np.full((repairs.n_groups, k), np.nan), np.full(repairs.n_groups, -np.inf)
     for cut in _CUTS if repairs.n_groups else ():
         best = maximise(mixture, mixture.em(cut))
-        better = best.found & (best.value > value + 1e-9)
+        better = best.converged & (best.value > value + 1e-9)
         free[better], value[better] = best.free[better], best.value[better]
     # the class of the smaller median comes first
     turned = np.concatenate([-free[:, :1], free[:, 1 + half :], free[:, 1 : 1 + half]], axis=1)

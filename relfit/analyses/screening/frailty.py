@@ -85,15 +85,16 @@ def renewal_models(
     p = _tested(lives, code, described, n_resamples, generator)
     chance = p > _SIZE
     described[chance] = "equal"
-    classes = (described == "two_classes") & best["classes"].found
-    spread = ~classes & ~chance & best["spread"].found & (best["spread"].value > loglik["equal"])
+    classes = (described == "two_classes") & best["classes"].converged
+    spread = ~classes & ~chance & best["spread"].converged & (best["spread"].value > loglik["equal"])
     free = np.where(spread[:, None], best["spread"].free, np.pad(best["equal"].free, ((0, 0), (0, 1))))
     free[classes, :2] = best["classes"].free[classes, :2]
     with np.errstate(divide="ignore"):
         free[failures < _FEWEST] = np.stack([np.zeros(size), -np.log(rate), np.zeros(size)], axis=1)[failures < _FEWEST]
     free[:, 2] = np.where(spread, free[:, 2], -np.inf)
     covariance = np.zeros((size, 3, 3))
-    for name, rows in (("spread", spread), ("classes", classes), ("equal", best["equal"].found & ~spread & ~classes)):
+    equal = best["equal"].converged & ~spread & ~classes
+    for name, rows in (("spread", spread), ("classes", classes), ("equal", equal)):
         at = np.flatnonzero(rows)
         if at.size:
             own = _covariance(looked.take(at), name, best[name], at)
@@ -116,8 +117,8 @@ def renewal_models(
         limits[:, 0],
         limits[:, 1],
         limits[:, 2],
-        np.where(best["classes"].found, special.expit(two[:, 2]), np.nan),
-        np.where(best["classes"].found, ratio, np.nan),
+        np.where(best["classes"].converged, special.expit(two[:, 2]), np.nan),
+        np.where(best["classes"].converged, ratio, np.nan),
         pd.DataFrame(loglik),
         described,
         p,
@@ -360,9 +361,8 @@ def _fitted(data: _Lives, name: str, usable: IntArray) -> Maximum:
     begun = [np.tile([0.0, 0.0, *further], (usable.size, 1)) for further in starts[name]]
     best, *others = at_once([partial(maximise, _Objective(part, name), at, iterations=_ITERATIONS) for at in begun])
     for trial in others:
-        better = trial.found & ~(best.found & (best.value >= trial.value))
-        for field in ("free", "value", "gradient", "information", "found", "edge"):
-            getattr(best, field)[better] = getattr(trial, field)[better]
+        better = trial.converged & ~(best.converged & (best.value >= trial.value))
+        best.take_over(better, trial, better)
     out = Maximum(
         np.zeros((size, k)),
         np.full(size, np.nan),
@@ -371,9 +371,8 @@ def _fitted(data: _Lives, name: str, usable: IntArray) -> Maximum:
         np.zeros(size, np.bool_),
         np.zeros(size, np.bool_),
     )
-    for field in ("free", "gradient", "information", "found", "edge"):
-        getattr(out, field)[usable] = getattr(best, field)
-    out.value[usable] = np.where(best.found, best.value, np.nan)
+    out.take_over(usable, best, slice(None))
+    out.value[~out.converged] = np.nan
     out.free[:, 1] += np.log(data.unit)
     return out
 

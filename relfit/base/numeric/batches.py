@@ -9,16 +9,14 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from threading import Thread
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from relfit.base.numeric.compiled import njit
-from relfit.base.numeric.ragged import Ragged
 
 __all__ = ["SortedLives", "in_threads", "over_groups", "processors", "sort_lives"]
 
@@ -57,12 +55,6 @@ def in_threads(work: Callable[[T], None], pieces: Iterable[T], threads: int) -> 
 
     After Ctrl-C or an error nothing more is begun, and nobody waits for what is going on: the threads go with the
     process.
-
-    Parameters
-    ----------
-    work : callable
-    pieces : iterable
-    threads : int
 
     Examples
     --------
@@ -104,17 +96,21 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
-@dataclass(frozen=True)
-class SortedLives(Ragged):
+class SortedLives(NamedTuple):
     """Lives in rising order within each group, failures before censored lives of the same length.
 
-    ``log`` holds natural logarithms of the durations in hours (minus infinity for zero).
+    ``log`` holds natural logarithms of the durations in hours (minus infinity for zero). Compiled functions take it.
     """
 
     durations: npt.NDArray[np.float64]
     log: npt.NDArray[np.float64]
     observed: npt.NDArray[np.bool_]
     offsets: npt.NDArray[np.int64]
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return self.offsets.size - 1
 
 
 def sort_lives(

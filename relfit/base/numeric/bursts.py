@@ -126,7 +126,6 @@ def select(
     ----------
     observed : ndarray of int, shape (classes,)
         Times in each class; the first are those that the clock cannot tell from zero.
-    null : ChanceJoins
     share : float
         Of the incidents, that chance may join.
     spent : float
@@ -250,8 +249,6 @@ def in_nodes(
     -------
     ends, observed : ndarray of int, shape (classes,)
         Ends of the classes as multiples of the step, and times in each.
-    null : ChanceJoins
-    selection : Selection
     """
     ends = ends_of_classes(step, LONGEST)
     edges = np.asarray((ends + 0.5) * step, dtype=np.float64)

@@ -14,7 +14,7 @@ from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numba
 import numpy as np
@@ -58,18 +58,14 @@ def njit(*, cache: bool = True, **options: Any) -> Callable[[Function], Function
     return decorate
 
 
-def kept(function: Any) -> bool:
+def kept(function: object) -> bool:
     """Whether an earlier run compiled this function and kept it."""
     cache = getattr(function, "_cache", None)
     return not isinstance(cache, _Cache) or Path(cache.file._index_path).exists()
 
 
-def checksum(function: Any) -> str:
+def checksum(function: object) -> str:
     """Checksum of a compiled function: its code and options, all that it calls and reads, and the versions in use.
-
-    Parameters
-    ----------
-    function : numba dispatcher
 
     Returns
     -------
@@ -85,16 +81,23 @@ def checksum(function: Any) -> str:
     """
     from relfit import __version__
 
-    content = _Content({"relfit", function.py_func.__module__.partition(".")[0]})
+    content = _Content({"relfit", getattr(function, "py_func", function).__module__.partition(".")[0]})
     content.note(__version__, numba.__version__, np.__version__)
     content.add(function)
     return content.digest.hexdigest()
 
 
+class _Dispatcher(Protocol):
+    """What `numba.njit` makes of a function."""
+
+    py_func: FunctionType
+    _cache: Any
+
+
 class _Cache:
     """A cache of numba's; what cannot be read from it or written to it is compiled."""
 
-    def __init__(self, dispatcher: Any) -> None:
+    def __init__(self, dispatcher: _Dispatcher) -> None:
         self._dispatcher = dispatcher
         self._cache = dispatcher._cache
 
@@ -109,7 +112,7 @@ class _Cache:
         self._cache._cache_file = index(self._cache.cache_path, f"{self._cache._impl.filename_base}-{stamp}", stamp)
         return self._cache._cache_file
 
-    def load_overload(self, signature: Any, target: Any) -> Any:
+    def load_overload(self, signature: object, target: object) -> Any:
         try:
             return self.file and self._cache.load_overload(signature, target)
         except Exception:  # whatever pickle makes of a damaged file
@@ -117,7 +120,7 @@ class _Cache:
             self._try(self._cache.flush)
             return None
 
-    def save_overload(self, signature: Any, data: Any) -> None:
+    def save_overload(self, signature: object, data: object) -> None:
         self._try(self._remove_old)
         self._try(self._cache.save_overload, signature, data)
 
@@ -131,7 +134,7 @@ class _Cache:
             if not path.name.startswith(this.stem):
                 path.unlink(missing_ok=True)
 
-    def _try(self, action: Callable[..., None], *arguments: Any) -> None:
+    def _try(self, action: Callable[..., None], *arguments: object) -> None:
         try:
             action(*arguments)
         except Exception:
@@ -176,7 +179,7 @@ class _Content:
             kind = value if isinstance(value, type) else type(value)
             self.note(f"{kind.__module__}.{kind.__qualname__}" if " at 0x" in text else text)
 
-    def _function(self, function: FunctionType, options: Any) -> None:
+    def _function(self, function: FunctionType, options: object) -> None:
         self.note(function.__module__, function.__qualname__, repr(options))
         if self._is_ours(function.__module__) and function not in self._seen:
             self._seen.add(function)
@@ -185,7 +188,7 @@ class _Content:
                 self.add(cell.cell_contents)
             self._code(function.__code__, function.__globals__)
 
-    def _code(self, code: CodeType, variables: dict[str, Any]) -> None:
+    def _code(self, code: CodeType, variables: dict[str, object]) -> None:
         self.digest.update(code.co_code)
         self.note(*code.co_names)
         for constant in code.co_consts:

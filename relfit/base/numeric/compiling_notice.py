@@ -19,7 +19,6 @@ def compile_notice(function: Any, how_long: str) -> Iterator[None]:
 
     Parameters
     ----------
-    function : numba dispatcher
     how_long : str
         What it takes, as "some twenty seconds".
     """

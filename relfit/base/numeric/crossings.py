@@ -55,8 +55,6 @@ def redrawn(
     runs : ndarray, shape (runs, quantities)
     solve : callable
         Of the means, shape (quantities,).
-    level : float
-    rng : int or numpy.random.Generator
     """
     n = len(runs)
     weights = np.random.default_rng(rng).multinomial(n, np.full(n, 1.0 / n), _DRAWS) / n

@@ -13,6 +13,8 @@ __all__ = ["adjusted_p"]
 def adjusted_p(p: npt.ArrayLike, method: str = "bh") -> npt.NDArray[np.float64]:
     """P-values adjusted so that rejecting those below alpha keeps the false-discovery rate below alpha.
 
+    An `ArgumentError` for another method, or a p-value outside 0..1.
+
     Parameters
     ----------
     p : array_like of float, shape (n,)
@@ -20,11 +22,6 @@ def adjusted_p(p: npt.ArrayLike, method: str = "bh") -> npt.NDArray[np.float64]:
     method : {"bh", "holm"}
         Benjamini and Hochberg 1995, for independent tests or such as depend positively; Holm 1979, which keeps the
         probability of even one false rejection below alpha.
-
-    Raises
-    ------
-    ArgumentError
-        For another method, or a p-value outside 0..1.
 
     Examples
     --------

@@ -12,10 +12,7 @@ __all__ = ["normal_quantile"]
 def normal_quantile(level: float) -> float:
     """Two-sided normal quantile of a level.
 
-    Raises
-    ------
-    ArgumentError
-        When the level is not between 0 and 1.
+    An `ArgumentError` when the level is not between 0 and 1.
 
     Examples
     --------

@@ -50,7 +50,7 @@ class Maximum:
     """Where the search ended, one row a group.
 
     ``free`` has shape (groups, k), ``information`` (minus the Hessian) (groups, k, k), ``gradient`` (groups, k).
-    ``found`` tells where the gradient vanishes and the information is positive definite; ``edge`` where the value
+    ``converged`` tells where the gradient vanishes and the information is positive definite; ``edge`` where the value
     still rises, or stays level, however far one goes.
     """
 
@@ -58,8 +58,13 @@ class Maximum:
     value: FloatArray
     gradient: FloatArray
     information: FloatArray
-    found: BoolArray
+    converged: BoolArray
     edge: BoolArray
+
+    def take_over(self, rows: IntArray | BoolArray, other: Maximum, which: IntArray | BoolArray | slice) -> None:
+        """Put `which` of the groups of another search in the place of these rows."""
+        for name in ("free", "value", "gradient", "information", "converged", "edge"):
+            getattr(self, name)[rows] = getattr(other, name)[which]
 
 
 def derivatives(
@@ -146,15 +151,11 @@ def maximise(
     objective : Objective
         Works on all groups at once.
     start : ndarray, shape (groups, k)
-        Free coordinates; a row that is not finite, or has no finite value, is left as not found.
+        Free coordinates; a row that is not finite, or has no finite value, is left as not converged.
     tolerance : float
         The search ends when a Newton step would gain less than this.
     iterations : int
         Steps after which it ends in any case.
-
-    Returns
-    -------
-    Maximum
     """
     groups, k = start.shape
     free = start.copy()

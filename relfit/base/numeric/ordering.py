@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -125,7 +126,7 @@ def natural_key(text: str) -> tuple[int, float, str]:
     return (1, 0.0, text) if math.isnan(number) else (0, number, text)
 
 
-def natural_order(values: Any) -> IntArray:
+def natural_order(values: Iterable[object]) -> IntArray:
     """Positions that sort values of any type as `natural_key` sorts their texts.
 
     Examples

@@ -78,10 +78,8 @@ def exponential_mean_interval(
     ----------
     total : array_like of float
         Hours under observation, censored ones included.
-    failures : array_like of int
     by_clock : array_like of bool
         Whether the clock ended observation.
-    level : float
 
     Examples
     --------

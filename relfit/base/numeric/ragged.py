@@ -123,7 +123,6 @@ def places(times: FloatArray, offsets: IntArray, wanted: FloatArray, below: bool
         Rising within each group.
     offsets : ndarray of int, shape (groups + 1,)
     wanted : ndarray of float, shape (groups, m)
-    below : bool
 
     Returns
     -------

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 __all__ = ["in_processes"]
 
 T = TypeVar("T")
 
 
-def in_processes(function: Callable[..., T], tasks: Iterable[tuple[Any, ...]], workers: int) -> Iterator[T]:
+def in_processes(function: Callable[..., T], tasks: Iterable[tuple[object, ...]], workers: int) -> Iterator[T]:
     """What a function of a module gives for the arguments of each task, in their order; here for one worker.
 
     Examples

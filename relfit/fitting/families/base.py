@@ -56,8 +56,8 @@ class Family(Distribution):
     positive: ClassVar[tuple[bool, ...]]
     """Which parameters are above zero without bound; follows from `domains`."""
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         cls.positive = tuple(domain == "positive" for domain in getattr(cls, "domains", ()))
 
     def __post_init__(self) -> None:

@@ -11,10 +11,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.numeric.batches import SortedLives, over_groups
 from relfit.base.numeric.compiled import njit
 from relfit.base.numeric.special import BLOCK, gamma_cdf, series_table
@@ -33,27 +32,13 @@ _FEW_GROUPS = 4  # for which the fitted distribution need not be compiled
 def distances(
     family: str,
     parameters: FloatArray,
-    fitted: npt.NDArray[np.bool_],
+    fitted: BoolArray,
     ordered: SortedLives,
     workers: int | None = None,
 ) -> FloatArray:
-    """Statistics of one core family on observed or right-censored durations.
+    """Statistics of one core family on observed or right-censored durations, shape (groups, 4) as `STATISTICS`.
 
-    Parameters
-    ----------
-    family : str
-        One of the four core families.
-    parameters : ndarray, shape (groups, k)
-    fitted : ndarray of bool, shape (groups,)
-        Where `parameters` mean anything.
-    ordered : SortedLives
-    workers : int, optional
-        Threads.
-
-    Returns
-    -------
-    ndarray of float, shape (groups, 4)
-        In the order of `STATISTICS`; NaN where the family was not fitted.
+    `parameters` have shape (groups, k); NaN where the family was not `fitted`.
     """
     out = np.full((ordered.n_groups, len(STATISTICS)), np.nan)
 
@@ -64,21 +49,8 @@ def distances(
             _of_group(below, above, ordered.durations, ordered.observed, np.empty(0, np.int64), begin, end, out[group])
         return out
 
-    def work(first: int, last: int) -> None:
-        _of_core(
-            _CODES[family],
-            parameters,
-            fitted,
-            ordered.durations,
-            ordered.log,
-            ordered.observed,
-            ordered.offsets,
-            first,
-            last,
-            out,
-        )
-
-    over_groups(ordered.offsets, work, workers)
+    code = _CODES[family]
+    over_groups(ordered.offsets, lambda a, b: _of_core(code, parameters, fitted, ordered, a, b, out), workers)
     return out
 
 
@@ -99,39 +71,21 @@ def _fitted(family: str, parameters: FloatArray, times: FloatArray, log: FloatAr
 
 def distances_of_hazards(
     hazards: FloatArray,
-    observed: npt.NDArray[np.bool_],
-    weights: npt.NDArray[np.int64] | None,
-    offsets: npt.NDArray[np.int64],
-    fitted: npt.NDArray[np.bool_],
+    observed: BoolArray,
+    weights: IntArray | None,
+    offsets: IntArray,
+    fitted: BoolArray,
     workers: int | None = None,
 ) -> FloatArray:
     """The statistics for durations given by the cumulative hazard that each has spent, in any order.
 
     Under the true distribution these are censored durations of a unit exponential, whatever the family and whatever the
-    age at which observation began; so truncated durations are covered.
-
-    Parameters
-    ----------
-    hazards : ndarray of float, shape (n,)
-        Cumulative hazard spent under observation.
-    observed : ndarray of bool, shape (n,)
-    weights : ndarray of int, shape (n,), optional
-    offsets : ndarray of int, shape (groups + 1,)
-    fitted : ndarray of bool, shape (groups,)
-        Where `hazards` mean anything.
-    workers : int, optional
-        Threads.
-
-    Returns
-    -------
-    ndarray of float, shape (groups, 4)
-        In the order of `STATISTICS`; NaN where not fitted or empty.
+    age at which observation began; so truncated durations are covered. NaN where a group is empty or not `fitted`.
 
     Examples
     --------
     >>> u = np.array([0.1, 0.4, 0.8])
-    >>> found = distances_of_hazards(-np.log1p(-u), np.ones(3, bool), None, np.array([0, 3]), np.array([True]))
-    >>> found.round(4)
+    >>> distances_of_hazards(-np.log1p(-u), np.ones(3, bool), None, np.array([0, 3]), np.array([True])).round(4)
     array([[0.2667, 0.0433, 0.2786, 0.2667]])
     """
     out = np.full((offsets.size - 1, len(STATISTICS)), np.nan)
@@ -256,16 +210,14 @@ def _probabilities(
 @njit(cache=True, nogil=True)
 def _of_core(
     code: int,
-    parameters: np.ndarray,
-    fitted: np.ndarray,
-    durations: np.ndarray,
-    log: np.ndarray,
-    observed: np.ndarray,
-    offsets: np.ndarray,
+    parameters: FloatArray,
+    fitted: BoolArray,
+    ordered: SortedLives,
     first: int,
     last: int,
-    out: np.ndarray,
+    out: FloatArray,
 ) -> None:
+    durations, log, observed, offsets = ordered
     longest = 0
     for group in range(first, last):
         longest = max(longest, offsets[group + 1] - offsets[group])

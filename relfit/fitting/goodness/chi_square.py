@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.numeric.batches import over_groups
 from relfit.base.numeric.compiled import njit
 
@@ -17,13 +17,13 @@ _LARGEST_HAZARD = 40.0  # beyond it no duration is likely by any standard
 
 
 def chi_square_of_hazards(
-    hazards: npt.NDArray[np.float64],
-    observed: npt.NDArray[np.bool_],
-    offsets: npt.NDArray[np.int64],
-    fitted: npt.NDArray[np.bool_],
+    hazards: FloatArray,
+    observed: BoolArray,
+    offsets: IntArray,
+    fitted: BoolArray,
     parameters: int,
     workers: int | None = None,
-) -> npt.NDArray[np.float64]:
+) -> FloatArray:
     """Chi-square statistic for durations given by the cumulative hazard that each has spent, in any order.
 
     Complete groups use equiprobable cells under the fitted distribution. Groups with censored durations use cells of
@@ -34,24 +34,8 @@ def chi_square_of_hazards(
     With parameters fitted to the durations, not to the counts, the null distribution is no chi-square (Chernoff and
     Lehmann 1954): the p-value needs a bootstrap.
 
-    Parameters
-    ----------
-    hazards : ndarray of float, shape (n,)
-        Cumulative hazard spent under observation.
-    observed : ndarray of bool, shape (n,)
-    offsets : ndarray of int, shape (groups + 1,)
-    fitted : ndarray of bool, shape (groups,)
-        Where `hazards` mean anything.
-    parameters : int
-        Number of fitted parameters.
-    workers : int, optional
-        Threads.
-
-    Returns
-    -------
-    ndarray of float, shape (groups,)
-        NaN where there are too few failures: cells are needed for one degree of freedom more than the parameters use,
-        each with five failures.
+    NaN where `parameters` fitted ones leave too few failures: cells are needed for one degree of freedom more than they
+    use, each with five failures.
 
     Examples
     --------
@@ -60,22 +44,21 @@ def chi_square_of_hazards(
     [0.0]
     """
     out = np.full(offsets.size - 1, np.nan)
-    over_groups(offsets, lambda a, b: _of_groups(hazards, observed, offsets, fitted, parameters, a, b, out), workers)
+    over_groups(offsets, lambda a, b: _of_groups(hazards, observed, offsets, fitted, parameters, (a, b), out), workers)
     return out
 
 
 @njit(cache=True, nogil=True)
-def _of_groups(
-    hazards: np.ndarray,
-    observed: np.ndarray,
-    offsets: np.ndarray,
-    fitted: np.ndarray,
+def _of_groups(  # the arguments of `chi_square_of_hazards` for some of the groups
+    hazards: FloatArray,
+    observed: BoolArray,
+    offsets: IntArray,
+    fitted: BoolArray,
     parameters: int,
-    first: int,
-    last: int,
-    out: np.ndarray,
+    groups: tuple[int, int],
+    out: FloatArray,
 ) -> None:
-    for group in range(first, last):
+    for group in range(*groups):
         begin, end = offsets[group], offsets[group + 1]
         n = end - begin
         failures = 0

@@ -255,10 +255,7 @@ class StepCurves(Grouped):
 def times_per_group(times: npt.ArrayLike, groups: int) -> FloatArray:
     """Times to look up as one row per group, shape (groups, m).
 
-    Raises
-    ------
-    ArgumentError
-        For times below zero or missing, or of a shape that does not fit.
+    An `ArgumentError` for times below zero or missing, or of a shape that does not fit.
     """
     wanted = np.asarray(times, dtype=np.float64)
     if np.isnan(wanted).any() or (wanted < 0.0).any():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,19 +15,15 @@ __all__ = ["lives_of"]
 
 
 def lives_of(
-    data: Any,
+    data: object,
     observed: npt.ArrayLike | None = None,
     entry: npt.ArrayLike | None = None,
     by: npt.ArrayLike | None = None,
 ) -> LifeData:
     """Durations in any form: as they are, of a log, or an array with what was observed, since when, and of what.
 
-    Raises
-    ------
-    DataError
-        For arrays whose shapes do not fit, flags that are neither true nor false, and no duration at all.
-    ArgumentError
-        For `observed`, `entry` or `by` beside data that have their own.
+    A `DataError` for arrays whose shapes do not fit, flags that are neither true nor false, and no duration at all. An
+    `ArgumentError` for `observed`, `entry` or `by` beside data that have their own.
 
     Examples
     --------
@@ -39,30 +35,32 @@ def lives_of(
     beside = {
         name: value for name, value in (("observed", observed), ("entry", entry), ("by", by)) if value is not None
     }
-    if isinstance(data, LifeData) or hasattr(data, "ttf"):
+    lives: LifeData | None = data if isinstance(data, LifeData) else data.ttf() if hasattr(data, "ttf") else None
+    if lives is not None:
         if beside:
             raise ArgumentError(
                 f"{next(iter(beside))}= goes with an array of durations, not with a {type(data).__name__}",
                 remedy="leave it out: the data have their own",
             )
-        return data if isinstance(data, LifeData) else data.ttf()
-    shape = np.shape(data)
+        return lives
+    values = cast("npt.ArrayLike", data)
+    shape = np.shape(values)
     if len(shape) not in (1, 2):
         raise DataError(
             f"durations have shape {shape}; expected one dimension (a sample) or two (a group in each row)",
             remedy="reshape them, or give by= for groups",
         )
-    if not np.size(data):
+    if not np.size(values):
         raise DataError("there are no durations", remedy="give one or more")
     for name, value in beside.items():
         if np.shape(value) != shape and not (name != "by" and np.shape(value) in ((), shape[1:])):
             raise DataError(f"{name} has shape {np.shape(value)}, durations have {shape}; they must agree")
     flags = None if observed is None else _flags(observed)
     if by is None:
-        return LifeData.from_array(data, flags, entry=entry)
+        return LifeData.from_array(values, flags, entry=entry)
     if len(shape) == 2:
         raise DataError("by= names the group of each duration, and a table of two dimensions has a group in each row")
-    table = {"duration": np.asarray(data), "by": np.asarray(by, dtype=object)}
+    table = {"duration": np.asarray(values), "by": np.asarray(by, dtype=object)}
     table |= {} if flags is None else {"observed": np.broadcast_to(flags, shape)}
     table |= {} if entry is None else {"entry": np.broadcast_to(np.asarray(entry), shape)}
     names = {name: name for name in ("observed", "entry") if name in table}

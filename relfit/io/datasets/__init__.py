@@ -196,8 +196,7 @@ def _is_name(path: str | Path, jobs: bool) -> bool:
 
 
 def _no_options(name: object, format: str | None, options: dict[str, object]) -> None:
-    given = {"format": format, **options}
-    if named := [option for option, value in given.items() if value is not None]:
+    if named := [option for option, value in {"format": format, **options}.items() if value is not None]:
         raise ArgumentError(f"{named[0]}= does not go with a data set that is named, {name}", remedy="leave it out")
 
 

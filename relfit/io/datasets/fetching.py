@@ -7,6 +7,7 @@ import shutil
 import tarfile
 from difflib import get_close_matches
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from relfit.base.errors import ArgumentError, ReadError, Remedy
@@ -177,7 +178,9 @@ def _unpacked(archive: Path) -> Path:
     return target
 
 
-def _fetched(pooch: Any, keeper: Any, file: str, base: str, folder: Path, progress: bool, timeout: float) -> None:
+def _fetched(
+    pooch: ModuleType, keeper: Any, file: str, base: str, folder: Path, progress: bool, timeout: float
+) -> None:
     """One file, in the cache and checked."""
     import requests
 

@@ -33,10 +33,7 @@ _FEW_KINDS = 0.3  # share of different texts in a column up to which each is kep
 def read_csv(text: Text, needed: Sequence[str], what: str) -> TextTable:
     """A table of fields between commas, with the columns that `what` needs; repeated rows are rejected.
 
-    Raises
-    ------
-    ReadError
-        For a missing column, and as `read_delimited`.
+    A `ReadError` for a missing column, and as `read_delimited`.
     """
     table = read_delimited(text, ",")
     table.require(needed, what)
@@ -54,12 +51,8 @@ def read_delimited(
     """Split text into rows and fields.
 
     Rows with too many or too few fields, and lines with a quote that never closes, are rejected; blank lines are passed
-    over. The first line names the columns unless `header` does; `only` some of them may be wanted.
-
-    Raises
-    ------
-    ReadError
-        When there is a header and nothing else, a line is too long, or two columns have one name.
+    over. The first line names the columns unless `header` does; `only` some of them may be wanted. A `ReadError` when
+    there is a header and nothing else, a line is too long, or two columns have one name.
     """
     ends = _line_ends(text)
     quoted = quotes and b'"' in text.data

@@ -18,10 +18,6 @@ _LONG_NUMBER = _NUMBER.replace(r"\d+", rf"\d{{1,{_LONGEST}}}").replace(r"\d*", r
 def as_numbers(values: object) -> FloatArray:
     """Each text as a number, NaN where it is none (``inf``, ``nan`` and exponents of four digits are none).
 
-    Parameters
-    ----------
-    values : pyarrow array of text, or sequence of str or None
-
     Examples
     --------
     >>> as_numbers(["1.5", "", "3e2500000000", "0x10", None, " 7"]).tolist()

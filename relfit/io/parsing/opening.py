@@ -15,11 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
 from relfit.base.errors import ArgumentError, ReadError, Remedy
+
+if TYPE_CHECKING:
+    from zlib import _Decompress
 
 __all__ = ["MAX_SIZE", "Content", "encoding_of", "members", "open_content", "refuse_archive", "size_in_bytes"]
 
@@ -161,7 +164,7 @@ class Content:
                 remedy="fetch or compress the file again",
             ) from None
 
-    def _expanded(self, raw: Any, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    def _expanded(self, raw: io.BufferedReader, chunks: Iterator[bytes]) -> Iterator[bytes]:
         if self.member is not None:
             self.compression = "zip"
             with zipfile.ZipFile(raw) as archive, archive.open(self.member) as file:
@@ -235,10 +238,8 @@ def encoding_of(head: bytes) -> str | None:
 def open_content(path: str | Path) -> Content:
     """Open a file, plain or compressed with gz, bz2, xz, zst or zip (of one file); the name does not matter.
 
-    Raises
-    ------
-    ReadError
-        When the file is missing, empty, not readable, no file, cut short or damaged, or a zip archive of many files.
+    A `ReadError` when the file is missing, empty, not readable, no file, cut short or damaged, or a zip archive of many
+    files.
 
     Examples
     --------
@@ -356,14 +357,15 @@ def _nearby(place: Path) -> str:
     return f"there is {near[0]} beside it" if near else "check the path"
 
 
-_DECOMPRESSORS: dict[str, tuple[bytes, Callable[[], Any]]] = {
+_Decompressor: TypeAlias = "bz2.BZ2Decompressor | lzma.LZMADecompressor | _Decompress"
+_DECOMPRESSORS: dict[str, tuple[bytes, Callable[[], _Decompressor]]] = {
     "gz": (b"\x1f\x8b", lambda: zlib.decompressobj(wbits=31)),
     "bz2": (b"BZh", bz2.BZ2Decompressor),
     "xz": (b"\xfd7zXZ\x00", lzma.LZMADecompressor),
 }
 
 
-def _streams(kind: tuple[bytes, Callable[[], Any]], first: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _streams(kind: tuple[bytes, Callable[[], _Decompressor]], first: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Every stream of a file, one behind the other; zeros between and behind them are padding."""
     magic, make = kind
     rest, more = first, True
@@ -391,7 +393,7 @@ def _streams(kind: tuple[bytes, Callable[[], Any]], first: bytes, chunks: Iterat
             raise EOFError  # something else follows: lost if passed over
 
 
-def _bounded(decompressor: Any, chunk: bytes) -> Iterator[bytes]:
+def _bounded(decompressor: _Decompressor, chunk: bytes) -> Iterator[bytes]:
     """What a chunk expands to, a block at a time."""
     if isinstance(decompressor, (bz2.BZ2Decompressor, lzma.LZMADecompressor)):
         block = decompressor.decompress(chunk, _BLOCK)

@@ -128,10 +128,7 @@ class Rejections:
     def settle(self, strict: bool) -> BoolArray:
         """The rows that stand.
 
-        Raises
-        ------
-        ReadError
-            When none does or, for strict reading, when any row was rejected.
+        A `ReadError` when none does or, for strict reading, when any row was rejected.
         """
         if strict:
             self.raise_first()
@@ -145,10 +142,7 @@ class Rejections:
     def raise_first(self) -> None:
         """Turn the first rejected row into an error: strict reading.
 
-        Raises
-        ------
-        ReadError
-            When any row was rejected.
+        A `ReadError` when any row was rejected.
         """
         if not len(self):
             return
@@ -180,10 +174,7 @@ class TextTable:
     def require(self, names: Sequence[str], what: str) -> None:
         """Check that columns are there.
 
-        Raises
-        ------
-        ReadError
-            When one is not: then this is not `what`.
+        A `ReadError` when one is not: then this is not `what`.
         """
         missing = [name for name in names if name not in self.columns]
         if missing:

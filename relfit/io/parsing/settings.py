@@ -19,19 +19,15 @@ _AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$|( \(at end of document
 def read_settings(path: str | Path, kind: str, what: str, remedy: str) -> dict[str, Any]:
     """The tables and values of a file, unchecked.
 
+    A `ReadError` when it cannot be read, is far too large, or is not of this kind.
+
     Parameters
     ----------
-    path : str or Path
     kind : {"toml", "json", "yaml"}
     what : str
         What the file holds, for messages.
     remedy : str
         What to do where it cannot be read.
-
-    Raises
-    ------
-    ReadError
-        When it cannot be read, is far too large, or is not of this kind.
     """
     place = Path(path)
     try:
@@ -94,8 +90,8 @@ def _yaml(text: str) -> Any:
     return {} if document is None else document
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table: dict[str, Any] = {}
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    table: dict[str, object] = {}
     for name, value in pairs:
         if name in table:
             raise ValueError(f"the key {name!r} is there twice")

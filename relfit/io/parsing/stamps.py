@@ -6,8 +6,6 @@ one order, which the caller finds out for a whole file.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -72,24 +70,23 @@ class Stamps:
         self.good: BoolArray = np.zeros(size, dtype=bool)
         self.absolute: BoolArray = np.zeros(size, dtype=bool)
 
-    def fill(self, at: Any, part: Stamps) -> None:
+    def fill(self, at: slice | IntArray, part: Stamps) -> None:
         """Take over what `part` knows of the places `at`."""
         self.clock[at], self.good[at], self.absolute[at] = part.clock, part.good, part.absolute
 
 
-def parse_stamps(text: Any, day_first: bool = False) -> Stamps:
+def parse_stamps(text: pa.Array | pa.ChunkedArray, day_first: bool = False) -> Stamps:
     """Every text as a point in time; null, and what is none, is not good.
 
     Parameters
     ----------
-    text : pyarrow array of text
     day_first : bool
         Whether 02/03/2024 is the second of March.
 
     Examples
     --------
-    >>> found = parse_stamps(pa.array(["2016-12-31 23:59:60", "2 Jan 2017 01:00 +01:00", "05/02/24", "now"]))
-    >>> found.clock[:2].view("datetime64[ns]").astype("datetime64[s]").astype(str).tolist(), found.good.tolist()
+    >>> stamps = parse_stamps(pa.array(["2016-12-31 23:59:60", "2 Jan 2017 01:00 +01:00", "05/02/24", "now"]))
+    >>> stamps.clock[:2].view("datetime64[ns]").astype("datetime64[s]").astype(str).tolist(), stamps.good.tolist()
     (['2017-01-01T00:00:00', '2017-01-02T00:00:00'], [True, True, False, False])
     """
     stamps, begin = Stamps(len(text)), 0
@@ -141,12 +138,12 @@ def _by_parts(text: pa.Array, day_first: bool) -> Stamps:
     return stamps
 
 
-def _counted(parts: Any, in_order: bool) -> Stamps:
+def _counted(parts: pa.StructArray, in_order: bool) -> Stamps:
     """Parts of dates and clocks as points in time."""
     names = {parts.type.field(i).name for i in range(parts.type.num_fields)}
     size = len(parts)
 
-    def text(name: str) -> Any:
+    def text(name: str) -> pa.Array:
         return pc.struct_field(parts, name)
 
     def number(name: str, otherwise: int = 0) -> IntArray:
@@ -206,7 +203,7 @@ def _offset(zone: str) -> int:
     return (-1 if "-" in zone else 1) * (int(digits[:2]) * 3600 + int(digits[2:] or 0) * 60)
 
 
-def day_and_month(columns: list[Any]) -> tuple[bool | None, str]:
+def day_and_month(columns: list[pa.Array | pa.ChunkedArray]) -> tuple[bool | None, str]:
     """Whether days stand before months in dates such as 13/02/2024, and an example.
 
     Numbers above 12 decide, then dots between them (the day first). The answer is None where nothing decides; the

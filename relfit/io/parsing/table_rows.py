@@ -37,16 +37,12 @@ _NO_TABLE = Remedy(
 def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
     """The rows of a table; the note of a table says what was done to get them.
 
+    A `ReadError` when this is no table, it is damaged, or larger than the limit.
+
     Parameters
     ----------
-    content : Content
     single : sequence of str
         Names that a table of one column may have.
-
-    Raises
-    ------
-    ReadError
-        When this is no table, it is damaged, or larger than the limit.
     """
     if content.frame is not None:
         return rows_of_frame(content.frame, content.path)

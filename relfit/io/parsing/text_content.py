@@ -34,14 +34,9 @@ class Text:
 def as_text(content: Content) -> Text:
     r"""The text of a file.
 
-    UTF-8 is tried first; bytes that are not UTF-8 are taken as Latin-1, one by one, so that a file of mixed
-    encodings is read too, and a note says how many there were. A byte-order mark (UTF-8, UTF-16, UTF-32) decides
-    where there is one.
-
-    Raises
-    ------
-    ReadError
-        When the bytes are not text.
+    UTF-8 is tried first; bytes that are not UTF-8 are taken as Latin-1, one by one, so that a file of mixed encodings
+    is read too, and a note says how many there were. A byte-order mark (UTF-8, UTF-16, UTF-32) decides where there is
+    one. A `ReadError` when the bytes are not text.
 
     Examples
     --------

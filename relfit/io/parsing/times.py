@@ -90,6 +90,8 @@ def instants(
 ) -> tuple[pd.Series, BoolArray]:
     """Instants in UTC, and which values are there but are none.
 
+    An `ArgumentError` when `time_format` is none that pandas knows.
+
     Parameters
     ----------
     column : pyarrow array, or sequence of str
@@ -105,13 +107,6 @@ def instants(
         Whether 02/03/2024 is the second of March.
     origin : Timestamp, optional
         Numbers are times since then, in `unit`.
-
-    Times outside the years 1800 to 2250 are none.
-
-    Raises
-    ------
-    ArgumentError
-        When `time_format` is none that pandas knows.
 
     Examples
     --------
@@ -281,7 +276,6 @@ def spans(
     ----------
     start, end : Series of naive datetime64
         On the clock of `zone`; NaT where missing.
-    zone : str
     seconds : ndarray
         How long each span is said to be; NaN where nothing says it, and the first reading is taken.
 
@@ -315,10 +309,7 @@ def spans(
 def check_zone(name: str | None, default: str = "UTC") -> str:
     """The zone of this name, or the default.
 
-    Raises
-    ------
-    ArgumentError
-        When there is no such zone.
+    An `ArgumentError` when there is no such zone.
     """
     zone = name or default
     try:

@@ -38,14 +38,14 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     """
     text = as_text(content)
     try:
-        whole = json.loads(text.data)
+        document = json.loads(text.data)
     except json.JSONDecodeError as error:
         raise ReadError(
             f"this is not JSON ({error.msg})", path=content.path, line=error.lineno, remedy="the file may be cut short"
         ) from None
     except (RecursionError, ValueError):
         raise ReadError("this JSON is nested too deep, or has a number too long", path=content.path) from None
-    jobs, profiles = whole.get("jobs"), whole.get("profiles")
+    jobs, profiles = document.get("jobs"), document.get("profiles")
     if not isinstance(jobs, list) or not isinstance(profiles, dict) or not jobs:
         raise ReadError("no list of jobs and profiles", path=content.path, remedy="this is no workload of BatSim")
     rejections = Rejections(content.path, np.arange(1, len(jobs) + 1), [json.dumps(job) for job in jobs])
@@ -54,8 +54,8 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     kinds = [_profile(profiles, job) for job in good]
     reasons = np.array([reason for _, reason in kinds], dtype=object)
     rejections.reject(reasons != "", lambda row: str(reasons[row]), "profile")
-    if machine.n_nodes is None and isinstance(whole.get("nb_res"), int) and whole["nb_res"] > 0:
-        machine = Machine(machine.n_nodes or machine.nodes(np.array(float(whole["nb_res"]))).astype(int).item())
+    if machine.n_nodes is None and isinstance(document.get("nb_res"), int) and document["nb_res"] > 0:
+        machine = Machine(machine.n_nodes or machine.nodes(np.array(float(document["nb_res"]))).astype(int).item())
     limit = _column(good, "walltime", -1)
     names = [job.get("id", "") for job in good]
     rows = JobRows(

@@ -18,17 +18,7 @@ class Generator:
     """A source of jobs, each drawn on its own."""
 
     def sample(self, n_jobs: int, rng: Seed = 0) -> Workload:
-        """So many jobs; the generator's class says what time 0 is.
-
-        Parameters
-        ----------
-        n_jobs : int
-        rng : int or numpy.random.Generator
-
-        Returns
-        -------
-        Workload
-        """
+        """So many jobs; the generator's class says what time 0 is."""
         return self._drawn(int(whole("n_jobs", n_jobs)), np.random.default_rng(rng))
 
     def _drawn(self, size: int, random: np.random.Generator) -> Workload:

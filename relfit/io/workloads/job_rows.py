@@ -63,17 +63,14 @@ class JobRows:
     ) -> Workload:
         """The jobs that stand, by time of submission.
 
+        A `ReadError` when no job stands, or for what strict reading forbids.
+
         Parameters
         ----------
         strict : bool
             A rejected row is an error.
         ordered : bool
             The format has jobs in the order of submission: one that is not is an error when `strict`.
-
-        Raises
-        ------
-        ReadError
-            When no job stands, or for what strict reading forbids.
         """
         rows = self.rejections
         self._reject(machine.n_nodes)

@@ -9,7 +9,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from relfit.io.parsing.settings import read_settings
 
 __all__ = ["read_walkthrough"]
 
-_POLICIES = {
+_POLICIES: dict[str, dict[str, object]] = {
     "easy_bf": {"name": "easy", "fixed_nodes": True},
     "easy_bf2": {"name": "easy"},
     "easy_bf3": {"name": "easy"},
@@ -36,14 +36,14 @@ _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Div: operator.truediv,
 }
 
+T = TypeVar("T")
+
 
 def read_walkthrough(path: Path, experiment: str = "") -> dict[str, Any]:
     """One experiment of a configuration, as the keys of a campaign.
 
-    Raises
-    ------
-    ReadError
-        When it cannot be read, has several experiments and none is named, or says what relfit cannot simulate.
+    A `ReadError` when it cannot be read, has several experiments and none is named, or says what relfit cannot
+    simulate.
     """
     document = read_settings(path, "json", "a configuration of the simulator", 'name it as "paper.config:2a"')
     names = ", ".join(document)
@@ -114,11 +114,11 @@ def _check_left(table: Mapping[str, object], jobs: dict[str, object]) -> None:
         raise ArgumentError(f"{', '.join(left)}: this is not read", remedy="leave it out")
 
 
-def _time(seconds: Any) -> Any:
+def _time(seconds: str | float) -> str:
     return seconds if isinstance(seconds, str) else f"{float(seconds)!r}s"
 
 
-def _named(names: Mapping[str, object], key: str, name: Any) -> Any:
+def _named(names: Mapping[str, T], key: str, name: str) -> T:
     if name not in names:
         raise ArgumentError(f"{key} is {name!r}", remedy=f"relfit has {', '.join(names)}")
     return names[name]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from relfit.base.arguments import durations
 from relfit.base.arrays import Durations, FloatArray
 from relfit.base.errors import ArgumentError, DataError
 from relfit.base.numeric.quadrature import gauss_legendre
-from relfit.fitting.families import Exponential
+from relfit.fitting.families import Exponential, Family
 from relfit.fitting.families.distribution import Distribution
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def time_to_failure(source: object, ages: Durations = 0.0, nodes: int = 1) -> Ti
             raise ArgumentError(
                 "a system has ages of its own", remedy="leave ages out, or give the nodes' distribution"
             )
-        return _of_system(source)
+        return _of_system(cast("System", source))
     if isinstance(source, (int, float, str, np.number)) or hasattr(source, "total_seconds"):
         mtbf = float(durations("mtbf", source, zero=False))
         return _of_nodes(Exponential(np.asarray(1.0 / mtbf)), np.zeros(()), nodes)
@@ -223,13 +223,15 @@ def _of_nodes(family: Distribution, ages: FloatArray, nodes: int) -> TimeToFailu
     return TimeToFailure(log_sf, hazard, draw, size, constant)
 
 
-def _flat(family: Any, shape: tuple[int, ...]) -> Any:
+def _flat(family: Distribution, shape: tuple[int, ...]) -> Distribution:
     """The batch with one axis of nodes."""
+    if not isinstance(family, Family):
+        raise ArgumentError(f"{type(family).__name__} is no batch of nodes", remedy="give a system of them")
     parameters = [np.broadcast_to(value, shape).ravel() for value in family.parameters().values()]
     return type(family).unchecked(*parameters)
 
 
-def _of_system(system: Any) -> TimeToFailure:
+def _of_system(system: System) -> TimeToFailure:
     def draw(count: int, rng: np.random.Generator) -> FloatArray:
         return np.asarray(system.sample(count, rng), dtype=np.float64).reshape(count)
 

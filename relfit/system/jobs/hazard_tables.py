@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class HazardTable:
         return TimeToFailure(log_sf, _not_tabulated, _not_tabulated, 1, np.nan)
 
 
-def _not_tabulated(*_: Any) -> Any:
+def _not_tabulated(*_: object) -> FloatArray:
     raise NotImplementedError("a table has cumulative hazards alone")
 
 
