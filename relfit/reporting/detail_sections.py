@@ -122,8 +122,8 @@ def availability(m: ReportData) -> Section | str:
         {**keys, "from": "from", "to": "to", "operational": "availability", "low": "low", "high": "high"},
         percent=frozenset({"operational", "low", "high"}),
     )
-    hours, days = float(whole.node_hours.sum()), "" if m.lately is m.part else "In the last 90 days "
-    verdict = f"{days}nodes were up {shown_availability(1.0 - float(whole.down_hours.sum()) / hours)} of the time"
+    hours, span = float(whole.node_hours.sum()), "" if m.lately is m.part else "In the last 90 days "
+    verdict = f"{span}nodes were up {shown_availability(1.0 - float(whole.down_hours.sum()) / hours)} of the time"
     if m.several_systems:
         low, high = (shown_availability(float(end(whole.operational))) for end in (np.nanmin, np.nanmax))
         verdict += f", {low} to {high} over {count(len(whole.groups), 'system')}"

@@ -167,7 +167,7 @@ def test_lines_that_begin_with_seconds_in_brackets_are_no_json(tmp_path: Path) -
     lines = ["[1600000000] HOST ALERT: n1;DOWN;HARD;3;no answer", "[1600003600] HOST ALERT: n1;UP;HARD;1;ok"]
     path = tmp_path / "nagios.log"
     path.write_text("\n".join([*lines, "[1600007200] HOST ALERT: n2;DOWN;HARD;3;no answer"]) + "\n")
-    with pytest.raises(rf.ReadError, match="first line is no header.*pattern="):
+    with pytest.raises(rf.ReadError, match=r"first line is no header.*pattern="):
         rf.read(path)
     log = rf.read(path, pattern=r"\[(?P<start>\d+)\] HOST ALERT: (?P<node>[^;]+);(?P<state>DOWN|UP);")
     assert log.events["node"].tolist() == ["n1", "n2"]
