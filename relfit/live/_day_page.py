@@ -27,7 +27,14 @@ _FIRST = ("node", "repeat", "stock", "source", "rate", "repair time", "forecast"
 
 
 def day_page(
-    study: Study, alarms: Sequence[Alarm], previous: Sequence[Alarm], forecasts: pd.DataFrame, path: str | Path
+    study: Study,
+    alarms: Sequence[Alarm],
+    previous: Sequence[Alarm],
+    forecasts: pd.DataFrame,
+    path: str | Path,
+    *,
+    fleet: str = "",
+    made: pd.Timestamp | None = None,
 ) -> Path:
     """Write the page of the day: one file that needs no network. What records say is shown as text only.
 
@@ -40,6 +47,8 @@ def day_page(
     forecasts : pandas.DataFrame
         Those made so far, scored (`relfit.live.scored`).
     path : str or Path
+    fleet, made : str and pandas.Timestamp, optional
+        For the title; the systems of the log and its end when left out.
 
     Returns
     -------
@@ -62,7 +71,7 @@ def day_page(
     title = f"System {systems[0]}" if len(systems) == 1 else count(len(systems), "system")
     text = filled(
         "day.html.j2",
-        title=f"{title} on {log.window.end:%A, %Y-%m-%d}",
+        title=f"{fleet or title} on {made or log.window.end:%A, %Y-%m-%d}",
         subtitle=f"{count(len(log.events), 'record')} of {count(log.n_nodes, 'node')} since "
         f"{log.window.start:%Y-%m-%d}, until {log.window.end:%Y-%m-%d %H:%M} UTC",
         headline=f"{', '.join(parts)}." if parts else "No alarm.",

@@ -24,7 +24,8 @@ def rate_episodes(fleet: WatchedFleet, budget: Mapping[str, float]) -> Iterator[
             f"{count(when.days, 'day')}, {number(when.expected)} expected ({number(times)} times)"
             f"{f'; most of the excess is {change.cause}' if change.cause else ''}."
         )
-        look = "see that nothing is missing in its records" if down else "look at what was changed there"
+        common = "what these failures have in common" if change.streams.kind == "cause" else "what was changed there"
+        look = "see that nothing is missing in its records" if down else f"look at {common}"
         alarm = Alarm(
             "rate",
             f"{name} down" if down else name,

@@ -35,10 +35,8 @@ def write_outputs(
         (outputs.json_file, lambda place: _write_json(result.to_dict(), Path(place))),
     ]
     if study is not None:  # without a record there is no page
-        writing += [
-            (outputs.page, partial(day_page, study, alarms, previous, store.forecasts())),
-            (outputs.params, partial(_write_params, study)),
-        ]
+        page = partial(day_page, study, alarms, previous, store.forecasts(), fleet=settings.fleet, made=made)
+        writing += [(outputs.page, page), (outputs.params, partial(_write_params, study))]
     written, problems = [], []
     for place, write in writing:
         if place is None:

@@ -43,8 +43,12 @@ def test_what_is_new_goes_on_and_is_over(study: rf.Study, tmp_path: Path) -> Non
     assert "Over: cause disk" in changed
     assert "rack r7" not in changed
     assert "No forecast has come to its end yet." in text
-    quiet = text_of(day_page(study, [], [], pd.DataFrame(), tmp_path / "quiet.html"))
-    assert "No alarm." in quiet
+    assert "System white on Tuesday, 2004-06-01" in text
+    made = pd.Timestamp("2004-06-09", tz="UTC")  # a week in which nothing was recorded
+    place = day_page(study, [], [], pd.DataFrame(), tmp_path / "quiet.html", fleet="white", made=made)
+    assert "No alarm." in text_of(place)
+    assert "white on Wednesday, 2004-06-09" in text_of(place)
+    assert "until 2004-06-01" in text_of(place)
 
 
 def test_nothing_in_a_record_becomes_markup_and_nothing_is_fetched(tmp_path: Path) -> None:

@@ -99,6 +99,13 @@ def test_a_rack_is_blamed_and_the_others_are_not() -> None:
     assert [each.subject for each in alarms if each.subject.startswith("rack")] == ["rack r3"]
 
 
+def test_a_cause_that_rose_is_not_looked_for_in_a_place() -> None:
+    when = np.sort(np.random.default_rng(4).uniform(590 * DAY, 600 * DAY, 20))
+    extra = [{"node": f"n{i:03d}", "start": t, "end": t + 2.0, "cause": "fan"} for i, t in enumerate(when)]
+    alarm = of(fleet_alarms(fleet(4, extra=extra)), "rate", "cause fan")
+    assert alarm.advice.endswith(": look at what these failures have in common.")
+
+
 def test_when_all_of_a_system_is_up_no_rack_is_blamed() -> None:
     alarms = fleet_alarms(fleet(5, mean=6.0, rate=np.where(np.arange(600) < 580, 1.0, 4.0)))
     assert [each.subject for each in alarms if each.kind == "rate"].count("system s") == 1

@@ -20,7 +20,7 @@ from relfit.live.sources.source_base import FilePath, SourceBase
 from relfit.live.sources.source_errors import SourceError, on_one_line
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["FileSource", "changed_files", "fetched_documents", "form_of"]
+__all__ = ["FileSource", "fetched_documents", "form_of"]
 
 _SETTLED = 2.0  # seconds after which a further change of a file changes its time, too
 _NAMED = 3  # of the files that cannot be read
@@ -40,21 +40,20 @@ class FileSource(SourceBase):
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """The logs of all files that changed since the last round, each with its name."""
-        changed, state = changed_files(self.path, cursor)
-        return fetched_documents(self._groups(changed), self, state, self._read)
+        return fetched_documents(self, cursor, self._read, self._groups)
 
     def _groups(self, files: Sequence[Path]) -> list[list[Path]]:
         """Files that are read together: tables one by one, raw logs all, since outages go on from one to the next."""
         if len(files) < 2 or self.format == "table" or self.columns:
-            return [[file] for file in files]
+            return _one_by_one(files)
         try:
             head = members(files[0])[0]
             reader = next(
                 each for each in READERS if self.format == each.name or (not self.format and each.recognises(head))
             )
         except (RelfitError, OSError, StopIteration):
-            return [[file] for file in files]
-        return [[file] for file in files] if hasattr(reader.read, "__wrapped__") else [list(files)]
+            return _one_by_one(files)
+        return _one_by_one(files) if hasattr(reader.read, "__wrapped__") else [list(files)]
 
     def _read(self, files: Sequence[Path]) -> FailureLog:
         options: dict[str, Any] = dict(self.columns)
@@ -65,23 +64,28 @@ class FileSource(SourceBase):
         return read(list(files), self.format, timezone=zone, nodeless=self.nodeless, max_size=self.max_size, **options)
 
 
+def _one_by_one(files: Sequence[Path]) -> list[list[Path]]:
+    return [[file] for file in files]
+
+
 def fetched_documents(
-    groups: Sequence[Sequence[Path]],
     source: Any,
-    state: dict[str, list[int]],
+    cursor: Mapping[str, object],
     reader: Callable[[Sequence[Path]], FailureLog | None],
+    groups: Callable[[Sequence[Path]], Sequence[Sequence[Path]]] = _one_by_one,
 ) -> Fetched:
-    """What files hold that are read together, each group a document of its name; one that cannot be read is told.
+    """What a source's files hold that changed: each group that is read together is a document of its name.
 
     Raises
     ------
     SourceError
-        For files that cannot be read, with what the others hold.
+        Where there is no file, and for files that cannot be read, with what the others hold.
     """
+    changed, state = _changed_files(source.path, cursor)
     shown = getattr(source.path, "short", str)
     documents: list[tuple[str, FailureLog]] = []
     failures: list[str] = []
-    for group in groups:
+    for group in groups(changed):
         try:
             log = reader(group)
         except (RelfitError, OSError) as error:
@@ -100,14 +104,8 @@ def fetched_documents(
     return fetched
 
 
-def changed_files(path: str, cursor: Mapping[str, object]) -> tuple[list[Path], dict[str, list[int]]]:
-    """Files of a path that are not as they were, and how all are now: bytes and time by name.
-
-    Raises
-    ------
-    SourceError
-        When there is no such file.
-    """
+def _changed_files(path: str, cursor: Mapping[str, object]) -> tuple[list[Path], dict[str, list[int]]]:
+    """Files of a path that are not as they were, and how all are now: bytes and time by name."""
     shown = getattr(path, "short", str)
     before: Any = cursor.get("files", {})
     state: dict[str, list[int]] = {}

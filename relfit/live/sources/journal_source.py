@@ -12,7 +12,7 @@ from pydantic import Field
 from relfit.io.journal_lines import READER
 from relfit.io.parsing.opening import Content, open_content
 from relfit.live.live_records import Fetched
-from relfit.live.sources.file_source import changed_files, fetched_documents, form_of
+from relfit.live.sources.file_source import fetched_documents, form_of
 from relfit.live.sources.source_base import FilePath, SourceBase, output_of
 from relfit.log.failurelog import FailureLog
 
@@ -47,8 +47,7 @@ class JournalSource(SourceBase):
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """What is said since an hour before the last line that was seen, or what files hold that changed."""
         if self.path is not None:
-            changed, state = changed_files(self.path, cursor)
-            return fetched_documents([[file] for file in changed], self, state, lambda files: self._of_file(files[0]))
+            return fetched_documents(self, cursor, lambda files: self._read(open_content(files[0])))
         since = cursor.get("until")
         command = [*self.through, *_COMMANDS[self.program], *self.arguments]
         if self.program == "journalctl" and since is not None:
@@ -57,9 +56,6 @@ class JournalSource(SourceBase):
         log = self._read(Content(Path(self.program), data)) if data.strip() else None
         until = now if log is None else max(log.window.end, pd.Timestamp(str(since)) if since else log.window.end)
         return Fetched(log, {"until": until.isoformat()}, "" if log is None else form_of(log))
-
-    def _of_file(self, file: Path) -> FailureLog:
-        return self._read(open_content(file))
 
     def _read(self, content: Content) -> FailureLog:
         options: dict[str, Any] = {"rules": self.rules, "ends": self.ends, "node": self.node}

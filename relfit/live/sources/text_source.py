@@ -17,7 +17,7 @@ from relfit.io.lines_as_rows import NoMatchError, rows_of_lines
 from relfit.io.parsing.opening import members
 from relfit.io.raw_lines import check_pattern
 from relfit.live.live_records import Fetched
-from relfit.live.sources.file_source import changed_files, fetched_documents
+from relfit.live.sources.file_source import fetched_documents
 from relfit.live.sources.source_base import FilePath, SourceBase
 from relfit.log.failurelog import FailureLog
 
@@ -50,8 +50,7 @@ class TextSource(SourceBase):
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """What the files that changed hold now."""
-        changed, state = changed_files(self.path, cursor)
-        return fetched_documents([[file] for file in changed], self, state, lambda files: self._read(files[0]))
+        return fetched_documents(self, cursor, lambda files: self._read(files[0]))
 
     def _read(self, file: Path) -> FailureLog | None:
         """The lines that match, read as a table; None where none does."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ from pydantic import Field
 from relfit.io import read
 from relfit.io.raw_lines import check_pattern
 from relfit.live.live_records import Fetched
-from relfit.live.sources.file_source import changed_files, fetched_documents
+from relfit.live.sources.file_source import fetched_documents
 from relfit.live.sources.source_base import FilePath, SourceBase
 from relfit.live.sources.source_errors import SourceError, on_one_line
 from relfit.log.failurelog import FailureLog
@@ -51,14 +52,9 @@ class TicketSource(SourceBase):
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """The tickets of the export that was changed last."""
-        changed, state = changed_files(self.path, cursor)
-        latest = max(changed, key=lambda file: file.stat().st_mtime_ns, default=None)
-        if latest is None:
-            return Fetched(None, {"files": state})
-        fetched = fetched_documents([[latest]], self, state, lambda files: self._read(files[0]))
+        fetched = fetched_documents(self, cursor, lambda files: self._read(files[0]), _latest)
         # whatever its file is called, it is the next version of one table
-        documents = tuple((self.title, log) for _, log in fetched.documents)
-        return Fetched(None, fetched.cursor, fetched.form, fetched.notes, documents)
+        return replace(fetched, documents=tuple((self.title, log) for _, log in fetched.documents))
 
     def _read(self, file: Path) -> FailureLog:
         try:
@@ -92,6 +88,10 @@ class TicketSource(SourceBase):
             return str(said)
         lower = {str(name).strip().lower(): str(name) for name in reversed(list(table.columns))}
         return next((lower[name] for name in _NAMES[field] if name in lower), None)
+
+
+def _latest(files: Sequence[Path]) -> list[list[Path]]:
+    return [[max(files, key=lambda file: file.stat().st_mtime_ns)]] if files else []
 
 
 def _as_iso(texts: pd.Series, time_format: str | None) -> pd.Series:
