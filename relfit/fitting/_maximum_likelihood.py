@@ -11,6 +11,7 @@ import numpy.typing as npt
 from relfit.base.arrays import FloatArray
 from relfit.base.numeric.batches import SortedLives, over_groups, sort_lives
 from relfit.base.numeric.newton import Maximum, maximise, whitening
+from relfit.base.numeric.ordering import changes
 from relfit.base.numeric.ragged import offsets_of
 from relfit.fitting import gamma_kernel, kernels, status
 from relfit.fitting.em_starts import hollow, mixture_starts
@@ -142,9 +143,7 @@ def _distinct_failures(lives: LifeData, ended: npt.NDArray[np.bool_]) -> npt.NDA
     code = lives.group_codes()[ended]
     low, high = lives.durations[ended], lives.ends[ended]
     order = np.lexsort((high, low, code))
-    code, low, high = code[order], low[order], high[order]
-    new = np.ones(code.size, np.bool_)
-    new[1:] = (code[1:] != code[:-1]) | (low[1:] != low[:-1]) | (high[1:] != high[:-1])
+    new = order[changes(code[order], low[order], high[order])]
     return np.bincount(code[new], minlength=lives.n_groups).astype(np.int64)
 
 

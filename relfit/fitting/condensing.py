@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arrays import IntArray
-from relfit.base.numeric.ordering import order_in_groups
+from relfit.base.numeric.ordering import changes, order_in_groups
 from relfit.log.lifedata import LifeData
 
 __all__ = ["condensed"]
@@ -34,23 +30,16 @@ def condensed(lives: LifeData) -> LifeData:
     code, time, observed = lives.group_codes()[positive], lives.durations[positive], lives.observed[positive]
     order = order_in_groups(code, time, observed)
     code, time, observed = code[order], time[order], observed[order]
-    first = _changes(code, time, observed)
+    first = np.flatnonzero(changes(code, time, observed))
     weight = np.diff(first, append=code.size)
     code, time, observed = code[first], time[first], observed[first]
     if first.size > _ROWS:
         near = np.round(np.log(time) / _WIDTH)
         order = np.lexsort((observed, near, code))
         log, weight = np.log(time[order]), weight[order]
-        first = _changes(code[order], near[order], observed[order])
+        first = np.flatnonzero(changes(code[order], near[order], observed[order]))
         total = np.add.reduceat(weight, first)
         time = np.exp(np.add.reduceat(weight * log, first) / total)
         code, observed, weight = code[order][first], observed[order][first], total
     offsets = np.searchsorted(code, np.arange(lives.n_groups + 1)).astype(np.int64)
     return LifeData(time, observed, offsets, pd.RangeIndex(lives.n_groups), weights=weight.astype(np.int64))
-
-
-def _changes(*keys: npt.NDArray[Any]) -> IntArray:
-    """Where any of sorted keys differs from the row before."""
-    new = np.ones(keys[0].size, dtype=np.bool_)
-    new[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
-    return np.flatnonzero(new)

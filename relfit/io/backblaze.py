@@ -74,7 +74,6 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) ->
     drives = _together([drives, *gathered])
     records.funnel += [("drive-days", records.read), ("drives", drives.num_rows)]
     serial, first, last = (drives[name].to_numpy() for name in ("serial", "first", "last"))
-    span = (int(first.min()) * _DAY, (int(last.max()) + 1) * _DAY) if serial.size else None
     model_of = dict(zip(serial.tolist(), drives["model"].to_pylist(), strict=True))
     names = [name for name, _ in failures]
     outcome = RawFailures(
@@ -92,7 +91,8 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) ->
     }
     watched = (first.astype(np.int64) * _DAY, (last.astype(np.int64) + 1) * _DAY)
     records.notes.append("a drive fails at the end of the day that says so; its age when the rows begin is not known")
-    return outcome.log(records, None, span, serial.tolist(), strict, watched=watched, people=people, listed=True)
+    days = np.concatenate(watched)
+    return outcome.log(records, None, days, serial.tolist(), strict, watched=watched, people=people, listed=True)
 
 
 def _checked(table: TextTable) -> tuple[BoolArray, Any, BoolArray]:

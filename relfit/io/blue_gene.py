@@ -84,7 +84,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     records.funnel += [("messages", records.read), ("alerts", alerts)]
     records.notes += [f"{again} messages have the record number of an earlier one; counted once"] if again else []
     outcome = RawFailures(node, np.array(start, dtype=np.int64), cause, np.array(line, dtype=np.int64), detail=detail)
-    return outcome.log(records, severities, (min(edges), max(edges)) if edges else None, sorted(places), strict)
+    return outcome.log(records, severities, edges, sorted(places), strict)
 
 
 READER = Reader(_NAME, _recognises, _read, ("rules",))

@@ -70,7 +70,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     if table is None:
         empty = np.empty(0, dtype=np.int64)
         outcome = RawFailures([], empty, [], empty)
-        return outcome.log(records, alerts, (min(times), max(times)) if times else None, sorted(nodes), strict)
+        return outcome.log(records, alerts, times, sorted(nodes), strict)
     stamps = pc.cast(table["time"], pa.int64()).to_numpy() * _SECOND
     tags = table["tag"].to_numpy(zero_copy_only=False)
     names = table["node"].to_numpy(zero_copy_only=False)
@@ -87,8 +87,8 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
         detail=messages[keep],
         attributes={"tag": tags[keep]},
     )
-    span = (min([*times, int(stamps.min())]), max([*times, int(stamps.max())]))
-    return outcome.log(records, alerts, span, sorted(nodes | set(names.tolist())), strict)
+    instants = [*times, int(stamps.min()), int(stamps.max())]
+    return outcome.log(records, alerts, instants, sorted(nodes | set(names.tolist())), strict)
 
 
 def _look_at_some(block: LineBlock, nodes: set[str], times: list[int]) -> None:

@@ -78,15 +78,13 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ti
     outages = outages_between(codes[changes].astype(np.int64), when[changes], (kind == "remove")[changes])
     records.funnel += [("events", records.read), ("removals", int((kind == "remove").sum()))]
     places = np.array(lines, dtype=np.int64)[changes]
-    outcome = RawFailures.of_outages(outages, nodes.tolist(), np.full(places.size, "removed"), places)
-    span = (int(when.min()), int(when.max())) if when.size else None
-    if span is not None:
-        outcome.end = np.where(outages.open, span[1], outages.end)
+    latest = int(when.max()) if when.size else 0
+    outcome = RawFailures.of_outages(outages, nodes.tolist(), np.full(places.size, "removed"), places, latest)
     first = np.full(nodes.size, np.iinfo(np.int64).max)
     np.minimum.at(first, codes, when)
-    last = np.full(nodes.size, span[1] if span else 0, dtype=np.int64)
+    last = np.full(nodes.size, latest, dtype=np.int64)
     records.notes.append("a machine that is removed and does not come back is down to the end of the trace")
-    return outcome.log(records, None, span, nodes.tolist(), strict, watched=(first, last), listed=True)
+    return outcome.log(records, None, when, nodes.tolist(), strict, watched=(first, last), listed=True)
 
 
 def _places(line: str) -> tuple[int, ...]:

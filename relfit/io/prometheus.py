@@ -112,18 +112,17 @@ def log_of_samples(
         records.notes.append(f"{int(gap.sum())} gaps between samples: what happened there is not known")
     last_of = np.append(np.flatnonzero(new[1:]), time.size - 1)  # the last sample of each stretch
     names_of = nodes[codes[last_of]].tolist() if time.size else []
-    outcome = RawFailures.of_outages(outages, names_of, np.full(time.size, "down"), line)
+    until = time[last_of][outages.node] if time.size else time
+    outcome = RawFailures.of_outages(outages, names_of, np.full(time.size, "down"), line, until)
     outcome.system = system
-    outcome.end = np.where(outages.open, time[last_of][outages.node], outages.end) if time.size else outages.end
     # down at its first sample, or on both sides of a gap: when that began was not seen
     unseen = np.ones(time.size, dtype=bool)
     unseen[1:] = ~within | (gap[1:] & (value[:-1] == 0))
     outcome.start_cut = unseen[outages.row]
-    span = (int(time.min()), int(time.max())) if time.size else None
     first = np.searchsorted(codes, np.arange(nodes.size))
     last = np.searchsorted(codes, np.arange(nodes.size), side="right") - 1
     watched = (time[first], time[last])
-    return outcome.log(records, None, span, nodes.tolist(), strict, watched=watched, listed=True)
+    return outcome.log(records, None, time, nodes.tolist(), strict, watched=watched, listed=True)
 
 
 def _api(content: Content, records: RecordTally) -> tuple[ObjectArray, IntArray, FloatArray, IntArray]:

@@ -103,16 +103,25 @@ class RawFailures:
 
     @classmethod
     def of_outages(
-        cls, outages: StateOutages, names: Sequence[str], cause: object, line: IntArray, detail: object = None
+        cls,
+        outages: StateOutages,
+        names: Sequence[str],
+        cause: object,
+        line: IntArray,
+        until: int | IntArray,
+        detail: object = None,
     ) -> RawFailures:
-        """From outages by number of node; `cause`, `line` and `detail` are those of all records."""
+        """From outages by number of node, those that are open until an instant.
+
+        `cause`, `line` and `detail` are those of all records.
+        """
         row = outages.row
         return cls(
             np.asarray(names, dtype=object)[outages.node],
             outages.start,
             np.asarray(cause, dtype=object)[row],
             np.asarray(line)[row],
-            outages.end,
+            np.where(outages.open, until, outages.end),
             outages.open,
             None if detail is None else np.asarray(detail, dtype=object)[row],
         )
@@ -121,7 +130,7 @@ class RawFailures:
         self,
         records: RecordTally,
         rules: AlertRules | None,
-        span: tuple[int, int] | None,
+        instants: IntArray | Sequence[int],
         nodes: Sequence[str],
         strict: bool,
         *,
@@ -129,13 +138,14 @@ class RawFailures:
         people: Mapping[str, object] | None = None,
         listed: bool | BoolArray = False,
     ) -> FailureLog:
-        """The log, observed over `span`; each of `nodes` for as long as `watched` says, or all along.
+        """The log, observed from the first to the last of `instants`; each of `nodes` while `watched`, or all along.
 
         `listed` says that the source lists all nodes there are, rather than name those that something happened to.
         """
-        if span is None:
+        if not len(instants):
             path = records.contents[0].path
             raise ReadError(f"no record is one of {records.format}", path=path, remedy="leave out format")
+        span = int(np.min(instants)), int(np.max(instants))
         first, last = (pd.Timestamp(edge, tz="UTC") for edge in span)
         order = np.argsort(self.start, kind="stable")
         ends = None

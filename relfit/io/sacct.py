@@ -93,7 +93,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
         scope=["group" if node is None else "node" for node in nodes],
         attributes={"job": [job for job, _ in failures]},
     )
-    return outcome.log(records, alerts, (min(edges), max(edges)) if edges else None, list(everyone.names), strict)
+    return outcome.log(records, alerts, edges, list(everyone.names), strict)
 
 
 READER = Reader(_NAME, _recognises, _read, ("rules",))

@@ -126,7 +126,7 @@ def _log(looks: list[_Look], rules: AlertRules, records: RecordTally, strict: bo
         detail=np.where(before, since, ""),
     )
     listed = not all(only_failed for _, _, only_failed in looks)
-    return outcome.log(records, rules, (first, last) if looks else None, list(everyone), strict, listed=listed)
+    return outcome.log(records, rules, [moment for moment, _, _ in looks], list(everyone), strict, listed=listed)
 
 
 def down_and_meant(state: str, rules: AlertRules) -> tuple[bool, bool]:

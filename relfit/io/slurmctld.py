@@ -69,16 +69,14 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
             numbers.append(np.repeat(np.stack([kinds, block.first + hits, place]), size, axis=1))
     rule, line, place = np.concatenate([np.empty((3, 0), dtype=np.int64), *numbers], axis=1)
     times = in_order(np.concatenate(clocks) if clocks else np.empty(0, dtype=np.int64), records.zone)
-    span = (int(times.min()), int(times.max())) if times.size else None
     names_of, codes = np.unique(np.array(node, dtype=object).astype(str), return_inverse=True)
     down = np.array([each.state == "down" for each in alerts.rules], dtype=bool)
     outages = outages_between(codes.astype(np.int64), times[place], down[rule])
     records.funnel += [("lines", records.read), ("lines of nodes", int(np.unique(place).size))]
     causes = np.array([each.cause for each in alerts.rules], dtype=object)
-    outcome = RawFailures.of_outages(outages, names_of.tolist(), causes[rule], line, message)
-    if span is not None:
-        outcome.end = np.where(outages.open, span[1], outages.end)
-    return outcome.log(records, alerts, span, names_of.tolist(), strict)
+    latest = int(times.max()) if times.size else 0
+    outcome = RawFailures.of_outages(outages, names_of.tolist(), causes[rule], line, latest, message)
+    return outcome.log(records, alerts, times, names_of.tolist(), strict)
 
 
 def _lists(rules: AlertRules, lines: pa.Array, kinds: IntArray) -> list[str]:

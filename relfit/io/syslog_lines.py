@@ -84,8 +84,7 @@ def _read(
     records.funnel += [("lines", records.read), ("alerts", reader.alerts), ("that end a job", reader.of_jobs)]
     causes = np.array([each.cause for each in alerts.rules], dtype=object)
     outcome = RawFailures(node, times[place], causes[rule] if rule.size else [], line, detail=message)
-    span = (int(times.min()), int(times.max())) if times.size else None
-    return outcome.log(records, alerts, span, sorted(reader.nodes), strict)
+    return outcome.log(records, alerts, times, sorted(reader.nodes), strict)
 
 
 class _Stamps:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.base.arrays import BoolArray, IntArray
+from relfit.base.numeric.ordering import changes
 
 __all__ = ["DOWN", "UP", "StateOutages", "outages_between", "states"]
 
@@ -129,10 +130,7 @@ def outages_between(node: IntArray, time: IntArray, down: BoolArray) -> StateOut
     """
     order = np.lexsort((np.arange(node.size), time, node))
     who, when, state = node[order], time[order], down[order]
-    first = np.ones(who.size, dtype=bool)
-    first[1:] = who[1:] != who[:-1]
-    changed = first.copy()
-    changed[1:] |= state[1:] != state[:-1]
+    changed = changes(who, state)
     at = np.flatnonzero(changed)
     begins = np.flatnonzero(state[at])
     after = at[np.minimum(begins + 1, at.size - 1)] if at.size else at

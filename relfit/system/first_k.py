@@ -21,7 +21,7 @@ from relfit.fitting.families.distribution import HEAVIEST
 from relfit.system._common_cause import CommonCause, Racks
 from relfit.system.checked_nodes import Component
 
-__all__ = ["CELLS", "FailureRule", "node_cumulative_hazards", "node_hazards", "node_tails"]
+__all__ = ["CELLS", "FailureRule", "node_hazards", "node_tails"]
 
 
 CELLS = 2_000_000
@@ -46,11 +46,6 @@ def node_hazards(
             else:
                 out[:, where] = family.conditional_cumulative_hazard(x[:, None], ages[where])
     return out
-
-
-def node_cumulative_hazards(components: Sequence[Component], ages: FloatArray, x: npt.ArrayLike) -> FloatArray:
-    """Conditional cumulative hazard of every node, as `node_hazards` but of shape (n, m)."""
-    return np.ascontiguousarray(node_hazards(components, ages, np.asarray(x, dtype=np.float64).reshape(-1)).T)
 
 
 def node_tails(components: Sequence[Component], size: int) -> FloatArray:

@@ -14,7 +14,7 @@ from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.batches import over_groups
 from relfit.base.numeric.compiled import njit
 from relfit.base.numeric.levels import normal_quantile
-from relfit.base.numeric.ordering import order_in_groups
+from relfit.base.numeric.ordering import changes, order_in_groups
 from relfit.base.numeric.ragged import offsets_of
 from relfit.base.text import number, percent
 from relfit.fitting.nonparametric.curves import StepCurves
@@ -108,9 +108,7 @@ def mean_cumulative(
     owner = codes[history]
     rows = np.lexsort((histories.times, owner))
     times, owner, history = histories.times[rows], owner[rows], history[rows]
-    new = np.ones(times.size, dtype=np.bool_)
-    new[1:] = (times[1:] != times[:-1]) | (owner[1:] != owner[:-1])
-    starts = np.flatnonzero(new)
+    starts = np.flatnonzero(changes(times, owner))
     offsets = np.searchsorted(owner[starts], np.arange(size + 1)).astype(np.int64)
     events = np.append(starts, times.size).astype(np.int64)
     sizes = np.bincount(codes, minlength=size).astype(np.int64)
@@ -162,8 +160,7 @@ def _shared(offsets: IntArray, owner: IntArray, incident: IntArray, at_risk: Int
     """Covariance of the mean of two systems at every step: pairs that shared an incident, over pairs at risk."""
     place = order_in_groups(incident, owner)
     number = np.arange(owner.size)
-    first = np.ones(owner.size, dtype=np.bool_)
-    first[1:] = (owner[place][1:] != owner[place][:-1]) | (incident[place][1:] != incident[place][:-1])
+    first = changes(owner[place], incident[place])
     before = np.empty(owner.size)
     before[place] = number - np.maximum.accumulate(np.where(first, number, 0))  # events of the incident so far
     pairs = np.add.reduceat(before, starts) if starts.size else np.zeros(0)

@@ -11,9 +11,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arrays import IntArray
+from relfit.base.arrays import BoolArray, IntArray
 
-__all__ = ["alike", "different", "natural_key", "natural_order", "order_in_groups", "renumbered", "sorted_within"]
+__all__ = [
+    "alike",
+    "changes",
+    "different",
+    "natural_key",
+    "natural_order",
+    "order_in_groups",
+    "renumbered",
+    "sorted_within",
+]
 
 
 _FEW = 100_000  # rows below which a plain sort is as fast
@@ -139,6 +148,19 @@ def natural_order(values: Iterable[object]) -> IntArray:
     return np.lexsort((text.to_numpy(dtype=str), number)).astype(np.int64)
 
 
+def changes(*columns: npt.NDArray[Any]) -> BoolArray:
+    """Where any of some columns differs from the row before; the first row does.
+
+    Examples
+    --------
+    >>> changes(np.array([1, 1, 2, 2]), np.array([0, 0, 0, 3])).tolist()
+    [True, False, True, True]
+    """
+    new = np.ones(columns[0].size, np.bool_)
+    new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return new
+
+
 def alike(*columns: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
     """One row of each kind, in rising order of the columns, and which of these each row is like.
 
@@ -148,8 +170,7 @@ def alike(*columns: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
     [[1, 3, 0], [2, 0, 2, 1]]
     """
     order = np.lexsort(columns[::-1])
-    new = np.ones(order.size, np.bool_)
-    new[1:] = np.logical_or.reduce([column[order][1:] != column[order][:-1] for column in columns])
+    new = changes(*(column[order] for column in columns))
     kind = np.empty(order.size, np.int64)
     kind[order] = np.cumsum(new) - 1
     return order[new], kind

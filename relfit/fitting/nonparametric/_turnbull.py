@@ -14,6 +14,7 @@ from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import over_groups
 from relfit.base.numeric.compiled import njit
+from relfit.base.numeric.ordering import changes
 from relfit.base.numeric.ragged import cumulative, first_below, places
 from relfit.base.text import count
 from relfit.fitting.nonparametric.curves import Grouped, times_per_group
@@ -77,8 +78,8 @@ class TurnbullEstimate(Grouped):
 
         Parameters
         ----------
-        times : array_like of float
-            Hours: one, or m for all groups, or one row per group.
+        times
+            As for `StepCurves.at`.
 
         Returns
         -------
@@ -282,9 +283,7 @@ def _merged(
         return np.zeros(groups + 1, dtype=np.int64), inside, seen, weight
     order = np.lexsort((seen[:, 1], seen[:, 0], inside[:, 1], inside[:, 0], code))
     table = np.column_stack([code, inside, seen])[order]
-    new = np.ones(code.size, dtype=bool)
-    new[1:] = (table[1:] != table[:-1]).any(axis=1)
-    first = np.flatnonzero(new)
+    first = np.flatnonzero(changes(*table.T))
     rows = np.searchsorted(table[first, 0], np.arange(groups + 1)).astype(np.int64)
     totals = np.add.reduceat(weight[order], first)
     return rows, np.ascontiguousarray(table[first, 1:3]), np.ascontiguousarray(table[first, 3:5]), totals

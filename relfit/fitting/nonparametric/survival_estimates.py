@@ -11,6 +11,7 @@ from scipy import special
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import DataError
 from relfit.base.numeric.levels import normal_quantile
+from relfit.base.numeric.ordering import changes
 from relfit.base.numeric.ragged import cumulative
 from relfit.fitting.nonparametric.curves import StepCurves
 from relfit.fitting.nonparametric.samples import lives_of
@@ -243,8 +244,7 @@ def _risk_sets(data: LifeData, estimate: str) -> _RiskSets:
     order = order[weights[order] > 0]
     code, times, weights = code[order], times[order], weights[order]
     groups = np.arange(data.n_groups + 1)
-    new = np.ones(times.size, dtype=bool)
-    new[1:] = (code[1:] != code[:-1]) | (times[1:] != times[:-1])
+    new = changes(code, times)
     starts = np.flatnonzero(new)
     owner, at = code[starts], times[starts]
     step = np.cumsum(new) - 1

@@ -109,11 +109,7 @@ def _check(path: str | Path, format: str | None, n_nodes: int | None, processors
 def write_workload(workload: Workload, path: str | Path) -> Path:
     """Write a workload: ``.swf``, ``.json`` (BatSim) or ``.csv``, and with ``.gz`` or ``.xz`` behind it compressed.
 
-    The Standard Workload Format has whole seconds: run times and walltimes are rounded up there.
-
-    Returns
-    -------
-    Path
+    The Standard Workload Format has whole seconds: run times and walltimes are rounded up there. The path comes back.
 
     Raises
     ------

@@ -14,7 +14,6 @@ from relfit.base.arrays import Durations, FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
 from relfit.base.text import count, duration, number, percent
-from relfit.system.first_k import node_cumulative_hazards
 from relfit.system.jobs.completion import CompletionTime, Job, completion_time, limits_of_draws
 from relfit.system.jobs.size_curve import Judged
 
@@ -286,8 +285,7 @@ def ra_opt(system: System, job: Job | Durations, **settings: Any) -> BestSize:
 
 def most_reliable_first(system: System, horizon: float) -> IntArray:
     """Positions of the nodes, the most reliable over the next `horizon` hours first, ties by position."""
-    hazard = node_cumulative_hazards(system.components, system.ages, np.array([horizon]))[:, 0]
-    return np.argsort(hazard, kind="stable")
+    return np.argsort(system.node_cumulative_hazards(horizon), kind="stable")
 
 
 def _sizes(system: System, k_min: int, k_max: int | None) -> IntArray:
