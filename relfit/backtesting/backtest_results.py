@@ -245,7 +245,7 @@ class Backtest(Result):
                 verdict = "too optimistic" if far["bias"] > 0.0 else "too pessimistic"
             out.append(
                 f"Jobs of {_sizes(rows)} for {duration(float(length))}: mean error {_each(rows['score'])} points "  # type: ignore[arg-type]
-                f"(counting {_each(rows['score_1'])}), {percent(rows['held'].mean())} of limits held. Bias for "
+                f"(counting {_each(rows['score_1'])}), {percent(rows['held'].mean())} of intervals held. Bias for "
                 f"{count(int(far['size']), 'node')} {100 * far['bias']:+.1f} points ({100 * far['bias_low']:+.1f} to "
                 f"{100 * far['bias_high']:+.1f}): {verdict}."
             )
@@ -269,7 +269,7 @@ class Backtest(Result):
             out.append(
                 f"Checkpoints of jobs of {_sizes(saves)}: the advised interval lost {_each(saves['score'])} % of the "
                 f"time, the best in hindsight {_each(saves['score_2'])} %, Young's {_each(saves['score_1'])} %; "
-                f"{_each(saves['predicted'])} % was claimed, and {percent(saves['held'].mean())} of the limits held."
+                f"{_each(saves['predicted'])} % was claimed, and {percent(saves['held'].mean())} of the intervals held."
             )
             plans = self.table[self.table["of"] == "checkpoints"]
             young, best = (plans["score"].sum() / max(plans[name].sum(), 1e-12) for name in ("score_1", "score_2"))

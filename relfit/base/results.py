@@ -120,7 +120,7 @@ class Interval(Result):
         """The one value with its limits, or how many values there are."""
         of = f" at {float(np.ravel(self.at)[0]):g}" if self.at is not None and np.size(self.at) == 1 else ""
         of += f" of {self.family}" if self.family else ""
-        limits = f"{100 * self.level:g} % limits by {self.kind}"
+        limits = f"{100 * self.level:g} % interval by {self.kind}"
         if self.estimate.size != 1:
             good = int((self.status == "ok").sum())
             return f"{self.quantity}{of}: {self.estimate.size:,} values ({good:,} ok), {limits}"

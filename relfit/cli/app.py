@@ -57,7 +57,7 @@ atexit.register(gc.freeze)  # what is there at the end goes with the process: lo
 app = typer.Typer(
     name="relfit",
     cls=Commands,
-    help="From the failure logs of computing fleets to fitted lifetimes, reports and plans.",
+    help="From the failure logs of computing fleets to distributions, forecasts, reports and plans.",
     add_completion=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -69,10 +69,10 @@ def _group(name: str, about: str, **more: Any) -> typer.Typer:
     return typer.Typer(name=name, help=about, no_args_is_help=False, rich_markup_mode=None, **more)
 
 
-plans = _group("plan", "What to do about failures")
-simulations = _group("simulate", "What happens to a cluster, event by event")
-sweeps = _group("sweep", "Simulations over values of parameters, on any machines", cls=sweep_command.CampaignCommands)
-watches = _group("watch", "Every day: what changed, and what to do")
+plans = _group("plan", "Plan checkpoints, spares, migration, replication.")
+simulations = _group("simulate", "Simulate a cluster, event by event.")
+sweeps = _group("sweep", "Simulate over values of parameters.", cls=sweep_command.CampaignCommands)
+watches = _group("watch", "Watch a fleet: what changed, what to do.")
 for _command in (
     look.info,
     look.fit,

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["nodes"]
 
 _NAMED, _FEW = 40, 16  # with --details, and without
-_UNITS = {"length": "length (h)", "lost": "lost (h)", "expected": "expected (h)", "checkpoint_every": "save every (h)"}
+_UNITS = {
+    "length": "length (h)",
+    "lost": "lost (h)",
+    "expected": "expected (h)",
+    "checkpoint_every": "checkpoint every (h)",
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -196,7 +196,7 @@ def fit(
 ) -> None:
     """Fit distributions to times to failure.
 
-    --out writes one row per group and family with all results of the fit.
+    --out writes one row per group and distribution with all results of the fit.
     """
     output.check_destination(out)
     families = checked.family_names(fitting.families)

@@ -143,7 +143,7 @@ def system(
     tolerate: Annotated[int, opt.option("S", "Nodes that may fail; none are replaced.")] = 0,
     details: opt.Details = False,
 ) -> None:
-    """How long 1 to K nodes survive together.
+    """Reliability of jobs on 1 to K nodes.
 
     LOG may also be what relfit fit --out wrote. --out writes one row per number of nodes.
     """

@@ -1,4 +1,4 @@
-"""What the fits of a log amount to, in one sentence: the closest family, whether it fits, and the mean."""
+"""What the fits of a log amount to, in one sentence: the closest distribution, whether it fits, and the mean."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNTESTED = {
 
 
 def finding(fits: Fits, tested: Fits | None = None) -> str:
-    """What was found: of one group its closest family, of many how often each is the closest and is rejected.
+    """What was found: of one group its closest distribution, of many how often each is the closest and is rejected.
 
     Parameters
     ----------
@@ -39,11 +39,11 @@ def finding(fits: Fits, tested: Fits | None = None) -> str:
     --------
     >>> import relfit as rf
     >>> print(finding(rf.fit(rf.families.Weibull(0.6, 100.0).sample((1, 300), rng=3), ["exponential", "weibull"])))
-    The weibull is the closest of 2 families and fits (Anderson-Darling p = 0.71): mean 185 h (155-222).
+    The weibull is the closest of 2 distributions and fits (Anderson-Darling p = 0.71): mean 185 h (155-222).
     """
     ok = [name for name in fits.families if fits[name].ok.any()]
     if not ok:
-        return "No family could be fitted: there are too few failures."
+        return "No distribution could be fitted: there are too few failures."
     return _of_one(fits) if len(fits) == 1 else _of_many(fits, fits if tested is None else tested)
 
 
@@ -53,18 +53,18 @@ def _of_one(fits: Fits) -> str:
     failures = int(fits.lives.n_failures[0])
     if best is None or len(ok) < 2:
         name = best if best is not None else ok[0]
-        few = f"{count(failures, 'failure')} are too few to compare families" if len(fits.families) > 1 else ""
+        few = f"{count(failures, 'failure')} are too few to compare distributions" if len(fits.families) > 1 else ""
         return (f"{few}; the {name}" if few else f"The {name}") + f" has the {_mean(fits[name])}."
     others = [name for name in ok if name != best and float(fits[name].aicc[0]) - float(fits[best].aicc[0]) <= _AS_GOOD]
     as_good = f" (the {' and the '.join(others)} {'is' if len(others) == 1 else 'are'} as good)" if others else ""
     p, least = _p(fits[best])
-    of = f"the closest of {len(ok)} families"
+    of = f"the closest of {len(ok)} distributions"
     if not np.isfinite(p):
         why = _UNTESTED.get(str(_source(fits[best])[0]), "")
         return f"The {best} is {of}{as_good}, untested{why}: {_mean(fits[best])}."
     tested = f"Anderson-Darling {p_value(p, least)}"
     if p < _ALPHA:
-        return f"No family fits: the {best} is {of}{as_good} and is rejected ({tested})."
+        return f"No distribution fits: the {best} is {of}{as_good} and is rejected ({tested})."
     return f"The {best} is {of}{as_good} and fits ({tested}): {_mean(fits[best])}."
 
 
@@ -91,13 +91,13 @@ def _of_many(fits: Fits, sample: Fits) -> str:
     compared = comparison.comparable(fits.results)
     best = fits.best().dropna()
     if not compared.any() or not len(best):
-        return f"None of {len(fits):,} groups has enough failures to compare families."
+        return f"None of {len(fits):,} groups has enough failures to compare distributions."
     first = best.value_counts()
     name = str(first.index[0])
     tests: Any = sample.rejected("ad", _ALPHA)
     rejected = tests.loc[name]
     text = (
-        f"Of {len(fits):,} groups {int(compared.sum()):,} have enough failures to compare families: "
+        f"Of {len(fits):,} groups {int(compared.sum()):,} have enough failures to compare distributions: "
         f"the {name} is the closest in {percent(first.iloc[0] / len(best))} of them"
     )
     tested = int(rejected["tested"])

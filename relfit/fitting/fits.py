@@ -33,7 +33,7 @@ class Fits(Result):
     >>> import relfit as rf
     >>> fits = rf.fit(rf.families.Weibull(0.8, 1000.0).sample((3, 40), rng=1), families=["weibull", "gamma"])
     >>> fits
-    Fits: 2 families (weibull, gamma) of 3 groups, 120 durations; best by AICc: weibull 3, gamma 0
+    Fits: 2 distributions (weibull, gamma) of 3 groups, 120 durations; best by AICc: weibull 3, gamma 0
     """
 
     lives: LifeData
@@ -74,7 +74,7 @@ class Fits(Result):
         counts = ", ".join(f"{name} {int(best.get(name, 0))}" for name in self.families)
         few = int((~comparison.comparable(self.results)).sum())
         return (
-            f"{len(self.families)} families ({', '.join(self.families)}) of {len(self)} groups, "
+            f"{len(self.families)} distributions ({', '.join(self.families)}) of {len(self)} groups, "
             f"{int(self.lives.n_lives.sum())} durations; best by AICc: {counts}"
             + (f", {few} with too few failures to compare" if few else "")
         )

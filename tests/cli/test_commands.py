@@ -316,7 +316,7 @@ def test_what_was_observed_comes_before_any_distribution(
     assert lines[1].startswith(f"Observed: mean {mean:.3g} h (")
     assert "median 0.2" in lines[1]
     assert "1,500 times to repair." in lines[1]
-    assert lines[2].startswith("No family fits: the ")
+    assert lines[2].startswith("No distribution fits: the ")
     assert " mean " not in lines[2]
     assert pd.read_csv("fits.csv")["observed_mean"].tolist() == pytest.approx([mean, mean])
     assert main([*options, "--per", "cause"]) == 0

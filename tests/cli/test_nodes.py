@@ -45,7 +45,7 @@ def test_the_interval_is_looked_for_and_sizes_have_ends_and_spares(capsys) -> No
     assert found["sizes"][0] == 20
     assert len(found["nodes"]) == found["best"] + 2
     assert len(found["checkpoint_every"]) == len(found["sizes"])
-    assert "saving every" in found["findings"][0]
+    assert "with a checkpoint every" in found["findings"][0]
 
 
 @pytest.mark.parametrize(

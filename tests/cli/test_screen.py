@@ -312,9 +312,9 @@ def test_lines_fit_eighty_columns(capsys, monkeypatch, log_file) -> None:
 def test_the_finding_of_one_group_comes_first() -> None:
     rng = np.random.default_rng(2)
     good = rf.fitting.finding(rf.fit(rf.LifeData.from_array(rng.weibull(0.6, size=(1, 400)) * 100.0)))
-    assert re.match(r"The weibull is the closest of 4 families.*fits \(Anderson-Darling p = ", good)
+    assert re.match(r"The weibull is the closest of 4 distributions.*fits \(Anderson-Darling p = ", good)
     two = np.concatenate([rng.exponential(1.0, 300), 1e4 + rng.exponential(1.0, 300)])
-    assert rf.fitting.finding(rf.fit(rf.LifeData.from_array(two[None]))).startswith("No family fits: the ")
+    assert rf.fitting.finding(rf.fit(rf.LifeData.from_array(two[None]))).startswith("No distribution fits: the ")
 
 
 # ----------------------------------------------------------------------- plans
@@ -325,7 +325,7 @@ def test_a_plan_says_what_it_holds_for_before_its_gain(capsys, here) -> None:
     plan = ["plan", "checkpoint", "p.toml", "--nodes", "1000", "--save", "5min", "--draws", "50"]
     shown = " ".join(text_of(plan, capsys).split())
     assert shown.startswith("For 1,000 nodes that fail like the 512 of the fleet of the parameters, no spares, ")
-    assert ": save after every " in shown
+    assert ": checkpoint every " in shown
 
 
 def test_intervals_by_size_are_read_back_by_a_script(capsys, here) -> None:

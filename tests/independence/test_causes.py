@@ -80,7 +80,7 @@ def test_shared_shocks_are_nodes_together() -> None:
     found = dependence(log_of([np.concatenate([one, shocks]) for one in renewals(rng, 0.7)]))
     assert "cofailure" in said(found)
     assert "fail together" in found.headline
-    assert "6 questions, together at 5 %" in found.headline
+    assert "6 tests, family-wise error 5 %" in found.headline
 
 
 def racked(rng: np.random.Generator, minutes: float) -> FailureLog:

@@ -27,7 +27,7 @@ def test_independent_nodes_are_called_independent():
     assert found.to_frame()["depends"].tolist() == [False] * 6
     assert found.headline == (
         "Nodes may be taken as independent of each other; times to failure of a node may be fitted as "
-        "independent; the failures of the system come as at a steady rate (6 questions, together at 5 %)."
+        "independent; the failures of the system come as at a steady rate (6 tests, family-wise error 5 %)."
     )
 
 

@@ -249,7 +249,7 @@ def test_the_interval_is_chosen_with_the_size(family) -> None:
         system, "900h", Amdahl(0.99), restart="1h", checkpoint=Checkpoint(save="6min", restore="12min")
     )
     assert joint.expected[-1] == pytest.approx(alone.expected, rel=1e-4)
-    assert "saving every" in joint.headline
+    assert "with a checkpoint every" in joint.headline
     paper = best_size(
         system,
         Job("900h", Amdahl(0.99), "1h", checkpoint=Checkpoint(save="6min", restore="12min")),

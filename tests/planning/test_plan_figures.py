@@ -37,7 +37,8 @@ def test_figures_of_checkpoints() -> None:
     assert title(rf.plot(plan_checkpoints("1min", Checkpoint(save="2h")))).startswith("No interval makes progress")
     aged = plan_checkpoints(Weibull(0.6, 24.0), Checkpoint(save="5min"))
     assert title(rf.plot(aged)).startswith(aged.headline.rstrip("."))
-    assert title(rf.plot(plan_checkpoints(24, Checkpoint(save="5min", slowed=0.0)))).startswith("Save all the time")
+    free = plan_checkpoints(24, Checkpoint(save="5min", slowed=0.0))
+    assert title(rf.plot(free)).startswith("Write checkpoints all the time")
 
 
 def test_figures_of_migration_and_replication() -> None:

@@ -244,7 +244,7 @@ def test_results_are_complete(system: System) -> None:
     assert found.to_frame().columns.tolist() == ["estimate", "low", "high", "status"]
     assert found.to_frame().index.tolist() == [1.0, 24.0, 48.0, 72.0]
     assert found.to_dict()["values"][1]["at_hours"] == 24.0
-    assert "90 % limits by draws" in repr(found)
+    assert "90 % interval by draws" in repr(found)
     assert isinstance(system.reliability(24.0), np.ndarray | np.floating)
 
 

@@ -133,7 +133,7 @@ class Dependence(Result):
             parts.append(f"the {what} of the system come as at a steady rate")
         if parts:
             text = "; ".join(parts)
-            note = f" ({count(self.asked, 'question')}, together at {percent(ALPHA)})" if self.asked > 1 else ""
+            note = f" ({count(self.asked, 'test')}, family-wise error {percent(ALPHA)})" if self.asked > 1 else ""
             return f"{text[0].upper()}{text[1:]}{note}."
         if self._few and self.failures is not None:
             return f"The log has {count(self.failures, 'failure')}, too few to tell whether they depend on each other."

@@ -118,14 +118,14 @@ class CheckpointPlan(Plan, kw_only=True):
         """What to do, and how certain it is."""
         if self.status != "ok":
             return (
-                f"No interval makes progress: failures come every {duration(self.mtbf)} on average, and a save takes "
-                f"{duration(self.checkpoint.save)}, a restore {duration(self.checkpoint.restore)}."
+                f"No interval makes progress: failures come every {duration(self.mtbf)} on average, and a checkpoint "
+                f"takes {duration(self.checkpoint.save)}, a restore {duration(self.checkpoint.restore)}."
             )
         if self.checkpoint_every <= 0.0:
-            return f"Save all the time, one save after another: {percent(self.waste, 1)} of the time is lost."
+            return f"Write checkpoints all the time, one after another: {percent(self.waste, 1)} of the time is lost."
         every = _limited(duration(self.checkpoint_every), [duration(end) for end in self.every_limits])
         lost = _limited(percent(self.waste, 1), [percent(end, 1) for end in self.waste_limits])
-        return f"Save after every {every} of work: {lost} of the time is lost."
+        return f"Checkpoint every {every} of work: {lost} of the time is lost."
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -235,7 +235,7 @@ def plan_checkpoints(
     --------
     >>> plan = plan_checkpoints("20000h", Checkpoint(save="5min", restore="10min"), nodes=1000, events=40)
     >>> print(plan.headline)
-    Save after every 1.77 hours (1.51 hours to 2.09 hours) of work: 9.6 % (8.1 % to 11.3 %) of the time is lost.
+    Checkpoint every 1.77 hours (1.51 hours to 2.09 hours) of work: 9.6 % (8.1 % to 11.3 %) of the time is lost.
     """
     if not isinstance(checkpoint, Checkpoint):
         raise ArgumentError(

@@ -39,7 +39,7 @@ class TwoLevels(Result):
     waste : ndarray of float
         Share of time that is not kept work.
     global_only : ndarray of float
-        Waste of the best interval with global saves alone.
+        Waste of the best interval with global ones alone.
     """
 
     checkpoint_every: FloatArray
@@ -56,10 +56,12 @@ class TwoLevels(Result):
         if not waste < 1.0 - 1e-9:
             return "No interval makes progress."
         if k == 1:
-            return f"Save globally every {duration(every)} of work: local saves do not pay (waste {percent(waste, 2)})."
+            return (
+                f"Global checkpoint every {duration(every)} of work: local ones do not pay (waste {percent(waste, 2)})."
+            )
         return (
-            f"Save every {duration(every)} of work, globally every {k:.0f} saves: waste {percent(waste, 2)}, "
-            f"with global saves alone {percent(alone, 2)}."
+            f"Checkpoint every {duration(every)} of work, globally every {k:.0f} checkpoints: "
+            f"waste {percent(waste, 2)}, with global ones alone {percent(alone, 2)}."
         )
 
 
@@ -133,7 +135,7 @@ class LevelCosts:
         Examples
         --------
         >>> print(LevelCosts(24, "1min", "10min", "1min", "20min", 0.1).best().headline)
-        Save every 55 minutes of work, globally every 9 saves: waste 7.12 %, with global saves alone 11.51 %.
+        Checkpoint every 55 minutes of work, globally every 9 checkpoints: waste 7.12 %, with global ones alone 11.51 %.
         """
         if np.any(self.save <= 0.0) or np.any(self.global_save <= 0.0):
             raise ArgumentError("a save of either level must take time", remedy="give save and global_save above zero")

@@ -125,7 +125,7 @@ class SparingPlan(Plan):
         best, spares = self.wins.iloc[0], int(self.robust.spare_blocks.flat[0])
         return (
             f"Blocks of {self.best.labels[self.chosen]} GPUs (all/working): {spare['estimate']:.0f} spare "
-            f"blocks per zone ({spare['low']:.0f}-{spare['high']:.0f}, {percent(self.level)} limits). "
+            f"blocks per zone ({spare['low']:.0f}-{spare['high']:.0f}, {percent(self.level)} interval). "
             f"CETT {percent(cett['estimate'], 1)} ({100 * cett['low']:.1f}-{100 * cett['high']:.1f}). "
             f"{best['strategy']} is best in {percent(float(best['share']))} of the draws; {self.criterion} is highest "
             f"with blocks of {self.robust.labels[0]} and {spares} spares."

@@ -146,7 +146,11 @@ class BestSize(Result):
         text = (
             f"Best on {count(self.best, 'node')}"
             + (f" with {count(self.system.tolerance, 'spare')}" if self.system.tolerance else "")
-            + (f", saving every {duration(every)} of work" if np.isfinite(every := self._chosen_every) else "")
+            + (
+                f", with a checkpoint every {duration(every)} of work"
+                if np.isfinite(every := self._chosen_every)
+                else ""
+            )
             + f": {number(self.best_expected, 4)} h expected, "
             f"{number(float(self.lengths[self.place]), 4)} h without failures"
         )
