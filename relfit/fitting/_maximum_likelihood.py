@@ -13,7 +13,7 @@ from relfit.base.numeric.batches import SortedLives, over_groups, sort_lives
 from relfit.base.numeric.newton import Maximum, maximise, whitening
 from relfit.base.numeric.ordering import changes
 from relfit.base.numeric.ragged import offsets_of
-from relfit.fitting import gamma_kernel, kernels, status
+from relfit.fitting import conditional_kernels, gamma_kernel, kernels, status
 from relfit.fitting.em_starts import hollow, mixture_starts
 from relfit.fitting.estimates import Estimates, jacobian
 from relfit.fitting.families import Family, Weibull
@@ -201,7 +201,11 @@ def _search(family: type[Family], lives: LifeData, shared: SharedWork, workers: 
             part = rows[begin : min(begin + _GROUPS_AT_ONCE, last)]
             own = lives.take(part.tolist())
             starts = _starts(family, own, mean[part], spread[part])
-            _write(estimates, part, family, _best(LogLikelihood(family, own), starts))
+            if family.name in conditional_kernels.KINDS and conditional_kernels.suited(own):
+                best = _quick(family, own, starts)
+            else:
+                best = _best(LogLikelihood(family, own), starts)
+            _write(estimates, part, family, best)
             estimates.codes[
                 part[(estimates.codes[part] == status.OK) & hollow(family, estimates.parameters[part], own)]
             ] = status.NO_MAXIMUM
@@ -235,6 +239,17 @@ def _starts(family: type[Family], lives: LifeData, mean: FloatArray, spread: Flo
     return family.starts(mean, spread, _by_group(np.minimum, plain.durations, lives.offsets[:-1], lives.sizes, 0.0))
 
 
+def _quick(family: type[Family], lives: LifeData, starts: FloatArray) -> Maximum:
+    """By the compiled search; groups that it leaves unsettled by the general one."""
+    with np.errstate(all="ignore"):
+        best = conditional_kernels.maximise_conditional(family.name, lives, family.to_free(starts)[0], 1)
+    left = np.flatnonzero(~best.converged & ~best.edge)
+    if left.size:
+        other = _best(LogLikelihood(family, lives.take(left.tolist())), starts[:, left])
+        best.take_over(left, other, slice(None))
+    return best
+
+
 def _best(objective: LogLikelihood, starts: FloatArray) -> Maximum:
     """The highest of the maxima that the starts lead to; one that was found goes before any that was not."""
     with np.errstate(all="ignore"):
@@ -264,9 +279,7 @@ def _look_around(objective: LogLikelihood, best: Maximum) -> None:
         if not rows.size:
             return
         part = objective.take(rows)
-        # triangular: the first rays follow the first coordinate alone
-        _, upper = np.linalg.qr(whitening(best.information[rows]).swapaxes(1, 2))
-        unit = upper.swapaxes(1, 2)
+        unit = whitening(best.information[rows])
         around = best.free[rows][None] + np.einsum("gij,rj->rgi", unit, rays)
         value = part(around)
         columns = np.arange(rows.size)

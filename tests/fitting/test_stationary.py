@@ -9,7 +9,7 @@ from scipy import integrate, optimize, stats
 import relfit as rf
 from benchmarks.verify_entry import coverage
 from relfit.base.numeric.newton import derivatives
-from relfit.fitting import _maximum_likelihood
+from relfit.fitting.conditional_kernels import maximise_conditional
 from relfit.fitting.families import FAMILIES
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.nonparametric import kaplan_meier
@@ -66,7 +66,7 @@ def test_the_log_likelihood_is_that_of_each_life_by_its_definition(family: str) 
 
 
 @pytest.mark.parametrize("family", CORE)
-def test_the_search_ends_at_the_maximum(family: str) -> None:
+def test_the_compiled_search_ends_at_the_maximum(family: str) -> None:
     lives = mixed(seed=2)
     fit = rf.fit(lives, family)[family]
     assert fit.ok.all()
@@ -94,6 +94,20 @@ def test_the_search_ends_at_the_maximum(family: str) -> None:
             options={"xatol": 1e-8, "fatol": 1e-10},
         )
         assert -search.fun <= fit.loglik[group] + 1e-7
+
+
+@pytest.mark.parametrize("family", ["weibull", "gamma", "lognormal"])
+@pytest.mark.parametrize("seed", [3, 4])
+def test_the_compiled_search_leaves_nothing_to_the_general_one(family: str, seed: int) -> None:
+    lives = mixed(seed, groups=60, size=25)
+    kind = FAMILIES[family]
+    found = maximise_conditional(family, lives, kind.to_free(np.tile(PARAMETERS[family], (60, 1))))
+    assert found.converged.all()
+    assert not found.edge.any()
+    value, gradient, hessian = derivatives(LogLikelihood(kind, lives), found.free, np.full(found.free.shape, 1e-4))
+    np.testing.assert_allclose(found.value, value, rtol=1e-11)
+    assert np.abs(gradient).max() < 1e-5
+    np.testing.assert_allclose(found.information, -hessian, rtol=1e-3, atol=1e-3)  # that before the last step
 
 
 TWO_MAXIMA = {
@@ -131,13 +145,13 @@ def test_of_two_maxima_the_higher_one_is_found(family: str) -> None:
         entry=np.array([entry], np.float64),
         stationary=np.array([stationary], np.bool_),
     )
+    found = maximise_conditional(family, lives, np.array([start]))
+    assert found.converged.all()
     objective = LogLikelihood(FAMILIES[family], lives)
-    best = _maximum_likelihood._best(objective, FAMILIES[family].from_free(np.array([[start]])))
-    assert best.converged.all()
     near = np.array(start) + np.stack(np.meshgrid([-0.3, 0.0, 0.3], [-0.3, 0.0, 0.3]), axis=-1).reshape(-1, 1, 2)
-    assert best.value[0] > objective(near).max() + 0.5
+    assert found.value[0] > objective(near).max() + 0.5
     grid = np.stack(np.meshgrid(np.linspace(-4.0, 10.0, 281), np.linspace(-4.0, 10.0, 281)), axis=-1).reshape(-1, 1, 2)
-    assert best.value[0] >= objective(grid).max() - 1e-9
+    assert found.value[0] >= objective(grid).max() - 1e-9
 
 
 @pytest.mark.parametrize("name", list(FAMILIES))

@@ -1,0 +1,376 @@
+"""Maximum likelihood of Weibull, gamma and lognormal where durations enter late, at an unknown age, or have weights.
+
+The likelihood of a group is a sum of log densities, of log reliabilities ``c log S(t)`` (c is -1 at an age of entry)
+and of log integrated tails; all three have closed first and second derivatives in the families' free coordinates, so
+that Newton's method needs few looks at the data. It ends with a look around the maximum: truncated lives have
+likelihoods with several.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.numeric import special
+from relfit.base.numeric.batches import over_groups
+from relfit.base.numeric.compiled import njit
+from relfit.base.numeric.newton import LARGEST_VARIANCE, Maximum
+from relfit.base.numeric.ragged import offsets_of
+from relfit.fitting.conditional_terms import FAR, WEIBULL, copy_into, value_of_group
+from relfit.log.lifedata import LifeData
+
+__all__ = ["KINDS", "maximise_conditional", "suited"]
+
+KINDS = {"weibull": 0, "gamma": 1, "lognormal": 2}
+_STEPS = 200
+_TABLE = 48
+_DIRECTIONS, _DISTANCES = 12, np.array([0.5, 1.0, 2.0, 3.0])  # where to look for a higher value, in standard errors
+_LEAST_FALL = 0.2  # of what a parabola falls there
+_CLIMBS = 3
+_LOST, _SETTLED, _EDGE = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """What the likelihood of each group is a sum of; times in logs, rising within a group.
+
+    ``ends`` has one row per group: the weight of the observed lives, of the stationary ones that ended, the mean of the
+    observed durations, the weighted sums of their logs, of the squares of these, and of ``d - log(1 + d)``, d the
+    distance of a duration from their mean over that mean.
+    """
+
+    ends: FloatArray
+    sf_offsets: IntArray
+    sf_log: FloatArray
+    sf_weight: FloatArray
+    tail_offsets: IntArray
+    tail_log: FloatArray
+    tail_weight: FloatArray
+
+
+def suited(lives: LifeData) -> bool:
+    """Whether these kernels know all kinds of lives that there are."""
+    return lives.upper is None and lives.exit is None
+
+
+def _terms(lives: LifeData, kind: int) -> _Terms:
+    codes, n = lives.group_codes(), lives.n_groups
+    weights = np.ones(codes.size) if lives.weights is None else lives.weights.astype(np.float64)
+    stationary = np.zeros(codes.size, np.bool_) if lives.stationary is None else lives.stationary
+    ended = lives.observed & ~stationary & (lives.durations > 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log = np.log(lives.durations)
+        entry = np.full(codes.size, -np.inf) if lives.entry is None else np.log(lives.entry)
+
+        def total(values: FloatArray, rows: npt.NDArray[np.bool_]) -> FloatArray:
+            return np.bincount(codes[rows], (weights * values)[rows], n).astype(np.float64)
+
+        one = np.ones(codes.size)
+        weight = total(one, ended)
+        mean = total(lives.durations, ended) / weight
+        away = lives.durations / mean[codes] - 1.0
+        gap = np.where(np.abs(away) < 0.5, away - np.log1p(away), away - (log - np.log(mean)[codes]))
+        ends = np.stack(
+            [
+                weight,
+                total(one, stationary & lives.observed),
+                mean,
+                total(log, ended),
+                total(log * log, ended),
+                total(gap, ended),
+            ],
+            axis=1,
+        )
+
+    def rising(rows: list[npt.NDArray[np.bool_]], times: list[FloatArray], signs: list[float]) -> tuple[Any, Any, Any]:
+        code = np.concatenate([codes[row] for row in rows])
+        time = np.concatenate([values[row] for row, values in zip(rows, times, strict=True)])
+        count = np.concatenate([sign * weights[row] for row, sign in zip(rows, signs, strict=True)])
+        order = np.lexsort((time, code))
+        return offsets_of(np.bincount(code, minlength=n)), time[order], count[order]
+
+    some = (weights > 0.0) & (log > -np.inf)
+    # the Weibull's density is its hazard times its reliability; the others' is taken whole
+    last = some & (stationary & lives.observed | ~stationary & ~lives.observed | (ended & (kind == WEIBULL)))
+    return _Terms(
+        ends,
+        *rising([last, (entry > -np.inf) & (weights > 0.0)], [log, entry], [1.0, -1.0]),
+        *rising([some & stationary & ~lives.observed], [log], [1.0]),
+    )
+
+
+def maximise_conditional(name: str, lives: LifeData, start: FloatArray, workers: int | None = None) -> Maximum:
+    """Search every group from its row of `start`; ``converged`` and ``edge`` are false where that settled nothing.
+
+    Parameters
+    ----------
+    name : {"weibull", "gamma", "lognormal"}
+    lives : LifeData
+        `suited`.
+    start : ndarray, shape (groups, 2)
+        Free coordinates.
+    workers : int, optional
+        Threads; does not change the numbers.
+    """
+    kind = KINDS[name]
+    terms = _terms(lives, kind)
+    groups = start.shape[0]
+    best = Maximum(
+        start.copy(),
+        np.full(groups, -np.inf),
+        np.full((groups, 2), np.nan),
+        np.full((groups, 2, 2), np.nan),
+        np.zeros(groups, np.bool_),
+        np.zeros(groups, np.bool_),
+    )
+    angle = 2.0 * np.pi * np.arange(_DIRECTIONS) / _DIRECTIONS
+    around = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+
+    def work(first: int, last: int) -> None:
+        _climb_all(
+            kind,
+            first,
+            last,
+            terms.ends,
+            terms.sf_offsets,
+            terms.sf_log,
+            terms.sf_weight,
+            terms.tail_offsets,
+            terms.tail_log,
+            terms.tail_weight,
+            around,
+            best.free,
+            best.value,
+            best.gradient,
+            best.information,
+            best.converged,
+            best.edge,
+        )
+
+    over_groups(terms.sf_offsets + terms.tail_offsets + np.arange(groups + 1), work, workers)
+    return best
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _climb(  # noqa: PLR0913 - compiled: flat arrays
+    kind: int,
+    point: np.ndarray,
+    ends: np.ndarray,
+    sf_log: np.ndarray,
+    sf_weight: np.ndarray,
+    sf_begin: int,
+    sf_end: int,
+    tail_log: np.ndarray,
+    tail_weight: np.ndarray,
+    tail_begin: int,
+    tail_end: int,
+    table: np.ndarray,
+    work: np.ndarray,
+    tails: np.ndarray,
+    out: np.ndarray,
+    trial: np.ndarray,
+) -> int:
+    """Damped Newton's method from `point`, in place; `out` holds value, gradient and Hessian there. How it ended."""
+    start0, start1 = point[0], point[1]
+    value = value_of_group(
+        kind,
+        point[0],
+        point[1],
+        ends,
+        sf_log,
+        sf_weight,
+        sf_begin,
+        sf_end,
+        tail_log,
+        tail_weight,
+        tail_begin,
+        tail_end,
+        table,
+        work,
+        tails,
+        out,
+    )
+    if not value > -math.inf:
+        return _LOST
+    damping = 0.0
+    for _ in range(_STEPS):
+        trace = 1e-8 * (abs(out[3]) + abs(out[5])) + 1e-300
+        for _ in range(60):
+            d00, d11 = damping - out[3], damping - out[5]
+            determinant = d00 * d11 - out[4] * out[4]
+            if determinant > 1e-12 * abs(d00 * d11) and d00 > 0.0:
+                step0 = (d11 * out[1] + out[4] * out[2]) / determinant
+                step1 = (d00 * out[2] + out[4] * out[1]) / determinant
+                size = max(abs(step0), abs(step1))
+                if not size < 1e300:
+                    return _LOST
+                gain = step0 * out[1] + step1 * out[2]
+                if damping == 0.0 and gain < 1e-9:
+                    # convergence is quadratic: one more step from here needs no further look at the data
+                    point[0] += step0
+                    point[1] += step1
+                    out[0] += 0.5 * gain
+                    return _SETTLED
+                shrink = min(1.0, 2.0 / size)
+                moved = value_of_group(
+                    kind,
+                    point[0] + shrink * step0,
+                    point[1] + shrink * step1,
+                    ends,
+                    sf_log,
+                    sf_weight,
+                    sf_begin,
+                    sf_end,
+                    tail_log,
+                    tail_weight,
+                    tail_begin,
+                    tail_end,
+                    table,
+                    work,
+                    tails,
+                    trial,
+                )
+                if moved >= value - 1e-13 * (1.0 + abs(value)):
+                    point[0] += shrink * step0
+                    point[1] += shrink * step1
+                    copy_into(trial, out)
+                    value = moved
+                    damping = 0.0 if damping <= trace else 0.1 * damping
+                    break
+                if damping == 0.0 and gain < 1e-7:
+                    return _SETTLED  # no rise to be had, as far as the arithmetic can tell
+            damping = max(10.0 * damping, trace, 1e-3 * (abs(out[3]) + abs(out[5])))
+        else:
+            return _LOST
+        if max(abs(point[0] - start0), abs(point[1] - start1)) > FAR - 2.0:
+            return _EDGE
+    return _LOST
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _climb_all(  # noqa: PLR0913 - compiled: flat arrays
+    kind: int,
+    first: int,
+    last: int,
+    ends: np.ndarray,
+    sf_offsets: np.ndarray,
+    sf_log: np.ndarray,
+    sf_weight: np.ndarray,
+    tail_offsets: np.ndarray,
+    tail_log: np.ndarray,
+    tail_weight: np.ndarray,
+    around: np.ndarray,
+    free: np.ndarray,
+    value: np.ndarray,
+    gradient: np.ndarray,
+    information: np.ndarray,
+    converged: np.ndarray,
+    edge: np.ndarray,
+) -> None:
+    table, work, tails = np.empty((_TABLE, 3)), np.empty((6, special.BLOCK)), np.empty((4, special.BLOCK))
+    out, trial, point = np.empty(6), np.empty(6), np.empty(2)
+    best, best_out = np.empty(2), np.empty(6)
+    for group in range(first, last):
+        sf_begin, sf_end = sf_offsets[group], sf_offsets[group + 1]
+        tail_begin, tail_end = tail_offsets[group], tail_offsets[group + 1]
+        best[0], best[1] = free[group, 0], free[group, 1]
+        settled = _climb(
+            kind,
+            best,
+            ends[group],
+            sf_log,
+            sf_weight,
+            sf_begin,
+            sf_end,
+            tail_log,
+            tail_weight,
+            tail_begin,
+            tail_end,
+            table,
+            work,
+            tails,
+            best_out,
+            trial,
+        )
+        for _ in range(_CLIMBS):
+            if settled != _SETTLED:
+                break
+            i00, i01, i11 = -best_out[3], -best_out[4], -best_out[5]
+            determinant = i00 * i11 - i01 * i01
+            if not (determinant > 0.0 and max(i00, i11) < LARGEST_VARIANCE * determinant):
+                break
+            # the root of the inverse of the information takes standard errors to free coordinates
+            l00 = math.sqrt(i11 / determinant)
+            l10 = -i01 / determinant / l00
+            l11 = math.sqrt(1.0 / i11)
+            highest = -math.inf
+            for k in range(_DISTANCES.size):
+                distance = _DISTANCES[k]
+                for j in range(around.shape[0]):
+                    x, y = distance * around[j, 0], distance * around[j, 1]
+                    u, v = best[0] + l00 * x, best[1] + l10 * x + l11 * y
+                    there = value_of_group(
+                        kind,
+                        u,
+                        v,
+                        ends[group],
+                        sf_log,
+                        sf_weight,
+                        sf_begin,
+                        sf_end,
+                        tail_log,
+                        tail_weight,
+                        tail_begin,
+                        tail_end,
+                        table,
+                        work,
+                        tails,
+                        out,
+                    )
+                    there += 0.5 * _LEAST_FALL * distance * distance - best_out[0]
+                    if there > highest:
+                        highest = there
+                        point[0], point[1] = u, v
+            if not highest > 0.0:
+                break
+            again = _climb(
+                kind,
+                point,
+                ends[group],
+                sf_log,
+                sf_weight,
+                sf_begin,
+                sf_end,
+                tail_log,
+                tail_weight,
+                tail_begin,
+                tail_end,
+                table,
+                work,
+                tails,
+                out,
+                trial,
+            )
+            if not out[0] > best_out[0] + 1e-7 * (1.0 + abs(best_out[0])):
+                break
+            settled = again
+            copy_into(point, best)
+            copy_into(out, best_out)
+        free[group, 0], free[group, 1] = best[0], best[1]
+        value[group] = best_out[0]
+        gradient[group, 0], gradient[group, 1] = best_out[1], best_out[2]
+        i00, i01, i11 = -best_out[3], -best_out[4], -best_out[5]
+        information[group, 0, 0], information[group, 1, 1] = i00, i11
+        information[group, 0, 1] = information[group, 1, 0] = i01
+        determinant = i00 * i11 - i01 * i01
+        if settled == _EDGE:
+            edge[group] = True
+        elif settled == _SETTLED and determinant > 0.0 and i00 > 0.0:
+            wide = 0.5 * (i00 + i11) + math.sqrt(0.25 * (i00 - i11) ** 2 + i01 * i01)
+            converged[group] = wide < LARGEST_VARIANCE * determinant
+            edge[group] = not converged[group]

@@ -1,0 +1,275 @@
+"""The likelihood of a group with its derivatives, for `conditional_kernels`: compiled.
+
+A group is a sum of log densities, of log reliabilities and of log integrated tails of Weibull, gamma or lognormal
+times, in the free coordinates of the family.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from relfit.base.numeric import special
+from relfit.base.numeric.compiled import njit
+
+__all__ = ["FAR", "GAMMA", "WEIBULL", "copy_into", "value_of_group"]
+
+WEIBULL, GAMMA = 0, 1
+FAR = 26.0  # logs of shapes and spreads, and how far a search goes
+
+
+@njit(cache=True, nogil=True)
+def copy_into(values: np.ndarray, out: np.ndarray) -> None:
+    """A slice in its place takes numba three seconds more to compile: it can broadcast, and say why it cannot."""
+    for i in range(out.size):
+        out[i] = values[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _add(out: np.ndarray, c: float, v: float, g0: float, g1: float, h00: float, h01: float, h11: float) -> None:
+    out[0] += c * v
+    out[1] += c * g0
+    out[2] += c * g1
+    out[3] += c * h00
+    out[4] += c * h01
+    out[5] += c * h11
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _gamma_terms(  # noqa: PLR0913 - compiled: flat arrays
+    times: np.ndarray,
+    weight: np.ndarray,
+    begin: int,
+    end: int,
+    tail: bool,
+    a: float,
+    stretch: float,
+    shift: float,
+    weibull: bool,
+    table: np.ndarray,
+    work: np.ndarray,
+    tails: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Add ``log Q(a, exp(s))``, or the log of the gamma's integrated tail over its mean, ``s = stretch log t + shift``.
+
+    Derivatives are in (log a, log mean) for the gamma, where s moves by (1, -1), and in (log shape, log scale) for the
+    Weibull's integrated tail, where ``a = 1 / shape`` and s moves by (s, -shape).
+    """
+    score, slope = special.shape_score(a)
+    special.series_table(a, table)
+    log_gamma = math.lgamma(a)
+    digamma = math.log(a) - score
+    trigamma = 1.0 / a - slope
+    logs, arguments = work[5], work[4]
+    i = begin
+    while i < end:
+        count = 0
+        first = i
+        while i < end and count < special.BLOCK:
+            logs[count] = stretch * times[i] + shift
+            arguments[count] = math.exp(min(logs[count], 700.0))
+            count += 1
+            i += 1
+        special.log_gamma_sf(a, logs, arguments, count, log_gamma, score, slope, table, work, tails)
+        for j in range(count):
+            x = arguments[j]
+            h = tails[3, j]
+            rest = logs[j] - digamma - tails[1, j]
+            m = a - x + h
+            v, v_a, v_aa = tails[0, j], tails[1, j], tails[2, j]
+            v_s, v_ss, v_as = -h, -h * m, -h * rest
+            if tail:  # log Q + log(a - x + h) - log a
+                h_a = h * rest
+                m_a, m_s = 1.0 + h_a, h * m - x
+                m_aa = h * (rest * rest - trigamma - v_aa)
+                m_as = h_a * m + h * m_a
+                m_ss = h * m * m + h * m_s - x
+                v += math.log(m / a) if m > 0.0 else -math.inf
+                v_a += m_a / m - 1.0 / a
+                v_s += m_s / m
+                v_aa += m_aa / m - (m_a / m) ** 2 + 1.0 / (a * a)
+                v_as += m_as / m - m_a * m_s / (m * m)
+                v_ss += m_ss / m - (m_s / m) ** 2
+            c = weight[first + j]
+            if weibull:
+                s, b = logs[j], stretch
+                _add(
+                    out,
+                    c,
+                    v,
+                    s * v_s - a * v_a,
+                    -b * v_s,
+                    a * v_a + a * a * v_aa - 2.0 * a * s * v_as + s * s * v_ss + s * v_s,
+                    b * (a * v_as - v_s - s * v_ss),
+                    b * b * v_ss,
+                )
+            else:
+                _add(
+                    out,
+                    c,
+                    v,
+                    a * v_a + v_s,
+                    -v_s,
+                    a * v_a + a * a * v_aa + 2.0 * a * v_as + v_ss,
+                    -(a * v_as + v_ss),
+                    v_ss,
+                )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _lognormal_tail(z: float, sd: float, c: float, out: np.ndarray) -> None:
+    """Add the log of the integrated tail over the mean: of ``S(w) - exp(sd z - sd**2 / 2) S(z)``, ``w = z - sd``."""
+    w = z - sd
+    log_w, hw = special.log_normal_sf(w)
+    log_z, _ = special.log_normal_sf(z)
+    # everything below relative to S(w)
+    r = math.exp(min(sd * z - 0.5 * sd * sd + log_z - log_w, 0.0))
+    p = 1.0 - r
+    if not p > 0.0:
+        out[0] = -math.inf
+        return
+    p_z, p_s = -sd * r / p, (hw - w * r) / p
+    g_zz = -sd * (sd * r - hw) / p - p_z * p_z
+    g_zs = -(r + sd * w * r) / p - p_z * p_s
+    g_ss = (w * hw + r - w * w * r) / p - p_s * p_s
+    _add(
+        out,
+        c,
+        log_w + math.log(p),
+        -p_z / sd,
+        sd * p_s - z * p_z,
+        g_zz / (sd * sd),
+        (p_z + z * g_zz) / sd - g_zs,
+        z * p_z + z * z * g_zz - 2.0 * z * sd * g_zs + sd * p_s + sd * sd * g_ss,
+    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def value_of_group(  # noqa: PLR0913 - compiled: flat arrays
+    kind: int,
+    u: float,
+    v: float,
+    ends: np.ndarray,
+    sf_log: np.ndarray,
+    sf_weight: np.ndarray,
+    sf_begin: int,
+    sf_end: int,
+    tail_log: np.ndarray,
+    tail_weight: np.ndarray,
+    tail_begin: int,
+    tail_end: int,
+    table: np.ndarray,
+    work: np.ndarray,
+    tails: np.ndarray,
+    out: np.ndarray,
+) -> float:
+    """Log-likelihood of a group at free coordinates (u, v); `out` takes it, its gradient and its Hessian."""
+    weight, under_way, mean, log_sum, square_sum, gap_sum = ends[0], ends[1], ends[2], ends[3], ends[4], ends[5]
+    out[:] = 0.0
+    weibull = kind == WEIBULL  # a value: for each literal `_gamma_terms` would be compiled again
+    if not abs(v if kind > GAMMA else u) < FAR:  # a shape or spread at which nothing could be told from a limit
+        return -math.inf
+    if weibull:
+        b = math.exp(u)
+        q = b * (log_sum - weight * v)
+        _add(out, 1.0, weight * u + q - log_sum, weight + q, -b * weight, q, -b * weight, 0.0)
+        for i in range(sf_begin, sf_end):
+            q = b * (sf_log[i] - v)
+            h = math.exp(min(q, 700.0))
+            _add(out, -sf_weight[i], h, h * q, -b * h, h * (q * q + q), -b * h * (q + 1.0), b * b * h)
+        if under_way > 0.0:
+            a = 1.0 / b
+            score, slope = special.shape_score(1.0 + a)
+            digamma = math.log1p(a) - score
+            trigamma = 1.0 / (1.0 + a) - slope
+            _add(out, -under_way, v + math.lgamma(1.0 + a), -a * digamma, 1.0, a * digamma + a * a * trigamma, 0.0, 0.0)
+        if tail_begin < tail_end:
+            _gamma_terms(
+                tail_log,
+                tail_weight,
+                tail_begin,
+                tail_end,
+                not weibull,
+                1.0 / b,
+                b,
+                -b * v,
+                weibull,
+                table,
+                work,
+                tails,
+                out,
+            )
+    elif kind == GAMMA:
+        a = math.exp(u)
+        if weight > 0.0:
+            score, slope = special.shape_score(a)
+            ratio = math.log(mean) - v
+            rho = math.exp(min(ratio, 700.0))
+            excess = special.mean_log_minus_one(math.expm1(ratio)) if abs(ratio) < 1e-3 else rho - 1.0 - ratio
+            deviation = gap_sum + weight * excess
+            first = a * (weight * score - deviation)
+            cross = -a * weight * (1.0 - rho)
+            _add(
+                out,
+                1.0,
+                weight * special.normalised_log_gamma(a) - a * deviation - log_sum,
+                first,
+                cross,
+                first + a * a * weight * slope,
+                cross,
+                -a * weight * rho,
+            )
+        out[0] -= under_way * v
+        out[2] -= under_way
+        if sf_begin < sf_end:
+            _gamma_terms(sf_log, sf_weight, sf_begin, sf_end, weibull, a, 1.0, u - v, weibull, table, work, tails, out)
+        if tail_begin < tail_end:
+            _gamma_terms(
+                tail_log,
+                tail_weight,
+                tail_begin,
+                tail_end,
+                not weibull,
+                a,
+                1.0,
+                u - v,
+                weibull,
+                table,
+                work,
+                tails,
+                out,
+            )
+    else:
+        sd = math.exp(v)
+        first = (log_sum - weight * u) / sd
+        second = (square_sum - 2.0 * u * log_sum + weight * u * u) / (sd * sd)
+        _add(
+            out,
+            1.0,
+            -0.5 * second - weight * (v + 0.9189385332046727) - log_sum,
+            first / sd,
+            second - weight,
+            -weight / (sd * sd),
+            -2.0 * first / sd,
+            -2.0 * second,
+        )
+        for i in range(sf_begin, sf_end):
+            z = (sf_log[i] - u) / sd
+            log_above, h = special.log_normal_sf(z)
+            bend = h * (h - z)
+            _add(
+                out,
+                sf_weight[i],
+                log_above,
+                h / sd,
+                h * z,
+                -bend / (sd * sd),
+                -(z * bend + h) / sd,
+                -z * z * bend - h * z,
+            )
+        _add(out, -under_way, u + 0.5 * sd * sd, 1.0, sd * sd, 0.0, 0.0, 2.0 * sd * sd)
+        for i in range(tail_begin, tail_end):
+            _lognormal_tail((tail_log[i] - u) / sd, sd, tail_weight[i], out)
+    return out[0] if math.isfinite(out[0]) else -math.inf
