@@ -194,8 +194,8 @@ class Lately:
             beside = max(nodes.labels.size // size, 1)
             for length, of_starts in zip(missing, shares, strict=True):
                 used = np.isfinite(of_starts)
-                value = float(beside) * np.bincount(day[used], of_starts[used], steps.size)
-                number = float(beside) * np.bincount(day[used], minlength=steps.size)
+                value = np.asarray(beside * np.bincount(day[used], of_starts[used], steps.size), np.float64)
+                number = np.asarray(beside * np.bincount(day[used], minlength=steps.size), np.float64)
                 self._shares[system, size, length, placement] = value, number
         return [self._shares[system, size, length, placement] for length in lengths]
 
