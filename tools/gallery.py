@@ -1,7 +1,7 @@
 """Every figure of relfit, drawn from the bundled sample and small simulations: python tools/gallery.py [NAME ...]
 
 The pictures stand in docs/gallery/, are shown by docs/gallery.md and the how-to pages, and are what the tests compare
-figures with (tests/plotting/test_gallery.py).
+figures with (tests/site/test_pages.py).
 """
 
 from __future__ import annotations

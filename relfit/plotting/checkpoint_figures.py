@@ -74,17 +74,10 @@ def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
         first, last = min(first, own * scale / 1.2), max(last, own * scale * 1.2)
     style.decades(ax.xaxis, float(first), float(last))
     ax.set_xlim(first, last)
-    ax.set_ylim(0.0, top * 1.25)
-    return style.finish(
-        ax,
-        style.headline(plan),
-        f"work between two saves ({unit})",
-        "time that is not kept work (%)",
-        True,
-        loc="upper center",
-        ncols=2,
-        fontsize=8.0,
-    )
+    ax.set_ylim(0.0, top)
+    style.finish(ax, style.headline(plan), f"work between checkpoints ({unit})", "time that is not kept work (%)")
+    style.legend_below(ax, 2)
+    return ax
 
 
 # ---------------------------------------------------------------------- details

@@ -55,10 +55,11 @@ def distributions(fits: Fits, group: object = None, ax: Axes | None = None) -> A
     if not times.size:
         return style.empty(ax, f"{name}: no {_end_word(fits)} was observed")
     thin = _thinned(times, DRAWN_STEPS)
+    seen = times[-1] * 1.6 if failed[-1] == 1.0 else fits.lives.take([position]).durations.max()
     first = times[int(np.searchsorted(failed, _FIRST * failed[-1]))]
     grid = np.geomspace(first * 0.5, times[-1] * 1.6, 240)
     ax.step(
-        np.concatenate([[min(grid[0], times[0])], times[thin], [grid[-1]]]),
+        np.concatenate([[min(grid[0], times[0])], times[thin], [seen]]),
         np.concatenate([[0.0], failed[thin], [failed[-1]]]),
         where="post",
         color=style.INK,

@@ -273,7 +273,7 @@ def autocorrelation(result: SerialTests, ax: Axes | None = None, *, alpha: float
     ax.set_ylim(-reach, reach * 1.5)
     ax.set_xlim(0.4, lags[-1] + 0.6)
     ax.set_xticks(lags)
-    first = f"{mean[0]:+.2f} at lag 1 where chance gives {centre[0]:+.2f}"
+    first = f"{mean[0]:+.2f} at lag 1 where chance gives {round(float(centre[0]), 2) + 0.0:+.2f}"
     # all lags together at alpha
     clear = bool((np.abs(mean - centre) > -special.ndtri(alpha / (2.0 * lags.size)) * spread).any())
     are = "are autocorrelated" if clear else "show no autocorrelation beyond chance"

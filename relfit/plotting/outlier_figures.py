@@ -25,7 +25,7 @@ _KINDS = 60  # of hours under observation told apart
 def outlier_nodes(result: OutlierNodes, ax: Axes | None = None) -> Axes:
     """Nodes by number of failures, against equal nodes and the best description; outlier nodes are marked.
 
-    That is two classes of nodes, or rates that differ by degrees.
+    That is two classes of nodes, or rates that vary continuously.
     """
     ax = style.axes(ax)
     nodes = result.nodes
@@ -94,7 +94,7 @@ def _expected(result: OutlierNodes, count: int, width: int) -> tuple[np.ndarray,
             best += (1.0 - row["fraction"]) * (weight @ _counts(at, row["rate"] * time, excess)) + other
             worse += other
         elif row["spread"] > 0.0:
-            used.add("rates that differ by degrees")
+            used.add("rates that vary continuously")
             best += weight @ _counts(at, rate * time, excess, row["spread"] ** 2)
         else:
             best += alike

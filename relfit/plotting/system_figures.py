@@ -55,16 +55,21 @@ def reliability_curve(
     ax = style.axes(ax)
     value = system.reliability(x)
     ax.plot(x, value, color=style.BLUE, linewidth=1.8, label=f"{system.n_nodes} nodes")
-    message = f"a job of {number(last)} h on {system.n_nodes:,} nodes survives with {percent(value[-1])}"
+    message = f"a job of {number(last)} h on {system.n_nodes:,} nodes survives with {_chance(value[-1])}"
     if level is not None and system.origin is not None:
         limits = system.interval("reliability", x, level, n_draws=_DRAWS)
         ax.fill_between(
             x, limits.low, limits.high, color=style.BLUE, alpha=0.18, linewidth=0, label=f"{percent(level)} interval"
         )
-        message += f" ({percent(level)} interval {percent(limits.low[-1])} to {percent(limits.high[-1])})"
+        message += f" ({percent(level)} interval {_chance(limits.low[-1])} to {_chance(limits.high[-1])})"
     ax.set_ylim(0.0, 1.02)
     ax.set_xlim(0.0, last)
     return style.finish(ax, message, "length of the job (hours)", "reliability", True)
+
+
+def _chance(share: float) -> str:
+    """A probability in percent; one that is nearly nothing is said to be that."""
+    return "< 0.01 %" if 0.0 < share < 5e-5 else percent(share)
 
 
 @plot.register(SystemsBySize)

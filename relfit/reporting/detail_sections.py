@@ -57,19 +57,22 @@ def repairs(m: ReportData) -> Section | str:
         "." if m.failures < FEWEST else f", one in ten takes longer than {tenth}."
     )
     found = m.parameters.result
-    mean = None if found is None or m.several_systems else found.mttr.mean
+    mean = None
+    if found is not None and not m.several_systems:  # of records: one of the whole system is not one of each node
+        mean = found.mttr.mean if found.mttr.system is not None else found.mttr.outage or found.mttr.mean
     sentences = [] if m.failures < FEWEST else [tested.headline]
     if sentences and mean is not None and mean.value is not None and mean.low is not None and mean.high is not None:
         now = f"{duration(mean.value)} ({limits(mean.low, mean.high, mean.value)})"
         if abs(mean.value - observed["mean"]) > _SAME * observed["mean"]:
-            sentences.insert(0, f"Now, with recent repairs counting most, a repair is expected to take {now}.")
+            sentences.insert(0, f"Now, with recent outages counting most, one is expected to last {now}.")
     kinds = m.repair_kinds.result
     figures: tuple[Figure, ...] = ()
     if kinds is not None:
         best = kinds.best()
         if (best["status"] == "ok").any():
             sentences.append(kinds.headline)
-        figures = (Figure.of("repairs", "Times to repair of outages", plotting.repair_times, kinds),)
+        if m.failures >= FEWEST:
+            figures = (Figure.of("repairs", "Times to repair of outages", plotting.repair_times, kinds),)
     table = fit_table("repair-fits", "Distributions fitted to the times to repair", tested)
     return Section(
         "repairs",
@@ -111,6 +114,7 @@ def availability(m: ReportData) -> Section | str:
     found, whole = m.availability_over_time.result, m.availability.result
     if found is None or whole is None:
         return f"availability ({m.availability_over_time.problem})"
+    few = m.failures < FEWEST
     figure = Figure.of("availability", "Availability over time", plotting.availability_over_time, found)
     frame = found.to_frame()
     days = {name: [f"{stamp:%Y-%m-%d}" for stamp in frame[name]] for name in ("from", "to")}
@@ -122,8 +126,8 @@ def availability(m: ReportData) -> Section | str:
         {**keys, "from": "from", "to": "to", "operational": "availability", "low": "low", "high": "high"},
         percent=frozenset({"operational", "low", "high"}),
     )
-    hours, span = float(whole.node_hours.sum()), "" if m.lately is m.part else "In the last 90 days "
-    verdict = f"{span}nodes were up {shown_availability(1.0 - float(whole.down_hours.sum()) / hours)} of the time"
+    hours, when = float(whole.node_hours.sum()), "" if m.lately is m.part else "In the last 90 days "
+    verdict = f"{when}nodes were up {shown_availability(1.0 - float(whole.down_hours.sum()) / hours)} of the time"
     if m.several_systems:
         low, high = (shown_availability(float(end(whole.operational))) for end in (np.nanmin, np.nanmax))
         verdict += f", {low} to {high} over {count(len(whole.groups), 'system')}"
@@ -131,8 +135,9 @@ def availability(m: ReportData) -> Section | str:
     verdict = f"{verdict[:1].upper()}{verdict[1:]}"
     verdict += f"; the whole system was down {percent(of_system)} of the time." if of_system > 0.0 else "."
     mean = 1.0 - float(found.down_hours.sum() / found.node_hours.sum())
-    when = () if m.failures < FEWEST else (f"{percent(mean, 2)} over the period. {found.headline}",)
-    return Section("availability", "Availability", verdict, when, (figure,), details=(table,), fold="Bin by bin")
+    over_time = () if few else (f"{shown_availability(mean)} over the period. {found.headline}",)
+    figures = () if few else (figure,)
+    return Section("availability", "Availability", verdict, over_time, figures, details=(table,), fold="Bin by bin")
 
 
 def attributes(m: ReportData) -> Section | str:

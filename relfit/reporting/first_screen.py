@@ -175,7 +175,7 @@ def _cards(m: ReportData) -> list[Card]:
             Card("A node fails by itself, now", f"every {duration(own.value)}", _limited(own, m.level) + repaired)
         )
     elif back is not None and back.value is not None:
-        cards.append(Card("Repaired in", duration(back.value), _limited(back, m.level)))
+        cards.append(Card("Repaired in, now", duration(back.value), _limited(back, m.level)))
     model = m.model.result
     if model is not None and not m.few and model.question is None:
         low, value, high = (float(x[1]) for x in (m.job.low, m.job.estimate, m.job.high))

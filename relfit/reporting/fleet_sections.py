@@ -374,7 +374,7 @@ def ahead(m: ReportData) -> Section | str:
         "forecast",
         "Expected, with prediction intervals",
         found.compact().reset_index(),
-        note=f"Stock: parts that last for the longer time with probability {percent(found.service)}, one per failure.",
+        note=f"Stock: parts that suffice for the longer time in {percent(found.service)} of cases, one per failure.",
     )
     tested, notes = m.backtest.result, _unit_of_failures(m)
     if tested is None:
@@ -390,7 +390,7 @@ def _unit_of_failures(m: ReportData) -> tuple[str, ...]:
     each = joined.records / max(len(joined), 1)
     if each < _JOINED:
         return ()
-    return (f"Failures are records: {number(each)} for each interruption.",)
+    return (f"Failures count records: {number(each)} per interruption.",)
 
 
 def independence(m: ReportData) -> Section | str:

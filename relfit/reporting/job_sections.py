@@ -32,7 +32,7 @@ def questions(m: ReportData) -> Section | str:
         "What if",
         "Move a slider: the answer follows.",
         panel=Panel(json.dumps(data), text, grid.worst),
-        sentences=("Between computed sizes answers are off by at most a point of probability, and 1 % of the rest.",),
+        sentences=("Between computed sizes, probabilities are within one point and other answers within 1 %.",),
     )
 
 
@@ -88,7 +88,7 @@ def jobs(m: ReportData) -> Section | str:
         percent=frozenset({"predicted", "seen"}),
         page=past.assign(
             date=past["origin"].dt.strftime("%Y-%m-%d"),
-            error=[f"{100.0 * value:+.1f}" for value in past["predicted"] - past["seen"]],
+            error=[f"{round(100.0 * value, 1) + 0.0:+.1f}" for value in past["predicted"] - past["seen"]],
             limits=[span(*pair, True) for pair in zip(past["low"], past["high"], strict=True)],
         ),
         note="From what was known at each date.",

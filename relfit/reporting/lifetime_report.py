@@ -131,7 +131,7 @@ def sections(m: ReportData) -> list[Section | str]:
                 },
                 percent=frozenset({"share"}),
                 page=yearly.assign(limits=limits),
-                note="Those still going on within a year count for the part that was seen.",
+                note="Units observed for part of a year count for that part.",
             )
             parts.append(Section("age", "Does the risk change with age?", verdict, tables=(table,)))
         places = _places(m)

@@ -72,3 +72,13 @@ def test_a_weekly_failure_among_few_is_named(nodes: int) -> None:
     assert now.loc[now["outlier"], "node"].tolist() == ["n007"]
     true = (365.0 / 7.0) / ((15.0 + 365.0 / 7.0) / nodes)  # of a mean with the node itself
     assert now.loc[0, "factor_low"] < true < 1.2 * now.loc[0, "factor_high"]
+
+
+def test_factors_are_relative_to_the_nodes_that_are_there() -> None:
+    """One of four nodes is new and fails daily: it weighs as much as the others, however few its hours."""
+    starts = [(i, 400.0 * k + 100.0 * i) for k in range(40) for i in range(3)]
+    starts += [(3, 15_000.0 + 24.0 * day) for day in range(100)]
+    rows = [{"node": f"n{i}", "start": t, "end": t + 1.0} for i, t in sorted(starts, key=lambda one: one[1])]
+    nodes = [{"node": f"n{i}", "entered": 0.0 if i < 3 else 15_000.0} for i in range(4)]
+    now = rf.fleet_model(make_log(rows, nodes, window=(0.0, 17_520.0)), "all").nodes_now()
+    assert now["factor"].mean() == pytest.approx(1.0)

@@ -118,6 +118,22 @@ def test_survival_steps_from_one_within_its_limits() -> None:
     assert ax.get_ylim() == (0.0, 1.02)
 
 
+def test_mostly_short_times_have_a_logarithmic_axis() -> None:
+    times = np.r_[np.full(60, 0.01), np.linspace(0.02, 0.5, 39), 50.0]
+    ax = rf.plot(kaplan_meier(rf.LifeData.from_array(times)), ax=Figure().add_subplot())
+    assert ax.get_xscale() == "log"
+    assert ax.get_xlim() == pytest.approx((0.001, 50.0))
+
+
+def test_few_early_failures_do_not_stretch_the_axis() -> None:
+    """All but one of a thousand lifetimes end after 10,000 hours; observation ends at 20,000."""
+    times = np.r_[1.0, np.linspace(10_000.0, 19_000.0, 999), np.full(500, 20_000.0)]
+    fits = rf.fit(rf.LifeData.from_array(times, observed=times < 20_000.0), "weibull")
+    ax = plotting.distributions(fits, ax=Figure().add_subplot())
+    assert ax.get_xlim()[0] > 1000.0
+    assert max(ax.lines[0].get_xdata()) == 20_000.0  # nothing is observed after that
+
+
 def test_cumulative_hazard_begins_at_zero() -> None:
     curve = nelson_aalen(rf.LifeData.from_array([1.0, 2.0, 4.0]))
     values, _, _ = rf.plot(curve, ax=Figure().add_subplot()).patches[0].get_data()

@@ -518,6 +518,16 @@ def test_availability_in_bins(log: rf.FailureLog) -> None:
     drawn(ax)
 
 
+def test_a_month_watched_in_part_is_dotted_and_not_the_lowest() -> None:
+    part = rf.read("white").where(rack=["frame01", "frame02"]).between("2004-06-01", "2004-09-05")
+    found = availability_over_time(part, unit="month")
+    ax = plotting.availability_over_time(found, new())
+    assert found.comparable.tolist() == [True, True, True, False]
+    whole, dotted = (labelled(ax)[name].get_data()[0] for name in ("availability", "watched in part"))
+    assert np.isnan(whole).tolist() == [False, False, False, True]
+    assert np.isnan(dotted).tolist() == [True, True, True, False]
+
+
 def test_the_average_availability_is_that_of_all_groups(log: rf.FailureLog) -> None:
     found = availability_over_time(log, per="node", unit="quarter")
     assert len(found.groups) > 6
