@@ -152,6 +152,16 @@ def test_the_cheapest_cell(tmp_path: Path) -> None:
         rf.campaigns.cost_of_ownership(result, {"z": 1.0})
 
 
+def test_a_cell_that_leaves_a_parameter_has_the_price_of_its_configured_value(tmp_path: Path) -> None:
+    varied = {"design": "one at a time", "parameters": {"x": [1.0, 2.0], "y": [3]}, "prices": {"y": 10.0, "x": 1.0}}
+    with pytest.raises(ArgumentError, match="y has a price, but neither some cells nor the configuration"):
+        swept(tmp_path, "noisy", replications=2, **varied)
+    assert not (tmp_path / "store").exists()
+    costs = rf.campaigns.cost_of_ownership(swept(tmp_path, "noisy", config={"x": 7, "y": 5}, replications=2, **varied))
+    assert costs.costs["cost"].tolist() == [7 + 30, 1 + 50, 2 + 50]
+    assert costs.headline == "cheapest: y 3, 37 (37-37)"
+
+
 def test_each_experiment_has_a_file_of_statistics(tmp_path: Path) -> None:
     experiments = [{"label": "Recovery (min)", "parameter": "x", "values": [1.0, 2.0]}]
     result = swept(tmp_path, "noisy", experiments=experiments, replications=4)
