@@ -187,10 +187,17 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
 def test_the_page_needs_nothing_else(tmp_path: Path, design: str) -> None:
     more = {"design": design, "points": 8} if design == "sobol" else {}
     result = swept(
-        tmp_path, "noisy", parameters={"x": [1.0, 2.0], "y": [0.0, 3.0]}, replications=4, prices={"value": 2.0}, **more
+        tmp_path,
+        "noisy",
+        parameters={"x": [1.0, 2.0], "y": [0.0, 3.0]},
+        replications=4,
+        prices={"value": 2.0},
+        **more,
+        config={"scale": 1.0},
     )
     text = write_campaign_page(result, tmp_path / "page.html").read_text()
     assert "<svg" in text
+    assert f"<title>Campaign of {MODELS}:noisy</title>" in text
     assert not re.findall(r'(?:src|href)="(?!#|data:)', text)
     assert result.headline.split(";")[0] in text
 
