@@ -178,6 +178,7 @@ def costs_of_ownership(result: Ownership, ax: Axes | None = None) -> Axes:
     told = [", ".join(_short(value) for value in row) for row in table[names].itertuples(index=False)]
     ax.set_yticks(at, told)
     ax.invert_yaxis()
-    style.finish(ax, style.headline(result), "cost", ", ".join(map(_words, names)))
+    ax.locator_params(axis="x", nbins=5)
+    style.finish(ax, style.headline(result), f"cost (rows: {', '.join(map(_words, names))})", "")
     style.legend_below(ax, 3)
     return ax

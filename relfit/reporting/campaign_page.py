@@ -19,6 +19,7 @@ __all__ = ["write_campaign_page"]
 
 _MOST = 40  # experiments with a figure each
 _ROWS = 200
+_BEST = 10
 
 
 def write_campaign_page(result: CampaignResults, path: str | Path) -> Path:
@@ -34,11 +35,11 @@ def write_campaign_page(result: CampaignResults, path: str | Path) -> Path:
     ArgumentError
         When it cannot be written.
     """
-    campaign = result.campaign
+    campaign, config = result.campaign, result.campaign.get("config")
     run = f"{campaign['run']}, seed {campaign.get('seed', 0)}"
     text = filled(
         "campaign.html.j2",
-        title=f"Campaign of {Path(str(campaign.get('config') or campaign['run'])).name}",
+        title=f"Campaign of {Path(config).name if isinstance(config, str) else campaign['run']}",
         subtitle=run,
         findings=result.findings,
         sections=list(_sections(result)),
@@ -56,8 +57,8 @@ def _sections(result: CampaignResults) -> Iterator[dict[str, Any]]:
         shown = [picture.of("Costs of the cheapest cells", draw.costs_of_ownership, costs)]
         yield _section("Cost of ownership", costs.headline, shown, {"Costs": costs.costs})
     best = best_cells(result)
-    text = "The best cell, and those that cannot be distinguished from it." if len(best) > 1 else "The best cell."
-    yield _section("Best", text, [], {"Best cells": best})
+    others = f", and {len(best) - 1:,} that cannot be distinguished from it" if len(best) > 1 else ""
+    yield _section("Best", f"The best cell{others}.", [], {"Best cells": best}, _BEST)
     ranges = tornado(result)
     if len(ranges) > 1:
         shown = [picture.of("What moves it most", draw.campaign_tornado, result)]
@@ -90,6 +91,8 @@ class _Pictures:
         return title, drawn(Figure.of(f"figure-{self.count}", title, function, *arguments, **options)).svg
 
 
-def _section(title: str, text: str, pictures: list[tuple[str, str]], frames: dict[str, pd.DataFrame]) -> dict[str, Any]:
-    tables = [Table(f"table-{name}", name, frame.rename(columns=str), shown=_ROWS) for name, frame in frames.items()]
+def _section(
+    title: str, text: str, pictures: list[tuple[str, str]], frames: dict[str, pd.DataFrame], rows: int = _ROWS
+) -> dict[str, Any]:
+    tables = [Table(f"table-{name}", name, frame.rename(columns=str), shown=rows) for name, frame in frames.items()]
     return {"title": title, "text": text, "pictures": pictures, "tables": tables}

@@ -152,6 +152,16 @@ def test_the_cheapest_cell(tmp_path: Path) -> None:
         rf.campaigns.cost_of_ownership(result, {"z": 1.0})
 
 
+def test_a_cell_that_leaves_a_parameter_has_the_price_of_its_configured_value(tmp_path: Path) -> None:
+    varied = {"design": "one at a time", "parameters": {"x": [1.0, 2.0], "y": [3]}, "prices": {"y": 10.0, "x": 1.0}}
+    with pytest.raises(ArgumentError, match="y has a price, but neither some cells nor the configuration"):
+        swept(tmp_path, "noisy", replications=2, **varied)
+    assert not (tmp_path / "store").exists()
+    costs = rf.campaigns.cost_of_ownership(swept(tmp_path, "noisy", config={"x": 7, "y": 5}, replications=2, **varied))
+    assert costs.costs["cost"].tolist() == [7 + 30, 1 + 50, 2 + 50]
+    assert costs.headline == "cheapest: y 3, 37 (37-37)"
+
+
 def test_each_experiment_has_a_file_of_statistics(tmp_path: Path) -> None:
     experiments = [{"label": "Recovery (min)", "parameter": "x", "values": [1.0, 2.0]}]
     result = swept(tmp_path, "noisy", experiments=experiments, replications=4)
@@ -177,10 +187,17 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
 def test_the_page_needs_nothing_else(tmp_path: Path, design: str) -> None:
     more = {"design": design, "points": 8} if design == "sobol" else {}
     result = swept(
-        tmp_path, "noisy", parameters={"x": [1.0, 2.0], "y": [0.0, 3.0]}, replications=4, prices={"value": 2.0}, **more
+        tmp_path,
+        "noisy",
+        parameters={"x": [1.0, 2.0], "y": [0.0, 3.0]},
+        replications=4,
+        prices={"value": 2.0},
+        **more,
+        config={"scale": 1.0},
     )
     text = write_campaign_page(result, tmp_path / "page.html").read_text()
     assert "<svg" in text
+    assert f"<title>Campaign of {MODELS}:noisy</title>" in text
     assert not re.findall(r'(?:src|href)="(?!#|data:)', text)
     assert result.headline.split(";")[0] in text
 

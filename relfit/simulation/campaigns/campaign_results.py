@@ -22,7 +22,7 @@ from relfit.simulation.campaigns.campaign import Until
 from relfit.simulation.campaigns.campaign_store import CampaignStore
 from relfit.simulation.engine.replications import row_means, row_statistics
 
-__all__ = ["CampaignResults", "load", "replications_needed"]
+__all__ = ["CampaignResults", "load", "replications_needed", "shown"]
 
 _GROWTH = 1.25
 
@@ -33,7 +33,7 @@ class CampaignResults(Result):
     Attributes
     ----------
     campaign : dict
-        As its file says.
+        As its file says; ``configured`` has the values of parameters that cells leave as they are.
     cells : pandas.DataFrame
         One row per cell, in the order of the campaign: ``experiment``, and a column per parameter (NaN or None where
         the cell leaves it as it is). `cell` is the index; two experiments may share a cell.
@@ -177,7 +177,7 @@ class CampaignResults(Result):
         table, most = self.of(), self.campaign.get("best") == "most"
         mean = table["mean"].to_numpy(dtype=np.float64)
         best: Any = table.iloc[int(np.nanargmax(mean) if most else np.nanargmin(mean))]
-        where = ", ".join(f"{name} {_shown(value)}" for name, value in best[self.parameters].dropna().items())
+        where = ", ".join(f"{name} {shown(value)}" for name, value in best[self.parameters].dropna().items())
         limits = f" ({best['low']:,.6g}-{best['high']:,.6g})" if np.isfinite(best["low"]) else ""
         name = self.output.replace("_", " ")
         return f"{text}; {'most' if most else 'least'} {name} {best['mean']:,.6g}{limits} at {where}."
@@ -313,7 +313,8 @@ def _scattered(keys: pd.Index, rows: pd.DataFrame, values: FloatArray, width: in
     return table
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A value of a parameter as text."""
     return f"{value:,.6g}" if isinstance(value, (float, np.floating)) else str(value)
 
 

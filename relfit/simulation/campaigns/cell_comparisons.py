@@ -14,7 +14,7 @@ from relfit.base.errors import ArgumentError
 from relfit.base.numeric.crossings import crossing, monotone, redrawn
 from relfit.base.results import Interval, Result
 from relfit.base.units import hours
-from relfit.simulation.campaigns.campaign_results import CampaignResults
+from relfit.simulation.campaigns.campaign_results import CampaignResults, shown
 from relfit.simulation.engine.replications import row_means, row_statistics
 
 __all__ = ["Ownership", "best_cells", "break_even", "contour", "cost_of_ownership", "numbers", "pareto_front"]
@@ -211,8 +211,8 @@ class Ownership(Result):
     def headline(self) -> str:
         """The cheapest cell."""
         best: Any = self.costs.iloc[0]
-        names = [str(name) for name in self.alike if name not in ("mean", "difference", "low", "high")]
-        where = ", ".join(f"{name.replace('_', ' ')} {best[name]}" for name in names if pd.notna(best[name]))
+        parts = {str(name).replace("_", " "): self.costs[name].iloc[0] for name in self.alike.columns[:-4]}
+        where = ", ".join(f"{name} {shown(value)}" for name, value in parts.items() if pd.notna(value))
         more = len(self.alike) - 1
         text = f"cheapest: {where}, {best['cost']:,.6g} ({best['low']:,.6g}-{best['high']:,.6g})"
         return f"{text}; {more} more cells are not distinguishable from it" if more else text
@@ -253,7 +253,8 @@ def cost_of_ownership(result: CampaignResults, prices: Mapping[str, object] | No
     total, parts = 0.0 * some, dict[str, pd.Series]()
     for name, price in given.items():
         if name in result.parameters:
-            part: Any = cells[name].map(lambda value, price=price, name=name: _priced(name, value, price))
+            values = cells[name].where(cells[name].notna(), result.campaign.get("configured", {}).get(name))
+            part: Any = values.map(lambda value, price=price, name=name: _priced(name, value, price))
             total, parts[name] = total.add(part.astype(np.float64), axis=0), part
         elif isinstance(price, (int, float)):
             costs = price * result.samples(name)

@@ -10,6 +10,7 @@ import secrets
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
@@ -183,14 +184,9 @@ class _Dask(Computing):
 
     def __enter__(self) -> Self:
         if self._address is None:
-            with _signals_kept():
-                self._cluster = self._dask.LocalCluster(
-                    n_workers=self.workers,
-                    threads_per_worker=1,
-                    dashboard_address=None,
-                    processes=True,
-                    silence_logs=logging.ERROR,  # a stop is no news
-                )
+            quiet = {"dashboard_address": None, "silence_logs": logging.ERROR}  # a stop is no news
+            with _signals_kept(), warnings.catch_warnings(action="ignore"):  # its usual port may be another's
+                self._cluster = self._dask.LocalCluster(n_workers=self.workers, threads_per_worker=1, **quiet)
         try:
             self._client = self._dask.Client(self._cluster or self._address, timeout=_PATIENCE, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:

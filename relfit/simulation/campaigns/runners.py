@@ -53,6 +53,16 @@ class Runner:
         """What all cells share, as JSON: another one is another campaign."""
         return self.base
 
+    def configured(self, key: str) -> Any:
+        """The value that the configuration has at a dotted key; None where it has none."""
+        at: Any = self.base if isinstance(self.base, dict) else self.base.model_dump(mode="json")
+        try:
+            for part in key.split("."):
+                at = at[int(part) if isinstance(at, list) else part]
+        except (LookupError, TypeError, ValueError):
+            return None
+        return at
+
     def check(self, settings: dict[str, object]) -> None:
         """Raise an ArgumentError for settings that cannot be, before anything is run."""
         self.arguments(settings)

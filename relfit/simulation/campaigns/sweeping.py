@@ -16,6 +16,7 @@ import pandas as pd
 
 from relfit.base.arrays import IntArray
 from relfit.base.errors import ArgumentError
+from relfit.base.results import json_ready
 from relfit.base.text import duration
 from relfit.simulation.campaigns.campaign import Campaign, read_campaign
 from relfit.simulation.campaigns.campaign_results import CampaignResults, load, replications_needed
@@ -98,7 +99,14 @@ def sweep(
             values = ", ".join(f"{name} = {value}" for name, value in settings.items())
             raise ArgumentError(f"{error.what} (cell {values})", remedy=error.remedy) from None
     where, place = computing(executor, workers, runner), CampaignStore(store)
-    shared = place.begin(plan.document(), runner.identity(), plan.output or runner.output, cells)
+    varied = dict.fromkeys(name for cell in cells for name in cell.settings)
+    configured = json_ready({name: runner.configured(name) for name in varied})
+    for name in plan.prices:
+        if name in configured and configured[name] is None and not all(name in cell.settings for cell in cells):
+            what = f"{name} has a price, but neither some cells nor the configuration have a value of it"
+            raise ArgumentError(what, remedy="write it in the configuration")
+    document = {**plan.document(), "configured": configured}
+    shared = place.begin(document, runner.identity(), plan.output or runner.output, cells)
     work = _Work(plan, place, unique, where, progress, stopped)
     work.count_stored(retry_failed)
     while not stopped() and (pending := work.pending()).size:
