@@ -298,6 +298,22 @@ def test_summary_by_hand(tested: rf.backtesting.Backtest) -> None:
     assert tested.to_dict()["trust"] == tested.trust
 
 
+def test_limits_of_jobs_in_bins_by_hand(tested: rf.backtesting.Backtest) -> None:
+    bins = tested.reliability()
+    jobs = tested.table[tested.table["part"] == "jobs"].sort_values("predicted", kind="stable")
+    lines = tested.of("jobs")
+    independent = lines["blocks"].min() * len(lines) / len(bins)  # of the windows of a bin
+    assert len(bins) > 1
+    for number, line in bins.iterrows():
+        mine = [i * len(bins) // len(jobs) == number for i in range(len(jobs))]
+        seen = jobs["seen"].to_numpy()[mine]
+        mean = seen.sum() / seen.size
+        error = np.sqrt(((seen - mean) ** 2).sum() / (seen.size - 1) / max(min(independent, seen.size), 2.0))
+        limits = (max(mean - 1.645 * error, 0.0), min(mean + 1.645 * error, 1.0))
+        assert (line["low"], line["high"]) == pytest.approx(limits)
+        assert line["low"] < line["seen"] == pytest.approx(mean)
+
+
 def test_several_systems(log: rf.FailureLog) -> None:
     second = fleet(9, rate=1.0 / 20.0, system="t")
     both = replace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import relfit as rf
 from relfit.base.errors import RelfitError
 from relfit.simulation.campaigns.campaign import Campaign
 from relfit.simulation.campaigns.runners import runner_of
+from relfit.simulation.campaigns.simulator_runs import AssumptionsTable
 
 TRAINING = {"job_size": 60, "working_pool_size": 70, "spare_pool_size": 4, "job_length": "20 days"}
 
@@ -94,6 +96,10 @@ def test_batch_counts_nodes_that_are_replaced_and_gone(tmp_path: Path) -> None:
     assert (lost["gone"] > 0).all()
     np.testing.assert_array_less(lost["gone"], 5)
     np.testing.assert_array_equal(lost["replaced"], np.zeros(3))
+
+
+def test_assumptions_left_out_are_those_of_a_sparing_simulation() -> None:
+    assert AssumptionsTable().model_dump() == asdict(rf.simulation.SparingAssumptions())
 
 
 def test_sparing_with_repairs_in_stages() -> None:

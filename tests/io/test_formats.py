@@ -292,6 +292,17 @@ def test_times_in_many_forms(tmp_path, values, expected):
     assert log.events["start"].iloc[0] == utc(expected)
 
 
+def test_a_repair_of_no_length_has_no_end_and_its_failure_counts(tmp_path):
+    rows = 'a,2020-01-01 00:00,2 h\nb,2020-01-02 00:00,\nc,2020-01-03 00:00,""\n'
+    log = rf.read(write(tmp_path, "node,start,duration\n" + rows))
+    assert len(log.rejected) == 0
+    ends = log.events["end"]
+    assert ends[0] == pd.Timestamp("2020-01-01 02:00", tz="UTC")
+    assert ends.isna().tolist() == [False, True, True]
+    frame = pd.DataFrame({"node": ["a", "b"], "start": ["2020-01-01", "2020-01-02"], "duration": ["2 h", ""]})
+    assert len(rf.read(frame)) == 2  # a text of no letters is no wrong duration
+
+
 def test_instants_alone_and_durations_alone(tmp_path):
     instants = rf.read(write(tmp_path, "time\n2024-01-01 00:00\n2024-01-01 05:00\n"), node_name="pump")
     assert instants.ttf().durations.tolist() == [5.0]

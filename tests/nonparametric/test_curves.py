@@ -172,3 +172,11 @@ def test_what_is_rejected():
         curves.at([-1.0])
     with pytest.raises(ArgumentError, match="one row"):
         curves.at([[1.0], [2.0]])
+
+
+@pytest.mark.parametrize("flags", [["1", "0", "1"], np.array([True, False, True], dtype=object), [1.0, 0.0, 1.0]])
+def test_flags_as_text_and_objects_are_those_of_numbers(flags):
+    curve = kaplan_meier([2.0, 3.0, 5.0], observed=flags)
+    assert curve.at([1.0, 2.0, 4.0, 5.0]).ravel().tolist() == pytest.approx([1.0, 2 / 3, 2 / 3, 0.0])
+    with pytest.raises(DataError, match="more than true and false"):
+        kaplan_meier([2.0, 3.0, 5.0], observed=["1", "no", "1"])
