@@ -132,12 +132,16 @@ class FleetParts:
         return rate[:, system] * multiplier, shape
 
     def _normalised(self, rates: FloatArray) -> FloatArray:
-        """Rates of nodes, shape (draws, nodes), relative to the mean over the hours of their system."""
+        """Rates of nodes, shape (draws, nodes), relative to the mean of their system.
+
+        Over the hours of the period, or, of now, over the nodes that are there: that is what the mean rate is of.
+        """
         hours, system = self.by_scope["node"].hours, self.places.system
+        weight = hours if self.multiples is None else self.standing.present.astype(np.float64)
         size = len(self.places.systems)
-        total = np.bincount(system, hours, size)
+        total = np.bincount(system, weight, size)
         with np.errstate(invalid="ignore", divide="ignore"):
-            means = np.stack([np.bincount(system, row * hours, size) for row in rates]) / total
+            means = np.stack([np.bincount(system, row * weight, size) for row in rates]) / total
             return np.nan_to_num(rates / means[:, system], nan=1.0, posinf=1.0)
 
     def positions(self, nodes: Any) -> IntArray:

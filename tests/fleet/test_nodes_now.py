@@ -82,3 +82,14 @@ def test_factors_are_relative_to_the_nodes_that_are_there() -> None:
     nodes = [{"node": f"n{i}", "entered": 0.0 if i < 3 else 15_000.0} for i in range(4)]
     now = rf.fleet_model(make_log(rows, nodes, window=(0.0, 17_520.0)), "all").nodes_now()
     assert now["factor"].mean() == pytest.approx(1.0)
+
+
+def test_rates_of_the_nodes_that_are_there_add_up_to_the_rate_of_now() -> None:
+    """A new node that fails daily has few hours; its rate is nonetheless one of four."""
+    rows = [{"node": "n3", "start": 24.0 * day, "end": 24.0 * day + 1.0} for day in range(340, 365)]
+    rows += [{"node": f"n{day % 3}", "start": 24.0 * day + 6.0, "end": 24.0 * day + 7.0} for day in range(10, 360, 35)]
+    nodes = [*({"node": f"n{i}"} for i in range(3)), {"node": "n3", "entered": 24.0 * 338}]
+    rows = sorted(rows, key=lambda row: row["start"])  # type: ignore[arg-type, return-value]
+    model = rf.fleet_model(make_log(rows, nodes, window=(0, 8760.0)))
+    assert model.multiples is not None
+    assert model.node_rates.sum() == pytest.approx(4.0 * model.rates["node"].rate[0], rel=1e-9)
