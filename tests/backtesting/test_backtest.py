@@ -373,3 +373,10 @@ def test_figures_show_the_numbers_of_the_table(tested: rf.backtesting.Backtest) 
     ax = rf.plot(tested, Figure().add_subplot(), part="jobs")
     jobs = tested.table[tested.table["part"] == "jobs"]
     assert ax.lines[1].get_xdata().tolist() == jobs[jobs["size"] == 1]["predicted"].tolist()
+
+
+def test_a_figure_of_one_system(tested: rf.backtesting.Backtest) -> None:
+    ax = rf.plot(tested, system="s", ax=Figure().add_subplot())
+    assert ax.lines
+    with pytest.raises(ArgumentError, match="no system 't' in this backtest"):
+        rf.plot(tested, system="t", ax=Figure().add_subplot())
