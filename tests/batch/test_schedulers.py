@@ -146,3 +146,8 @@ def test_the_first_job_starts_when_it_fits_and_by_its_shadow_time(seed, schedule
         freed = [idle + nodes[running & (estimate <= time)].sum() for time in np.unique(estimate[running])]
         shadow = np.unique(estimate[running])[np.flatnonzero(np.array(freed) >= nodes[first])[0]]
         assert start[first] <= shadow
+
+
+def test_a_table_is_no_workload() -> None:
+    with pytest.raises(rf.ArgumentError, match=r"not a DataFrame; read a file with rf.read_workload"):
+        rf.simulate_batch(pd.DataFrame({"submit": [0.0], "nodes": [1]}), 4)  # type: ignore[arg-type]

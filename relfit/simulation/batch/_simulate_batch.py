@@ -122,6 +122,9 @@ def simulate_batch(
     >>> run.jobs["starting_time"].tolist(), run.by_class("node_class")["mean_wait"].round(1).tolist()
     ([0.0, 0.0, 30.0], [0.0, 12.5, 8.3])
     """
+    if not isinstance(workload, Workload):
+        what = f"jobs are a Workload, not a {type(workload).__name__}"
+        raise ArgumentError(what, remedy="read a file with rf.read_workload, or give arrays to rf.workloads.Workload")
     own = Part(
         cluster=BatchCluster(),
         scheduler=_named(Scheduler, "name", scheduler),
