@@ -150,7 +150,7 @@ class AvailabilityOverTime(Result):
     def comparable(self) -> BoolArray:
         """Whether a bin was watched about as long as the longest one, shape (bins,)."""
         hours, length = self.node_hours.sum(axis=0), np.diff(self.edges.as_unit("ns").asi8)
-        return (hours >= _LEAST_WATCHED * hours.max()) & (length >= _WATCHED * length.max())
+        return (hours >= _LEAST_WATCHED * hours.max(initial=0.0)) & (length >= _WATCHED * length.max(initial=0))
 
     @property
     def headline(self) -> str:
