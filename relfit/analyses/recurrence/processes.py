@@ -233,7 +233,8 @@ def fit_process(
 
     shared = histories.at_once(codes, len(groups))
     vague = (histories.left_open & (histories.opening == 0)).astype(np.float64)
-    running = per_group(vague, codes, len(groups)) / np.diff(copies.offsets)
+    with np.errstate(invalid="ignore"):  # NaN of a group without a history
+        running = per_group(vague, codes, len(groups)) / np.diff(copies.offsets)
     estimates, root = spread(part.estimates), np.sqrt(shared)[:, None]
     low, high = (_wider(estimates, spread(limit), root, model) for limit in (part.low, part.high))
     return ProcessFit(
