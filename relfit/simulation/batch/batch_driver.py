@@ -178,14 +178,15 @@ def _drive_part(
 def _go(run: Drive, pause: float) -> int:
     """As `advance`, with the decisions outside of the loop."""
     engine, part, until = run.engine, run.part, time.perf_counter() + _PATIENCE
-    while time.perf_counter() < until:
+    while True:
         code = advance(engine, pause, _BUDGET)
         if code != DECIDE:
             return code
         part.scheduler.decide(engine, float(engine.state["now"][0]), part.allocation, part.planned)
         engine.state["n_passes"] += 1
         engine.state["changed"] = engine.state["drop_plans"] = 0
-    return SPENT
+        if time.perf_counter() >= until:
+            return SPENT
 
 
 def _more_failures(run: Drive) -> None:
