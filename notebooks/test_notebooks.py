@@ -20,7 +20,13 @@ from execute import executed
 from matplotlib import pyplot as plt
 
 NOTEBOOKS = sorted(Path(__file__).resolve().parent.glob("*.ipynb"))
-LONG = ("a_fleet_that_changes", "from_log_to_report", "numbers_that_can_be_believed")
+LONG = (
+    "a_fleet_that_changes",
+    "from_log_to_report",
+    "numbers_that_can_be_believed",
+    "what_repairs_cost_in_waiting",
+    "will_this_job_finish",
+)
 """Notebooks that take more than ten seconds; docs/tour.md, docs/report.md and docs/backtest.md make the same calls."""
 
 
