@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ _ROWS = 100_000  # that are sent at once
 _LOCK = 7_265_696_974  # of one round at a time, the number of an advisory lock
 
 
-class Database:
+class Database(ABC):
     """What a store needs: statements with ``?`` for values, tables in and out, transactions."""
 
     further: ClassVar[tuple[str, ...]] = ()
@@ -40,9 +41,9 @@ class Database:
         self.execute(sql, values)
         return list(self._cursor.fetchall())
 
+    @abstractmethod
     def frame(self, sql: str, texts: Sequence[str] = ()) -> pd.DataFrame:
         """The same as a table; columns of `texts` are categorical."""
-        raise NotImplementedError
 
     def load(self, name: str, frame: pd.DataFrame, like: str) -> None:
         """Make a temporary table of the rows of a frame, with the types that its columns have in the table `like`."""
@@ -55,8 +56,9 @@ class Database:
         self.execute(f"DROP TABLE IF EXISTS {name}")
         self.execute(f"CREATE TEMP TABLE {name} AS {sql}", values)
 
+    @abstractmethod
     def _fill(self, name: str, columns: str, frame: pd.DataFrame) -> None:
-        raise NotImplementedError
+        """Put the rows of a frame into a table."""
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -69,9 +71,9 @@ class Database:
             raise
         connection.commit()
 
+    @abstractmethod
     def _begun(self) -> Any:
         """The connection, in a transaction."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """Let go of it."""
