@@ -12,7 +12,7 @@ from relfit.base.arrays import FloatArray
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet import FleetModel
 from relfit.fleet.job_placement import NodeOutages
-from relfit.fleet.job_shares import interrupted_shares
+from relfit.fleet.job_shares import TRIALS, interrupted_shares, side_by_side
 from relfit.fleet.prediction import levels_of, mix
 
 __all__ = ["JOB_HORIZON", "JobScores"]
@@ -60,9 +60,10 @@ class JobScores:
         starts = starts[(starts >= 0.0) & (starts <= past.log.window.hours - max(lengths))]
         shares = interrupted_shares(nodes, starts, sizes, lengths, "packed", rng)
         day = np.clip(((starts - first) / 24.0).astype(np.int64), 0, steps.size - 1)
+        self.beside = [side_by_side(nodes, size) for size in sizes]
         self.met, self.jobs = np.zeros((2, len(sizes), len(lengths), steps.size))
         for i, j in np.ndindex(len(sizes), len(lengths)):
-            placed, beside = np.isfinite(shares[i, j]), max(nodes.labels.size // sizes[i], 1)
+            placed, beside = np.isfinite(shares[i, j]), self.beside[i]
             self.met[i, j] = beside * np.bincount(day[placed], shares[i, j][placed], steps.size)
             self.jobs[i, j] = beside * np.bincount(day[placed], minlength=steps.size)
 
@@ -88,7 +89,9 @@ class JobScores:
         met, jobs = self.before(i, j, origin)
         if (jobs > 0.0).sum() < _FEWEST:
             return None
-        comes = mix(levels_of(met, jobs), met, jobs, JOB_HORIZON / 24.0, 1.0, shares=True)
+        comes = mix(
+            levels_of(met, jobs), met, jobs, JOB_HORIZON / 24.0, 1.0, shares=True, trials=TRIALS * self.beside[i]
+        )
         tail = 0.5 - self.level / 2.0
         return 1.0 - comes.expected, 1.0 - comes.quantile(1.0 - tail), 1.0 - comes.quantile(tail)
 

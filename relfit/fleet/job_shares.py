@@ -24,7 +24,7 @@ from relfit.fleet.prediction import HALF_LIVES, DiscountedLevels, Prediction, Ti
 from relfit.fleet.rates_now import ScopeSeries, limits_of_multiples
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["ANY", "Lately", "interrupted_shares"]
+__all__ = ["ANY", "TRIALS", "Lately", "interrupted_shares", "side_by_side"]
 
 ANY = "any"  # incidents of all scopes
 _DAYS = 1100  # of the log that are counted, at most
@@ -34,6 +34,7 @@ _FEWEST = 30  # days with jobs, from which shares are counted at all
 _STEADY = len(HALF_LIVES) - 1  # the half-life without end
 _SPREAD = 4  # placements of a spread job at a start
 _LONGEST = 0.9999  # share that a hazard is taken of
+TRIALS = 10.0  # a day, at most, of the jobs in one place: those that start one after another share most of their hours
 _SHORT = 0.25  # of the time between interruptions: jobs by which that is counted
 
 
@@ -131,6 +132,11 @@ def _counted(
     return hits, runs, number
 
 
+def side_by_side(nodes: NodeOutages, size: int) -> int:
+    """Jobs that there is room for at once."""
+    return max(nodes.labels.size // size, 1)
+
+
 @dataclass(frozen=True, eq=False)
 class Lately:
     """What a log says of its jobs and incidents day by day, until now.
@@ -191,7 +197,7 @@ class Lately:
             starts = starts[starts <= end - max(missing)]
             shares = interrupted_shares(nodes, starts, (size,), missing, placement, rng)[0]
             day = steps.size - 1 - np.minimum(((end - starts) / steps.width).astype(np.int64), steps.size - 1)
-            beside = max(nodes.labels.size // size, 1)
+            beside = side_by_side(nodes, size)
             for length, of_starts in zip(missing, shares, strict=True):
                 used = np.isfinite(of_starts)
                 value = np.asarray(beside * np.bincount(day[used], of_starts[used], steps.size), np.float64)
@@ -200,7 +206,7 @@ class Lately:
         return [self._shares[system, size, length, placement] for length in lengths]
 
     def interrupted(
-        self, code: int, value: FloatArray, number: FloatArray, hazards: dict[str, float]
+        self, code: int, value: FloatArray, number: FloatArray, hazards: dict[str, float], beside: int
     ) -> Prediction | None:
         """The share of jobs that an outage will meet; None where too few days had such jobs.
 
@@ -212,6 +218,8 @@ class Lately:
             Jobs interrupted, and all.
         hazards : dict of str to float
             Cumulative hazard of the job by scope, as incidents come now.
+        beside : int
+            Such jobs that there is room for at once.
         """
         if (number > 0.0).sum() < _FEWEST:
             return None
@@ -224,7 +232,7 @@ class Lately:
         ratio = spent / np.maximum(modelled[_STEADY], 1e-12)  # what fails together meets fewer jobs
         levels = np.concatenate([counted.level, -np.expm1(-modelled * ratio)])
         every = DiscountedLevels(levels, np.tile(counted.uncertain, (2, 1)), np.tile(counted.wander, 2))
-        return mix(every, value, number, self.horizon / 24.0, 1.0, shares=True)
+        return mix(every, value, number, self.horizon / 24.0, 1.0, shares=True, trials=TRIALS * beside)
 
     def held(
         self,
@@ -267,7 +275,7 @@ class Lately:
             return modelled
         rows = []
         for i, (length, jobs) in enumerate(zip(lengths, self.counted(system, size, lengths, placement), strict=True)):
-            mixture = self.interrupted(code, *jobs, spent(length))
+            mixture = self.interrupted(code, *jobs, spent(length), side_by_side(self.nodes[system], size))
             if mixture is None:
                 each = np.array([np.ravel(one)[i] for one in modelled])
             else:

@@ -249,7 +249,16 @@ def test_shares_of_many_jobs_follow_a_rate_that_doubled() -> None:
         rng = np.random.default_rng(seed)
         share = np.where(np.arange(800) < 710, 0.01, 0.02)
         met, jobs = rng.binomial(128, share).astype(float), np.full(800, 128.0)
-        ahead = mix(levels_of(met, jobs), met, jobs, 90.0, 1.0, shares=True)
+        ahead = mix(levels_of(met, jobs), met, jobs, 90.0, 1.0, shares=True, trials=128.0)
         assert ahead.quantile(0.05) < 0.02 < ahead.quantile(0.95)
         expected.append(ahead.expected)
     assert 0.018 < np.mean(expected) < 0.022  # 0.014 where such shares were taken to scatter ten times more
+
+
+def test_a_share_does_not_scatter_less_than_its_trials() -> None:
+    """Shares that happened to be alike, of two trials a day, are not taken for those of many."""
+    met, jobs = np.full(200, 1.0), np.full(200, 2.0)
+    few, many = (mix(levels_of(met, jobs), met, jobs, 30.0, 1.0, shares=True, trials=n) for n in (2.0, 100.0))
+    widths = [one.quantile(0.95) - one.quantile(0.05) for one in (few, many)]
+    assert widths[0] > 2.0 * widths[1]
+    assert widths[0] > 2.0 * 1.645 * np.sqrt(0.25 / (2.0 * 30.0))  # of 60 trials at one half

@@ -131,6 +131,7 @@ def mix(
     ahead: float,
     *,
     shares: bool = False,
+    trials: float = 10.0,
 ) -> Prediction:
     """What comes over a horizon, as predictors say that are weighed by their past.
 
@@ -146,6 +147,8 @@ def mix(
         Units over the horizon.
     shares : bool
         Whether values are numbers out of `exposure`, and what comes is their share.
+    trials : float
+        Independent trials in a step that a share can be of, at most: it does not scatter less than they do.
 
     Examples
     --------
@@ -157,6 +160,8 @@ def mix(
     (True, True, True)
     """
     scatter = np.array(_SCATTER_OF_SHARES if shares else _SCATTER)
+    if shares:
+        scatter = scatter[scatter * trials >= 1.0 - 1e-9]
     predictor, phi, kappa = (
         axis.ravel() for axis in np.meshgrid(np.arange(levels.level.shape[0]), scatter, _WANDER, indexing="ij")
     )
