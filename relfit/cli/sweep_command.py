@@ -162,7 +162,10 @@ def _progress(steps: ProgressSteps) -> Callable[[str, float], None]:
 
 @contextmanager
 def _stopping(serial: bool) -> Iterator[list[int]]:
-    """Signals so far. The first one asks to stop; the second interrupts a run of this process; the third ends it."""
+    """Signals so far. The first one asks to stop; the second interrupts a run of this process; the third ends it.
+
+    A process that was asked to stop is about to end: a signal that comes later than that changes nothing.
+    """
     signals: list[int] = []
     names = [name for name in ("SIGTERM", "SIGINT", "SIGUSR1") if hasattr(signal, name)]
     before: dict[int, Any] = {}
@@ -183,4 +186,4 @@ def _stopping(serial: bool) -> Iterator[list[int]]:
         yield signals
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if signals else handler)

@@ -207,6 +207,23 @@ def test_pandas_reads_the_parts_while_it_runs(tmp_path: Path) -> None:
     np.testing.assert_allclose(means, [np.mean(by_hand(3, x, 12)) for x in (1.0, 2.0)])
 
 
+def test_a_signal_after_the_last_word_of_a_stopped_sweep_changes_nothing() -> None:
+    lines = [
+        "import os, signal, sys, time, atexit",
+        "from relfit.cli.sweep_command import _stopping",
+        "with _stopping(serial=False) as signals:",
+        "    os.kill(os.getpid(), signal.SIGINT)",
+        "    time.sleep(0.1)",
+        "assert signals == [signal.SIGINT]",
+        "class Late:",
+        "    def __del__(self, kill=os.kill, pid=os.getpid(), number=signal.SIGINT): kill(pid, number)",
+        "late = Late()",
+        "os.kill(os.getpid(), signal.SIGINT)",
+        "sys.exit(75)",
+    ]
+    assert subprocess.run([sys.executable, "-c", "\n".join(lines)], check=False).returncode == 75
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "times", "executor", "status"),
@@ -224,7 +241,8 @@ def test_a_signal_keeps_what_is_done_and_says_how_to_go_on(
 ) -> None:
     path = tmp_path / "c.toml"
     path.write_text(
-        f'run = "{MODELS}:slow"\nreplications = 40\nseed = 3\n[parameters]\nx = [1, 2, 3]\n', encoding="utf-8"
+        f'run = "{MODELS}:slow"\nreplications = 40\nseed = 3\n[parameters]\nx = [1, 2, 3]\nseconds = [0.4]\n',
+        encoding="utf-8",
     )
     command = [sys.executable, "-m", "relfit", "sweep", str(path), "--store", str(tmp_path / "s"), "--workers", "2"]
     command += ["--executor", executor]
