@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
 import shutil
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,36 +119,47 @@ def table(frame: pd.DataFrame, room: int | None = None) -> list[str]:
     while len(columns) > 1 and _total(columns) > room:
         left_out.insert(0, columns.pop().title)
         _widen(columns, room)
-    height = max((len(column.lines) for column in columns), default=0)
-    cells = [column.cells(height) for column in columns]
-    lines = ["  ".join(row).rstrip() for row in zip(*cells, strict=True)]
-    return lines + ([f"not shown: {', '.join(left_out)}; --out or --json has them"] if left_out else [])
+    return _drawn(columns) + ([f"not shown: {', '.join(left_out)}; --out or --json has them"] if left_out else [])
+
+
+def _drawn(columns: list[_Column]) -> list[str]:
+    """Lines of a table whose columns fit."""
+    from rich.console import Console, Group
+    from rich.rule import Rule
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for column in columns:
+        head = Group(Text(column.title), Rule(characters="-", style=""))
+        side: Literal["left", "right"] = "right" if column.number else "left"
+        drawn.add_column(head, justify=side, vertical="bottom", width=column.width)
+    for row in zip(*(column.cells for column in columns), strict=True):
+        drawn.add_row(*(Text(value, no_wrap=True, overflow="ellipsis") for value in row))
+    console = Console(width=max(_total(columns), 1), color_system=None, file=io.StringIO(), legacy_windows=False)
+    with console.capture() as captured:
+        console.print(drawn)
+    return [line.rstrip() for line in captured.get().splitlines()]
 
 
 class _Column:
-    """One column: its title, its lines of heading, and its values as text."""
+    """One column: its title, its cells, and the width of its heading and of its values."""
 
-    def __init__(self, title: str, values: list[str], number: bool, text: bool) -> None:
-        self.title, self.values, self.number, self.text = title, values, number, text
-        self.lines = [title]
-        self.longest = max((len(value) for value in values), default=0)
+    def __init__(self, title: str, cells: list[str], number: bool, text: bool) -> None:
+        from rich.cells import cell_len
+
+        self.title, self.cells, self.number, self.text = title, cells, number, text
+        self.heading = cell_len(title)
+        self.longest = max(map(cell_len, cells), default=0)
         self.limit = self.longest
 
     @property
     def width(self) -> int:
-        return max(self.limit, *(len(line) for line in self.lines))
+        return max(self.limit, self.heading)
 
     def narrow(self) -> None:
         """Put the heading on several lines, no wider than the values or the longest word."""
-        widest = max(max(len(word) for word in self.title.split(" ")), self.limit)
-        self.lines = textwrap.wrap(self.title, max(widest, 1), break_long_words=False) or [""]
-
-    def cells(self, height: int) -> list[str]:
-        """Heading (from below), rule and values, all of one width."""
-        wide = self.width
-        values = [v if len(v) <= max(self.limit, wide) else v[: max(wide - 1, 1)] + "…" for v in self.values]
-        texts = [*[""] * (height - len(self.lines)), *self.lines, "-" * wide, *values]
-        return [text.rjust(wide) if self.number else text.ljust(wide) for text in texts]
+        self.heading = max(len(word) for word in self.title.split(" "))
 
 
 def _total(columns: list[_Column]) -> int:

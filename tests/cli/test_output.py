@@ -50,6 +50,17 @@ def test_tables_align_and_keep_to_a_line_each() -> None:
     assert output.table(frame.head(0)) == ["node  n  hours", "----  -  -----"]
 
 
+def test_wide_letters_and_marks_of_a_name_stand_in_line_as_they_are() -> None:
+    frame = pd.DataFrame({"node": ["日本", "[red]n1[/]", ":smile:"], "n": [1, 20, 300]})
+    assert output.table(frame) == [
+        "node          n",
+        "----------  ---",
+        "日本          1",  # four columns wide
+        "[red]n1[/]   20",
+        ":smile:     300",
+    ]
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
 def test_columns_of_mixed_types_can_be_written(tmp_path: Path, ending: str) -> None:
     frame = pd.DataFrame({"column": [3, "start", None], "line": [1, 2, 3]})
