@@ -319,11 +319,11 @@ def _moldable_tables(stored: Stored) -> dict[str, pd.DataFrame]:
 
 STUDIES = {
     "waits": Study(Scale(130_000, 12), _waits_parts, _waits_tables),
-    "pairs": Study(Scale(130_000, 20), _pairs_parts, _pairs_tables),
-    "variants": Study(Scale(13_000, 8), _variants_parts, partial(_pairs_tables, name="variants")),
+    "pairs": Study(Scale(130_000, 60), _pairs_parts, _pairs_tables),
+    "variants": Study(Scale(130_000, 8), _variants_parts, partial(_pairs_tables, name="variants")),
     "width": Study(Scale(6_500, 4), _width_parts, _width_tables),
     "twice": Study(Scale(130_000, 8), _twice_parts, _twice_tables),
-    "waste": Study(Scale(60_000, 1), _waste_parts, _waste_tables),
+    "waste": Study(Scale(243_314, 1), _waste_parts, _waste_tables),
     "moldable": Study(Scale(100, 1), _moldable_parts, _moldable_tables),
 }
 """By name: the size at which it is stored, its parts, its tables."""
