@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -32,6 +33,7 @@ def execute(path: Path, keep: bool) -> bool:
     """Execute one notebook; whether it went through."""
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as folder:  # what a notebook writes goes with it
+        shutil.copy(HERE / "matplotlibrc", folder)
         client = NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": folder}})
         try:
             client.execute()
