@@ -22,6 +22,8 @@ run report white --out report.html
 run calibrate white --out params.toml
 run plan checkpoint params.toml --nodes 64 --save 5min --restore 10min
 run plan sparing params.toml --racks 16 --trays 16 --gpus 8 --save 2s --restart 5min
+printf 'job_size = 8\nworking_pool_size = 9\nspare_pool_size = 1\njob_length = "10h"\n' > training.toml
+run simulate training training.toml --runs 2
 for file in fits.csv report.html params.toml; do test -s "$file" || { echo "$file is missing or empty" >&2; exit 1; }; done
 "$bin/python" - "$root" <<'PY'
 import sys

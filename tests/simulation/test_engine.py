@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import threading
+from types import GenericAlias
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -78,6 +80,14 @@ def test_statistics_over_replications_by_hand() -> None:
     assert table.loc["share", "high"] == 1.0
     assert table.loc["rare", ["mean", "sd"]].tolist() == [3.0, 0.0]
     assert np.isnan(table.loc["rare", ["low", "high"]].to_numpy(dtype=float)).all()
+
+
+@pytest.mark.parametrize("alias", [np.ndarray[tuple[int], np.dtype[np.uint64]], GenericAlias(list, (np.uint64,))])
+def test_arrays_in_records_whatever_the_alias_of_their_type_is(alias: GenericAlias) -> None:
+    fields = type("Drawn", (), {"__annotations__": {"time": float, "state": Annotated[alias, 4]}})
+    assert record_dtype(fields)["state"] == np.dtype((np.uint64, (4,)))
+    with pytest.raises(TypeError, match="names no type"):
+        record_dtype(type("Wrong", (), {"__annotations__": {"state": Annotated[list[str], 4]}}))
 
 
 def test_fields_that_numpy_would_hide_are_refused() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, Protocol, TypeVar, cast, get_type_hints, overload
+from typing import Any, Protocol, TypeVar, cast, get_args, get_type_hints, overload
 
 import numpy as np
 
@@ -73,10 +73,20 @@ def record_dtype(fields: type) -> np.dtype[np.void]:
         raise TypeError(f"{fields.__name__}: {', '.join(taken)} would hide an attribute of numpy's records")
     for name, hint in get_type_hints(fields, include_extras=True).items():
         if hasattr(hint, "__metadata__"):
-            parts.append((name, hint.__origin__.__args__[1].__args__[0], hint.__metadata__))
+            parts.append((name, _numbers_of(hint.__origin__), hint.__metadata__))
         else:
             parts.append((name, {int: np.int64, float: np.float64, bool: np.bool_}[hint]))
     return np.dtype(parts, align=True)
+
+
+def _numbers_of(alias: object) -> type[np.generic]:
+    """The type of numbers in an alias of an array, which releases of numpy nest more or less deeply."""
+    inner = [*get_args(alias)]
+    for each in inner:
+        if isinstance(each, type) and issubclass(each, np.generic):
+            return each
+        inner += get_args(each)
+    raise TypeError(f"{alias} names no type of numpy's numbers")
 
 
 def new_records(fields: type[Record], n: int) -> Records[Record]:
