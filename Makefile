@@ -34,7 +34,7 @@ coverage: $(VENV)/.installed-all ## Run the tests of make test and fail below th
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-verify: $(VENV)/.installed-all ## Run the long simulations that check the statistics, and the long notebooks
+verify: $(VENV)/.installed-all site ## Run the long simulations that check the statistics, the long notebooks, and a browser on the site
 	$(PYTEST) -m verify notebooks tests relfit
 	$(PYTEST) --hypothesis-profile=searching -m hypothesis tests
 	$(BIN)/python benchmarks/run.py --verify

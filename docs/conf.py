@@ -32,6 +32,7 @@ html_static_path = ["site/static"]
 html_css_files = ["relfit.css"]
 html_extra_path = ["site/root"]
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}  # light or dark as the reader's machine
 html_copy_source = False
 html_theme_options = {
     "navbar_align": "left",
