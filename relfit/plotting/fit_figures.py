@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -255,7 +255,7 @@ def _probability_ticks(ax: Axes, paper: Callable[[FloatArray], FloatArray], bott
     ax.set_yticks([], minor=True)
 
 
-def _fit_message(name: str, drawn: list[tuple[str, Any, FloatArray]], position: int) -> str:
+def _fit_message(name: str, drawn: list[tuple[str, FamilyFit, FloatArray]], position: int) -> str:
     usable = [(family, float(fit.aicc[position])) for family, fit, _ in drawn if np.isfinite(fit.aicc[position])]
     if not usable:
         return f"{name}: no family could be compared"

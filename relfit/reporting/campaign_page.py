@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
 
 import relfit as rf
 from relfit.plotting import campaign_figures as draw
@@ -85,10 +86,10 @@ class _Pictures:
     def __init__(self) -> None:
         self.count = 0
 
-    def of(self, title: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[str, str]:
+    def of(self, title: str, function: Callable[..., Axes], *arguments: object, **options: object) -> tuple[str, str]:
         """Title and SVG."""
         self.count += 1
-        return title, drawn(Figure.of(f"figure-{self.count}", title, function, *arguments, **options)).svg
+        return title, drawn(Figure(f"figure-{self.count}", title, function, arguments, options)).svg
 
 
 def _section(

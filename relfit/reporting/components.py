@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from relfit.base.arrays import FloatArray
 from relfit.base.text import number, percent
@@ -50,14 +51,20 @@ class Figure:
 
     key: str
     title: str
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    options: dict[str, Any]
+    function: Callable[..., Axes]
+    arguments: tuple[object, ...]
+    options: dict[str, object]
     wide: bool = False
 
     @classmethod
     def of(
-        cls, key: str, title: str, function: Callable[..., Any], *arguments: Any, wide: bool = False, **options: Any
+        cls,
+        key: str,
+        title: str,
+        function: Callable[..., Axes],
+        *arguments: object,
+        wide: bool = False,
+        **options: object,
     ) -> Figure:
         """Of a function of `relfit.plotting` and what it takes."""
         return cls(key, title, function, arguments, options, wide)

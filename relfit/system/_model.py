@@ -174,10 +174,6 @@ class System(SystemNodes, Quantities):
         order : array_like of int, optional
             Positions of the nodes in the order in which they are added; the order of the system by default.
 
-        Returns
-        -------
-        SystemsBySize
-
         Raises
         ------
         ArgumentError

@@ -124,10 +124,6 @@ def repeat_failures(log: FailureLog, *, of: Incidents | None = None, alpha: floa
     alpha : float
         Largest share of the repeats that is expected to be by chance (Benjamini and Hochberg 1995, over all failures).
 
-    Returns
-    -------
-    RepeatFailures
-
     Raises
     ------
     ArgumentError

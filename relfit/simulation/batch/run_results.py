@@ -29,7 +29,7 @@ def go_on(simulation: Simulation, saving: Saving | None, progress: Progress | No
         described(simulation)  # what cannot be written is an error now, not at the end of the time that it may take
         for run in simulation.parts:
             run.next_save = max(float(run.engine.state["now"][0]), run.start) + saving.seconds("every_simulated")
-    complete = drive(simulation, saving, write_simulation, progress)
+    complete = drive(simulation, write_simulation, saving, progress)
     runs = [_result(run, complete) for run in simulation.parts]
     engine, sizes = simulation.parts[0].engine, simulation.classes
     if sizes is not None and engine.class_of.size:

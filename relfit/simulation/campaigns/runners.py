@@ -97,7 +97,7 @@ def check_names(names: Iterable[str], known: Sequence[str], what: str = "paramet
             raise ArgumentError(f"{name}: there is no such {what}", remedy=remedy)
 
 
-def _tables_of(config: Any, what: str) -> tuple[dict[str, Any], Path]:
+def _tables_of(config: str | Path | Mapping[str, object] | None, what: str) -> tuple[dict[str, Any], Path]:
     """The tables of a configuration, and the folder to which paths in it are relative."""
     if config is None or isinstance(config, Mapping):
         return dict(config or {}), Path()
