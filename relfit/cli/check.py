@@ -121,7 +121,7 @@ def _correlation(answer: Answered, part: Correlations, alpha: float) -> None:
 
 
 def _together(answer: Answered, part: Cofailures, alpha: float) -> None:
-    frame = _flat(part.table)
+    frame = part.table.reset_index(drop=part.table.index.names == [None])
     answer.tables = {f"together_by_{part.per}": frame}
     if part.pairs is not None:
         answer.tables[f"pairs_together_by_{part.per}"] = part.pairs.head(1000)
@@ -399,8 +399,3 @@ def _availability(answers: Answers, study: rf.Study) -> None:
 
 def _slug(text: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in text)
-
-
-def _flat(frame: pd.DataFrame) -> pd.DataFrame:
-    """A table with its keys as columns."""
-    return frame.reset_index(drop=frame.index.names == [None])

@@ -245,7 +245,7 @@ def fit(
         }
         steps.next()
         all_tested = json or out is not None or n_resamples != "auto" or len(fits) <= _MOST_TESTED
-        tested = fits if all_tested else fits.take(_spread_over(len(fits)))
+        tested = fits if all_tested else fits.take([i * len(fits) // _MOST_TESTED for i in range(_MOST_TESTED)])
         rejected = tested.rejected("ks").reset_index()
         steps.next()
         main = "weibull" if "weibull" in families else families[0]
@@ -285,11 +285,6 @@ def fit(
         output.print_lines([*lines, *_more_rows(len(limits), "--json has all of them")])
     if out is not None:
         output.print_lines([f"written to {out}"])
-
-
-def _spread_over(groups: int) -> list[int]:
-    """Positions of as many groups as are tested, evenly over all of them."""
-    return [i * groups // _MOST_TESTED for i in range(_MOST_TESTED)]
 
 
 def _more_rows(rows: int, where: str) -> list[str]:

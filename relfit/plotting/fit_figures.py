@@ -53,7 +53,7 @@ def distributions(fits: Fits, group: object = None, ax: Axes | None = None) -> A
     times, failed = _empirical(fits, position)
     measure = _measure(fits)
     if not times.size:
-        return style.empty(ax, f"{name}: no {_end_word(fits)} was observed")
+        return style.empty(ax, f"{name}: no {'failure' if _ttf(fits) else 'repair'} was observed")
     thin = _thinned(times, DRAWN_STEPS)
     seen = times[-1] * 1.6 if failed[-1] == 1.0 else fits.lives.take([position]).durations.max()
     first = times[int(np.searchsorted(failed, _FIRST * failed[-1]))]
@@ -268,10 +268,6 @@ def _fit_message(name: str, drawn: list[tuple[str, FamilyFit, FloatArray]], posi
 
 def _ttf(fits: Fits) -> bool:
     return fits.lives.measure != "ttr"
-
-
-def _end_word(fits: Fits) -> str:
-    return "failure" if _ttf(fits) else "repair"
 
 
 def _measure(fits: Fits) -> str:

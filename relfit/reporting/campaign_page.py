@@ -26,11 +26,6 @@ _BEST = 10
 def write_campaign_page(result: CampaignResults, path: str | Path) -> Path:
     """Write what a campaign says as one HTML page: findings, curves, maps, what matters most, the best cell, costs.
 
-    Parameters
-    ----------
-    result : CampaignResults
-    path : str or Path
-
     Raises
     ------
     ArgumentError

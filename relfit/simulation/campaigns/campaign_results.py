@@ -323,10 +323,6 @@ def shown(value: object) -> str:
 def load(folder: str | Path) -> CampaignResults:
     """Read what the store of a campaign holds, also while it is being computed.
 
-    Parameters
-    ----------
-    folder : str or Path
-
     Raises
     ------
     ReadError
