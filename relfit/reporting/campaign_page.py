@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.axes import Axes
 
 import relfit as rf
 from relfit.plotting import campaign_figures as draw
@@ -15,6 +14,9 @@ from relfit.reporting.components import Figure, Table
 from relfit.reporting.drawing import drawn
 from relfit.reporting.rendering import filled, write_whole
 from relfit.simulation.campaigns import CampaignResults, best_cells, cost_of_ownership, sobol, tornado
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["write_campaign_page"]
 

@@ -9,15 +9,17 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from relfit.base.arrays import FloatArray
 from relfit.base.text import number, percent
 from relfit.base.writing import guarded
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = [
     "MOST_ROWS",

@@ -223,7 +223,7 @@ class CampaignStore:
     def _parts(self, kind: str) -> list[Path]:
         return sorted((self.folder / kind).glob("[!.]*.parquet"))
 
-    def _read(self, place: Path, columns: list[str] | None) -> Any:
+    def _read(self, place: Path, columns: list[str] | None) -> pa.Table | None:
         """A part; None, and its name among those damaged, for one that is not complete."""
         try:
             file = pq.ParquetFile(place)

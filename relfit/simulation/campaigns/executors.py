@@ -227,7 +227,7 @@ class _Dask(Computing):
             self._cluster.close(timeout=5)
 
 
-def _plugin(token: str, runner: Runner) -> Any:
+def _plugin(token: str, runner: Runner) -> object:
     from distributed import WorkerPlugin
 
     class Carrier(WorkerPlugin):

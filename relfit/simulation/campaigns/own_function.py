@@ -38,7 +38,7 @@ class OwnFunction(Runner):
         if not self.random and campaign.most_replications > 1:
             raise ArgumentError("a function without rng is the same in every run", remedy="write replications = 1")
 
-    def identity(self) -> Any:
+    def identity(self) -> object:
         """The parameters that are not varied, and a checksum of the function's source."""
         try:
             source = inspect.getsource(self.function)

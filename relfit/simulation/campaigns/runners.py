@@ -49,11 +49,11 @@ class Runner:
     def __init__(self, campaign: Campaign) -> None:
         self.base, self.folder = _tables_of(campaign.config, self.document)
 
-    def identity(self) -> Any:
+    def identity(self) -> object:
         """What all cells share, as JSON: another one is another campaign."""
         return self.base
 
-    def configured(self, key: str) -> Any:
+    def configured(self, key: str) -> object:
         """The value that the configuration has at a dotted key; None where it has none."""
         at: Any = self.base if isinstance(self.base, dict) else self.base.model_dump(mode="json")
         try:
