@@ -24,7 +24,7 @@ from relfit.analyses.screening import (
 )
 from relfit.backtesting import Backtest, backtest
 from relfit.base.arguments import share
-from relfit.base.arrays import Durations, Seed
+from relfit.base.arrays import Duration, Durations, Seed
 from relfit.fleet import ChosenPeriod, FleetModel, Forecast, chosen_period, fleet_model, forecast
 from relfit.fleet.calibration import Parameters, calibrate
 from relfit.fleet.now import LONG_RUN, NOW, checked_at, until_now
@@ -84,7 +84,7 @@ class Study:
         *,
         at: str = NOW,
         horizon: Durations = "90d",
-        window: Any = None,
+        window: Duration | None = None,
         group: str | None = None,
         first: str = "known",
         level: float = 0.95,

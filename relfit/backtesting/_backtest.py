@@ -98,10 +98,6 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
     rng : int
         Seed of random futures and of the resampled blocks of time.
 
-    Returns
-    -------
-    Backtest
-
     Raises
     ------
     ArgumentError

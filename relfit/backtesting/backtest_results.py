@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -362,16 +363,16 @@ class Backtest(Result):
         return ""
 
 
-def _better(row: Any) -> str:
+def _better(row: Mapping[Hashable, float] | pd.Series) -> str:
     """The comparison with the better of the two counts."""
     second = row["score_2"]
     return "against_1" if not np.isfinite(second) or row["score_1"] <= second else "against_2"
 
 
-def _against(row: Any) -> str:
+def _against(row: Mapping[Hashable, float] | pd.Series) -> str:
     """How much better or worse than the better count."""
     name = _better(row)
-    assert row["of"] in RATIOS
+    assert str(row["of"]) in RATIOS
     gain, low, high = (100.0 * (1.0 - row[key]) for key in (name, f"{name}_high", f"{name}_low"))
     if low > 0.0:
         return f"{gain:.0f} % ({low:.0f}-{high:.0f}) better than counting"

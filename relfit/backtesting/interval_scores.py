@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -96,34 +96,24 @@ def run_of(start: FloatArray, end: FloatArray, first: float, last: float) -> Fol
     return FollowedJob((downs - ups)[used], failed[used], restored[used], last - first)
 
 
+@dataclass
 class IntervalScores:
-    """Jobs of one system that save their state.
+    """Jobs of one system that save their state."""
 
-    Parameters
-    ----------
-    past : SystemPast
-    nodes : NodeOutages
-        Of its log, to the end.
-    sizes : tuple of int
-    checkpoint : Checkpoint
-        What saves and restores take.
-    level : float
-    seed : int
-    """
+    past: SystemPast
+    nodes: NodeOutages
+    """Of its log, to the end."""
+    sizes: tuple[int, ...]
+    checkpoint: Checkpoint
+    """What saves and restores take."""
+    level: float
+    seed: int
+    problems: Counter[str] = field(default_factory=Counter, init=False)
 
-    def __init__(
-        self,
-        past: SystemPast,
-        nodes: NodeOutages,
-        sizes: tuple[int, ...],
-        checkpoint: Checkpoint,
-        level: float,
-        seed: int,
-    ) -> None:
-        self.past, self.nodes, self.sizes, self.checkpoint = past, nodes, sizes, checkpoint
-        self.level, self.seed = level, seed
-        self.problems: Counter[str] = Counter()
-        self.zero = past.log.window.start.as_unit("ns").value
+    @property
+    def zero(self) -> int:
+        """The start of the log."""
+        return self.past.log.window.start.as_unit("ns").value
 
     def runs(self, size: int, first: float, last: float, members: IntArray) -> list[FollowedJob]:
         """Jobs on consecutive ones of the nodes `members`, side by side."""

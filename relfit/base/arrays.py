@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +17,21 @@ __all__ = [
     "FloatArray",
     "IntArray",
     "NamedDurations",
+    "NumberArray",
     "ObjectArray",
     "Seed",
+    "Value",
+    "ValueArray",
 ]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 ObjectArray = npt.NDArray[np.object_]
+NumberArray = npt.NDArray[np.int64 | np.float64]
+Value = TypeVar("Value", bound=np.generic)
+ValueArray = npt.NDArray[np.generic]
+"""Values of any type, of which only their order or whether they are equal matters."""
 CodeArray = npt.NDArray[np.int32 | np.int64]
 """Which of several things: in half the memory where records are many."""
 Seed = int | np.random.Generator | None

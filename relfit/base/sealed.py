@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.base.arrays import Value
+
 __all__ = ["read_only", "seal_arrays", "seal_frame", "seal_tables"]
 
 T = TypeVar("T")
@@ -18,7 +20,7 @@ _COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
 _TABLES = ("pd.DataFrame", "pd.DataFrame | None")
 
 
-def read_only(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def read_only(values: npt.NDArray[Value]) -> npt.NDArray[Value]:
     """The same values, as an array that cannot be written to.
 
     Examples
@@ -93,7 +95,7 @@ class _Table:
         return copy
 
 
-def _stored(block: Any) -> Any:
+def _stored(block: Any) -> object:
     """What pandas 2 keeps the values of some columns in."""
     return getattr(block.values, "_ndarray", block.values)
 

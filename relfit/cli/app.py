@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from relfit import __version__
 from relfit.base.errors import RelfitError
@@ -65,8 +66,8 @@ app = typer.Typer(
 )
 
 
-def _group(name: str, about: str, **more: Any) -> typer.Typer:
-    return typer.Typer(name=name, help=about, no_args_is_help=False, rich_markup_mode=None, **more)
+def _group(name: str, about: str, cls: type[TyperGroup] = TyperGroup) -> typer.Typer:
+    return typer.Typer(name=name, help=about, cls=cls, no_args_is_help=False, rich_markup_mode=None)
 
 
 plans = _group("plan", "Plan checkpoints, spares, migration, replication.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -198,14 +199,20 @@ def nodes(  # noqa: PLR0913 - one argument per option
 
 
 def _export_slurm(
-    reading: opt.PeriodReading, asked: Asked, fleet: FleetOptions, to: opt.Output, without: dict[str, Any], seed: int
+    reading: opt.PeriodReading,
+    asked: Asked,
+    fleet: FleetOptions,
+    to: opt.Output,
+    without: Mapping[str, object],
+    seed: int,
 ) -> None:
     """Files for Slurm."""
+    excluded = dict(without)
     for kind, default in ((asked, Asked()), (fleet, FleetOptions())):
         for item in fields(kind):
             value = getattr(kind, item.name)
-            without[f"--{item.name.replace('_', '-')}"] = value if value != getattr(default, item.name) else None
-    for name, value in without.items():
+            excluded[f"--{item.name.replace('_', '-')}"] = value if value != getattr(default, item.name) else None
+    for name, value in excluded.items():
         if value not in (None, False):
             raise ArgumentError(f"{name} does not go with --export", remedy="leave one of them out")
     if to.out is None or to.out.suffix or to.out.is_file():

@@ -18,6 +18,9 @@ from relfit.cli.progress import ProgressSteps
 if TYPE_CHECKING:
     import pandas as pd
 
+    from relfit.analyses.independence import Cofailures, Correlations, Cycles, Dispersion, PooledTests, SerialTests
+    from relfit.analyses.recurrence import TrendTests
+
 __all__ = ["dependence", "trend"]
 
 _PERIODS = 12  # shown
@@ -105,7 +108,7 @@ def _check_column(option: str, name: str | None, log: rf.FailureLog, others: tup
         raise ArgumentError(f"{option} {name!r} is no column", remedy=f"use {', '.join((*others, *log.attributes))}")
 
 
-def _correlation(answer: Answered, part: Any, alpha: float) -> None:
+def _correlation(answer: Answered, part: Correlations, alpha: float) -> None:
     answer.tables = {"correlation_classes": part.classes, "correlated_pairs": part.pairs(1000)}
     answer.shown = {"classes of |r|": part.classes}
     significant = part.p_adjusted <= alpha
@@ -117,8 +120,8 @@ def _correlation(answer: Answered, part: Any, alpha: float) -> None:
     ]
 
 
-def _together(answer: Answered, part: Any, alpha: float) -> None:
-    frame = _flat(part.table)
+def _together(answer: Answered, part: Cofailures, alpha: float) -> None:
+    frame = part.table.reset_index(drop=part.table.index.names == [None])
     answer.tables = {f"together_by_{part.per}": frame}
     if part.pairs is not None:
         answer.tables[f"pairs_together_by_{part.per}"] = part.pairs.head(1000)
@@ -127,7 +130,7 @@ def _together(answer: Answered, part: Any, alpha: float) -> None:
     answer.figures = [(f"together_by_{part.per}", partial(rf.plotting.failing_together, part))]
 
 
-def _serial(answer: Answered, part: Any, alpha: float) -> None:
+def _serial(answer: Answered, part: SerialTests, alpha: float) -> None:
     answer.tables = {"serial_tests": part.to_frame()}
     rejected = part.rejected(alpha).rename_axis("test").reset_index()
     answer.shown = {f"nodes that a test rejects at {alpha:g}": rejected}
@@ -137,7 +140,7 @@ def _serial(answer: Answered, part: Any, alpha: float) -> None:
     ]
 
 
-def _pooled(answer: Answered, part: Any, alpha: float) -> None:
+def _pooled(answer: Answered, part: PooledTests, alpha: float) -> None:
     frame = part.to_frame()
     answer.tables = {"pooled_tests": frame}
     step = max(-(-len(frame) // 8), 1)
@@ -145,13 +148,13 @@ def _pooled(answer: Answered, part: Any, alpha: float) -> None:
     answer.figures = [("durbin_watson_pooled", partial(rf.plotting.durbin_watson_pooled, part, alpha=alpha))]
 
 
-def _dispersion(answer: Answered, part: Any, alpha: float) -> None:
+def _dispersion(answer: Answered, part: Dispersion, alpha: float) -> None:
     answer.tables = {"dispersion": part.to_frame()}
     answer.shown = {"counts in bins of time": part.to_frame()}
     answer.figures = [("dispersion", partial(rf.plotting.dispersion, part))]
 
 
-def _cycles(answer: Answered, part: Any, alpha: float) -> None:
+def _cycles(answer: Answered, part: Cycles, alpha: float) -> None:
     answer.tables = {"cycles": part.to_frame()}
     answer.shown = {"cycles": part.to_frame()}
     answer.figures = [(f"cycle_{name}", partial(rf.plotting.clock_cycle, part, cycle=name)) for name in part.names]
@@ -300,14 +303,14 @@ def _need(histories: object, problem: str) -> None:
         raise DataError(problem)
 
 
-def _trend_rows(result: Any) -> pd.DataFrame:
+def _trend_rows(result: TrendTests) -> pd.DataFrame:
     import pandas as pd
 
     columns = {name: getattr(result, name)[0] for name in ("statistic", "p", "direction", "status")}
     return pd.DataFrame({"test": result.tests, **columns})
 
 
-def _trend_shares(result: Any, alpha: float) -> pd.DataFrame:
+def _trend_shares(result: TrendTests, alpha: float) -> pd.DataFrame:
     import pandas as pd
 
     shares, adjusted = result.share(alpha), result.share(alpha, adjusted=True)
@@ -396,8 +399,3 @@ def _availability(answers: Answers, study: rf.Study) -> None:
 
 def _slug(text: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in text)
-
-
-def _flat(frame: pd.DataFrame) -> pd.DataFrame:
-    """A table with its keys as columns."""
-    return frame.reset_index(drop=frame.index.names == [None])

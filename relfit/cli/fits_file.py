@@ -23,12 +23,7 @@ _FIRST = ("family", "status")
 
 
 def is_fits_file(path: str | Path) -> bool:
-    """Whether a file looks like fits rather than a log: by its columns, read no further than needed.
-
-    Parameters
-    ----------
-    path : str or Path
-    """
+    """Whether a file looks like fits rather than a log: by its columns, read no further than needed."""
     place = Path(path)
     if place.suffix.lower() not in _ENDINGS or not place.is_file():
         return False

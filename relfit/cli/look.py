@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,9 @@ from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.fitting_options import Fitting
 from relfit.cli.progress import ProgressSteps
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 __all__ = ["convert", "data", "fit", "info", "report"]
 
@@ -242,7 +245,7 @@ def fit(
         }
         steps.next()
         all_tested = json or out is not None or n_resamples != "auto" or len(fits) <= _MOST_TESTED
-        tested = fits if all_tested else fits.take(_spread_over(len(fits)))
+        tested = fits if all_tested else fits.take([i * len(fits) // _MOST_TESTED for i in range(_MOST_TESTED)])
         rejected = tested.rejected("ks").reset_index()
         steps.next()
         main = "weibull" if "weibull" in families else families[0]
@@ -284,16 +287,11 @@ def fit(
         output.print_lines([f"written to {out}"])
 
 
-def _spread_over(groups: int) -> list[int]:
-    """Positions of as many groups as are tested, evenly over all of them."""
-    return [i * groups // _MOST_TESTED for i in range(_MOST_TESTED)]
-
-
 def _more_rows(rows: int, where: str) -> list[str]:
     return [f"... {rows - _ROWS:,} more rows; {where}"] if rows > _ROWS else []
 
 
-def _comparison(fits: rf.fitting.Fits, rejected: Any, tested: int) -> list[str]:
+def _comparison(fits: rf.fitting.Fits, rejected: DataFrame, tested: int) -> list[str]:
     """How families compare over several groups."""
     if len(fits) == 1:
         return []
@@ -315,7 +313,7 @@ def _by_group(fits: rf.fitting.Fits, all_tested: bool) -> list[str]:
     table = part.summary().reset_index()
     shown = table.head(_ROWS)
     keys = list(table.columns[: table.columns.get_loc("status")])
-    several = [True] if groups.shape[1] == 1 else [groups.iloc[:, i].nunique() > 1 for i in range(groups.shape[1])]
+    several = [True] if groups.shape[1] == 1 else [len(set(column.dropna())) > 1 for _, column in groups.items()]
     keys = [key for key, differs in zip(keys, [*several, True], strict=True) if differs]
     own = dict.fromkeys(name for result in fits.results.values() for name in result.parameters)
     rows = shown[list(own)].to_dict("records")

@@ -17,6 +17,7 @@ from relfit.cli import option_values as checked
 
 __all__ = [
     "FAMILIES",
+    "OF_A_FILE",
     "Alpha",
     "At",
     "Families",
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 FAMILIES = "exponential,weibull,gamma,lognormal"
-_OF_A_FILE = (
+OF_A_FILE = (
     "format",
     "column",
     "mapping",
@@ -194,7 +195,7 @@ class Reading:
             raise ReadError(
                 "no such file", path=self.log, remedy=f"give a file or a bundled sample ({', '.join(names)})"
             )
-        for option in _OF_A_FILE:
+        for option in OF_A_FILE:
             if getattr(self, option):
                 raise ArgumentError(
                     f"--{option.replace('_', '-')} does not go with a data set that is named, {self.log}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +30,6 @@ __all__ = [
     "check_output",
     "few_rows",
     "first_sentence",
-    "is_terminal",
     "of_systems",
     "print_json",
     "print_lines",
@@ -45,11 +44,6 @@ MORE = "--details shows how this was found; --out FOLDER writes the tables."
 TABLES = "--details shows all tables; --out FILE writes every row."
 _ROWS = 12
 _COLUMNS = 14  # that a terminal can show
-
-
-def is_terminal() -> bool:
-    """Whether a person reads the output directly."""
-    return sys.stdout.isatty()
 
 
 # ------------------------------------------------------------------------ text
@@ -70,12 +64,12 @@ def _visible(character: str) -> str:
 # ------------------------------------------------------------------------ JSON
 
 
-def print_json(document: dict[str, Any]) -> None:
+def print_json(document: Mapping[str, object]) -> None:
     """Print one JSON document to stdout."""
     sys.stdout.write(_text(document))
 
 
-def _text(document: dict[str, object]) -> str:
+def _text(document: Mapping[str, object]) -> str:
     """A document with one line for each of its entries: readable, and quick to write where an entry is long."""
     from relfit.base.results import json_ready
 

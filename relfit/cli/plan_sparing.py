@@ -21,6 +21,8 @@ from relfit.cli.progress import ProgressSteps
 if TYPE_CHECKING:
     import pandas as pd
 
+    from relfit.base.results import Result
+    from relfit.planning.sparing.evaluation import SparingEvaluation
     from relfit.planning.sparing.plan_file import ClusterTable, PlanFile
 
 __all__ = ["sparing"]
@@ -175,7 +177,7 @@ class Shown:
     tables: dict[str, pd.DataFrame]
     caution: str = ""
 
-    def add(self, key: str, result: Any) -> None:
+    def add(self, key: str, result: Result) -> None:
         """A result with its headline."""
         self.document[key] = result
         self.findings.append(result.headline)
@@ -233,18 +235,18 @@ def sparing(
             for item in contradicted.failing:
                 shown.lines += [f"- {item.name}: {item.finding}", f"  What follows: {item.consequence}."]
         if blocking is not None:
-            best, evaluation = int(plan.best), plan
+            best = int(plan.best)
             needed = planning.spare_blocks_needed(
-                evaluation.block_mtbf[best],
-                evaluation.failures.mttr,
+                plan.block_mtbf[best],
+                plan.failures.mttr,
                 blocking,
-                blocks=int(evaluation.blocks[best]),
+                blocks=int(plan.blocks[best]),
                 zones=cluster.zones,
                 racks=cluster.racks if cluster.shared_racks else None,
-                mtbf_rack=evaluation.failures.mtbf_rack,
+                mtbf_rack=plan.failures.mtbf_rack,
             )
             shown.document["blocking"] = needed
-            shown.findings.append(f"For blocks of {evaluation.labels[best]} GPUs: {needed.headline}")
+            shown.findings.append(f"For blocks of {plan.labels[best]} GPUs: {needed.headline}")
         if to.plot is not None or (to.out is not None and to.out.is_dir()):
             _around(plan, shown)
         steps.next()
@@ -253,24 +255,23 @@ def sparing(
     _show(plan, shown, notes, to, details)
 
 
-def _around(plan: Any, shown: Shown) -> None:
+def _around(plan: SparingEvaluation, shown: Shown) -> None:
     """The map of strategies around the means planned for."""
     import numpy as np
 
-    evaluation = plan
-    failures = evaluation.failures
-    if evaluation.strategies.spare_blocks is not None or np.isinf(failures.mtbf_tray) or not failures.mttr > 0.0:
+    failures = plan.failures
+    if plan.strategies.spare_blocks is not None or np.isinf(failures.mtbf_tray) or not failures.mttr > 0.0:
         return
-    order = np.argsort(-evaluation.goodput, kind="stable")[:_MAP_STRATEGIES]
-    some = evaluation.strategies.take(np.sort(order))
+    order = np.argsort(-plan.goodput, kind="stable")[:_MAP_STRATEGIES]
+    some = plan.strategies.take(np.sort(order))
     tray, rack, repair = (float(getattr(failures, name)) for name in ("mtbf_tray", "mtbf_rack", "mttr"))
     where = rf.planning.sparing_map(
-        evaluation.cluster,
+        plan.cluster,
         some,
         tray * np.geomspace(0.05, 20.0, 60),
         repair * np.geomspace(0.05, 10.0, 60),
-        evaluation.recovery,
-        evaluation.performance,
+        plan.recovery,
+        plan.performance,
         rack_ratio=None if np.isinf(rack) else rack / tray,
     )
     shown.tables |= {"map": where.to_frame(), "boundaries": where.boundaries}
@@ -278,19 +279,21 @@ def _around(plan: Any, shown: Shown) -> None:
     shown.pictures.append(("map", partial(rf.plot, where)))
 
 
-def _simulate(plan: Any, devices: Devices, file: PlanFile, years: float, draws: DrawOptions, shown: Shown) -> None:
+def _simulate(
+    plan: SparingEvaluation, devices: Devices, file: PlanFile, years: float, draws: DrawOptions, shown: Shown
+) -> None:
     """The best plan, event by event."""
-    evaluation, best = plan, int(plan.best)
-    one = evaluation.strategies.take(slice(best, best + 1))
-    chosen = one.with_spare_blocks(evaluation.spare_blocks[best : best + 1])
+    best = int(plan.best)
+    one = plan.strategies.take(slice(best, best + 1))
+    chosen = one.with_spare_blocks(plan.spare_blocks[best : best + 1])
     calibrated = file.parameters is not None and not any(devices.by_hand.values())
-    lives = rf.simulation.DeviceTimes.of_parameters(file.parameters) if calibrated else evaluation.failures
+    lives = rf.simulation.DeviceTimes.of_parameters(file.parameters) if calibrated else plan.failures
     assumptions = rf.simulation.SparingAssumptions(whole_block_repairs=False, undisturbed_recovery=False)
     run = rf.simulation.simulate_sparing(
-        evaluation.cluster,
+        plan.cluster,
         chosen,
         lives,
-        evaluation.recovery,
+        plan.recovery,
         assumptions,
         years=years,
         rng=draws.seed,
@@ -300,7 +303,7 @@ def _simulate(plan: Any, devices: Devices, file: PlanFile, years: float, draws: 
     shown.pictures.append(("simulation", partial(rf.plot, run)))
 
 
-def _show(plan: Any, shown: Shown, notes: tuple[str, ...], to: opt.Output, details: bool) -> None:
+def _show(plan: SparingEvaluation, shown: Shown, notes: tuple[str, ...], to: opt.Output, details: bool) -> None:
     import numpy as np
 
     from relfit.base.text import duration

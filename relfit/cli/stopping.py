@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Sequence
-from typing import Any
 
 __all__ = ["STOPPED", "default_signals", "stop_before_start"]
 
@@ -38,7 +37,7 @@ def default_signals() -> None:
             signal.signal(getattr(signal, name), signal.SIG_DFL)
 
 
-def _end(*_: Any) -> None:
+def _end(*_: object) -> None:
     # an exception can be lost in what is being imported or compiled just now
     os.write(2, _TEXT)
     os._exit(STOPPED)

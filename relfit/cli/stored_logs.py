@@ -14,29 +14,12 @@ from relfit.cli.progress import ProgressSteps
 
 __all__ = ["fit_in_parts"]
 
-_NOT_READ = (
-    "format",
-    "column",
-    "mapping",
-    "timezone",
-    "nodeless",
-    "observed",
-    "population",
-    "unit",
-    "rules",
-    "year",
-    "ends",
-    "max_size",
-    "strict",
-    "where",
-)
-
 
 def fit_in_parts(
     reading: opt.PeriodReading, fitting: Fitting, families: list[str], json: bool, out: Path | None
 ) -> None:
     """Fit part by part, and say what was written."""
-    for name in _NOT_READ:
+    for name in (*opt.OF_A_FILE, "strict", "where"):
         if getattr(reading, name):
             raise ArgumentError(
                 f"--{name.replace('_', '-')} does not go with --stream", remedy="give it to relfit convert, before"

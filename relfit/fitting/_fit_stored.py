@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -139,10 +139,6 @@ def fit_stored(  # noqa: PLR0913 - the arguments of `fit`, and of the cut of a l
     progress : callable, optional
         Called with what is done and the share that is.
 
-    Returns
-    -------
-    StoredFits
-
     Raises
     ------
     ReadError
@@ -207,7 +203,7 @@ def _fitted(
     part: int,
     period: tuple[object, object],
     measure: str,
-    times: dict[str, Any],
+    times: Mapping[str, Any],
     options: dict[str, Any],
 ) -> tuple[pa.Table | None, _Tally]:
     """The fits of one part, none where it has no node, and what it adds."""

@@ -9,40 +9,31 @@ likelihoods with several.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from relfit.base.arrays import FloatArray, IntArray
-from relfit.base.numeric import special
 from relfit.base.numeric.batches import over_groups
 from relfit.base.numeric.compiled import njit
 from relfit.base.numeric.newton import LARGEST_VARIANCE, Maximum
 from relfit.base.numeric.ragged import offsets_of
-from relfit.fitting.conditional_terms import FAR, WEIBULL, copy_into, value_of_group
+from relfit.fitting.conditional_terms import FAR, WEIBULL, GroupTerms, Space, copy_into, new_space, value_of_group
 from relfit.log.lifedata import LifeData
 
 __all__ = ["KINDS", "maximise_conditional", "suited"]
 
 KINDS = {"weibull": 0, "gamma": 1, "lognormal": 2}
 _STEPS = 200
-_TABLE = 48
 _DIRECTIONS, _DISTANCES = 12, np.array([0.5, 1.0, 2.0, 3.0])  # where to look for a higher value, in standard errors
 _LEAST_FALL = 0.2  # of what a parabola falls there
 _CLIMBS = 3
 _LOST, _SETTLED, _EDGE = 0, 1, 2
 
 
-@dataclass(frozen=True)
-class _Terms:
-    """What the likelihood of each group is a sum of; times in logs, rising within a group.
-
-    ``ends`` has one row per group: the weight of the observed lives, of the stationary ones that ended, the mean of the
-    observed durations, the weighted sums of their logs, of the squares of these, and of ``d - log(1 + d)``, d the
-    distance of a duration from their mean over that mean.
-    """
+class _Terms(NamedTuple):
+    """`GroupTerms` of all groups: ``ends`` has one row per group, the others' begin at ``offsets``."""
 
     ends: FloatArray
     sf_offsets: IntArray
@@ -132,69 +123,17 @@ def maximise_conditional(name: str, lives: LifeData, start: FloatArray, workers:
     around = np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
     def work(first: int, last: int) -> None:
-        _climb_all(
-            kind,
-            first,
-            last,
-            terms.ends,
-            terms.sf_offsets,
-            terms.sf_log,
-            terms.sf_weight,
-            terms.tail_offsets,
-            terms.tail_log,
-            terms.tail_weight,
-            around,
-            best.free,
-            best.value,
-            best.gradient,
-            best.information,
-            best.converged,
-            best.edge,
-        )
+        _climb_all(kind, first, last, terms, around, best)
 
     over_groups(terms.sf_offsets + terms.tail_offsets + np.arange(groups + 1), work, workers)
     return best
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _climb(  # noqa: PLR0913 - compiled: flat arrays
-    kind: int,
-    point: np.ndarray,
-    ends: np.ndarray,
-    sf_log: np.ndarray,
-    sf_weight: np.ndarray,
-    sf_begin: int,
-    sf_end: int,
-    tail_log: np.ndarray,
-    tail_weight: np.ndarray,
-    tail_begin: int,
-    tail_end: int,
-    table: np.ndarray,
-    work: np.ndarray,
-    tails: np.ndarray,
-    out: np.ndarray,
-    trial: np.ndarray,
-) -> int:
+def _climb(kind: int, point: np.ndarray, terms: GroupTerms, space: Space, out: np.ndarray, trial: np.ndarray) -> int:
     """Damped Newton's method from `point`, in place; `out` holds value, gradient and Hessian there. How it ended."""
     start0, start1 = point[0], point[1]
-    value = value_of_group(
-        kind,
-        point[0],
-        point[1],
-        ends,
-        sf_log,
-        sf_weight,
-        sf_begin,
-        sf_end,
-        tail_log,
-        tail_weight,
-        tail_begin,
-        tail_end,
-        table,
-        work,
-        tails,
-        out,
-    )
+    value = value_of_group(kind, point[0], point[1], terms, space, out)
     if not value > -math.inf:
         return _LOST
     damping = 0.0
@@ -217,24 +156,8 @@ def _climb(  # noqa: PLR0913 - compiled: flat arrays
                     out[0] += 0.5 * gain
                     return _SETTLED
                 shrink = min(1.0, 2.0 / size)
-                moved = value_of_group(
-                    kind,
-                    point[0] + shrink * step0,
-                    point[1] + shrink * step1,
-                    ends,
-                    sf_log,
-                    sf_weight,
-                    sf_begin,
-                    sf_end,
-                    tail_log,
-                    tail_weight,
-                    tail_begin,
-                    tail_end,
-                    table,
-                    work,
-                    tails,
-                    trial,
-                )
+                u, v = point[0] + shrink * step0, point[1] + shrink * step1
+                moved = value_of_group(kind, u, v, terms, space, trial)
                 if moved >= value - 1e-13 * (1.0 + abs(value)):
                     point[0] += shrink * step0
                     point[1] += shrink * step1
@@ -253,50 +176,17 @@ def _climb(  # noqa: PLR0913 - compiled: flat arrays
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _climb_all(  # noqa: PLR0913 - compiled: flat arrays
-    kind: int,
-    first: int,
-    last: int,
-    ends: np.ndarray,
-    sf_offsets: np.ndarray,
-    sf_log: np.ndarray,
-    sf_weight: np.ndarray,
-    tail_offsets: np.ndarray,
-    tail_log: np.ndarray,
-    tail_weight: np.ndarray,
-    around: np.ndarray,
-    free: np.ndarray,
-    value: np.ndarray,
-    gradient: np.ndarray,
-    information: np.ndarray,
-    converged: np.ndarray,
-    edge: np.ndarray,
-) -> None:
-    table, work, tails = np.empty((_TABLE, 3)), np.empty((6, special.BLOCK)), np.empty((4, special.BLOCK))
+def _climb_all(kind: int, first: int, last: int, terms: _Terms, around: np.ndarray, maximum: Maximum) -> None:
+    ends, sf_offsets, sf_log, sf_weight, tail_offsets, tail_log, tail_weight = terms
+    free, value, gradient, information, converged, edge = maximum
+    space = new_space()
     out, trial, point = np.empty(6), np.empty(6), np.empty(2)
     best, best_out = np.empty(2), np.empty(6)
     for group in range(first, last):
-        sf_begin, sf_end = sf_offsets[group], sf_offsets[group + 1]
-        tail_begin, tail_end = tail_offsets[group], tail_offsets[group + 1]
+        sf, tail = slice(sf_offsets[group], sf_offsets[group + 1]), slice(tail_offsets[group], tail_offsets[group + 1])
+        own = GroupTerms(ends[group], sf_log[sf], sf_weight[sf], tail_log[tail], tail_weight[tail])
         best[0], best[1] = free[group, 0], free[group, 1]
-        settled = _climb(
-            kind,
-            best,
-            ends[group],
-            sf_log,
-            sf_weight,
-            sf_begin,
-            sf_end,
-            tail_log,
-            tail_weight,
-            tail_begin,
-            tail_end,
-            table,
-            work,
-            tails,
-            best_out,
-            trial,
-        )
+        settled = _climb(kind, best, own, space, best_out, trial)
         for _ in range(_CLIMBS):
             if settled != _SETTLED:
                 break
@@ -314,48 +204,14 @@ def _climb_all(  # noqa: PLR0913 - compiled: flat arrays
                 for j in range(around.shape[0]):
                     x, y = distance * around[j, 0], distance * around[j, 1]
                     u, v = best[0] + l00 * x, best[1] + l10 * x + l11 * y
-                    there = value_of_group(
-                        kind,
-                        u,
-                        v,
-                        ends[group],
-                        sf_log,
-                        sf_weight,
-                        sf_begin,
-                        sf_end,
-                        tail_log,
-                        tail_weight,
-                        tail_begin,
-                        tail_end,
-                        table,
-                        work,
-                        tails,
-                        out,
-                    )
+                    there = value_of_group(kind, u, v, own, space, out)
                     there += 0.5 * _LEAST_FALL * distance * distance - best_out[0]
                     if there > highest:
                         highest = there
                         point[0], point[1] = u, v
             if not highest > 0.0:
                 break
-            again = _climb(
-                kind,
-                point,
-                ends[group],
-                sf_log,
-                sf_weight,
-                sf_begin,
-                sf_end,
-                tail_log,
-                tail_weight,
-                tail_begin,
-                tail_end,
-                table,
-                work,
-                tails,
-                out,
-                trial,
-            )
+            again = _climb(kind, point, own, space, out, trial)
             if not out[0] > best_out[0] + 1e-7 * (1.0 + abs(best_out[0])):
                 break
             settled = again

@@ -7,16 +7,47 @@ times, in the free coordinates of the family.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from relfit.base.numeric import special
 from relfit.base.numeric.compiled import njit
 
-__all__ = ["FAR", "GAMMA", "WEIBULL", "copy_into", "value_of_group"]
+__all__ = ["FAR", "GAMMA", "WEIBULL", "GroupTerms", "Space", "copy_into", "new_space", "value_of_group"]
 
 WEIBULL, GAMMA = 0, 1
 FAR = 26.0  # logs of shapes and spreads, and how far a search goes
+_TABLE = 48
+
+
+class GroupTerms(NamedTuple):
+    """What the likelihood of a group is a sum of; times in logs, rising.
+
+    ``ends`` is the weight of the observed lives, of the stationary ones that ended, the mean of the observed durations,
+    the weighted sums of their logs, of the squares of these, and of ``d - log(1 + d)``, d the distance of a duration
+    from their mean over that mean.
+    """
+
+    ends: np.ndarray
+    sf_log: np.ndarray
+    sf_weight: np.ndarray
+    tail_log: np.ndarray
+    tail_weight: np.ndarray
+
+
+class Space(NamedTuple):
+    """Where `log_gamma_sf` works."""
+
+    table: np.ndarray
+    work: np.ndarray
+    tails: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def new_space() -> Space:
+    """Of a thread."""
+    return Space(np.empty((_TABLE, 3)), np.empty((6, special.BLOCK)), np.empty((4, special.BLOCK)))
 
 
 @njit(cache=True, nogil=True)
@@ -37,19 +68,15 @@ def _add(out: np.ndarray, c: float, v: float, g0: float, g1: float, h00: float, 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _gamma_terms(  # noqa: PLR0913 - compiled: flat arrays
+def _gamma_terms(
     times: np.ndarray,
     weight: np.ndarray,
-    begin: int,
-    end: int,
     tail: bool,
     a: float,
     stretch: float,
     shift: float,
     weibull: bool,
-    table: np.ndarray,
-    work: np.ndarray,
-    tails: np.ndarray,
+    space: Space,
     out: np.ndarray,
 ) -> None:
     """Add ``log Q(a, exp(s))``, or the log of the gamma's integrated tail over its mean, ``s = stretch log t + shift``.
@@ -57,13 +84,14 @@ def _gamma_terms(  # noqa: PLR0913 - compiled: flat arrays
     Derivatives are in (log a, log mean) for the gamma, where s moves by (1, -1), and in (log shape, log scale) for the
     Weibull's integrated tail, where ``a = 1 / shape`` and s moves by (s, -shape).
     """
+    table, work, tails = space
     score, slope = special.shape_score(a)
     special.series_table(a, table)
     log_gamma = math.lgamma(a)
     digamma = math.log(a) - score
     trigamma = 1.0 / a - slope
     logs, arguments = work[5], work[4]
-    i = begin
+    i, end = 0, times.size
     while i < end:
         count = 0
         first = i
@@ -147,25 +175,9 @@ def _lognormal_tail(z: float, sd: float, c: float, out: np.ndarray) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def value_of_group(  # noqa: PLR0913 - compiled: flat arrays
-    kind: int,
-    u: float,
-    v: float,
-    ends: np.ndarray,
-    sf_log: np.ndarray,
-    sf_weight: np.ndarray,
-    sf_begin: int,
-    sf_end: int,
-    tail_log: np.ndarray,
-    tail_weight: np.ndarray,
-    tail_begin: int,
-    tail_end: int,
-    table: np.ndarray,
-    work: np.ndarray,
-    tails: np.ndarray,
-    out: np.ndarray,
-) -> float:
+def value_of_group(kind: int, u: float, v: float, terms: GroupTerms, space: Space, out: np.ndarray) -> float:
     """Log-likelihood of a group at free coordinates (u, v); `out` takes it, its gradient and its Hessian."""
+    ends, sf_log, sf_weight, tail_log, tail_weight = terms
     weight, under_way, mean, log_sum, square_sum, gap_sum = ends[0], ends[1], ends[2], ends[3], ends[4], ends[5]
     out[:] = 0.0
     weibull = kind == WEIBULL  # a value: for each literal `_gamma_terms` would be compiled again
@@ -175,7 +187,7 @@ def value_of_group(  # noqa: PLR0913 - compiled: flat arrays
         b = math.exp(u)
         q = b * (log_sum - weight * v)
         _add(out, 1.0, weight * u + q - log_sum, weight + q, -b * weight, q, -b * weight, 0.0)
-        for i in range(sf_begin, sf_end):
+        for i in range(sf_log.size):
             q = b * (sf_log[i] - v)
             h = math.exp(min(q, 700.0))
             _add(out, -sf_weight[i], h, h * q, -b * h, h * (q * q + q), -b * h * (q + 1.0), b * b * h)
@@ -185,22 +197,8 @@ def value_of_group(  # noqa: PLR0913 - compiled: flat arrays
             digamma = math.log1p(a) - score
             trigamma = 1.0 / (1.0 + a) - slope
             _add(out, -under_way, v + math.lgamma(1.0 + a), -a * digamma, 1.0, a * digamma + a * a * trigamma, 0.0, 0.0)
-        if tail_begin < tail_end:
-            _gamma_terms(
-                tail_log,
-                tail_weight,
-                tail_begin,
-                tail_end,
-                not weibull,
-                1.0 / b,
-                b,
-                -b * v,
-                weibull,
-                table,
-                work,
-                tails,
-                out,
-            )
+        if tail_log.size:
+            _gamma_terms(tail_log, tail_weight, not weibull, 1.0 / b, b, -b * v, weibull, space, out)
     elif kind == GAMMA:
         a = math.exp(u)
         if weight > 0.0:
@@ -223,24 +221,10 @@ def value_of_group(  # noqa: PLR0913 - compiled: flat arrays
             )
         out[0] -= under_way * v
         out[2] -= under_way
-        if sf_begin < sf_end:
-            _gamma_terms(sf_log, sf_weight, sf_begin, sf_end, weibull, a, 1.0, u - v, weibull, table, work, tails, out)
-        if tail_begin < tail_end:
-            _gamma_terms(
-                tail_log,
-                tail_weight,
-                tail_begin,
-                tail_end,
-                not weibull,
-                a,
-                1.0,
-                u - v,
-                weibull,
-                table,
-                work,
-                tails,
-                out,
-            )
+        if sf_log.size:
+            _gamma_terms(sf_log, sf_weight, weibull, a, 1.0, u - v, weibull, space, out)
+        if tail_log.size:
+            _gamma_terms(tail_log, tail_weight, not weibull, a, 1.0, u - v, weibull, space, out)
     else:
         sd = math.exp(v)
         first = (log_sum - weight * u) / sd
@@ -255,7 +239,7 @@ def value_of_group(  # noqa: PLR0913 - compiled: flat arrays
             -2.0 * first / sd,
             -2.0 * second,
         )
-        for i in range(sf_begin, sf_end):
+        for i in range(sf_log.size):
             z = (sf_log[i] - u) / sd
             log_above, h = special.log_normal_sf(z)
             bend = h * (h - z)
@@ -270,6 +254,6 @@ def value_of_group(  # noqa: PLR0913 - compiled: flat arrays
                 -z * z * bend - h * z,
             )
         _add(out, -under_way, u + 0.5 * sd * sd, 1.0, sd * sd, 0.0, 0.0, 2.0 * sd * sd)
-        for i in range(tail_begin, tail_end):
+        for i in range(tail_log.size):
             _lognormal_tail((tail_log[i] - u) / sd, sd, tail_weight[i], out)
     return out[0] if math.isfinite(out[0]) else -math.inf

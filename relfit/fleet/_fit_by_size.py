@@ -130,10 +130,6 @@ def fit_by_size(
     rng : int or numpy.random.Generator
         Of the random order and the bootstrap.
 
-    Returns
-    -------
-    SizeFits
-
     Raises
     ------
     ArgumentError

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from relfit.analyses.screening import Incidents, incidents
 from relfit.analyses.screening.frailty import renewal_models
 from relfit.base.arguments import share
+from relfit.base.arrays import Duration
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.units import hours as hours_of
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
@@ -34,7 +34,7 @@ def fleet_model(
     *,
     at: str = NOW,
     horizon: object = "90d",
-    window: object = None,
+    window: Duration | None = None,
     group: str | None = None,
     first: str = "known",
     level: float = 0.95,
@@ -105,7 +105,7 @@ def _model(
     chosen: ChosenPeriod,
     now: bool,
     hours: float,
-    window: Any,
+    window: Duration | None,
     group: str | None,
     first: str,
     level: float,

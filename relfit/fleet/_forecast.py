@@ -40,7 +40,7 @@ def forecast(
     horizons: Durations = ("30d", "90d"),
     *,
     at: str = NOW,
-    period: str | tuple[Any, Any] | ChosenPeriod | None = None,
+    period: str | tuple[object, object] | ChosenPeriod | None = None,
     by: str = "cause",
     group: str | None = None,
     service: float = 0.95,
@@ -72,10 +72,6 @@ def forecast(
     n_draws : int
         Number of random futures.
     rng : int or numpy.random.Generator
-
-    Returns
-    -------
-    Forecast
 
     Raises
     ------

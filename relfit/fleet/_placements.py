@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse, special
 
-from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray, NumberArray
 from relfit.base.errors import ArgumentError
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet.incident_scopes import Places, ScopeIncidents
@@ -189,7 +189,7 @@ def hit_probability(hit: npt.ArrayLike, of: npt.ArrayLike, most: int) -> FloatAr
     h, m = np.minimum(pairs[:, :1], pairs[:, 1:]), pairs[:, 1:]
     use = np.minimum(n, m)
 
-    def ways(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> FloatArray:
+    def ways(a: NumberArray, b: NumberArray) -> FloatArray:
         return np.asarray(special.gammaln(a + 1.0) - special.gammaln(b + 1.0) - special.gammaln(a - b + 1.0))
 
     possible = use <= m - h

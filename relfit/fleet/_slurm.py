@@ -62,10 +62,6 @@ def slurm_nodes(
     rng : int or numpy.random.Generator
         For the search of the stable period.
 
-    Returns
-    -------
-    SlurmNodes
-
     Raises
     ------
     ArgumentError

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import datetime as dt
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,9 @@ __all__ = ["system_from_log"]
 
 def system_from_log(
     log: FailureLog,
-    at: Any = None,
+    at: str | dt.datetime | None = None,
     *,
-    nodes: object = None,
+    nodes: Iterable[object] | None = None,
     period: str | tuple[object, object] | ChosenPeriod = "stable",
     families: str | Sequence[str] | None = None,
     family: str = "best",
@@ -84,7 +85,7 @@ def system_from_log(
                 remedy=f"the log covers {log.window.start:%Y-%m-%d} to {log.window.end:%Y-%m-%d}",
             )
         log = log.between(None, moment) if moment < log.window.end else log
-    model = fleet_model(log, period, at=at if words and at is not None else NOW, first=first)
+    model = fleet_model(log, period, at=at if isinstance(at, str) and words else NOW, first=first)
     system = model.system(nodes, **options)
     assert system.sources is not None
     gone = np.flatnonzero(~model.standing.present[system.sources])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -206,7 +207,7 @@ class FleetModel(FleetParts, Result):
 
     # ------------------------------------------------------------------ answers
 
-    def system(self, nodes: Any = None, ages: object = None, **options: Any) -> System:
+    def system(self, nodes: Iterable[object] | None = None, ages: object = None, **options: Any) -> System:
         """The nodes at the end of the period as a `System`, with failures of racks and whole systems.
 
         Parameters
@@ -254,7 +255,7 @@ class FleetModel(FleetParts, Result):
         system: object = None,
         size: int | None = None,
         placement: str = "random",
-        nodes: object = None,
+        nodes: Iterable[object] | None = None,
         level: float | None = None,
         n_draws: int = 499,
         rng: int | np.random.Generator | None = 0,
@@ -357,7 +358,9 @@ class FleetModel(FleetParts, Result):
     def _ask(self) -> None:
         self.period.log.ask()
 
-    def _checked(self, quantity: str, at: object, scope: str | None, size: object, nodes: object) -> str:
+    def _checked(
+        self, quantity: str, at: object, scope: str | None, size: object, nodes: Iterable[object] | None
+    ) -> str:
         if quantity not in QUANTITIES:
             raise ArgumentError(f"no quantity {quantity!r} of a fleet", remedy=f"use one of {', '.join(QUANTITIES)}")
         if scope is not None and scope not in SCOPES and scope != self.found.group:
@@ -374,7 +377,7 @@ class FleetModel(FleetParts, Result):
         which = "rack" if scope is not None and scope == self.found.group else scope
         return f"{quantity}.{which}" if which is not None else f"{quantity}.job" if job else quantity
 
-    def _system(self, system: object, nodes: object) -> int:
+    def _system(self, system: object, nodes: Iterable[object] | None) -> int:
         names = [str(name) for name in self.places.systems]
         if system is None and nodes is not None:
             systems = np.unique(self.places.system[self.positions(nodes)])
@@ -388,7 +391,9 @@ class FleetModel(FleetParts, Result):
             raise ArgumentError(what, remedy=f"name one of {', '.join(names[:8])}")
         return names.index(str(system))
 
-    def _job(self, code: int, size: int | None, placement: str, nodes: object, rng: np.random.Generator) -> PlacedJob:
+    def _job(
+        self, code: int, size: int | None, placement: str, nodes: Iterable[object] | None, rng: np.random.Generator
+    ) -> PlacedJob:
         if nodes is not None:
             chosen = self.positions(nodes)
             where = placements(self.places, chosen, chosen.size, "packed", rng)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -144,12 +145,12 @@ class FleetParts:
             means = np.stack([np.bincount(system, row * weight, size) for row in rates]) / total
             return np.nan_to_num(rates / means[:, system], nan=1.0, posinf=1.0)
 
-    def positions(self, nodes: Any) -> IntArray:
+    def positions(self, nodes: Iterable[object]) -> IntArray:
         """Positions of nodes by their labels: (system, node), or the node alone where that is unique."""
         labels = self.places.nodes
         short = labels.get_level_values(-1)
         wanted = [nodes] if isinstance(nodes, (str, tuple)) else list(nodes)
-        keys = [tuple(key) if isinstance(key, (tuple, list)) else key for key in wanted]
+        keys: list[Any] = [tuple(key) if isinstance(key, (tuple, list)) else key for key in wanted]
         index = labels if keys and isinstance(keys[0], tuple) else short.astype(str)
         if index is not labels:
             keys = [str(key) for key in keys]

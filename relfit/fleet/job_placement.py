@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray, NumberArray
 from relfit.base.numeric.compiled import njit
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.log.failurelog import FailureLog
@@ -180,7 +179,7 @@ def place(
     return Jobs(chosen, age, ends)
 
 
-def _first(rank: npt.NDArray[Any], size: int) -> IntArray:
+def _first(rank: NumberArray, size: int) -> IntArray:
     """Positions of the lowest `size` ranks of each row, in rising order."""
     if size < rank.shape[1]:
         lowest = np.argpartition(rank, size - 1, axis=1)[:, :size]

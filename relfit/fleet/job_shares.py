@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy import special
@@ -243,7 +242,7 @@ class Lately:
         size: int,
         placement: str,
         spent: Callable[[float], dict[str, float]],
-        modelled: tuple[Any, Any, Any],
+        modelled: tuple[FloatArray, FloatArray, FloatArray],
         tail: float,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Reliability, or time between interruptions, held to jobs of the log; as modelled where there are few.

@@ -39,10 +39,6 @@ def needs_part(cause: str) -> bool:
     cause : str
         As the log has it, in any case.
 
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> [needs_part(cause) for cause in ("hardware", "gpu memory", "network card", "blade type 7")]

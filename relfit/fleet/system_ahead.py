@@ -99,11 +99,10 @@ class SystemAhead:
         else:  # how many there are is not known
             self.units, self.ahead = np.ones(self.steps.size), 1.0
 
-    def mixture(self, value: FloatArray, hours: float, units: FloatArray | None = None) -> Prediction:
+    def mixture(self, value: FloatArray, hours: float) -> Prediction:
         """What comes of a series of counts over `hours`."""
-        units = self.units if units is None else units
-        levels = levels_of(value, units, self.steps.days)
-        return mix(steady(levels) if self.long_run else levels, value, units, hours / self.steps.width, self.ahead)
+        levels = levels_of(value, self.units, self.steps.days)
+        return mix(steady(levels) if self.long_run else levels, value, self.units, hours / self.steps.width, self.ahead)
 
     @cached_property
     def records(self) -> FloatArray:

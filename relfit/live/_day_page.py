@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -49,10 +48,6 @@ def day_page(
     path : str or Path
     fleet, made : str and pandas.Timestamp, optional
         For the title; the systems of the log and its end when left out.
-
-    Returns
-    -------
-    Path
 
     Raises
     ------
@@ -111,7 +106,7 @@ def _ahead(study: Study) -> dict[str, object]:
     return {"ahead": [ahead.headline, ahead.stock_headline], "pictures": [picture], "coming": [table]}
 
 
-def _span(row: Mapping[Any, Any], name: str) -> str:
+def _span(row: Mapping[Hashable, float], name: str) -> str:
     return _limits(row[name], row[f"{name}_low"], row[f"{name}_high"])
 
 

@@ -16,10 +16,6 @@ DRAWS, HORIZONS = 1000, ("7d", "30d")
 def forecast_record(study: Study) -> pd.DataFrame:
     """The incidents that are expected in each system in the 7 and the 30 days after the end of a log.
 
-    Parameters
-    ----------
-    study : Study
-
     Returns
     -------
     pandas.DataFrame

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -359,7 +360,7 @@ def _parts(pieces: Sequence[tuple[str, FailureLog]]) -> Iterator[list[tuple[str,
         yield part
 
 
-def _naive(instant: Any) -> Any:
+def _naive(instant: pd.Timestamp | dt.datetime | None) -> Any:
     """An instant as the store has it: UTC without saying so, in microseconds."""
     if pd.isna(instant):
         return None

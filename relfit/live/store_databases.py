@@ -8,13 +8,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
 from relfit.base.errors import RelfitError
 from relfit.live.sources.source_base import missing_extra, password_from
 from relfit.live.sources.source_errors import on_one_line
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["Database", "DuckDatabase", "PostgresDatabase", "opened"]
 
@@ -201,7 +204,7 @@ def _arrow(frame: pd.DataFrame) -> Any:
     return pa.Table.from_pandas(frame, preserve_index=False)
 
 
-def _categorical(batches: Any, texts: Sequence[str]) -> pd.DataFrame:
+def _categorical(batches: pa.RecordBatchReader, texts: Sequence[str]) -> pd.DataFrame:
     """Batches of Arrow as pandas has them; texts become categories batch by batch, in a tenth of the memory."""
     import pyarrow as pa
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arrays import IntArray
+from relfit.base.arrays import IntArray, Value
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.ragged import offsets_of
 from relfit.base.sealed import seal_arrays
@@ -185,7 +185,7 @@ def _failures(log: Tables, outages: Outages, rules: Rules, question: str | None)
     ending = np.where(last, -1, ending)
     begins = np.where(first, -1, np.arange(group.size) - group - 1)
 
-    def of(positions: IntArray, values: npt.NDArray[Any], otherwise: npt.ArrayLike) -> npt.NDArray[Any]:
+    def of(positions: IntArray, values: npt.NDArray[Value], otherwise: npt.NDArray[Value] | int) -> npt.NDArray[Value]:
         padded = np.append(values, values[:1] if values.size else np.zeros(1, values.dtype))
         return np.where(positions >= 0, padded[positions], otherwise)
 

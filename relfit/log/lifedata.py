@@ -331,7 +331,7 @@ class LifeData(Result, Ragged):
     def _count(self, chosen: BoolArray) -> IntArray:
         return self._sum(chosen if self.weights is None else chosen * self.weights).astype(np.int64)
 
-    def _sum(self, values: npt.NDArray[Any]) -> FloatArray:
+    def _sum(self, values: npt.NDArray[np.number | np.bool_]) -> FloatArray:
         return sums(values, self.offsets)
 
     def position(self, label: object) -> int:

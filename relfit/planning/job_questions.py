@@ -206,5 +206,5 @@ def _quicker(rate: JobRate) -> JobRate:
     return replace(rate, scopes=tuple(scopes))
 
 
-def _half(hours: Any) -> Any:
+def _half(hours: FloatArray | float | None) -> FloatArray | float | None:
     return None if hours is None else 0.5 * hours

@@ -30,10 +30,6 @@ def backtest(result: Backtest, ax: Axes | None = None, *, part: str | None = Non
     system : str, optional
         Whose forecasts; those of all together when left out.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Raises
     ------
     ArgumentError

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from relfit.base.arrays import FloatArray
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.simulation.campaigns import CampaignResults, Ownership, sobol, tornado
@@ -69,15 +71,15 @@ def response_curve(
     return style.finish(ax, message, _words(name), shown, legend=bool(others))
 
 
-def _axis(values: Any) -> tuple[Any, list[str] | None]:
+def _axis(values: Sequence[float | str]) -> tuple[FloatArray, list[str] | None]:
     """Where values stand: numbers and durations by size, others in order with their texts."""
     try:
         return numbers(values), None
     except (TypeError, ValueError):
-        return np.arange(len(values)), [style.plain(value, 16) for value in values]
+        return np.arange(len(values), dtype=np.float64), [style.plain(value, 16) for value in values]
 
 
-def _spread(ax: Axes, values: Any) -> None:
+def _spread(ax: Axes, values: Iterable[float | str]) -> None:
     x, ticks = _axis(list(dict.fromkeys(values)))
     if ticks is None and (x > 0).all() and x.max() > 100.0 * x.min():
         ax.set_xscale("log")
@@ -90,7 +92,7 @@ def campaign_map(
     row: str | None = None,
     column: str | None = None,
     output: str | None = None,
-    **where: Any,
+    **where: object,
 ) -> Axes:
     """An output over two parameters; lines join pairs with equal values.
 

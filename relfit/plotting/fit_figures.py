@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +53,7 @@ def distributions(fits: Fits, group: object = None, ax: Axes | None = None) -> A
     times, failed = _empirical(fits, position)
     measure = _measure(fits)
     if not times.size:
-        return style.empty(ax, f"{name}: no {_end_word(fits)} was observed")
+        return style.empty(ax, f"{name}: no {'failure' if _ttf(fits) else 'repair'} was observed")
     thin = _thinned(times, DRAWN_STEPS)
     seen = times[-1] * 1.6 if failed[-1] == 1.0 else fits.lives.take([position]).durations.max()
     first = times[int(np.searchsorted(failed, _FIRST * failed[-1]))]
@@ -255,7 +255,7 @@ def _probability_ticks(ax: Axes, paper: Callable[[FloatArray], FloatArray], bott
     ax.set_yticks([], minor=True)
 
 
-def _fit_message(name: str, drawn: list[tuple[str, Any, FloatArray]], position: int) -> str:
+def _fit_message(name: str, drawn: list[tuple[str, FamilyFit, FloatArray]], position: int) -> str:
     usable = [(family, float(fit.aicc[position])) for family, fit, _ in drawn if np.isfinite(fit.aicc[position])]
     if not usable:
         return f"{name}: no family could be compared"
@@ -268,10 +268,6 @@ def _fit_message(name: str, drawn: list[tuple[str, Any, FloatArray]], position: 
 
 def _ttf(fits: Fits) -> bool:
     return fits.lives.measure != "ttr"
-
-
-def _end_word(fits: Fits) -> str:
-    return "failure" if _ttf(fits) else "repair"
 
 
 def _measure(fits: Fits) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import special
 
 from relfit.analyses.independence import Correlations, Dispersion, PooledTests, SerialTests
+from relfit.base.arrays import FloatArray
 from relfit.base.text import percent
 from relfit.plotting import style
 from relfit.plotting._registry import plot
@@ -161,15 +162,7 @@ def durbin_watson_pooled(result: PooledTests, ax: Axes | None = None, *, alpha: 
         return style.empty(ax, style.headline(result))
     k, size, d, p = (getattr(result, name)[finite] for name in ("nodes", "sizes", "durbin_watson", "p"))
     half = -special.ndtri(alpha / 2.0) * 2.0 / np.sqrt(size)
-    ax.fill_between(
-        k,
-        2.0 - half,
-        2.0 + half,
-        color=style.ORANGE,
-        alpha=0.3,
-        linewidth=0,
-        label=f"{percent(1 - alpha)} of independent series",
-    )
+    _band(ax, k, 2.0 - half, 2.0 + half, f"{percent(1 - alpha)} of independent series")
     ax.axhline(2.0, color=style.ORANGE, linewidth=1.4)
     hit = p <= alpha
     ax.plot(k, d, color=style.GREY, linewidth=0.8)
@@ -210,19 +203,16 @@ def durbin_watson_pooled(result: PooledTests, ax: Axes | None = None, *, alpha: 
     )
 
 
+def _band(ax: Axes, x: FloatArray, low: FloatArray, high: FloatArray, label: str) -> None:
+    """What chance gives."""
+    ax.fill_between(x, low, high, color=style.ORANGE, alpha=0.3, linewidth=0, label=label)
+
+
 def _chance_band(ax: Axes, size: np.ndarray, alpha: float) -> None:
     """The range of Durbin-Watson of independent series of so many values, by a normal with their variance."""
     n = np.maximum(size, 3.0)
     half = -special.ndtri(alpha / 2.0) * 2.0 * np.sqrt((n - 2.0) / ((n - 1.0) * (n + 1.0)))
-    ax.fill_between(
-        size,
-        np.maximum(2.0 - half, 0.0),
-        np.minimum(2.0 + half, 4.0),
-        color=style.ORANGE,
-        alpha=0.3,
-        linewidth=0,
-        label=f"{percent(1 - alpha)} by chance",
-    )
+    _band(ax, size, np.maximum(2.0 - half, 0.0), np.minimum(2.0 + half, 4.0), f"{percent(1 - alpha)} by chance")
 
 
 def autocorrelation(result: SerialTests, ax: Axes | None = None, *, alpha: float = 0.05) -> Axes:
@@ -294,15 +284,8 @@ def dispersion(result: Dispersion, ax: Axes | None = None) -> Axes:
         return style.empty(ax, style.headline(result))
     scale, index, low, high = (getattr(result, name)[enough] for name in ("scales", "index", "low", "high"))
     ax.set_xscale("log")
-    ax.fill_between(
-        scale,
-        np.maximum(low, 1e-3),
-        high,
-        color=style.ORANGE,
-        alpha=0.3,
-        linewidth=0,
-        label=f"{percent(result.level)} of {'Poisson processes' if result.expected is None else 'random logs'}",
-    )
+    by_chance = "Poisson processes" if result.expected is None else "random logs"
+    _band(ax, scale, np.maximum(low, 1e-3), high, f"{percent(result.level)} of {by_chance}")
     if result.expected is None:
         ax.axhline(1.0, color=style.ORANGE, linewidth=1.4)
     else:

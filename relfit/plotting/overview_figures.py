@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -70,7 +70,7 @@ def _dots(
     return style.finish(ax, message, x, "")
 
 
-def _frame(index: Any, value: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike) -> pd.DataFrame:
+def _frame(index: pd.Index | list[str], value: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike) -> pd.DataFrame:
     columns = {name: np.asarray(v, dtype=float) for name, v in (("value", value), ("low", low), ("high", high))}
     return pd.DataFrame(columns, index=index)
 

@@ -19,6 +19,7 @@ from relfit.base.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import XAxis, YAxis
 
 __all__ = [
     "BLUE",
@@ -111,7 +112,7 @@ def family_mark(family: str) -> FamilyMark:
 
 
 @contextmanager
-def look(further: Mapping[Any, Any] | None = None) -> Iterator[None]:
+def look(further: Mapping[str, object] | None = None) -> Iterator[None]:
     """Use relfit's sizes and fonts, and `further` settings, for the figures drawn inside the ``with`` block."""
     import matplotlib as mpl
 
@@ -162,7 +163,7 @@ def plain(text: object, longest: int = 28) -> str:
     return f" {shown}" if shown.startswith("_") else shown  # a legend leaves out labels that begin with an underscore
 
 
-def decades(axis: Any, low: float, high: float) -> None:
+def decades(axis: XAxis | YAxis, low: float, high: float) -> None:
     """Make an axis logarithmic, with plain numbers, as many as have room, at most seven, and no small ticks."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
@@ -170,7 +171,7 @@ def decades(axis: Any, low: float, high: float) -> None:
 
     first, last = math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1
     inside: list[float] = []
-    figure = axis.axes.get_figure(root=True)
+    figure: Any = axis.axes.get_figure(root=True)
     width = axis.axes.get_position().width * figure.get_size_inches()[0]
     most = 7 if width > 2.6 else 4
     if axis.axis_name == "x":  # by the longest number, in inches
@@ -204,7 +205,7 @@ def _written(value: float) -> str:
     return f"{value:,.10f}".rstrip("0").rstrip(".") if 1e-8 <= abs(value) < 1e-4 else f"{value:,.10g}"
 
 
-def thousands(axis: Any) -> None:
+def thousands(axis: XAxis | YAxis) -> None:
     """Numbers of the axis with commas."""
     axis.set_major_formatter(lambda value, _: _written(value))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -15,6 +15,9 @@ from relfit.reporting.drawing import drawn
 from relfit.reporting.rendering import filled, write_whole
 from relfit.simulation.campaigns import CampaignResults, best_cells, cost_of_ownership, sobol, tornado
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 __all__ = ["write_campaign_page"]
 
 _MOST = 40  # experiments with a figure each
@@ -24,11 +27,6 @@ _BEST = 10
 
 def write_campaign_page(result: CampaignResults, path: str | Path) -> Path:
     """Write what a campaign says as one HTML page: findings, curves, maps, what matters most, the best cell, costs.
-
-    Parameters
-    ----------
-    result : CampaignResults
-    path : str or Path
 
     Raises
     ------
@@ -85,10 +83,10 @@ class _Pictures:
     def __init__(self) -> None:
         self.count = 0
 
-    def of(self, title: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[str, str]:
+    def of(self, title: str, function: Callable[..., Axes], *arguments: object, **options: object) -> tuple[str, str]:
         """Title and SVG."""
         self.count += 1
-        return title, drawn(Figure.of(f"figure-{self.count}", title, function, *arguments, **options)).svg
+        return title, drawn(Figure(f"figure-{self.count}", title, function, arguments, options)).svg
 
 
 def _section(

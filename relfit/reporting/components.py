@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,9 @@ import pandas as pd
 from relfit.base.arrays import FloatArray
 from relfit.base.text import number, percent
 from relfit.base.writing import guarded
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = [
     "MOST_ROWS",
@@ -50,14 +53,20 @@ class Figure:
 
     key: str
     title: str
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    options: dict[str, Any]
+    function: Callable[..., Axes]
+    arguments: tuple[object, ...]
+    options: dict[str, object]
     wide: bool = False
 
     @classmethod
     def of(
-        cls, key: str, title: str, function: Callable[..., Any], *arguments: Any, wide: bool = False, **options: Any
+        cls,
+        key: str,
+        title: str,
+        function: Callable[..., Axes],
+        *arguments: object,
+        wide: bool = False,
+        **options: object,
     ) -> Figure:
         """Of a function of `relfit.plotting` and what it takes."""
         return cls(key, title, function, arguments, options, wide)

@@ -6,10 +6,13 @@ import io
 import re
 import warnings
 import xml.etree.ElementTree as ElementTree
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relfit.plotting import style
 from relfit.reporting.components import Figure, Picture
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
 
 __all__ = ["drawn"]
 
@@ -70,7 +73,7 @@ def _svg_of(figure: Figure, key: str, size: tuple[float, float]) -> str:
         return _svg(canvas, key, figure.title)
 
 
-def _svg(canvas: Any, key: str, title: str) -> str:
+def _svg(canvas: Canvas, key: str, title: str) -> str:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     raw = io.StringIO()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -337,7 +337,7 @@ def _standing_out(now: pd.DataFrame, m: ReportData) -> str:
     if not len(named):
         return f"As of {when} no node is known to fail twice as often as the mean."
 
-    def of(row: dict[Hashable, Any]) -> str:
+    def of(row: Mapping[Hashable, object]) -> str:
         return f" of system {row['system']}" if m.several_systems else ""
 
     names = [

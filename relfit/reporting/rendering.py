@@ -46,7 +46,7 @@ def isolated(value: object) -> Any:
     return text if len(parts) == 1 else Markup("").join(parts)
 
 
-def filled(template: str, **content: Any) -> str:
+def filled(template: str, **content: object) -> str:
     """Fill a template; everything but the prepared SVG and CSV texts is escaped by Jinja2, and `isolated`."""
     environment = Environment(
         loader=PackageLoader("relfit.reporting"),
@@ -59,7 +59,7 @@ def filled(template: str, **content: Any) -> str:
     return environment.get_template(template).render(css=_part("report.css"), **content)
 
 
-def render(**content: Any) -> str:
+def render(**content: object) -> str:
     """Fill the template of the report."""
     script = _part("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

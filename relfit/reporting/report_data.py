@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -54,7 +54,7 @@ class Answer(Generic[T]):
         return self.result
 
 
-def answered(work: Callable[[Any], T]) -> cached_property[Answer[T]]:
+def answered(work: Callable[[ReportData], T]) -> cached_property[Answer[T]]:
     """What a method gives, worked out once, or its complaint about the data."""
 
     def answer(data: ReportData) -> Answer[T]:

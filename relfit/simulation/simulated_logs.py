@@ -58,10 +58,6 @@ def simulate_log(
         UTC.
     rng : int or numpy.random.Generator
 
-    Returns
-    -------
-    FailureLog
-
     Raises
     ------
     ArgumentError

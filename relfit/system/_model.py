@@ -121,13 +121,7 @@ class System(SystemNodes, Quantities):
         return np.ascontiguousarray(node_hazards(self.components, self.ages, x.reshape(-1)).T).reshape(-1, *x.shape)
 
     def sample(self, size: int = 1, rng: Seed = 0) -> FloatArray:
-        """Random times to failure of the job in hours, shape (size,); infinite where it never fails.
-
-        Parameters
-        ----------
-        size : int
-        rng : int or numpy.random.Generator
-        """
+        """Random times to failure of the job in hours, shape (size,); infinite where it never fails."""
         return sampling.sample(self.components, self.ages, self._rule, size, rng)
 
     def sequences(
@@ -173,10 +167,6 @@ class System(SystemNodes, Quantities):
             Horizons of the reliability and the hazard.
         order : array_like of int, optional
             Positions of the nodes in the order in which they are added; the order of the system by default.
-
-        Returns
-        -------
-        SystemsBySize
 
         Raises
         ------
@@ -249,11 +239,6 @@ class System(SystemNodes, Quantities):
 
     def drawn(self, n_draws: int = 199, rng: Seed = 0) -> Iterator[System]:
         """The system with parameters drawn from the distribution of the fits, one draw at a time.
-
-        Parameters
-        ----------
-        n_draws : int
-        rng : int or numpy.random.Generator
 
         Raises
         ------

@@ -181,6 +181,7 @@ def test_a_data_set_by_name_is_no_stored_log(capsys: pytest.CaptureFixture[str])
         ["--out", "fits.parquet", "--period", "all", "--per", "rack"],
         ["--out", "fits.parquet", "--period", "all", "--where", "cause=hardware"],
         ["--out", "fits.parquet", "--period", "all", "--resamples", "199"],
+        ["--out", "fits.parquet", "--period", "all", "--failures", "state=DOWN"],
         ["--out", "fits.parquet", "--period", "2003-01-01/2004-01-01", "--since", "2003-02-01"],
     ],
 )

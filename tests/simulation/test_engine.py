@@ -12,20 +12,18 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from relfit.simulation.engine.event_heap import empty_heap, larger, pop, put, remove
+from relfit.simulation.engine.event_heap import empty_heap, pop, put, remove
 from relfit.simulation.engine.random_streams import below, exponential, new_streams, uniform
 from relfit.simulation.engine.records import record_dtype
 from relfit.simulation.engine.replications import half_interval, replicate, summary
 
 
 def test_events_come_in_order_of_time_kind_and_number() -> None:
-    heap, events, draw = empty_heap(40, 10), dict[int, tuple[float, int, int]](), random.Random(1)
+    heap, events, draw = empty_heap(40, 40), dict[int, tuple[float, int, int]](), random.Random(1)
     for _ in range(5000):
         action = draw.random()
         if action < 0.5:
             number, time, kind = draw.randrange(40), float(draw.randrange(8)), draw.randrange(3)
-            if number not in events and heap.size[0] == len(heap.events):
-                heap = larger(heap, 40, 2 * len(heap.events))
             put(heap, number, time, kind)
             events[number] = (time, kind, number)
         elif action < 0.7 and events:

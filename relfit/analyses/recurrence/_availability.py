@@ -47,10 +47,6 @@ def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -
         ratio), or for a group of one node from the spread of its periods up and down, which count as independent; the
         same of the outages of whole systems, which all nodes share.
 
-    Returns
-    -------
-    Availability
-
     Raises
     ------
     ArgumentError

@@ -182,10 +182,6 @@ def fit_process(
         alike from age zero (or one is until its last event); else normal (asymptotic: too short with few events), on
         the log scale for what must be positive.
 
-    Returns
-    -------
-    ProcessFit
-
     Raises
     ------
     ArgumentError

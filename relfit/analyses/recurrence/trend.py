@@ -208,10 +208,6 @@ def trend_tests(
     tests : tuple of str
         Of `TESTS`.
 
-    Returns
-    -------
-    TrendTests
-
     Raises
     ------
     ArgumentError

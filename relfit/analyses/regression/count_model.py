@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,9 @@ import pandas as pd
 from relfit.analyses.regression.maximum import Estimate, at_maximum
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from statsmodels.discrete.discrete_model import NegativeBinomial, Poisson
 
 __all__ = ["COUNT_MODEL", "HOURS_PER_YEAR", "fit_counts"]
 
@@ -72,7 +75,7 @@ def fit_counts(matrix: pd.DataFrame, failures: FloatArray, hours: FloatArray, cl
         )
 
 
-def _fit(model: Any, start: FloatArray, options: Mapping[str, object]) -> Any:
+def _fit(model: NegativeBinomial | Poisson, start: FloatArray, options: Mapping[str, object]) -> Any:
     """Results at the maximum: a careful search, then a quick one from its end."""
     near = model.fit(start_params=start, method="bfgs", maxiter=500, disp=0).params
     return model.fit(start_params=near, method="newton", maxiter=50, disp=0, **options)

@@ -68,10 +68,6 @@ def regress(
     reference : mapping from attribute to level, optional
         Reference level; by default the first in natural order. It makes a number a category.
 
-    Returns
-    -------
-    relfit.analyses.regression.Regression
-
     Raises
     ------
     ArgumentError

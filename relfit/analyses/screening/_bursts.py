@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -98,18 +98,18 @@ def bursts(
     for scope, label, inner in line.scopes(joined.group):
         row = {"scope": scope, "incidents": int((label >= 0).sum())}
         used = np.flatnonzero(label >= 0)
-        part, label, inner = line.take(used), label[used], inner[used]
-        if part.time.size < _FEWEST or not delays.size or (np.unique(label).size == 1 and scope != "whole"):
+        part = _Labelled(line.take(used), label[used], inner[used])
+        if used.size < _FEWEST or not delays.size or (np.unique(part.label).size == 1 and scope != "whole"):
             rows.append(row | {"p": np.nan, "kind": "no answer"})
             continue
         if scope == "whole":
-            answer, pairs = _of_whole(part, label, inner, delays, level, alpha, brought)
+            answer, pairs = _of_whole(part, delays, level, alpha, brought)
         else:
-            answer, pairs, own = _of_labels(part, label, inner, delays, level, alpha, n_resamples, generator)
+            answer, pairs, own = _of_labels(part, delays, level, alpha, n_resamples, generator)
             if answer["kind"] == BURST:
                 brought[used] += own
         rows.append(row | answer)
-        counted.append(pairs.assign(scope=scope, incidents=part.time.size))
+        counted.append(pairs.assign(scope=scope, incidents=used.size))
     columns = ["scope", "incidents", "branching", "low", "high", "mean_delay", "following", "p", "p_weeks", "kind"]
     table = pd.DataFrame(rows, columns=columns)
     lags = ["scope", "from_hours", "to_hours", "incidents", "counted", "expected"]
@@ -117,17 +117,19 @@ def bursts(
     return Bursts(table, by_delay, level, alpha)
 
 
+class _Labelled(NamedTuple):
+    """Incidents of one scope: where each struck, and what it is not counted to follow."""
+
+    line: IncidentLine
+    label: IntArray
+    inner: IntArray
+
+
 def _of_labels(
-    line: IncidentLine,
-    label: IntArray,
-    inner: IntArray,
-    delays: FloatArray,
-    level: float,
-    alpha: float,
-    n_resamples: int,
-    rng: np.random.Generator,
+    part: _Labelled, delays: FloatArray, level: float, alpha: float, n_resamples: int, rng: np.random.Generator
 ) -> tuple[dict[str, Any], pd.DataFrame, FloatArray]:
     """Whether the same label comes again sooner than by its share of the incidents; the rate that this explains."""
+    line, label, inner = part
     one = np.ones(label.size)
     rate, system = line.background()[0], line.system
     label = np.unique(label, return_inverse=True)[1]
@@ -170,8 +172,8 @@ def _of_labels(
         p = max(p, _p_shuffled(line.time, label, inner, long_run * rate, delays, block, n_resamples, rng))
     kind = BURST if p <= alpha else "steady"
     pairs = _by_lag(line.time, label, inner, system, portion * counts)
-    part = float(counts.mean())
-    fit = replace(fit, branching=part * fit.branching, low=part * fit.low, high=part * fit.high)
+    counted = float(counts.mean())
+    fit = replace(fit, branching=counted * fit.branching, low=counted * fit.low, high=counted * fit.high)
     return _answer(fit, delays, float(np.mean(1.0 - calm)), p, np.nan, kind), pairs, (1.0 - fit.branching) * brought
 
 
@@ -224,15 +226,10 @@ def _p_of(gain: float, trials: int) -> float:
 
 
 def _of_whole(
-    line: IncidentLine,
-    label: IntArray,
-    inner: IntArray,
-    delays: FloatArray,
-    level: float,
-    alpha: float,
-    brought: FloatArray,
+    part: _Labelled, delays: FloatArray, level: float, alpha: float, brought: FloatArray
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     """Whether incidents follow those elsewhere sooner than calendar and weeks, beside what was `brought`, say."""
+    line, label, inner = part
     rate, daily = line.background()
     total = float(label.size)
     own = float(np.mean(brought / (brought + rate)))

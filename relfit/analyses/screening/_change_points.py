@@ -35,7 +35,7 @@ from relfit.analyses.screening.segmentation import (
 )
 from relfit.analyses.screening.tallies import need_dates
 from relfit.base.arguments import durations, share
-from relfit.base.arrays import Duration, FloatArray, IntArray
+from relfit.base.arrays import Duration, FloatArray, IntArray, NumberArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.poisson import poisson_interval
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
@@ -92,10 +92,6 @@ def change_points(
     n_resamples : int
         Simulated logs behind the penalty, 99 or more; fewer are drawn if there is clearly no change.
     rng : int or numpy.random.Generator
-
-    Returns
-    -------
-    ChangePoints
 
     Raises
     ------
@@ -270,7 +266,7 @@ def _uneven(
     return hours * float(spans[worst]), float(seen[worst] / mean[worst])
 
 
-def _to_use(long: npt.NDArray[np.bool_], time: FloatArray, number: npt.NDArray[Any]) -> int:
+def _to_use(long: npt.NDArray[np.bool_], time: FloatArray, number: NumberArray) -> int:
     """The stable period: recent, long enough, and with failures to fit to."""
     many = number >= FEWEST
     both = np.flatnonzero(long & many)

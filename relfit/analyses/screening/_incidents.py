@@ -63,10 +63,6 @@ def incidents(
     level : float
         Level of the intervals of rates.
 
-    Returns
-    -------
-    Incidents
-
     Raises
     ------
     ArgumentError

@@ -162,10 +162,6 @@ def outlier_nodes(
         Random logs for the test of equal nodes (`relfit.analyses.screening.renewal_models`); 0 for no test.
     rng : int or numpy.random.Generator
 
-    Returns
-    -------
-    OutlierNodes
-
     Raises
     ------
     ArgumentError

@@ -7,7 +7,7 @@ which a repair is as likely to be quick as slow.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.base.arguments import share
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.newton import derivatives, maximise
 from relfit.base.numeric.ragged import sums
@@ -125,10 +125,6 @@ def repair_kinds(
         Of `MODELS`.
     level : float
 
-    Returns
-    -------
-    RepairKinds
-
     Raises
     ------
     ArgumentError
@@ -174,7 +170,7 @@ def repair_kinds(
     return RepairKinds(table[[*about.columns, "model", "repairs", "censored", *names]], zero, level, lives)
 
 
-def _total(repairs: LifeData, values: npt.NDArray[Any]) -> FloatArray:
+def _total(repairs: LifeData, values: FloatArray | BoolArray) -> FloatArray:
     """Weighted sum over the repairs of each group, shape (groups,)."""
     return sums(values if repairs.weights is None else values * _weights(repairs), repairs.offsets)
 

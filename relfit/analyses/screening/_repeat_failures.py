@@ -118,15 +118,10 @@ def repeat_failures(log: FailureLog, *, of: Incidents | None = None, alpha: floa
 
     Parameters
     ----------
-    log : FailureLog
-    of : Incidents, optional
-        Incidents of this log, to reuse; those of `relfit.analyses.screening.incidents` by default.
+    log, of
+        As for `outlier_nodes`.
     alpha : float
         Largest share of the repeats that is expected to be by chance (Benjamini and Hochberg 1995, over all failures).
-
-    Returns
-    -------
-    RepeatFailures
 
     Raises
     ------

@@ -58,9 +58,7 @@ def calendar_shape(
     return out
 
 
-def told_from_calendar(
-    models: RenewalModels, lives: LifeData, clock: FloatArray, rng: int | np.random.Generator = 0
-) -> RenewalModels:
+def told_from_calendar(models: RenewalModels, lives: LifeData, clock: FloatArray) -> RenewalModels:
     """The models with limits of the shape that exclude 1 only where a rate that moves cannot make it so.
 
     Where the limits of a group exclude 1 and `calendar_shape` does not bear it out, they are widened to hold 1, its
@@ -72,7 +70,7 @@ def told_from_calendar(
     if not claimed.any():
         return replace(models, moving=moving)
     place = np.where(claimed, np.cumsum(claimed) - 1, -1)
-    few = calendar_shape(lives, clock, place[group], int(claimed.sum()), models.level, np.random.default_rng(rng))
+    few = calendar_shape(lives, clock, place[group], int(claimed.sum()), models.level, np.random.default_rng(0))
     ends = np.ones((claimed.size, 2))
     ends[claimed] = np.where(np.isnan(few), 1.0, few)
     moving = claimed & np.where(models.ageing < 0, ends[:, 1] >= 1.0, ends[:, 0] <= 1.0)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import FloatArray, IntArray, NumberArray
 from relfit.base.numeric.compiled import njit
 
 __all__ = ["Renewals", "dispersions", "excess", "gain_of", "merged", "null_gains", "segments", "thinned"]
@@ -106,7 +106,7 @@ def _scatter(counts: FloatArray, exposure: FloatArray, parts: int) -> FloatArray
     return np.sort((x * b - y * a) ** 2 / (a * b * (x + y)))
 
 
-def excess(counts: npt.NDArray[Any], exposure: FloatArray, shortest: int) -> float:
+def excess(counts: NumberArray, exposure: FloatArray, shortest: int) -> float:
     """Scatter relative to Poisson, at least 1: the larger of that of neighbouring bins and that from month to month.
 
     Neighbouring bins are joined until some five failures fall into each, as far as forty bins; "month" is `shortest`
@@ -124,7 +124,7 @@ def excess(counts: npt.NDArray[Any], exposure: FloatArray, shortest: int) -> flo
     return max(1.0, least)
 
 
-def dispersions(counts: npt.NDArray[Any], exposure: FloatArray, cuts: IntArray, spans: IntArray) -> FloatArray:
+def dispersions(counts: NumberArray, exposure: FloatArray, cuts: IntArray, spans: IntArray) -> FloatArray:
     """Variance over mean of the counts of this many bins together, about the rates of segments, one value per span.
 
     Examples
@@ -143,7 +143,7 @@ def dispersions(counts: npt.NDArray[Any], exposure: FloatArray, cuts: IntArray, 
     return out
 
 
-def thinned(counts: npt.NDArray[Any], exposure: FloatArray, shortest: int) -> tuple[FloatArray, FloatArray, int]:
+def thinned(counts: NumberArray, exposure: FloatArray, shortest: int) -> tuple[FloatArray, FloatArray, int]:
     """At most some hundreds of bins, and the least segment in them."""
     step = -(-counts.shape[-1] // _CALIBRATION_BINS)
     starts = np.arange(0, counts.shape[-1], step)

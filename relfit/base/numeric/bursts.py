@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -197,9 +196,9 @@ def renewal_null(
     count = np.append(observed, np.bincount(place)).astype(np.float64)
     logs = np.append(sums, np.bincount(place, beyond))
 
-    def above(values: npt.NDArray[Any]) -> FloatArray:
+    def above(values: npt.NDArray[np.number]) -> FloatArray:
         """Sums over the classes after each of the first ones."""
-        return np.cumsum(values[..., ::-1], axis=-1)[..., ::-1][..., 1 : size + 1]
+        return np.cumsum(values[..., ::-1], axis=-1, dtype=np.float64)[..., ::-1][..., 1 : size + 1]
 
     if count.size == size:
         count, logs = np.append(count, 0.0), np.append(logs, 0.0)

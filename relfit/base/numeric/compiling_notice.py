@@ -6,7 +6,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 __all__ = ["compile_notice"]
 
@@ -14,7 +13,7 @@ _PATIENCE = 3.0  # seconds; what is kept on disk is read in less
 
 
 @contextmanager
-def compile_notice(function: Any, how_long: str) -> Iterator[None]:
+def compile_notice(function: object, how_long: str) -> Iterator[None]:
     """Say that a simulator is being compiled where its compiled function is not there after three seconds.
 
     Parameters
@@ -23,13 +22,16 @@ def compile_notice(function: Any, how_long: str) -> Iterator[None]:
         What it takes, as "some twenty seconds".
     """
 
+    def compiled() -> bool:
+        return bool(getattr(function, "signatures", ()))
+
     def say() -> None:
-        if not function.signatures:
+        if not compiled():
             print(f"relfit: compiling the simulator, once per installation: {how_long}", file=sys.stderr)
 
     timer = threading.Timer(_PATIENCE, say)
     timer.daemon = True
-    if not function.signatures:
+    if not compiled():
         timer.start()
     try:
         yield

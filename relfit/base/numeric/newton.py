@@ -7,10 +7,9 @@ the result does not depend on the unit of time; a last step with differences of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -45,8 +44,7 @@ class Objective(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Maximum:
+class Maximum(NamedTuple):
     """Where the search ended, one row a group.
 
     ``free`` has shape (groups, k), ``information`` (minus the Hessian) (groups, k, k), ``gradient`` (groups, k).
@@ -63,8 +61,8 @@ class Maximum:
 
     def take_over(self, rows: IntArray | BoolArray, other: Maximum, which: IntArray | BoolArray | slice) -> None:
         """Put `which` of the groups of another search in the place of these rows."""
-        for name in ("free", "value", "gradient", "information", "converged", "edge"):
-            getattr(self, name)[rows] = getattr(other, name)[which]
+        for own, values in zip(self, other, strict=True):
+            own[rows] = values[which]
 
 
 def derivatives(

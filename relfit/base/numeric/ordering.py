@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arrays import BoolArray, IntArray
+from relfit.base.arrays import BoolArray, IntArray, NumberArray, Value, ValueArray
 
 __all__ = [
     "alike",
@@ -29,7 +28,7 @@ _FEW = 100_000  # rows below which a plain sort is as fast
 _LARGE = 20_000  # values of a group from which numpy's sort, of the processor's widest registers, is faster
 
 
-def order_in_groups(code: IntArray, at: npt.NDArray[Any], *ties: npt.NDArray[Any]) -> IntArray:
+def order_in_groups(code: IntArray, at: NumberArray, *ties: ValueArray) -> IntArray:
     """Positions that sort by `code`, then `at`, then `ties`; rows that are equal in all stay in their order.
 
     The same as ``np.lexsort((*reversed(ties), at, code))``, in a fraction of the time where `at` is in order already,
@@ -77,7 +76,7 @@ def order_in_groups(code: IntArray, at: npt.NDArray[Any], *ties: npt.NDArray[Any
     return order
 
 
-def different(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def different(values: npt.NDArray[Value]) -> npt.NDArray[Value]:
     """The different values, rising: what `numpy.unique` finds by hashing, in a hundredth of its time.
 
     Examples
@@ -148,7 +147,7 @@ def natural_order(values: Iterable[object]) -> IntArray:
     return np.lexsort((text.to_numpy(dtype=str), number)).astype(np.int64)
 
 
-def changes(*columns: npt.NDArray[Any]) -> BoolArray:
+def changes(*columns: ValueArray) -> BoolArray:
     """Where any of some columns differs from the row before; the first row does.
 
     Examples
@@ -161,7 +160,7 @@ def changes(*columns: npt.NDArray[Any]) -> BoolArray:
     return new
 
 
-def alike(*columns: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
+def alike(*columns: ValueArray) -> tuple[IntArray, IntArray]:
     """One row of each kind, in rising order of the columns, and which of these each row is like.
 
     Examples

@@ -23,7 +23,6 @@ __all__ = [
     "normalised_log_gamma",
     "series_table",
     "shape_score",
-    "trigamma",
 ]
 
 HALF_LOG_TWO_PI = 0.9189385332046727
@@ -58,12 +57,6 @@ def shape_score(a: float) -> tuple[float, float]:
     )
     tail = -w2 * (0.5 + w * (1 / 6 - w2 * (1 / 30 - w2 * (1 / 42 - w2 * (1 / 30 - w2 * (5 / 66 - w2 * 691 / 2730))))))
     return value + series, slope + tail
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def trigamma(a: float) -> float:
-    """Second derivative of log gamma."""
-    return 1.0 / a - shape_score(a)[1]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from relfit.base.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from relfit.fitting.families.base import Family
 
 __all__ = ["spread_table"]
 
 _LOG_SHAPES = np.linspace(-12.0, 12.0, 49)
 
 
+class OfLogShape(Protocol):
+    """A family with a distribution of scale 1 for the log of a shape."""
+
+    def _of_log_shape(self, log_shape: FloatArray, /) -> Family: ...
+
+
 @cache
-def spread_table(family: Any) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+def spread_table(family: OfLogShape) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
     """Function from the standard deviation of the log of life to the log of the shape and the mean of that log.
 
     Parameters

@@ -92,10 +92,6 @@ def observed_times(data: object, level: float = 0.95, observed: npt.ArrayLike | 
     observed : array_like of bool, optional
         With an array of durations: whether each ended.
 
-    Returns
-    -------
-    ObservedTimes
-
     Raises
     ------
     DataError

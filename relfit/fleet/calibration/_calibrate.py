@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.base.arguments import share
-from relfit.base.arrays import Durations
+from relfit.base.arrays import Duration, Durations
 from relfit.base.errors import ArgumentError
 from relfit.fitting.families import family_named
 from relfit.fleet import ChosenPeriod, FleetModel, chosen_period, fleet_model
@@ -49,7 +49,7 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
     period: str | tuple[object, object] | None = None,
     parts: Sequence[str] = PARTS,
     families: Sequence[str] = _FAMILIES,
-    window: object = None,
+    window: Duration | None = None,
     group: str | None = None,
     first: str = "known",
     level: float = 0.95,
@@ -92,10 +92,6 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
         A model of this log, to reuse; its period replaces `period`, `window` and `group`.
     rng : int or numpy.random.Generator, optional
         For the test of bad nodes and dependence.
-
-    Returns
-    -------
-    relfit.Parameters
 
     Raises
     ------

@@ -10,7 +10,6 @@ import secrets
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -43,10 +42,6 @@ def to_fta(log: FailureLog, folder: str | Path) -> Path:
     log : FailureLog
     folder : str or Path
         Must not exist; complete or absent.
-
-    Returns
-    -------
-    Path
 
     Raises
     ------
@@ -89,7 +84,7 @@ def to_fta(log: FailureLog, folder: str | Path) -> Path:
     return target
 
 
-def _text(header: str, columns: list[Iterable[Any]]) -> str:
+def _text(header: str, columns: list[Iterable[object]]) -> str:
     padded = []
     for column in columns:
         cells = [str(value) for value in column]
@@ -98,7 +93,7 @@ def _text(header: str, columns: list[Iterable[Any]]) -> str:
     return "\n".join([header, *map("\t".join, zip(*padded, strict=True))]) + "\n"
 
 
-def _tables(log: FailureLog) -> dict[str, tuple[str, list[Iterable[Any]]]]:
+def _tables(log: FailureLog) -> dict[str, tuple[str, list[Iterable[object]]]]:
     people = log.population
     first, last = _seconds(people["entered"]), _seconds(people["left"])
     if people["entered"].isna().any() or people["left"].isna().any() or bool((last < first).any()):

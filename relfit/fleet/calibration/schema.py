@@ -276,7 +276,7 @@ class Parameters(Model):
     absent: dict[str, str] = Field(default_factory=dict, description="what could not be estimated, and why")
     provenance: Provenance | None = Field(None, description="where all this comes from")
 
-    def __init__(self, /, **values: Any) -> None:
+    def __init__(self, /, **values: object) -> None:
         """Check what is given.
 
         Raises

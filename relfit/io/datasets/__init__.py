@@ -164,10 +164,6 @@ def read_workload(path: str | Path, format: str | None = None, **options: Any) -
     **options
         As of `relfit.io.workloads.read_workload`; of files alone.
 
-    Returns
-    -------
-    Workload
-
     Raises
     ------
     ReadError

@@ -15,6 +15,8 @@ from relfit.base.writing import complete
 from relfit.io.datasets.catalogue import CATALOGUE, DataSet
 
 if TYPE_CHECKING:
+    from pooch import Pooch
+
     from relfit.io.workloads import Workload
     from relfit.log.failurelog import FailureLog
 
@@ -179,7 +181,7 @@ def _unpacked(archive: Path) -> Path:
 
 
 def _fetched(
-    pooch: ModuleType, keeper: Any, file: str, base: str, folder: Path, progress: bool, timeout: float
+    pooch: ModuleType, keeper: Pooch, file: str, base: str, folder: Path, progress: bool, timeout: float
 ) -> None:
     """One file, in the cache and checked."""
     import requests

@@ -118,7 +118,7 @@ def _ragged(fields: int, width: int) -> str:
     return f"{fields} fields where the header has {width}"
 
 
-def _line_ends(text: Text) -> npt.NDArray[Any]:
+def _line_ends(text: Text) -> IntArray:
     """Where each line ends."""
     small = np.int32 if len(text.data) < 2**31 else np.int64
     signs = np.frombuffer(text.data, np.uint8)
@@ -127,7 +127,7 @@ def _line_ends(text: Text) -> npt.NDArray[Any]:
     ]
     if not text.data.endswith(b"\n"):
         parts.append(np.array([len(text.data)], small))
-    ends: npt.NDArray[Any] = np.concatenate(parts)
+    ends: IntArray = np.concatenate(parts)
     long = np.flatnonzero(np.diff(ends, prepend=-1) > _LONGEST)
     if long.size:
         raise ReadError(
@@ -139,7 +139,7 @@ def _line_ends(text: Text) -> npt.NDArray[Any]:
     return ends
 
 
-def _blank(text: Text, ends: npt.NDArray[Any], delimiter: str) -> BoolArray:
+def _blank(text: Text, ends: IntArray, delimiter: str) -> BoolArray:
     """Lines that hold nothing, or blanks."""
     sizes = np.diff(ends, prepend=-1) - 1
     blank: BoolArray = sizes == 0
@@ -151,7 +151,7 @@ def _blank(text: Text, ends: npt.NDArray[Any], delimiter: str) -> BoolArray:
     return blank
 
 
-def _rows(data: bytes, ends: npt.NDArray[Any], lines: IntArray) -> pa.Buffer:
+def _rows(data: bytes, ends: IntArray, lines: IntArray) -> pa.Buffer:
     """The lines that are kept, and no copy where they follow each other."""
     if not lines.size:
         return pa.py_buffer(b"")
@@ -179,7 +179,7 @@ def _names(text: Text, fields: Sequence[str]) -> tuple[str, ...]:
 
 
 def _odd_quotes(
-    text: Text, ends: npt.NDArray[Any], delimiter: str
+    text: Text, ends: IntArray, delimiter: str
 ) -> tuple[list[tuple[int, list[str]]], list[tuple[int, str]], IntArray]:
     """Rows with line ends in quotes, lines with a quote that never closes, and the lines that are either."""
     data = text.data

@@ -24,6 +24,8 @@ from relfit.base.errors import ArgumentError, ReadError, Remedy
 if TYPE_CHECKING:
     from zlib import _Decompress
 
+    from _typeshed import WriteableBuffer
+
 __all__ = ["MAX_SIZE", "Content", "encoding_of", "members", "open_content", "refuse_archive", "size_in_bytes"]
 
 _BYTE_ORDER_MARKS = (
@@ -415,10 +417,11 @@ class _Chunks(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: WriteableBuffer) -> int:
         self._rest = self._rest or next(self._chunks, b"")
-        size = min(len(buffer), len(self._rest))
-        buffer[:size] = self._rest[:size]
+        view = memoryview(buffer).cast("B")
+        size = min(len(view), len(self._rest))
+        view[:size] = self._rest[:size]
         self._rest = self._rest[size:]
         return size
 

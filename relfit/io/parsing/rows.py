@@ -233,7 +233,7 @@ def category(values: pa.ChunkedArray) -> pd.Series:
     return in_categories(places, codes, pd.Index(kinds, dtype=object))
 
 
-def in_categories(places: IntArray, codes: npt.NDArray[Any], kinds: pd.Index) -> pd.Series:
+def in_categories(places: IntArray, codes: npt.NDArray[np.integer], kinds: pd.Index) -> pd.Series:
     """A categorical of `kinds` whose codes are ``places[codes]``, in no more bytes than they need.
 
     Examples

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import FloatArray, ValueArray
 from relfit.base.errors import ReadError
 from relfit.base.text import count
 from relfit.io.parsing.numbers_in_text import as_numbers
@@ -140,7 +140,7 @@ class JobRows:
         reject(again, "the same job as an earlier row", "job_id")
 
 
-def numbers(values: npt.NDArray[Any]) -> FloatArray:
+def numbers(values: ValueArray) -> FloatArray:
     """Numbers; NaN where a text is none.
 
     Examples
@@ -152,7 +152,7 @@ def numbers(values: npt.NDArray[Any]) -> FloatArray:
     return np.where([text in ("inf", "Infinity") for text in texts], np.inf, as_numbers(texts))
 
 
-def seconds(values: npt.NDArray[Any], plain: float = 1.0) -> FloatArray:
+def seconds(values: ValueArray, plain: float = 1.0) -> FloatArray:
     """Seconds of ``D-HH:MM:SS``, ``HH:MM:SS``, ``MM:SS``, ``D-HH:MM``, ``D-HH`` or a number of `plain` seconds each.
 
     No limit is infinite; NaN where a text is none of these.

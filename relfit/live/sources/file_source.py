@@ -40,7 +40,7 @@ class FileSource(SourceBase):
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """The logs of all files that changed since the last round, each with its name."""
-        return fetched_documents(self, cursor, self._read, self._groups)
+        return fetched_documents(self.path, self.title, cursor, self._read, self._groups)
 
     def _groups(self, files: Sequence[Path]) -> list[list[Path]]:
         """Files that are read together: tables one by one, raw logs all, since outages go on from one to the next."""
@@ -69,20 +69,21 @@ def _one_by_one(files: Sequence[Path]) -> list[list[Path]]:
 
 
 def fetched_documents(
-    source: Any,
+    path: str,
+    title: str,
     cursor: Mapping[str, object],
     reader: Callable[[Sequence[Path]], FailureLog | None],
     groups: Callable[[Sequence[Path]], Sequence[Sequence[Path]]] = _one_by_one,
 ) -> Fetched:
-    """What a source's files hold that changed: each group that is read together is a document of its name.
+    """What the files of a path hold that changed: each group that is read together is a document of its name.
 
     Raises
     ------
     SourceError
         Where there is no file, and for files that cannot be read, with what the others hold.
     """
-    changed, state = _changed_files(source.path, cursor)
-    shown = getattr(source.path, "short", str)
+    changed, state = _changed_files(path, cursor)
+    shown = getattr(path, "short", str)
     documents: list[tuple[str, FailureLog]] = []
     failures: list[str] = []
     for group in groups(changed):
@@ -94,7 +95,7 @@ def fetched_documents(
                 state.pop(shown(file), None)
         else:
             if log is not None:
-                documents.append((shown(group[0]) if len(group) == 1 else source.title, log))
+                documents.append((shown(group[0]) if len(group) == 1 else title, log))
     notes = documents[-1][1].source.notes if documents else ()
     form = form_of(documents[-1][1]) if documents else ""
     fetched = Fetched(None, {"files": state}, form, notes, tuple(documents))

@@ -57,7 +57,7 @@ def query_rows(
     return pd.DataFrame(rows, columns=names)
 
 
-def _awaited(parts: Iterator[Any], timeout: float) -> Iterator[Any]:
+def _awaited(parts: Iterator[list[Any]], timeout: float) -> Iterator[list[Any]]:
     """What comes in parts, asked for in a thread of its own, which is left alone when nothing comes for too long."""
     answers: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue()
     left = threading.Event()

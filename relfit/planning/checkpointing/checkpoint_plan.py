@@ -393,7 +393,10 @@ def _rules(model: ExponentialWaste | RenewalWaste, best: float, lost: float) -> 
 
 
 def _two_levels(
-    mtbf: Durations, costs: tuple[Any, Any, Any], wider: GlobalSaves | None, life: TimeToFailure | None
+    mtbf: Durations,
+    costs: tuple[Durations, Durations, Durations],
+    wider: GlobalSaves | None,
+    life: TimeToFailure | None,
 ) -> TwoLevels | None:
     save, restore, restart = costs
     if wider is None:

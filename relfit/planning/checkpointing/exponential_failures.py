@@ -9,7 +9,7 @@ Communications of the ACM 17, 530-531; "Checkpointing or migration" section 6 (w
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -127,8 +127,19 @@ def slowdown(
     return slowdown_exponential(mu, w, c, r, d, exposed)
 
 
+class Exposed(TypedDict, total=False):
+    """In which of ``"save"`` and ``"restore"`` failures can strike, as of `slowdown`."""
+
+    exposed: tuple[str, ...]
+
+
 def waste(
-    mtbf: Durations, every: Durations, save: Durations, restore: Durations = 0.0, restart: Durations = 0.0, **how: Any
+    mtbf: Durations,
+    every: Durations,
+    save: Durations,
+    restore: Durations = 0.0,
+    restart: Durations = 0.0,
+    **how: Unpack[Exposed],
 ) -> FloatArray:
     """Share of time that is not kept work, ``1 - 1/slowdown``.
 
@@ -142,7 +153,7 @@ def waste(
 
 
 def best_waste(
-    mtbf: Durations, save: Durations, restore: Durations = 0.0, restart: Durations = 0.0, **how: Any
+    mtbf: Durations, save: Durations, restore: Durations = 0.0, restart: Durations = 0.0, **how: Unpack[Exposed]
 ) -> FloatArray:
     """Waste at `best_interval`; 1 where no interval gives progress that a float can hold.
 
@@ -151,4 +162,5 @@ def best_waste(
     >>> best_waste([24, 0.1, 0.001], 1).round(4).tolist()
     [0.2616, 1.0, 1.0]
     """
-    return waste(mtbf, best_interval(mtbf, save, restore, restart, **how), save, restore, restart, **how)
+    every = best_interval(mtbf, save, restore, restart, **how)
+    return waste(mtbf, every, save, restore, restart, **how)

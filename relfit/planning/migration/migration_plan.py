@@ -394,14 +394,18 @@ class _Machine:
     ) -> pd.DataFrame:
         """Least precision for the recall, or least recall for the precision, or for each of several."""
 
-        def least(predictor_of: Any) -> float:
-            return _pays_from(lambda grid: self.gain(rate, predictor_of(grid)))
+        def least(precision: float | None) -> float:
+            def gain(grid: FloatArray) -> FloatArray:
+                same = np.full(grid.shape, recall if precision is None else precision)
+                predictor = Predictor(same, grid, lead) if precision is None else Predictor(grid, same, lead)
+                return self.gain(rate, predictor)
+
+            return _pays_from(gain)
 
         if recall is not None and precision is None:
-            rows = [(least(lambda grid: Predictor(np.full(grid.shape, recall), grid, lead)), recall)]
+            rows = [(least(None), recall)]
         else:
-            wanted = _PRECISIONS if precision is None else (precision,)
-            rows = [(p, least(lambda grid, p=p: Predictor(grid, np.full(grid.shape, p), lead))) for p in wanted]
+            rows = [(p, least(p)) for p in (_PRECISIONS if precision is None else (precision,))]
         return pd.DataFrame(rows, columns=["precision", "recall"])
 
 

@@ -325,10 +325,6 @@ def spare_blocks_needed(
     mtbf_rack : array_like or duration
         Of a rack, for `racks`.
 
-    Returns
-    -------
-    SparesNeeded
-
     Raises
     ------
     ArgumentError

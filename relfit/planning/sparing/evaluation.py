@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import FloatArray, IntArray, Value
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result, json_ready
 from relfit.base.text import count, percent
@@ -92,7 +92,7 @@ class SparingEvaluation(Result):
         """The strategy of highest goodput in each case, the first of equals."""
         return np.asarray(np.argmax(self.goodput, axis=0))
 
-    def of_best(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def of_best(self, values: npt.NDArray[Value]) -> npt.NDArray[Value]:
         """From an array over strategies and cases, what belongs to the best strategy of each case."""
         return np.asarray(np.take_along_axis(values, self.best[None], axis=0)[0])
 
@@ -108,7 +108,7 @@ class SparingEvaluation(Result):
         spare = self._columns(self.blocks) - self.spare_blocks
         return np.asarray(spare * self._columns(working) * self.cluster.zones)
 
-    def _columns(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _columns(self, values: npt.NDArray[Value]) -> npt.NDArray[Value]:
         """One value per strategy, shaped to go with all cases."""
         return values.reshape((-1,) + (1,) * (self.cett.ndim - 1))
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arguments import durations, positive
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import Durations, FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result, json_ready
 from relfit.base.text import percent
@@ -102,13 +102,13 @@ class SparingMap(Result):
 def sparing_map(
     cluster: Cluster,
     strategies: Strategies,
-    mtbf: Any,
-    mttr: Any,
+    mtbf: Durations,
+    mttr: Durations,
     recovery: Recovery | None = None,
     performance: Performance | None = None,
     *,
     rack_ratio: float | None = 0.5,
-    mtbf_rack: Any = None,
+    mtbf_rack: Durations | None = None,
     workers: int | None = None,
 ) -> SparingMap:
     """The best of several strategies at every MTBF and MTTR, each with its best spare blocks.
@@ -130,10 +130,6 @@ def sparing_map(
     mtbf_rack : optional
         Hours, instead of `rack_ratio`: the same for the whole map. The paper's figures do not say which they take.
     workers : int, optional
-
-    Returns
-    -------
-    SparingMap
 
     Raises
     ------

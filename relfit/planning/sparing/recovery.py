@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import special
 
 from relfit.base.arguments import durations, whole
-from relfit.base.arrays import Durations, FloatArray
+from relfit.base.arrays import Durations, FloatArray, NumberArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.poisson import poisson_pmf
 from relfit.planning.sparing.blocks import SharedRacks, blocking_probability, blocks_down, job_blocked
@@ -84,7 +84,7 @@ class Recovery:
 def losses(
     recovery: Recovery,
     blocks: FloatArray,
-    spare_blocks: npt.NDArray[Any],
+    spare_blocks: NumberArray,
     zones: int,
     share_down: FloatArray,
     block_rate: FloatArray,
@@ -149,7 +149,9 @@ def losses(
     return every, {"blocked": blocked, "reduced": useful * reduced, **lost}
 
 
-def _running(rate: object, every: Durations, save: float, detection: Any, restart: Any) -> dict[str, FloatArray]:
+def _running(
+    rate: object, every: Durations, save: float, detection: FloatArray, restart: FloatArray
+) -> dict[str, FloatArray]:
     """Shares of a running job's time by what it is spent on; they add to one."""
     lam, work = np.asarray(rate, dtype=np.float64), np.asarray(every, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arguments import share, whole
-from relfit.base.arrays import FloatArray, Seed
+from relfit.base.arrays import Durations, FloatArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.results import json_ready
 from relfit.base.text import percent
@@ -32,9 +32,9 @@ def device_failures(
     n_draws: int | None = None,
     rng: Seed = 0,
     *,
-    mtbf_tray: Any = None,
-    mtbf_rack: Any = None,
-    mttr: Any = None,
+    mtbf_tray: Durations | None = None,
+    mtbf_rack: Durations | None = None,
+    mttr: Durations | None = None,
 ) -> DeviceFailures:
     """What the sparing planner needs from calibrated parameters: the estimates, or draws of them.
 
@@ -66,7 +66,7 @@ def device_failures(
     values: Any = parameters.values() if n_draws is None else draw_parameters(parameters, n_draws, rng)
     means = {}
     for key, value in by_hand.items():
-        mean = values[names[key]] if value is None and names[key] in values else np.inf if value is None else value
+        mean: Any = values[names[key]] if value is None and names[key] in values else np.inf if value is None else value
         means[key] = mean if n_draws is None or np.ndim(mean) else np.full(n_draws, hours(mean))
     return DeviceFailures(**means)
 
@@ -176,10 +176,6 @@ def plan_sparing(
         by default.
     rng : int or numpy.random.Generator
     workers : int, optional
-
-    Returns
-    -------
-    SparingPlan
 
     Raises
     ------

@@ -256,9 +256,9 @@ def read_batch_config(path: str | Path) -> BatchConfig:
         raise ReadError(error.what, path=path, remedy=error.remedy) from None
     base = place.parent
 
-    def beside(table: Any, name: str = "file") -> Any:
+    def beside(table: Settings | None, name: str = "file") -> Settings | None:
         file = getattr(table, name, None)
-        if file is None or (lists_jobs(str(file)) and not (base / file).exists()):
+        if table is None or file is None or (lists_jobs(str(file)) and not (base / file).exists()):
             return table
         return table.model_copy(update={name: base / file})
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -100,18 +100,16 @@ class Simulation:
     """What is simulated, as `Saving` says it."""
 
 
-def drive(
-    simulation: Simulation, saving: Saving | None = None, write: object = None, progress: Progress | None = None
-) -> bool:
+def drive(simulation: Simulation, write: Write, saving: Saving | None = None, progress: Progress | None = None) -> bool:
     """Run to the end, or until it is stopped; whether it came to the end.
 
     Parameters
     ----------
     simulation : Simulation
         Changed in place.
-    saving : Saving, optional
-    write : callable, optional
+    write : callable
         ``write(simulation, path)``, which writes a file to go on from.
+    saving : Saving, optional
     progress : callable, optional
 
     Raises
@@ -127,6 +125,10 @@ def drive(
         return all(_drive_part(simulation, run, saving, write, times, progress) for run in simulation.parts)
 
 
+Write: TypeAlias = Callable[[Simulation, Path], None]
+"""Writes a file to go on from."""
+
+
 @dataclass
 class _Times:
     """When the next file is written at intervals of real time, and when the run stops."""
@@ -138,7 +140,12 @@ class _Times:
 
 
 def _drive_part(
-    simulation: Simulation, run: Drive, saving: Saving | None, write: Any, times: _Times, progress: Progress | None
+    simulation: Simulation,
+    run: Drive,
+    saving: Saving | None,
+    write: Write,
+    times: _Times,
+    progress: Progress | None,
 ) -> bool:
     begun, first = time.perf_counter(), int(run.engine.state["n_events"][0])
     while True:
@@ -241,7 +248,7 @@ def _estimate(run: Drive, now: float) -> None:
     engine.nodes["weibull_shape"], engine.nodes["scale"] = shape, scale
 
 
-def _numbered(simulation: Simulation, saving: Saving | None, write: Any) -> None:
+def _numbered(simulation: Simulation, saving: Saving | None, write: Write) -> None:
     """Another numbered file; the oldest goes."""
     if saving is None:
         return

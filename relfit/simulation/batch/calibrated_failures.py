@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,7 @@ from relfit.base.errors import ArgumentError
 from relfit.fitting.families import Exponential, Weibull
 from relfit.fitting.families.distribution import Distribution
 from relfit.fleet.calibration import FailuresByScope, Parameters, ScopeFailures
-from relfit.simulation.batch.failure_processes import Table
+from relfit.simulation.batch.failure_processes import FailureProcess, Table
 from relfit.simulation.batch.failure_source import Failures, GroupFailures, NodeFailures
 from relfit.simulation.batch.seconds import HOUR
 from relfit.simulation.engine.repair_stages import StagedRepairs
@@ -116,7 +117,7 @@ class CalibratedFailures(Failures):
 class _Together:
     """Several processes as one."""
 
-    def __init__(self, parts: list[Any]) -> None:
+    def __init__(self, parts: Sequence[FailureProcess]) -> None:
         self.parts = parts
         self.rate = float(sum(part.rate for part in parts))
         self.up_since: FloatArray | None = parts[0].up_since

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,52 @@ def failure_table(time: FloatArray, node: IntArray, repair: FloatArray, outcome:
     rows = np.zeros(time.size, dtype=FAILURE)
     rows["time"], rows["node"], rows["repair"], rows["outcome"] = time, node, repair, outcome
     return rows
+
+
+class FailureProcess(Protocol):
+    """What hands out the failures of some nodes.
+
+    Attributes
+    ----------
+    rate : float
+        Failures per second.
+    up_since : ndarray, shape (nodes,), or None
+        When each node was last repaired before time 0, in seconds, where that is known.
+    """
+
+    rate: float
+    up_since: FloatArray | None
+
+    def take(self, until: float) -> Table:
+        """Failures up to a time."""
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` needs, ready for JSON."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where such a process was."""
+
+
+class FailureSource(Protocol):
+    """What a process of failures is made of."""
+
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> FailureProcess:
+        """The failures of so many nodes."""
+
+
+class RepairedUnits(Protocol):
+    """How the units of a `Process` are repaired."""
+
+    @property
+    def mean_repair(self) -> float:
+        """Seconds."""
+
+    @property
+    def has_history(self) -> bool:
+        """Whether a repair depends on those before it."""
+
+    def repairs(self, earlier: IntArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+        """Seconds and outcomes, by the number of earlier repairs."""
 
 
 class Replay:
@@ -56,7 +102,7 @@ class Replay:
 class ClassProcess:
     """The failures of some nodes, numbered among those of the machine."""
 
-    def __init__(self, source: Any, first: int) -> None:
+    def __init__(self, source: FailureProcess, first: int) -> None:
         self.source, self.first = source, first
         self.rate: float = source.rate
         self.up_since: FloatArray | None = None
@@ -71,7 +117,7 @@ class ClassProcess:
         """What `restore` needs, ready for JSON."""
         return {"source": self.source.state()}
 
-    def restore(self, state: dict[str, object]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on where such a process was."""
         self.source.restore(state["source"])
 
@@ -79,7 +125,7 @@ class ClassProcess:
 class PartProcess:
     """The failures of some nodes of a machine, numbered among these."""
 
-    def __init__(self, machine: Any, first: int, n_nodes: int, since: float) -> None:
+    def __init__(self, machine: FailureProcess, first: int, n_nodes: int, since: float) -> None:
         self.machine, self.first, self.n_nodes = machine, first, n_nodes
         self.rate: float = machine.rate
         own = machine.up_since
@@ -96,7 +142,7 @@ class PartProcess:
         """What `restore` needs, ready for JSON."""
         return {"machine": self.machine.state()}
 
-    def restore(self, state: dict[str, object]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on where such a process was."""
         self.machine.restore(state["machine"])
 
@@ -106,7 +152,7 @@ class Process:
 
     def __init__(
         self,
-        kind: Any,
+        kind: RepairedUnits,
         life: Distribution,
         ages: npt.ArrayLike | None,
         members: list[IntArray] | None,
@@ -234,11 +280,11 @@ class FailureStream:
 
     def __init__(
         self,
-        sources: Sequence[Any],
+        sources: Sequence[FailureSource],
         n_nodes: int,
         rng: int | np.random.Generator | None,
         start: float = 0.0,
-        begun: Sequence[dict[str, Any]] = (),
+        begun: Sequence[Mapping[str, object]] = (),
     ) -> None:
         self.start = start
         generators = np.random.default_rng(rng).spawn(max(len(sources), 1))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arguments import durations
@@ -17,7 +18,14 @@ from relfit.fitting.families import Exponential, Weibull
 from relfit.fitting.families.distribution import Distribution
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import outages_of, system_outages_of
-from relfit.simulation.batch.failure_processes import ClassProcess, PartProcess, Process, Replay, failure_table
+from relfit.simulation.batch.failure_processes import (
+    ClassProcess,
+    FailureProcess,
+    PartProcess,
+    Process,
+    Replay,
+    failure_table,
+)
 from relfit.simulation.batch.seconds import HOUR, in_seconds
 from relfit.simulation.engine.repair_stages import StagedRepairs
 
@@ -73,7 +81,7 @@ class Failures:
         """Seconds."""
         raise NotImplementedError
 
-    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Any:
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> FailureProcess:
         """What hands out the failures of so many nodes: ``take(until)``, ``state()`` and ``restore(state)``."""
         raise NotImplementedError
 
@@ -404,7 +412,7 @@ class ClassFailures(Failures):
         return rates
 
 
-def group_numbers(groups: Any, n_nodes: int) -> IntArray:
+def group_numbers(groups: int | npt.ArrayLike | None, n_nodes: int) -> IntArray:
     """Group of each node, from 0.
 
     Examples
@@ -415,7 +423,7 @@ def group_numbers(groups: Any, n_nodes: int) -> IntArray:
     if groups is None:
         return np.zeros(n_nodes, dtype=np.int64)
     if np.ndim(groups) == 0:
-        return np.arange(n_nodes) // int(groups)
+        return np.arange(n_nodes) // int(np.asarray(groups))
     codes = np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.int64)
     if codes.size != n_nodes:
         raise ArgumentError(f"{codes.size} groups for {n_nodes} nodes", remedy="give the group of every node")

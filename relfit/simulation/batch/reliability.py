@@ -12,8 +12,9 @@ from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.fitting import fit
 from relfit.log.lifedata import LifeData
-from relfit.simulation.batch.engine_state import LOG_DOWN
+from relfit.simulation.batch.engine_state import LOG_DOWN, Line
 from relfit.simulation.batch.seconds import HOUR, in_seconds
+from relfit.simulation.engine.records import Records
 
 __all__ = ["EstimatedReliability"]
 
@@ -48,7 +49,7 @@ class EstimatedReliability:
         """Seconds between two estimates."""
         return in_seconds("every", self.every, zero=False)
 
-    def parameters(self, n_nodes: int, log: Any, start: float, now: float) -> tuple[FloatArray, FloatArray]:
+    def parameters(self, n_nodes: int, log: Records[Line], start: float, now: float) -> tuple[FloatArray, FloatArray]:
         """Shape and scale (seconds) of each node at `now`.
 
         Parameters

@@ -219,10 +219,6 @@ def sweep_repairs(
         Of `simulate_batch`, such as ``scheduler`` (with ``reject_after_repairs`` where wide jobs hardly ever find
         enough nodes up at once).
 
-    Returns
-    -------
-    RepairSweep
-
     References
     ----------
     Exploring the trade-off between repair time and reliability in large scale cluster computers, Figures 7 and 8.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arrays import IntArray
@@ -29,11 +28,12 @@ def go_on(simulation: Simulation, saving: Saving | None, progress: Progress | No
         described(simulation)  # what cannot be written is an error now, not at the end of the time that it may take
         for run in simulation.parts:
             run.next_save = max(float(run.engine.state["now"][0]), run.start) + saving.seconds("every_simulated")
-    complete = drive(simulation, saving, write_simulation, progress)
+    complete = drive(simulation, write_simulation, saving, progress)
     runs = [_result(run, complete) for run in simulation.parts]
     engine, sizes = simulation.parts[0].engine, simulation.classes
     if sizes is not None and engine.class_of.size:
-        return _labelled(runs[0], class_labels(engine.needs, sizes), sizes)
+        jobs = runs[0].jobs.assign(node_class=class_labels(engine.needs, sizes))
+        return replace(runs[0], jobs=jobs, settings={"classes": sizes, **runs[0].settings})
     return runs[0] if sizes is None else _joined(runs, simulation.rows, sizes)
 
 
@@ -93,11 +93,6 @@ def _result(run: Drive, complete: bool) -> BatchRun:
         log,
         tuple(notes),
     )
-
-
-def _labelled(run: BatchRun, labels: npt.NDArray[np.object_], sizes: dict[str, int]) -> BatchRun:
-    """A run of classes that are one machine, with the classes of each job."""
-    return replace(run, jobs=run.jobs.assign(node_class=labels), settings={"classes": sizes, **run.settings})
 
 
 def _joined(runs: list[BatchRun], rows: list[IntArray], sizes: dict[str, int]) -> BatchRun:

@@ -48,7 +48,7 @@ class PlannerRuns(Runner):
         if campaign.most_replications > 1 and "n_draws" not in self.base:
             raise ArgumentError("a plan is the same in every run", remedy="write replications = 1")
 
-    def identity(self) -> Any:
+    def identity(self) -> object:
         """The configuration with its parameters."""
         return {**self.base, "parameters": None if self.parameters is None else self.parameters.model_dump(mode="json")}
 

@@ -20,7 +20,7 @@ from relfit.io.workloads.walkthrough import read_walkthrough
 __all__ = ["Campaign", "Experiment", "Until", "read_campaign"]
 
 
-def _values(values: list[Any]) -> list[Any]:
+def _values(values: list[object]) -> list[object]:
     if not values:
         raise rejection("this has no values: the grid is empty", remedy="give some, as [10, 20]")
     for value in values:
@@ -29,7 +29,7 @@ def _values(values: list[Any]) -> list[Any]:
     return values
 
 
-Values = Annotated[list[Any], AfterValidator(_values)]
+Values = Annotated[list[object], AfterValidator(_values)]
 """Values of a parameter."""
 
 
@@ -96,7 +96,7 @@ class Campaign(Model):
     )
     _folder: Path = PrivateAttr(Path())
 
-    def __init__(self, /, **given: Any) -> None:
+    def __init__(self, /, **given: object) -> None:
         try:
             super().__init__(**given)
         except ValidationError as error:
@@ -150,10 +150,6 @@ def read_campaign(path: str | Path, workload: str | Path | None = None) -> Campa
         ``"walkthrough_2.config:2a"`` is an experiment of a configuration of the repair-time study's simulator.
     workload : str or Path, optional
         A list of jobs, or the name of one, in place of that of the file.
-
-    Returns
-    -------
-    Campaign
 
     Raises
     ------

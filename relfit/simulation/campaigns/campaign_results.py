@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
 from relfit.base.text import count
@@ -194,7 +194,9 @@ class CampaignResults(Result):
 
     # ------------------------------------------------------------ curves, maps
 
-    def curve(self, parameter: str, output: str | None = None, *, relative: bool = False, **where: Any) -> pd.DataFrame:
+    def curve(
+        self, parameter: str, output: str | None = None, *, relative: bool = False, **where: object
+    ) -> pd.DataFrame:
         """Response curve: an output over the values of a parameter, one row per value and per set of the others.
 
         Parameters
@@ -227,7 +229,7 @@ class CampaignResults(Result):
             parts.append(pd.concat([table, own], axis=1))
         return pd.concat(parts, ignore_index=True)
 
-    def where(self, **values: Any) -> pd.DataFrame:
+    def where(self, **values: object) -> pd.DataFrame:
         """The cells with these values of parameters, and of ``experiment``; index `cell`.
 
         Raises
@@ -250,7 +252,7 @@ class CampaignResults(Result):
             raise ArgumentError(f"{name!r} is not varied", remedy=f"the parameters are {', '.join(self.parameters)}")
         return name
 
-    def heat_map(self, row: str, column: str, output: str | None = None, **where: Any) -> pd.DataFrame:
+    def heat_map(self, row: str, column: str, output: str | None = None, **where: object) -> pd.DataFrame:
         """Means over two parameters: one row per value of the one, one column per value of the other.
 
         Means over cells that differ in further parameters.
@@ -321,14 +323,6 @@ def shown(value: object) -> str:
 def load(folder: str | Path) -> CampaignResults:
     """Read what the store of a campaign holds, also while it is being computed.
 
-    Parameters
-    ----------
-    folder : str or Path
-
-    Returns
-    -------
-    CampaignResults
-
     Raises
     ------
     ReadError
@@ -392,7 +386,7 @@ def replications_needed(
     return pd.Series(_enough(values, done, least, until, level), index=keys)
 
 
-def _enough(values: FloatArray, done: Any, least: int, until: Until, level: float) -> IntArray:
+def _enough(values: FloatArray, done: BoolArray, least: int, until: Until, level: float) -> IntArray:
     """Per cell the replications at which its interval is narrow enough, or that must be done to tell."""
     needed, n = np.full(len(values), until.at_most), least
     while n < until.at_most:

@@ -11,7 +11,7 @@ import os
 import platform
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -113,7 +113,7 @@ class CampaignStore:
             remedy = "remove this file, and run the same relfit sweep again: it writes it anew"
             raise ReadError("the cells are missing or damaged", path=place, remedy=remedy) from None
 
-    def begin(self, document: dict[str, Any], identity: Any, output: str, cells: Sequence[Cell]) -> bool:
+    def begin(self, document: Mapping[str, object], identity: object, output: str, cells: Sequence[Cell]) -> bool:
         """Make the store, or take up one of the same campaign; whether it was there.
 
         Raises
@@ -192,7 +192,7 @@ class CampaignStore:
             rows = [{"cell": keys[cell], "replication": int(r), "error": text} for cell, r, text in block.failed]
             self._write_part("failed", pa.Table.from_pylist(rows))
 
-    def _write_part(self, kind: str, table: Any) -> None:
+    def _write_part(self, kind: str, table: pa.Table) -> None:
         name = f"{time.time_ns()}-{secrets.token_hex(6)}.parquet"
         with complete(self.folder / kind / name) as part:
             pq.write_table(table, part, compression="zstd")
@@ -223,7 +223,7 @@ class CampaignStore:
     def _parts(self, kind: str) -> list[Path]:
         return sorted((self.folder / kind).glob("[!.]*.parquet"))
 
-    def _read(self, place: Path, columns: list[str] | None) -> Any:
+    def _read(self, place: Path, columns: list[str] | None) -> pa.Table | None:
         """A part; None, and its name among those damaged, for one that is not complete."""
         try:
             file = pq.ParquetFile(place)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,9 @@ from relfit.simulation.campaigns.campaign_results import CampaignResults, shown
 from relfit.simulation.engine.replications import row_means, row_statistics
 
 __all__ = ["Ownership", "best_cells", "break_even", "contour", "cost_of_ownership", "numbers", "pareto_front"]
+
+Price: TypeAlias = float | Mapping[str, float]
+"""Of one unit of a parameter or an output, or by its value."""
 
 
 def best_cells(result: CampaignResults, output: str | None = None, *, best: str | None = None) -> pd.DataFrame:
@@ -97,7 +100,7 @@ def pareto_front(result: CampaignResults, outputs: Mapping[str, str]) -> pd.Data
 
 
 def contour(
-    result: CampaignResults, row: str, column: str, value: float, output: str | None = None, **where: Any
+    result: CampaignResults, row: str, column: str, value: float, output: str | None = None, **where: object
 ) -> pd.DataFrame:
     """Pairs of two parameters at which an output has one value, as pairs at which users wait equally long.
 
@@ -185,7 +188,7 @@ def break_even(
     )
 
 
-def numbers(values: Any) -> FloatArray:
+def numbers(values: Iterable[float | str]) -> FloatArray:
     """Numbers, or hours of durations."""
     return np.array([hours(v) if isinstance(v, str) else float(v) for v in values], dtype=np.float64)
 
@@ -218,7 +221,7 @@ class Ownership(Result):
         return f"{text}; {more} more cells are not distinguishable from it" if more else text
 
 
-def cost_of_ownership(result: CampaignResults, prices: Mapping[str, object] | None = None) -> Ownership:
+def cost_of_ownership(result: CampaignResults, prices: Mapping[str, Price] | None = None) -> Ownership:
     """The cost of each cell, and the cheapest.
 
     Parameters
@@ -228,10 +231,6 @@ def cost_of_ownership(result: CampaignResults, prices: Mapping[str, object] | No
         By parameter or output, the price of one unit (of a node in ``working_pool_size``, of an hour of ``mean_wait``),
         or by value: ``{"manual_repair_time": {"2 days": 90_000, "8h": 250_000}}`` are repair contracts. Those of the
         campaign when left out.
-
-    Returns
-    -------
-    Ownership
 
     Raises
     ------
@@ -245,13 +244,13 @@ def cost_of_ownership(result: CampaignResults, prices: Mapping[str, object] | No
     >>> cost_of_ownership(sweep(campaign, "powers", executor="serial"), {"value": 10.0}).costs["cost"].tolist()
     [40.0, 90.0]
     """
-    given = dict(result.campaign.get("prices", {}) if prices is None else prices)
-    if not given:
+    used: Mapping[str, Price] = result.campaign.get("prices", {}) if prices is None else prices
+    if not used:
         raise ArgumentError("there are no prices", remedy='give {"working_pool_size": 30_000} or the like')
     cells = result.cells[~result.cells.index.duplicated()]
-    some = result.samples(next((name for name in given if name in result.outputs), None))
+    some = result.samples(next((name for name in used if name in result.outputs), None))
     total, parts = 0.0 * some, dict[str, pd.Series]()
-    for name, price in given.items():
+    for name, price in used.items():
         if name in result.parameters:
             values = cells[name].where(cells[name].notna(), result.campaign.get("configured", {}).get(name))
             part: Any = values.map(lambda value, price=price, name=name: _priced(name, value, price))
@@ -267,7 +266,7 @@ def cost_of_ownership(result: CampaignResults, prices: Mapping[str, object] | No
     return Ownership(table, _not_worse(result, total, 1.0))
 
 
-def _priced(name: str, value: Any, price: Any) -> float:
+def _priced(name: str, value: float | str | None, price: Price) -> float:
     if not isinstance(price, Mapping):
         if isinstance(value, str) or not pd.notna(value):
             raise ArgumentError(f"{name} = {value!r} is no number", remedy="give a price by value")
@@ -278,8 +277,8 @@ def _priced(name: str, value: Any, price: Any) -> float:
     raise ArgumentError(f"there is no price for {name} = {value!r}", remedy=f"there is {', '.join(map(str, price))}")
 
 
-def _same(key: Any, value: Any) -> bool:
+def _same(key: float | str, value: float | str | None) -> bool:
     try:
-        return float(key) == float(value)
+        return value is not None and float(key) == float(value)
     except (TypeError, ValueError):
         return False

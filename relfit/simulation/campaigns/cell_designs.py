@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.stats import qmc
@@ -27,7 +26,7 @@ class Cell:
     """One set of values: what differs from the configuration, and a key that is the same for equal settings."""
 
     experiment: str
-    settings: dict[str, Any]
+    settings: dict[str, object]
     key: str
 
 
@@ -62,7 +61,7 @@ def cells_of(campaign: Campaign) -> list[Cell]:
     return cells
 
 
-def _all(campaign: Campaign) -> Iterator[tuple[str, dict[str, Any]]]:
+def _all(campaign: Campaign) -> Iterator[tuple[str, dict[str, object]]]:
     for experiment in campaign.experiments:
         second, values = experiment.second or campaign.second, experiment.second_values or campaign.second_values
         beside = {} if second in (None, experiment.parameter) else {second: values}
@@ -77,13 +76,13 @@ def _all(campaign: Campaign) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from _drawn(campaign)
 
 
-def _grid(values: dict[Any, list[Any]]) -> Iterator[dict[str, Any]]:
+def _grid(values: Mapping[str, list[object]]) -> Iterator[dict[str, object]]:
     ready = {name: json_ready(each) for name, each in values.items()}
     for row in itertools.product(*ready.values()):
         yield dict(zip(ready, row, strict=True))
 
 
-def _drawn(campaign: Campaign) -> Iterator[tuple[str, dict[str, Any]]]:
+def _drawn(campaign: Campaign) -> Iterator[tuple[str, dict[str, object]]]:
     """Cells of a latin hypercube; or those from which Saltelli's estimates of Sobol indices are made.
 
     These are two samples A and B, and for each parameter A with that parameter as in B.
@@ -102,12 +101,16 @@ def _drawn(campaign: Campaign) -> Iterator[tuple[str, dict[str, Any]]]:
             yield label, {name: _value(campaign.parameters[name], u) for name, u in zip(names, row, strict=True)}
 
 
-def _value(ends: list[Any], u: float) -> Any:
+def _value(ends: list[object], u: float) -> object:
     """The value at a share `u`: between two numbers (whole ones stay whole), else one of the list."""
-    numbers = len(ends) == 2 and all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in ends)
-    if not numbers:
+    low, high = ends[0], ends[-1]
+    if (
+        len(ends) != 2
+        or not (isinstance(low, (int, float)) and isinstance(high, (int, float)))
+        or isinstance(low, bool)
+        or isinstance(high, bool)
+    ):
         return ends[min(int(u * len(ends)), len(ends) - 1)]
-    low, high = ends
     if isinstance(low, int) and isinstance(high, int):
         return low + min(int(u * (high - low + 1)), high - low)
     return low + u * (high - low)

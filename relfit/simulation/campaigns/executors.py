@@ -17,13 +17,16 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from multiprocessing.connection import wait as wait_for
 from multiprocessing.resource_tracker import ensure_running
-from typing import Any, Self
+from typing import Any, Self, TypeVar, TypeVarTuple
 
 from relfit.base.errors import ArgumentError, DataError
 from relfit.base.numeric.batches import processors
 from relfit.simulation.campaigns.runners import Runner
 
 __all__ = ["Computing", "WorkersLostError", "computing", "runner_here"]
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 _RUNNERS: dict[str, Runner] = {}
 _RECOUNT = 2.0  # seconds after which the cores of a cluster are counted anew
@@ -53,13 +56,13 @@ class Computing:
         """Tasks to hand out at a time."""
         return max(self.each * self.workers, 1)
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    def submit(self, function: Callable[[*Ts], T], *arguments: *Ts) -> Future[T]:
         """Begin a task."""
-        future: Future[Any] = Future()
+        future: Future[T] = Future()
         _fulfil(future, function, arguments)
         return future
 
-    def result(self, future: Future[Any]) -> Any:
+    def result(self, future: Future[T]) -> T:
         """What a task that is done gave; `WorkersLostError` where its process is gone."""
         return future.result()
 
@@ -92,13 +95,13 @@ class _Threads(Computing):
 
     each = 1
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        future: Future[Any] = Future()
+    def submit(self, function: Callable[[*Ts], T], *arguments: *Ts) -> Future[T]:
+        future: Future[T] = Future()
         threading.Thread(target=_fulfil, args=(future, function, arguments), daemon=True).start()
         return future
 
 
-def _fulfil(future: Future[Any], function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+def _fulfil(future: Future[T], function: Callable[[*Ts], T], arguments: tuple[*Ts]) -> None:
     try:
         future.set_result(function(*arguments))
     except BaseException as error:
@@ -111,7 +114,7 @@ class _Processes(Computing):
     here, each = False, 2
     _pool: Executor | None = None
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    def submit(self, function: Callable[[*Ts], T], *arguments: *Ts) -> Future[T]:
         for _ in range(2):
             if self._pool is None:
                 context = multiprocessing.get_context("spawn")
@@ -123,7 +126,7 @@ class _Processes(Computing):
                 self.__exit__()
         raise DataError("processes end as soon as they begin", remedy="try --executor serial, which shows why")
 
-    def result(self, future: Future[Any]) -> Any:
+    def result(self, future: Future[T]) -> T:
         try:
             return future.result()
         except BrokenExecutor as error:
@@ -203,13 +206,13 @@ class _Dask(Computing):
             self._slots, self._counted = max(3 * sum(self._client.ncores().values()), 1), time.monotonic()
         return self._slots
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    def submit(self, function: Callable[[*Ts], T], *arguments: *Ts) -> Future[T]:
         if self._client.status not in ("running", "newly-created"):
             raise DataError("the Dask scheduler is gone", remedy="start it, and run the same command again")
-        future: Future[Any] = self._executor.submit(function, *arguments)
+        future: Future[T] = self._executor.submit(function, *arguments)
         return future
 
-    def result(self, future: Future[Any]) -> Any:
+    def result(self, future: Future[T]) -> T:
         try:
             return future.result()
         except (self._dask.KilledWorker, self._dask.CancelledError, CancelledError) as error:
@@ -224,7 +227,7 @@ class _Dask(Computing):
             self._cluster.close(timeout=5)
 
 
-def _plugin(token: str, runner: Runner) -> Any:
+def _plugin(token: str, runner: Runner) -> object:
     from distributed import WorkerPlugin
 
     class Carrier(WorkerPlugin):

@@ -38,7 +38,7 @@ class OwnFunction(Runner):
         if not self.random and campaign.most_replications > 1:
             raise ArgumentError("a function without rng is the same in every run", remedy="write replications = 1")
 
-    def identity(self) -> Any:
+    def identity(self) -> object:
         """The parameters that are not varied, and a checksum of the function's source."""
         try:
             source = inspect.getsource(self.function)
@@ -64,11 +64,13 @@ class OwnFunction(Runner):
         return replicated(one, first, last, seed)
 
 
-def _numbers(outputs: Mapping[Any, Any]) -> dict[str, float]:
+def _numbers(outputs: Mapping[object, object]) -> dict[str, float]:
+    numbers = {}
     for name, value in outputs.items():
         if not isinstance(value, (int, float, np.number, np.bool_)):
             raise ArgumentError(f"{name} is {value!r}, no number", remedy="return a number, or several by name")
-    return {str(name): float(value) for name, value in outputs.items()}
+        numbers[str(name)] = float(value)
+    return numbers
 
 
 def _imported(name: str, folder: Path) -> Any:

@@ -49,11 +49,11 @@ class Runner:
     def __init__(self, campaign: Campaign) -> None:
         self.base, self.folder = _tables_of(campaign.config, self.document)
 
-    def identity(self) -> Any:
+    def identity(self) -> object:
         """What all cells share, as JSON: another one is another campaign."""
         return self.base
 
-    def configured(self, key: str) -> Any:
+    def configured(self, key: str) -> object:
         """The value that the configuration has at a dotted key; None where it has none."""
         at: Any = self.base if isinstance(self.base, dict) else self.base.model_dump(mode="json")
         try:
@@ -97,7 +97,7 @@ def check_names(names: Iterable[str], known: Sequence[str], what: str = "paramet
             raise ArgumentError(f"{name}: there is no such {what}", remedy=remedy)
 
 
-def _tables_of(config: Any, what: str) -> tuple[dict[str, Any], Path]:
+def _tables_of(config: str | Path | Mapping[str, object] | None, what: str) -> tuple[dict[str, Any], Path]:
     """The tables of a configuration, and the folder to which paths in it are relative."""
     if config is None or isinstance(config, Mapping):
         return dict(config or {}), Path()

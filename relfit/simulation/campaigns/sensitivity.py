@@ -20,11 +20,6 @@ def tornado(result: CampaignResults, output: str | None = None) -> pd.DataFrame:
     Of experiments each by itself; where an experiment has a second parameter, at its middle value. Of a grid or a drawn
     design, means over the other parameters.
 
-    Parameters
-    ----------
-    result : CampaignResults
-    output : str, optional
-
     Returns
     -------
     pandas.DataFrame

@@ -43,7 +43,7 @@ class TrainingRuns(Runner):
         else:
             self.base = rf.training.TrainingParameters(**(config or {}))
 
-    def identity(self) -> Any:
+    def identity(self) -> object:
         """The parameters that are not varied."""
         return self.base.model_dump(mode="json", exclude_unset=True)
 
@@ -80,7 +80,7 @@ class BatchSystemRuns(Runner):
             self.base.setdefault("workload", {})["file"] = Path(campaign.workload)
         self._jobs: dict[str, Any] = {}
 
-    def identity(self) -> Any:
+    def identity(self) -> object:
         """The configuration, and a checksum of each file that it names."""
         sums: dict[str, int] = {}
         return {"config": json_ready(_by_name(self.base, sums)), "files": sums}

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -124,7 +123,7 @@ class _Work:
         self,
         campaign: Campaign,
         store: CampaignStore,
-        unique: dict[str, dict[str, Any]],
+        unique: dict[str, dict[str, object]],
         where: Computing,
         progress: Progress | None,
         stopped: Callable[[], bool],
@@ -178,7 +177,7 @@ class _Work:
             self._flush()
 
     def _hand_out(self, pending: IntArray) -> None:
-        running: dict[Future[Any], tuple[IntArray, int]] = {}
+        running: dict[Future[Block], tuple[IntArray, int]] = {}
         again: deque[tuple[IntArray, int]] = deque()  # runs whose process died, and how often
         where, at = self.where, 0
         while (at < pending.shape[1] or running or again) and not self.stopped():
@@ -244,7 +243,7 @@ class _Work:
 
 
 def _run(
-    token: str, settings: dict[int, dict[str, Any]], runs: IntArray, seed: int, stopped: Callable[[], bool] | None
+    token: str, settings: dict[int, dict[str, object]], runs: IntArray, seed: int, stopped: Callable[[], bool] | None
 ) -> Block:
     """Do runs, those of one cell that follow each other together; one that fails is kept with its error."""
     runner, block, begun = runner_here(token), Block(), time.perf_counter()

@@ -19,7 +19,7 @@ class Settings(Model):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    def __init__(self, /, **values: Any) -> None:
+    def __init__(self, /, **values: object) -> None:
         try:
             super().__init__(**values)
         except ValidationError as error:

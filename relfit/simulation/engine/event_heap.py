@@ -1,7 +1,6 @@
 """The next events of a model: a binary heap in the total order (time, kind, number), compiled.
 
-A number has one event at a time, so that an event can be moved or taken out by its number. Room is fixed: where a model
-may need more, its compiled loop stops where it is full and Python goes on with a `larger` one.
+A number has one event at a time, so that an event can be moved or taken out by its number. Room is fixed.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import numpy as np
 from relfit.base.arrays import IntArray
 from relfit.simulation.engine.records import Records, entry, inlined, new_records, part
 
-__all__ = ["Event", "EventHeap", "empty_heap", "larger", "pop", "put", "remove"]
+__all__ = ["Event", "EventHeap", "empty_heap", "pop", "put", "remove"]
 
 
 class Event:
@@ -48,15 +47,6 @@ def empty_heap(numbers: int, room: int | None = None, heaps: int = 1) -> EventHe
     """
     events = new_records(Event, max(numbers if room is None else room, 1))
     return EventHeap(events, np.full(numbers, -1, np.int64), np.zeros(heaps, np.int64))
-
-
-def larger(heap: EventHeap, numbers: int, room: int) -> EventHeap:
-    """The same events with more room."""
-    new, size = empty_heap(numbers, room), int(heap.size[0])
-    for name in ("time", "kind", "number"):
-        new.events[name][:size] = heap.events[name][:size]
-    new.place[: heap.place.size], new.size[0] = heap.place, size
-    return new
 
 
 @inlined

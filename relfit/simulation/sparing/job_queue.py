@@ -30,6 +30,7 @@ from relfit.simulation.sparing.sparing_simulation import (
     SparingAssumptions,
     prepared,
 )
+from relfit.simulation.sparing.sparing_state import Accounts
 from relfit.system.jobs.checkpoint import best_interval
 
 __all__ = ["SparingJob", "SparingQueue", "simulate_sparing_queue"]
@@ -246,7 +247,9 @@ def _periods(queue: Records[QueuedJob], plan: PreparedSparing) -> FloatArray:
     return best_interval(1.0 / rates, recovery.save, recovery.detection + recovery.restart, exposed=())
 
 
-def _table(number: int, names: list[Any], queue: Records[QueuedJob], account: Any, begun: float) -> pd.DataFrame:
+def _table(
+    number: int, names: Sequence[object], queue: Records[QueuedJob], account: Records[Accounts], begun: float
+) -> pd.DataFrame:
     """What became of the jobs of a replication, on the clock of their submissions."""
     columns = {name: account[name].copy() for name in ("useful", *_SPENT, *_COUNTS)}
     return pd.DataFrame(

@@ -62,7 +62,7 @@ def _row(run: TrainingSimulation) -> dict[str, float]:
 
 
 def smallest_pool(
-    params: TrainingParameters | Mapping[str, Any] | None = None,
+    params: TrainingParameters | Mapping[str, object] | None = None,
     *,
     tolerance: float = 0.005,
     most: int | None = None,
@@ -120,8 +120,8 @@ def smallest_pool(
 
 
 def cheapest_design(
-    params: TrainingParameters | Mapping[str, Any] | None,
-    choices: Mapping[str, Sequence[Any]],
+    params: TrainingParameters | Mapping[str, object] | None,
+    choices: Mapping[str, Sequence[object]],
     cost: Mapping[str, float] | Callable[[TrainingParameters], float],
     *,
     etr: float,
@@ -183,7 +183,8 @@ def cheapest_design(
         designs.append((price(case), keys, case))
     if not designs:
         raise problem or ArgumentError("there is no design", remedy="give choices")
-    rows, best = [], None
+    rows: list[dict[str, object]] = []
+    best = None
     for spent, keys, case in sorted(designs, key=lambda design: design[0]):
         run = simulate_training(case, n_replications=n_replications, rng=rng, workers=workers)
         row = _row(run)

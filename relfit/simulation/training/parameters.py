@@ -229,7 +229,7 @@ class TrainingParameters(Model):
     max_replications: Some = Field(1000, description="most runs")
     max_events: Some = Field(10_000_000, description="most events of a run, against jobs that never end")
 
-    def __init__(self, /, **values: Any) -> None:
+    def __init__(self, /, **values: object) -> None:
         """Check what is given.
 
         Raises
@@ -286,13 +286,8 @@ class TrainingParameters(Model):
         """Whether servers are beyond repair, or replaced."""
         return max(self.beyond_repair_prob) > 0.0 or self.replacement_time is not None
 
-    def but(self, **changes: Any) -> TrainingParameters:
-        """The same with other values, checked.
-
-        Raises
-        ------
-        ArgumentError
-            For a key that is unknown (with the nearest one) or a value that cannot be.
+    def but(self, **changes: object) -> TrainingParameters:
+        """The same with other values, checked as by `training_parameters`.
 
         Examples
         --------
@@ -315,7 +310,7 @@ class TrainingParameters(Model):
 
 
 def training_parameters(
-    values: Mapping[str, object] | None = None, *, calibrated: Parameters | None = None, **others: Any
+    values: Mapping[str, object] | None = None, *, calibrated: Parameters | None = None, **others: object
 ) -> TrainingParameters:
     """Parameters of a simulation, checked; from a mapping, from calibrated parameters, or both.
 

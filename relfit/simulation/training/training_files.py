@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.fleet.calibration import read_parameters
@@ -15,7 +14,7 @@ __all__ = ["read_training"]
 _KINDS = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 
 
-def read_training(path: str | Path, **others: Any) -> TrainingParameters:
+def read_training(path: str | Path, **others: object) -> TrainingParameters:
     """Read the parameters of a training cluster, TOML, YAML or JSON by the ending.
 
     A key ``calibrated`` names a parameter file that `relfit calibrate` wrote, from the folder of this file; what a log

@@ -179,7 +179,7 @@ class TrainingSimulation(Result):
 
 
 def simulate_training(
-    params: TrainingParameters | Mapping[str, Any] | None = None,
+    params: TrainingParameters | Mapping[str, object] | None = None,
     *,
     n_replications: int | None = None,
     first: int = 0,
@@ -218,10 +218,6 @@ def simulate_training(
         Check after every event that no server and no minute is lost; slow.
     workers : int, optional
         Threads; one per processor by default.
-
-    Returns
-    -------
-    TrainingSimulation
 
     Raises
     ------

@@ -214,17 +214,8 @@ def best_size(
     rule : {"least", "first"}
         ``least``: the smallest expected time over all sizes, the smaller size if two are equal. ``first``: add nodes
         while the expected time does not grow (RA-Opt).
-    convention, after_failure
+    convention, after_failure, level, n_draws, rng
         As for `completion_time`.
-    level : float, optional
-        Level of the confidence intervals; none by default.
-    n_draws : int
-        Number of draws of the parameters.
-    rng : int or Generator, optional
-
-    Returns
-    -------
-    BestSize
 
     Raises
     ------

@@ -148,10 +148,6 @@ def time_to_failure(source: object, ages: Durations = 0.0, nodes: int = 1) -> Ti
     nodes : int
         How many nodes like this one there are, when `source` is a single distribution and `ages` a single age.
 
-    Returns
-    -------
-    TimeToFailure
-
     Raises
     ------
     ArgumentError

@@ -281,10 +281,6 @@ def completion_time(
         Number of draws of the parameters.
     rng : int or Generator, optional
 
-    Returns
-    -------
-    CompletionTime
-
     Raises
     ------
     ArgumentError
