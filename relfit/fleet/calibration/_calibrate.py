@@ -46,7 +46,7 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
     *,
     at: str = NOW,
     horizon: Durations = "90d",
-    period: str | tuple[object, object] | None = None,
+    period: str | tuple[object, object] = "stable",
     parts: Sequence[str] = PARTS,
     families: Sequence[str] = _FAMILIES,
     window: object = None,
@@ -70,12 +70,11 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
         As for `relfit.fleet_model`: current rates and repairs, or those of the period.
     horizon : duration
         Time after the end of the log that results of now cover.
-    period : {"stable", "all"} or (since, until), optional
-        The part of the log to use. ``"stable"`` is `relfit.stable_period`, the default where ``"period"`` is among
-        `parts`; else the whole log.
+    period : {"stable", "all"} or (since, until)
+        The part of the log to use, as for `relfit.fleet_model`.
     parts : sequence of str
-        Of ``"period"``, ``"mtbf"``, ``"mttr"``, ``"repair_kinds"`` (quick and slow ones), ``"families"``,
-        ``"bad_nodes"``, ``"dependence"`` and ``"trend"``. ``("mtbf", "mttr")`` alone takes milliseconds.
+        Of ``"mtbf"``, ``"mttr"``, ``"repair_kinds"`` (quick and slow ones), ``"families"``, ``"bad_nodes"``,
+        ``"dependence"`` and ``"trend"``; ``"period"`` is always included.
     families : sequence of str
         Candidate distributions of `failure` and `repair`, compared by AICc.
     window : float or duration, optional
@@ -114,15 +113,14 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
     >>> import relfit as rf
     >>> params = rf.calibrate(rf.datasets.load("white"), parts=("mtbf", "mttr"))
     >>> round(params.mtbf.node.value), round(params.mtbf.rack.value), round(params.mttr.mean.value, 1)
-    (2797, 1131, 2.9)
+    (2756, 1119, 2.9)
     >>> params.mtbf.node.events
-    8206
+    2938
     """
     wanted = _checked(parts, level, period, families)
     checked_at(at)
     dated = log.lifetimes is None or len(log.events) > 0
-    span = period if period is not None else "stable" if "period" in wanted else "all"
-    chosen = chosen_period(log, span) if model is None else model.period
+    chosen = chosen_period(log, period) if model is None else model.period
     if model is None and dated and _OF_THE_MODEL & wanted:
         model = fleet_model(log, chosen, at=at, horizon=horizon, window=window, group=group, first=first, level=level)
         chosen = model.period
@@ -161,13 +159,13 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
 
 
 def _checked(
-    parts: Sequence[str], level: float, period: str | tuple[object, object] | None, families: Sequence[str]
+    parts: Sequence[str], level: float, period: str | tuple[object, object], families: Sequence[str]
 ) -> set[str]:
     for part in [parts] if isinstance(parts, str) else parts:
         if part not in PARTS:
             raise ArgumentError(f"part {part!r} is not known", remedy=f"use some of {', '.join(PARTS)}")
     share("level", level, zero=False, one=False)
-    if not (period in (None, "stable", "all") or (isinstance(period, tuple) and len(period) == 2)):
+    if not (period in ("stable", "all") or (isinstance(period, tuple) and len(period) == 2)):
         raise ArgumentError(f"period {period!r} is not known", remedy='use "stable", "all" or (since, until)')
     if not families:
         raise ArgumentError("no family was given", remedy=f"use {', '.join(_FAMILIES)}")
