@@ -14,7 +14,7 @@ from relfit.fleet.calibration.parameter_values import Duration, Quantity
 from relfit.fleet.calibration.schema import Mtbf, Mttr
 from relfit.fleet.incident_scopes import SCOPES
 from relfit.fleet.job_shares import ANY
-from relfit.fleet.prediction import TimeSteps, levels_of, mix
+from relfit.fleet.prediction import TimeSteps, mean_time_ahead
 from relfit.fleet.rates_now import LevelRates, limits_of_multiples
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import clock_step, outages_of, timed_repairs
@@ -99,15 +99,7 @@ def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> M
     if then.sum() < 2 or not hours[then].sum() > 0.0:
         return mttr
     steps = TimeSteps.of(log.window.start, log.window.end)
-    unit = float((hours[used] ** 2).mean() / hours[used].mean())
-    step = np.clip(np.searchsorted(steps.edges, outages.start[used], side="right") - 1, 0, steps.size - 1)
-    sums = np.bincount(step, hours[used] / unit, steps.size).astype(np.float64)
-    number = np.bincount(step, minlength=steps.size).astype(np.float64)
-    expected = float(number[number > 0.0].mean())  # on a day with repairs, of which the levels are made
-    mixture = mix(levels_of(sums, number, steps.days), sums, number, horizon / steps.width, expected)
-    mean = mixture.expected * unit / (expected * horizon / steps.width)
-    of_number = float(hours[used].mean()) / unit  # what the chance of the number of repairs adds to that of their sum
-    spread = mixture.variance_of_rate(of_number) / mixture.expected**2
+    mean, spread = mean_time_ahead(steps, outages.start[used], hours[used], horizon)
     factor = mean / float(hours[then].mean())
     return mttr.model_copy(
         update={
