@@ -17,7 +17,7 @@ from relfit.fleet import ChosenPeriod, FleetModel, chosen_period, fleet_model
 from relfit.fleet.calibration.estimated import Estimated
 from relfit.fleet.calibration.fitted_families import family_of_unequal_nodes, fitted_family
 from relfit.fleet.calibration.log_provenance import provenance
-from relfit.fleet.calibration.parameters_now import mtbf_now, mttr_now
+from relfit.fleet.calibration.parameters_now import brought_to_now
 from relfit.fleet.calibration.rates import Rates, rates_of_durations, rates_of_log
 from relfit.fleet.calibration.repair_scopes import Repairs
 from relfit.fleet.calibration.schema import Censoring, Fleet, Mttr, Parameters, PeriodUsed
@@ -131,7 +131,7 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
     times = _times_to_failure(part, model) if "families" in wanted else None
     estimates: list[Estimated] = [rates]
     if {"mttr", "repair_kinds"} & wanted:
-        estimates.append(_mttr(part, model, repairs, level, wanted))
+        estimates.append(_mttr(repairs, level, wanted))
     if times is not None:
         estimates += [_failure(part, model, times, families, level), _repair(repairs, families, level)]
     if "bad_nodes" in wanted:
@@ -144,7 +144,7 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
     fields: dict[str, Any] = {}
     for estimate in estimates:
         absent, fields = absent | estimate.absent, fields | estimate.fields
-    return Parameters(
+    parameters = Parameters(
         name=name if name is not None else systems[0] if len(systems) == 1 else None,
         **fields,
         fleet=Fleet(
@@ -156,6 +156,7 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
         absent=absent,
         provenance=provenance(part, rates),
     )
+    return parameters if model is None or model.lately is None else brought_to_now(parameters, model, level)
 
 
 def _checked(
@@ -195,19 +196,12 @@ def _moment(stamp: pd.Timestamp) -> dt.datetime:
 
 def _rates(part: FailureLog, model: FleetModel | None, level: float) -> Rates:
     """Mean times between failures by scope."""
-    if model is None:  # of lifetimes without dates
-        rates = rates_of_durations(part.ttf("node"), level)
-    else:
-        rates = rates_of_log(model, level=level)
-        if model.lately is not None:
-            rates.fields["mtbf"] = mtbf_now(rates.fields["mtbf"], model, level)
+    rates = rates_of_durations(part.ttf("node"), level) if model is None else rates_of_log(model, level=level)
     rates.checks += systems_check(part)
     return rates
 
 
-def _mttr(
-    part: FailureLog, model: FleetModel | None, repairs: Repairs | None, level: float, wanted: set[str]
-) -> Estimated:
+def _mttr(repairs: Repairs | None, level: float, wanted: set[str]) -> Estimated:
     """Mean time to repair, and those of quick and slow repairs."""
     names = [
         *(["mean"] if "mttr" in wanted else []),
@@ -218,10 +212,7 @@ def _mttr(
         return Estimated(absent={f"mttr.{name}": why for name in names})
     means, checks = repairs.means(level) if "mttr" in wanted else ({}, [])
     kinds, absent = repairs.kinds(level) if "repair_kinds" in wanted else ({}, {})
-    mttr = Mttr(**means, **kinds)
-    if model is not None and model.lately is not None:
-        mttr = mttr_now(mttr, model.lately.log, part, model.lately.horizon)
-    return Estimated({"mttr": mttr}, absent, checks)
+    return Estimated({"mttr": Mttr(**means, **kinds)}, absent, checks)
 
 
 def _times_to_failure(part: FailureLog, model: FleetModel | None) -> LifeData:
