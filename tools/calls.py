@@ -74,7 +74,7 @@ def package(file: str) -> str:
 def to_a_plan(path: Path) -> Any:
     """From a file to a plan of checkpoints."""
     study = relfit.Study(relfit.read(path))
-    parameters = study.calibrate(parts=("period", "mtbf", "mttr"))
+    parameters = study.calibrate(parts=("mtbf", "mttr"))
     return relfit.planning.plan_checkpoints(parameters, relfit.jobs.Checkpoint(save="6min", restore="6min"), nodes=64)
 
 

@@ -80,7 +80,7 @@ def _racks() -> rf.FailureLog:
 @cache
 def parameters() -> rf.Parameters:
     """What planners need of it."""
-    return study().calibrate(parts=("period", "mtbf", "mttr"))
+    return study().calibrate(parts=("mtbf", "mttr"))
 
 
 @cache

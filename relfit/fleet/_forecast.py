@@ -163,9 +163,10 @@ class Forecast(Result):
     ----------
     table : pandas.DataFrame
         One row per horizon and ``of`` (``all``, ``system``, the group such as ``rack``, the column of causes) and
-        ``name``: ``incidents``, ``failures`` (records of the log), ``repair_hours`` (one repair per record), each
-        expected and with ``_low`` and ``_high``; ``stock``: parts that last for the horizon with probability `service`,
-        one for each failure; missing for causes that need none (software, people, unknown), which do not count in all.
+        ``name``: ``incidents``, ``failures`` (records of the log), ``repair_hours`` (failures times the mean repair
+        over the longest horizon), each expected and with ``_low`` and ``_high``; ``stock``: parts that last for the
+        horizon with probability `service`, one for each failure; missing for causes that need none (software, people,
+        unknown), which do not count in all.
     horizons : tuple of float
         Hours from `start`.
     group : str or None
@@ -338,7 +339,8 @@ class _System:
             raise ArgumentError(
                 f"column {by!r} has {len(ahead.causes[0])} values", remedy="give one with fewer, as cause"
             )
-        totals = [ahead.futures(hours, size, rng) for hours in horizons]
+        mean_repair = ahead.mean_repair(longest)
+        totals = [ahead.futures(hours, mean_repair, size, rng) for hours in horizons]
         slow = ahead.longer(ahead.causes[1], len(ahead.causes[0]))
         by_cause = [
             with_repairs(future, ahead.of_causes(hours, size, future[1].expected, rng), slow)

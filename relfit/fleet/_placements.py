@@ -21,6 +21,7 @@ __all__ = ["PLACEMENTS", "Placements", "hit_probability", "hits_by_size", "place
 PLACEMENTS = ("packed", "spread", "random")
 _MOST, _CELLS, _INSTANTS = 200, 4_000_000, 2000
 _BEFORE = 1_000_000  # nanoseconds
+_TOGETHER = 0.25  # of the time, that the nodes of a job are watched
 _UP: WeakKeyDictionary[Outages, dict[bytes, Any]] = (
     WeakKeyDictionary()
 )  # jobs of many sizes are asked one after another
@@ -201,16 +202,17 @@ def hits_by_size(places: Places, scope: ScopeIncidents, origin: int) -> list[tup
     """Jobs of 1, 2, 4, ... consecutive nodes of a system: size, share of a scope's incidents that hit one, time up.
 
     Means over placements, by how often all nodes of each are up; the last is the share of the time in which they are,
-    of that in which they are watched, half an instant where they never were.
+    of that in which they are watched, half an instant where they never were. Left out are sizes whose nodes are
+    watched together for less than a quarter of the time: those hours are not like all others.
     """
     watched, rng = places.watched, np.random.default_rng(0)
     most = watched.n_groups
-    hits = []
+    hits: list[tuple[int, float, float]] = []
     for size in (*(2 ** np.arange(int(np.ceil(np.log2(most))))).tolist(), most):
         where = placements(places, np.arange(most), size, "packed", rng)
         hit, often = where.hit_while_up(watched, scope, 0, origin)
         there = where.watched_at(watched, _evenly(watched, _INSTANTS))
-        if there > 0.0:
+        if there > (_TOGETHER if hits else 0.0):
             weights = often if often.any() else np.ones(often.size)
             up = float(np.clip(often.mean() / there, 0.5 / _INSTANTS, 1.0))
             hits.append((int(size), float(min(weights @ hit / weights.sum(), 1.0)), up))

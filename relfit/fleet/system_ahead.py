@@ -13,12 +13,11 @@ from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import DataError
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.fleet.prediction import (
-    HALF_LIVES,
-    DiscountedLevels,
     Prediction,
     RelativeRates,
     TimeSteps,
     levels_of,
+    mean_time_ahead,
     mix,
     relative_rates,
 )
@@ -26,9 +25,8 @@ from relfit.log.failurelog import FailureLog
 from relfit.log.outages import node_codes, node_values, watched_of
 from relfit.log.tables import group_codes
 
-__all__ = ["Coming", "Future", "SystemAhead", "coarse", "split", "steady", "with_repairs"]
+__all__ = ["Coming", "Future", "SystemAhead", "coarse", "split", "with_repairs"]
 
-_STEADY = [len(HALF_LIVES) - 1]  # the half-life without end
 _PARTS = 120  # steps behind the shares of racks and causes, at most
 _STEP = 240.0  # hours, at least
 
@@ -43,11 +41,6 @@ class Coming:
 
 Future = tuple[Coming, Coming, Coming]
 """Incidents, records and hours of repair."""
-
-
-def steady(levels: DiscountedLevels) -> DiscountedLevels:
-    """The one level that does not move."""
-    return DiscountedLevels(levels.level[_STEADY], levels.uncertain[_STEADY], levels.wander[_STEADY])
 
 
 def coarse(values: FloatArray, width: float) -> tuple[FloatArray, float]:
@@ -102,7 +95,7 @@ class SystemAhead:
     def mixture(self, value: FloatArray, hours: float) -> Prediction:
         """What comes of a series of counts over `hours`."""
         levels = levels_of(value, self.units, self.steps.days)
-        return mix(steady(levels) if self.long_run else levels, value, self.units, hours / self.steps.width, self.ahead)
+        return mix(levels.steady if self.long_run else levels, value, self.units, hours / self.steps.width, self.ahead)
 
     @cached_property
     def records(self) -> FloatArray:
@@ -115,18 +108,24 @@ class SystemAhead:
         return self.steps.counts(nanoseconds(self.joined.table["start"]))[0]
 
     @cached_property
-    def repair_hours(self) -> tuple[FloatArray, float]:
-        """Hours of repair by the step in which they began, in units of the mean square repair over the mean."""
+    def repairs(self) -> tuple[IntArray, FloatArray]:
+        """When the repairs began whose end is known, and how many hours each took."""
         events = self.log.events[self.counted]
         hours = (nanoseconds(events["end"]) - self.at) / NANOSECONDS_PER_HOUR
         timed = events["end"].notna().to_numpy() & ~events["end_cut"].to_numpy(bool) & (hours > 0.0)
-        if not timed.any():
-            return np.zeros(self.steps.size), 0.0
-        unit = float((hours[timed] ** 2).mean() / hours[timed].mean())
-        share = float(timed.sum()) / max(self.at.size, 1)  # repairs whose end is not known last as long as the others
-        step = np.clip(np.searchsorted(self.steps.edges, self.at[timed], side="right") - 1, -1, self.steps.size - 1)
-        sums = np.bincount(step[step >= 0], hours[timed][step >= 0], self.steps.size)
-        return sums / unit, unit / share
+        return self.at[timed], hours[timed]
+
+    @cached_property
+    def repair_hours(self) -> FloatArray:
+        """Hours of repair by the step in which they began, in units of the mean square repair over the mean."""
+        at, hours = self.repairs
+        unit = float((hours**2).mean() / hours.mean()) if hours.size else 1.0
+        return self.steps.counts(at, weight=hours)[0] / unit
+
+    def mean_repair(self, hours: float) -> float:
+        """Hours that a repair of the next `hours` takes; 0 where none is known."""
+        at, lasted = self.repairs
+        return mean_time_ahead(self.steps, at, lasted, hours, long_run=self.long_run)[0] if lasted.size else 0.0
 
     # ---------------------------------------------------------------- parts
 
@@ -192,18 +191,23 @@ class SystemAhead:
         now = rates.rate * each[:, -1]
         return now / now.sum(), rates
 
-    def futures(self, hours: float, size: int, rng: np.random.Generator) -> Future:
-        """Incidents, records and hours of repair over a horizon; draws with many of one have many of the others."""
-        repairs, unit = self.repair_hours
-        mixtures = [self.mixture(value, hours) for value in (self.incidents, self.records, repairs)]
+    def futures(self, hours: float, mean_repair: float, size: int, rng: np.random.Generator) -> Future:
+        """Incidents, records and hours of repair over a horizon; draws with many of one have many of the others.
+
+        As many hours of repair are expected as there are records, times `mean_repair`; they scatter as their sums did.
+        """
+        series = (self.incidents, self.records, self.repair_hours)
+        mixtures = [self.mixture(value, hours) for value in series]
         order = rng.permutation(size)
         drawn = [np.sort(mixture.draw(size, rng)[1])[order] for mixture in mixtures]
         drawn[0] = np.minimum(drawn[0], drawn[1])
         expected = [mixture.expected for mixture in mixtures]
+        lasting = expected[1] * mean_repair
+        unit = lasting / expected[2]
         return (
             Coming(min(expected[0], expected[1]), drawn[0]),
             Coming(expected[1], drawn[1]),
-            Coming(expected[2] * unit, (drawn[2] + rng.random(size) - 0.5).clip(0.0) * unit),
+            Coming(lasting, (drawn[2] + rng.random(size) - 0.5).clip(0.0) * unit),
         )
 
 

@@ -178,7 +178,7 @@ def what_if(model: FleetModel, parameters: Parameters) -> WhatIf:
     with np.errstate(divide="ignore", invalid="ignore"):
         hazard = -np.log(np.clip(np.array(survived), 0.0, 1.0))
         hazard[~np.isfinite(hazard)] = np.nan
-        own = rate.scopes[0].rate_of(sizes) * rate.mtbf_of(sizes)
+        own = rate.scopes[0].rate_of(sizes) * replace(rate, counted=None).mtbf_of(sizes)
         wait = np.array([[one.wait_of(sizes), _quicker(one).wait_of(sizes)] for one in rates])
     down = (rate.scopes[0].mttr or 0.0) / rate.scopes[0].mtbf
     return WhatIf(

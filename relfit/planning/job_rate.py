@@ -32,6 +32,8 @@ class JobRate:
     like: str = ""  # how its nodes fail, after "that fail"
     longer: Callable[[FloatArray], FloatArray] | None = None
     """How many times a repair a job of this many nodes waits until all are up, where that was counted."""
+    counted: Sequence[tuple[float, float]] | None = None
+    """Sizes of jobs, and how many times as often they fail as the rates of the scopes say."""
 
     @property
     def premise(self) -> str:
@@ -49,7 +51,10 @@ class JobRate:
         for scope in self.scopes:
             if wide is None or scope.is_wide == wide:
                 total = total + scope.rate_of(sizes) * (scope.repair_of(sizes) if repair else 1.0)
-        return total
+        if not self.counted:
+            return total
+        points, times = np.log(np.asarray(self.counted, np.float64)).T
+        return np.asarray(total * np.exp(np.interp(np.log(np.asarray(sizes, np.float64)), points, times)))
 
     def mtbf_of(self, sizes: npt.ArrayLike) -> Any:
         """Mean hours between the failures of jobs on this many nodes, along a last axis."""
@@ -114,9 +119,10 @@ def rate_of_job(
 
     Failures of a system hit any job of it. A job takes whole racks, in turn; an incident of a rack, or of a
     group of nodes, hits it as far as ``fleet.rack_share`` and ``fleet.group_share`` say (all of them when left out),
-    or, of a group, as ``fleet.group_hits`` has counted. It waits until those of its nodes that were hit are back: one
-    takes ``mttr.rack_node``, all that an incident hit ``mttr.rack``; between them by how many of them are the job's.
-    `repair` stands in for these times. `events` failures behind a mean time make it as uncertain as a count is.
+    or, of a group, as ``fleet.group_hits`` has counted. Where ``fleet.job_failures`` has counted jobs, they fail as
+    often as counted. A job waits until those of its nodes that were hit are back: one takes ``mttr.rack_node``, all
+    that an incident hit ``mttr.rack``; between them by how many of them are the job's. `repair` stands in for these
+    times. `events` failures behind a mean time make it as uncertain as a count is.
 
     Examples
     --------
@@ -197,10 +203,9 @@ def _of_parameters(
     hours = None if repair is None else float(durations("repair", repair))
 
     def scoped(of: FailuresByScope) -> tuple[ScopeFailures, ...]:
-        scopes = [scope for scope in of.scopes if scope.name != "rack" or scope.is_placed]
-        return tuple(scope if hours is None else replace(scope, mttr=hours, mttr_node=None) for scope in scopes)
+        return tuple(scope if hours is None else replace(scope, mttr=hours, mttr_node=None) for scope in of.placed)
 
-    means = JobRate(scoped(failures), size)
+    means = JobRate(scoped(failures), size, counted=failures.job_failures)
     groups = next((scope for scope in means.scopes if scope.name == "group"), None)
     if groups is not None and groups.hits and groups.mttr_name and hours is None:
         means = replace(means, longer=partial(_longer, means, groups.hits))
@@ -210,7 +215,9 @@ def _of_parameters(
     names = [f"mtbf.{single if scope.name == 'node' else scope.name}" for scope in means.scopes]
     if any(name not in parameters.unknown_uncertainty for name in [*names, *(keys if hours is None else ())]):
         draws = draw_parameters(parameters, int(whole("n_draws", n_draws, 2)), rng)
-        drawn = JobRate(scoped(FailuresByScope.of_parameters(parameters, draws)), size, longer=means.longer)
+        drawn = JobRate(
+            scoped(FailuresByScope.of_parameters(parameters, draws)), size, longer=means.longer, counted=means.counted
+        )
     mean_repair = float(means.repair) if keys else None
     waits = wait_for_repair(repair, mean_repair, ", ".join(keys), wait=float(means.wait))[1]
     basis = f"parameters ({', '.join(names)})" + (f" of {parameters.name}" if parameters.name else "")

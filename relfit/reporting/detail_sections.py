@@ -24,22 +24,25 @@ _SAME = 0.01  # of a mean, within which two are one to a reader
 
 
 def times(m: ReportData) -> Section | str:
-    """Times between interruptions of the system with most of them."""
+    """Times between incidents of the system with most of them."""
     tested = m.interruptions.result
     if tested is None:
-        return f"distribution of times between interruptions ({m.interruptions.problem})"
+        return f"distribution of times between incidents ({m.interruptions.problem})"
     if m.failures < FEWEST:
-        return "distribution of times between interruptions (too few failures)"
+        return "distribution of times between incidents (too few failures)"
     label = tested.fits.groups[0]
     name = f" of system {label}" if m.several_systems else ""
     best = str(tested.fits.best().iloc[0])
-    title = "Times between interruptions" + name
+    title = "Times between incidents" + name
     if best in tested.fits.families:
         figure = Figure.of("times", title, plotting.probability_plot, tested.fits, family=best)
     else:
         figure = Figure.of("times", title, plotting.distributions, tested.fits)
-    table = fit_table("fits-by-system", "Distributions fitted to the times between interruptions" + name, tested)
-    return Section("times", "Times between", tested.headline, figures=(figure,), details=(table,))
+    table = fit_table("fits-by-system", "Distributions fitted to the times between incidents" + name, tested)
+    instants, note = int(tested.fits.lives.n_failures.sum()), tuple[str, ...]()
+    if not m.several_systems and instants != m.failures:
+        note = (f"Here {instants:,} instants with failures count apart; elsewhere they are {m.failures:,} incidents.",)
+    return Section("times", "Times between", tested.headline, note, figures=(figure,), details=(table,))
 
 
 def repairs(m: ReportData) -> Section | str:

@@ -110,16 +110,16 @@ def _sentence(m: ReportData) -> str:
         return f"Something interrupted the {what} every {duration(m.part.window.hours / total)}."
     if m.few:
         each = f", one every {duration(m.part.window.hours / total)}" if total > 1 else ""
-        seen = f"{count(total, 'interruption')} of the {what} in {duration(m.part.window.hours)}{each}"
+        seen = f"{count(total, 'incident')} of the {what} in {duration(m.part.window.hours)}{each}"
         return f"{seen}: too few for most questions."
     week, low, high = model.lately.a_week(m.level)
     hours, when = _before(m)
-    before = f"; {number(_WEEK / hours)} times {when}" if np.isfinite(hours) else f"; never {when}"
-    earlier = _earlier(m)
+    before = f"; {number(_WEEK / hours)} {when}" if np.isfinite(hours) else f"; never {when}"
+    each, earlier = ", each of a node or more" if what == "machine" else "", _earlier(m)
     before += f", {number(earlier)} before" if earlier is not None and np.isfinite(hours) else ""
     return (
-        f"As of {m.log.window.end:%Y-%m-%d} something interrupts the {what} {number(week)} times a week "
-        f"({number(low)}-{number(high)}){before}."
+        f"As of {m.log.window.end:%Y-%m-%d} the {what} has {number(week)} incidents a week "
+        f"({number(low)}-{number(high)}){each}{before}."
     )
 
 
@@ -150,7 +150,7 @@ def _cards(m: ReportData) -> list[Card]:
         hours, when = _before(m)
         was = f" · {duration(hours)} {when}" if np.isfinite(hours) else ""
         between, detail = duration(mtbf.any.value), _limited(mtbf.any, m.level) + was
-        cards.append(Card("Time between interruptions, now", between, detail, _refuted(m, "forecasts")))
+        cards.append(Card("Time between incidents, now", between, detail, _refuted(m, "forecasts")))
     up, lost = m.availability.result, _lost_hours(m)
     if up is not None:
         hours = float(up.node_hours.sum())
@@ -233,7 +233,7 @@ def picture(m: ReportData) -> tuple[Figure, ...]:
     if not m.failures:
         return ()
     if points is not None and points.status == "ok":
-        title = "Interruptions over time (UTC)"
+        title = "Incidents over time (UTC)"
         title += "" if m.chosen.start_limits is None else "; shaded: the period used"
         used = points.stable_period if m.chosen.name not in ("all", "given") else None
         return (Figure.of("rate", title, plotting.change_points, points, wide=True, used=used),)
@@ -374,7 +374,7 @@ def _systems_sentence(m: ReportData) -> str:
     names, order = model.places.systems, np.argsort(-total, kind="stable")
     most, share = order[0], total[order[0]] / total.sum()
     return (
-        f"{count(len(names), 'system')} with {count(m.part.n_nodes, 'node')} had {int(total.sum()):,} interruptions in "
+        f"{count(len(names), 'system')} with {count(m.part.n_nodes, 'node')} had {int(total.sum()):,} incidents in "
         f"{duration(hours)}; system {names[most]} had {percent(share)} of them."
     )
 
@@ -385,7 +385,7 @@ def _systems_cards(m: ReportData) -> list[Card]:
         return []
     table = pd.DataFrame(model.scopes.xs("node", level="scope"))
     known = table[table["incidents"] >= 10].sort_values("mtbf").reset_index()
-    cards = [Card("Interruptions", f"{m.failures:,}", f"of {count(len(table), 'system')}")]
+    cards = [Card("Incidents", f"{m.failures:,}", f"of {count(len(table), 'system')}")]
     if len(known):
         for name, row in (("A node fails most often", 0), ("A node fails least often", -1)):
             mean, low, high = (float(known[column].iloc[row]) for column in ("mtbf", "mtbf_low", "mtbf_high"))

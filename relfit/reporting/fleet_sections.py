@@ -84,7 +84,7 @@ def interruptions(m: ReportData) -> Section | str:
     """Incidents by scope, with what they cost."""
     model = m.model.result
     if model is None or not m.failures:
-        return "interruptions by scope (no failure)"
+        return "incidents by scope (no failure)"
     found = _with_losses(m)
     keys = ["system", "scope"] if m.several_systems else ["scope"]
     scopes = model.scopes.reset_index().set_index(keys)
@@ -100,7 +100,7 @@ def interruptions(m: ReportData) -> Section | str:
     names = ({"system": "system"} if m.several_systems else {}) | names
     table = Table(
         "interruptions-by-scope",
-        "Interruptions by scope",
+        "Incidents by scope",
         scopes,
         names,
         percent=frozenset({"lost_share"}),
@@ -115,7 +115,7 @@ def interruptions(m: ReportData) -> Section | str:
         shown = {"system": "system", **shown}
     list_of = Table(
         "incidents",
-        "Interruptions that cost most",
+        "Incidents that cost most",
         largest.assign(**stamps),
         shown,
         note="Records of one incident are joined.",
@@ -385,12 +385,12 @@ def ahead(m: ReportData) -> Section | str:
 
 
 def _unit_of_failures(m: ReportData) -> tuple[str, ...]:
-    """What a failure of the forecast is, where an interruption takes several."""
-    joined = m.model.needed.found
-    each = joined.records / max(len(joined), 1)
+    """What a failure of the forecast is, where an incident takes several."""
+    total = m.forecast.needed.total.iloc[-1]
+    each = float(total["failures"] / max(total["incidents"], 1e-12))
     if each < _JOINED:
         return ()
-    return (f"Failures count records: {number(each)} per interruption.",)
+    return (f"Failures count records: {number(each)} per incident.",)
 
 
 def independence(m: ReportData) -> Section | str:

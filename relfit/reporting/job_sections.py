@@ -111,6 +111,6 @@ def _uneven(m: ReportData, share: float) -> tuple[str, ...]:
         return ()
     nodes = f"all {count(m.part.n_nodes, 'node')}" if m.part.n_nodes > 1 else "the node"
     return (
-        f"Interruptions cluster: if they came evenly, every {duration(hours)}, {percent(float(np.exp(-24.0 / hours)))} "
+        f"Incidents cluster: if they came evenly, every {duration(hours)}, {percent(float(np.exp(-24.0 / hours)))} "
         f"of 24-hour jobs on {nodes} would meet none.",
     )

@@ -16,7 +16,7 @@ _TERMS = {
         "et al. 2005); it finds a change in 1 % of logs without one. The last period with a sixth of the node-hours or "
         "more is used."
     ),
-    "Interruptions": (
+    "Incidents": (
         "Records that belong together are one incident. Hours between incidents are hours of operation over incidents; "
         "confidence intervals are wider where counts vary more than Poisson counts do."
     ),
@@ -46,7 +46,7 @@ _TERMS = {
 
 _SECTIONS: dict[str, frozenset[str]] = {  # that a term is about
     "Period": frozenset({"steady"}),
-    "Interruptions": frozenset({"interruptions"}),
+    "Incidents": frozenset({"interruptions"}),
     "Availability": frozenset({"availability"}),
     "Jobs": frozenset({"jobs"}),
     "Test on the past": frozenset({"forecast", "jobs"}),

@@ -233,7 +233,18 @@ def test_the_period_is_used_and_told() -> None:
     two = make_log([{"system": s, "node": s, "start": 5} for s in "ab"])
     finding = next(check.finding for check in rf.calibrate(two, parts=("mtbf",)).checks if check.name == "systems")
     assert finding.startswith("2 systems are taken as one")
-    assert rf.calibrate(two, parts=("period", "mtbf")).absent["period"].startswith("the log has several systems")
+    assert rf.calibrate(two, parts=("mtbf",)).absent["period"].startswith("the log has several systems")
+
+
+def test_the_period_does_not_depend_on_the_parts() -> None:
+    early, late = np.arange(0.0, 4000.0, 4.0), np.arange(4000.0, 12000.0, 40.0)  # ten times fewer from 4000 h on
+    nodes = [{"node": f"n{i}"} for i in range(20)]
+    events = [{"node": f"n{i % 20}", "start": hour} for i, hour in enumerate([*early, *late])]
+    log = make_log(events, nodes, window=(0, 12000))
+    for parts in (QUICK, ("mtbf",), ("period", "mtbf")):
+        mean = rf.calibrate(log, parts=parts, window=0, at="long run").mtbf.any
+        assert mean is not None
+        assert mean.value == pytest.approx(40.0, rel=0.02)
 
 
 def test_all_of_white() -> None:

@@ -155,6 +155,19 @@ def test_repairs_that_became_longer():
     assert row["failures"] == pytest.approx(60.0, rel=0.15)
 
 
+def test_hours_of_repair_are_failures_times_the_mean_repair():
+    """A reader divides them: one mean repair for all horizons, that of repairs that stay as they are."""
+    rng = np.random.default_rng(11)
+    rates = np.where(np.arange(700) < 500, 0.3, 0.06) * np.ones((20, 700))
+    log = failing(rates, 11)
+    lasted = rng.lognormal(0.5, 1.2, len(log))
+    end = (log.events["start"] + pd.to_timedelta(lasted, unit="h")).clip(upper=log.window.end)
+    total = rf.forecast(replace(log, events=log.events.assign(end=end)), ("30d", "90d")).total
+    mean = (total["repair_hours"] / total["failures"]).to_numpy()
+    assert mean[0] == pytest.approx(mean[1], rel=1e-9)
+    assert mean[0] == pytest.approx(lasted.mean(), rel=0.1)
+
+
 def test_bursty_weeks_widen_the_interval():
     rng = np.random.default_rng(5)
     rates = np.repeat(rng.choice([0.05, 0.55], 100), 7) * np.ones((20, 700)) / 3.0

@@ -102,6 +102,13 @@ def test_poisson_spares_come_near_the_binomial_for_many_blocks() -> None:
     assert abs(int(found.poisson) - int(found.spare_blocks)) <= 1
 
 
+def test_one_spare_block_is_one_block() -> None:
+    """Of two blocks that are down a hundredth of the time, one is down in 2 % of it and both in 0.01 %."""
+    found = spare_blocks_needed(99.0, 1.0, 0.001, blocks=2)
+    assert int(found.spare_blocks) == 1
+    assert found.headline.startswith("1 spare block of 2 per zone:")
+
+
 def test_spares_needed_are_the_smallest_that_are_enough() -> None:
     rng = np.random.default_rng(5)
     mtbf, mttr = rng.uniform(100, 5000, 60), rng.uniform(1, 60, 60)

@@ -51,14 +51,14 @@ def check(page: str) -> list[str]:
         assert first == pytest.approx(second, rel=rounded(first)), (name, first, second)
         done.append(name)
 
-    week = numbers(r"interrupts the (?:machine|node) N times a week \(N-N\)", page)
-    between = numbers(r"Time between interruptions, now H", page)
+    week = numbers(r"the (?:machine|node) has N incidents a week \(N-N\)", page)
+    between = numbers(r"Time between incidents, now H", page)
     if week and between:
-        agree("interruptions a week, hours between", 168.0 / week[0], between[0])
+        agree("incidents a week, hours between", 168.0 / week[0], between[0])
     every = numbers(r"An incident every H: N incidents in H", page)
     if every:
         agree("incidents in a time, hours between", every[2] / every[1], every[0])
-    since = numbers(r"; N times since ", page)
+    since = numbers(r"; N since ", page)
     if since and every:
         agree("a week in the period, hours between", 168.0 / since[0], every[0])
     scopes = re.search(rf"{NUMBER} incidents in [\d,.]+ \w+, ((?:[\d,]+ of \w+(?:, |\.))+)", page)
@@ -70,9 +70,9 @@ def check(page: str) -> list[str]:
     if tile and panel:
         agree("job on the first screen and in the panel", tile[1], panel[0])
     evenly = numbers(r"meet no failure \(N % if failures came evenly\)", page)
-    mean = numbers(r"One comes every H on average", page)
-    if panel and mean:
-        share = 100.0 * math.exp(-24.0 / mean[0])
+    one = numbers(r"One comes every H on average", page)
+    if panel and one:
+        share = 100.0 * math.exp(-24.0 / one[0])
         implied, near = (evenly[0], 0.6) if evenly else (panel[0], 2.6)
         assert implied == pytest.approx(share, abs=near)
         done.append("job in the panel, hours between its failures")
@@ -104,7 +104,25 @@ def check(page: str) -> list[str]:
     if month:
         assert 2.0 < month[3] / month[0] < 4.5
         done.append("30 and 90 days")
-    change = numbers(r"; N times since [A-Z][a-z]+ \d{4}, N before", page)
+    failures = numbers(r"all failures N \(N-N\) N \(N-N\)", page)
+    repairs_ahead = numbers(r"hours of repair N \(N-N\) N \(N-N\)", page)
+    if failures and repairs_ahead:
+        agree("mean repair ahead", repairs_ahead[0] / failures[0], repairs_ahead[3] / failures[3])
+        now = numbers(r"one is expected to last H", page) or mean
+        assert now is not None
+        assert repairs_ahead[3] / failures[3] == pytest.approx(now[0], rel=0.09)  # of records, and of outages of nodes
+        done.append("mean repair ahead and now")
+    each = numbers(r"Failures count records: N per incident", page)
+    if each and week and failures:
+        agree("records for each incident", failures[3] / (week[0] * 90.0 / 7.0), each[0])
+    back = numbers(r"back in H", page)
+    spared = numbers(r"N % of its time is lost, N % with spares", page)
+    if back and spared and one:
+        # what is kept with and without spares differs by the wait for a repair
+        wait = one[0] * ((100.0 - spared[1]) / (100.0 - spared[0]) - 1.0)
+        assert 0.6 < wait / back[0] < 1.6, (wait, back[0])
+        done.append("wait for a repair, with and without spares")
+    change = numbers(r"; N since [A-Z][a-z]+ \d{4}, N before", page)
     steps = numbers(r"before that the rate was N times that", page)
     if change and steps:
         assert change[1] / change[0] == pytest.approx(steps[0], rel=0.04)  # two digits; joined period by period
@@ -121,7 +139,7 @@ def test_the_sample(white_report: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif("RELFIT_SHARED" not in os.environ, reason="the logs are not bundled")
-@pytest.mark.parametrize("which", ["2", "20", "grid5000"])
+@pytest.mark.parametrize("which", ["2", "16", "20", "grid5000"])
 def test_logs_of_sites(which: str, tmp_path: Path) -> None:
     data = Path(os.environ["RELFIT_SHARED"], "data")
     if which == "grid5000":
@@ -132,6 +150,6 @@ def test_logs_of_sites(which: str, tmp_path: Path) -> None:
 
 
 def test_a_pair_that_contradicts_is_seen() -> None:
-    page = "something interrupts the machine 39 times a week (34.8-43.5). Time between interruptions, now 5.2 hours"
+    page = "the machine has 39 incidents a week (34.8-43.5). Time between incidents, now 5.2 hours"
     with pytest.raises(AssertionError):
         check(page)

@@ -66,7 +66,7 @@ def test_the_first_line_is_the_period_and_all_numbers_are_of_now(white: Page, sa
     found = rf.calibrate(sample)
     mtbf, days = found.mtbf, 24.0
     first = section(white, "summary")
-    assert f"Time between interruptions, now {mtbf.any.value:.3g} hours" in first
+    assert f"Time between incidents, now {mtbf.any.value:.3g} hours" in first
     assert f"{mtbf.any.low:.3g} to {mtbf.any.high:.3g} hours" in first
     assert f"every {mtbf.node.value / days:.3g} days" in first
     assert f"back in {found.mttr.node.value:.3g} hours" in first
@@ -74,7 +74,7 @@ def test_the_first_line_is_the_period_and_all_numbers_are_of_now(white: Page, sa
     begun = rf.incidents(period.log).table["start"]
     weeks = period.log.window.hours / 168.0
     assert f"{len(begun) / weeks:.3g} times since October 2002" in first
-    said = re.search(r"interrupts the machine ([\d.]+) times a week \(([\d.]+)-([\d.]+)\)", first)
+    said = re.search(r"the machine has ([\d.]+) incidents a week \(([\d.]+)-([\d.]+)\)", first)
     assert said is not None
     week, low, high = map(float, said.groups())
     lately = int((begun > sample.window.end - pd.Timedelta("90D")).sum()) / (90 / 7)
@@ -190,7 +190,9 @@ def test_what_came_after_the_period_and_no_change_within_its_limits(tmp_path: Pa
     late = log.events[log.events["start"] >= pd.Timestamp("2004-12-01", tz="UTC")]
     weeks = (log.window.end - pd.Timestamp("2004-12-01", tz="UTC")) / pd.Timedelta("7D")
     said = re.search(
-        r"interrupts the machine ([\d.]+) times a week \(([\d.]+)-([\d.]+)\); [\d.]+ times from March 1999", text
+        r"the machine has ([\d.]+) incidents a week \(([\d.]+)-([\d.]+)\), each of a node "
+        r"or more; [\d.]+ from March 1999",
+        text,
     )
     assert said is not None
     assert float(said[2]) < len(late) / weeks < float(said[3])
@@ -216,7 +218,7 @@ def test_a_log_that_names_no_system_is_no_system_called_system(tmp_path: Path) -
 def test_six_failures_claim_nothing(tmp_path: Path) -> None:
     page = page_of(steady_log(1, 8, 6), tmp_path, **FAST)
     text = page.text
-    assert re.search(r"6 interruptions of the machine in [\d.]+ days, one every [\d.]+ days: too few for most", text)
+    assert re.search(r"6 incidents of the machine in [\d.]+ days, one every [\d.]+ days: too few for most", text)
     for claim in ("the risk grows", "fail together", "independence holds", "trend in 0 %", "one mean", "0 times"):
         assert claim not in text
     assert "dependence between failures (too few failures)" in text
@@ -326,7 +328,7 @@ def test_one_node_and_names_of_the_log(tmp_path: Path) -> None:
     rows: list[Any] = [("White-N1", at, at + pd.Timedelta("3h"), "DIMM") for at in starts[starts < "2020-12-30"]]
     page = page_of(log_of(rows, system="Frost"), tmp_path, **FAST)
     assert "System Frost: 1 node" in page.text
-    assert "something interrupts the node" in page.text
+    assert re.search(r"the node has [\d.]+ incidents a week", page.text)
     assert "outlier nodes (" in page.text
     assert "attributed to DIMM" in page.text
     assert "of jobs on 1 node run for 24 hours" in page.text

@@ -225,7 +225,7 @@ def test_log_without_a_failure(tmp_path: Path) -> None:
 
 def test_log_with_one_failure(tmp_path: Path) -> None:
     page = page_of(log_of([("a", "2020-05-05", "2020-05-06", "disk")]), tmp_path)
-    assert "1 interruption of the node in 366 days: too few for most questions." in page.text
+    assert "1 incident of the node in 366 days: too few for most questions." in page.text
     assert "Left out, since this log has no answer: periods of the rate (too few failures)" in page.text
     assert "1 incidents" not in page.text
     assert "1 outages" not in page.text

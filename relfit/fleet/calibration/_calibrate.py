@@ -17,7 +17,7 @@ from relfit.fleet import ChosenPeriod, FleetModel, chosen_period, fleet_model
 from relfit.fleet.calibration.estimated import Estimated
 from relfit.fleet.calibration.fitted_families import family_of_unequal_nodes, fitted_family
 from relfit.fleet.calibration.log_provenance import provenance
-from relfit.fleet.calibration.parameters_now import mtbf_now, mttr_now
+from relfit.fleet.calibration.parameters_now import brought_to_now
 from relfit.fleet.calibration.rates import Rates, rates_of_durations, rates_of_log
 from relfit.fleet.calibration.repair_scopes import Repairs
 from relfit.fleet.calibration.schema import Censoring, Fleet, Mttr, Parameters, PeriodUsed
@@ -46,7 +46,7 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
     *,
     at: str = NOW,
     horizon: Durations = "90d",
-    period: str | tuple[object, object] | None = None,
+    period: str | tuple[object, object] = "stable",
     parts: Sequence[str] = PARTS,
     families: Sequence[str] = _FAMILIES,
     window: Duration | None = None,
@@ -70,12 +70,11 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
         As for `relfit.fleet_model`: current rates and repairs, or those of the period.
     horizon : duration
         Time after the end of the log that results of now cover.
-    period : {"stable", "all"} or (since, until), optional
-        The part of the log to use. ``"stable"`` is `relfit.stable_period`, the default where ``"period"`` is among
-        `parts`; else the whole log.
+    period : {"stable", "all"} or (since, until)
+        The part of the log to use, as for `relfit.fleet_model`.
     parts : sequence of str
-        Of ``"period"``, ``"mtbf"``, ``"mttr"``, ``"repair_kinds"`` (quick and slow ones), ``"families"``,
-        ``"bad_nodes"``, ``"dependence"`` and ``"trend"``. ``("mtbf", "mttr")`` alone takes milliseconds.
+        Of ``"mtbf"``, ``"mttr"``, ``"repair_kinds"`` (quick and slow ones), ``"families"``, ``"bad_nodes"``,
+        ``"dependence"`` and ``"trend"``; ``"period"`` is always included.
     families : sequence of str
         Candidate distributions of `failure` and `repair`, compared by AICc.
     window : float or duration, optional
@@ -110,15 +109,14 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
     >>> import relfit as rf
     >>> params = rf.calibrate(rf.datasets.load("white"), parts=("mtbf", "mttr"))
     >>> round(params.mtbf.node.value), round(params.mtbf.rack.value), round(params.mttr.mean.value, 1)
-    (2797, 1131, 2.9)
+    (2756, 1119, 2.9)
     >>> params.mtbf.node.events
-    8206
+    2938
     """
     wanted = _checked(parts, level, period, families)
     checked_at(at)
     dated = log.lifetimes is None or len(log.events) > 0
-    span = period if period is not None else "stable" if "period" in wanted else "all"
-    chosen = chosen_period(log, span) if model is None else model.period
+    chosen = chosen_period(log, period) if model is None else model.period
     if model is None and dated and _OF_THE_MODEL & wanted:
         model = fleet_model(log, chosen, at=at, horizon=horizon, window=window, group=group, first=first, level=level)
         chosen = model.period
@@ -129,7 +127,7 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
     times = _times_to_failure(part, model) if "families" in wanted else None
     estimates: list[Estimated] = [rates]
     if {"mttr", "repair_kinds"} & wanted:
-        estimates.append(_mttr(part, model, repairs, level, wanted))
+        estimates.append(_mttr(repairs, level, wanted))
     if times is not None:
         estimates += [_failure(part, model, times, families, level), _repair(repairs, families, level)]
     if "bad_nodes" in wanted:
@@ -142,7 +140,7 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
     fields: dict[str, Any] = {}
     for estimate in estimates:
         absent, fields = absent | estimate.absent, fields | estimate.fields
-    return Parameters(
+    parameters = Parameters(
         name=name if name is not None else systems[0] if len(systems) == 1 else None,
         **fields,
         fleet=Fleet(
@@ -154,16 +152,17 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
         absent=absent,
         provenance=provenance(part, rates),
     )
+    return parameters if model is None or model.lately is None else brought_to_now(parameters, model, level)
 
 
 def _checked(
-    parts: Sequence[str], level: float, period: str | tuple[object, object] | None, families: Sequence[str]
+    parts: Sequence[str], level: float, period: str | tuple[object, object], families: Sequence[str]
 ) -> set[str]:
     for part in [parts] if isinstance(parts, str) else parts:
         if part not in PARTS:
             raise ArgumentError(f"part {part!r} is not known", remedy=f"use some of {', '.join(PARTS)}")
     share("level", level, zero=False, one=False)
-    if not (period in (None, "stable", "all") or (isinstance(period, tuple) and len(period) == 2)):
+    if not (period in ("stable", "all") or (isinstance(period, tuple) and len(period) == 2)):
         raise ArgumentError(f"period {period!r} is not known", remedy='use "stable", "all" or (since, until)')
     if not families:
         raise ArgumentError("no family was given", remedy=f"use {', '.join(_FAMILIES)}")
@@ -193,19 +192,12 @@ def _moment(stamp: pd.Timestamp) -> dt.datetime:
 
 def _rates(part: FailureLog, model: FleetModel | None, level: float) -> Rates:
     """Mean times between failures by scope."""
-    if model is None:  # of lifetimes without dates
-        rates = rates_of_durations(part.ttf("node"), level)
-    else:
-        rates = rates_of_log(model, level=level)
-        if model.lately is not None:
-            rates.fields["mtbf"] = mtbf_now(rates.fields["mtbf"], model, level)
+    rates = rates_of_durations(part.ttf("node"), level) if model is None else rates_of_log(model, level=level)
     rates.checks += systems_check(part)
     return rates
 
 
-def _mttr(
-    part: FailureLog, model: FleetModel | None, repairs: Repairs | None, level: float, wanted: set[str]
-) -> Estimated:
+def _mttr(repairs: Repairs | None, level: float, wanted: set[str]) -> Estimated:
     """Mean time to repair, and those of quick and slow repairs."""
     names = [
         *(["mean"] if "mttr" in wanted else []),
@@ -216,10 +208,7 @@ def _mttr(
         return Estimated(absent={f"mttr.{name}": why for name in names})
     means, checks = repairs.means(level) if "mttr" in wanted else ({}, [])
     kinds, absent = repairs.kinds(level) if "repair_kinds" in wanted else ({}, {})
-    mttr = Mttr(**means, **kinds)
-    if model is not None and model.lately is not None:
-        mttr = mttr_now(mttr, model.lately.log, part, model.lately.horizon)
-    return Estimated({"mttr": mttr}, absent, checks)
+    return Estimated({"mttr": Mttr(**means, **kinds)}, absent, checks)
 
 
 def _times_to_failure(part: FailureLog, model: FleetModel | None) -> LifeData:

@@ -118,6 +118,8 @@ class FailuresByScope:
         Mean hours of quick and of slow repairs, and the share of quick ones.
     mttr : float, optional
         Mean hours of a repair.
+    job_failures : sequence of (int, float), optional
+        Sizes of jobs, and how many times as often they fail as the rates say.
 
     Examples
     --------
@@ -136,6 +138,7 @@ class FailuresByScope:
     repairs: Family | None
     kinds: tuple[float, float, float] | None
     mttr: float | None
+    job_failures: Sequence[tuple[int, float]] | None = None
 
     @classmethod
     def of_parameters(
@@ -182,12 +185,24 @@ class FailuresByScope:
             repairs=None if repair is None else repair.distribution(),
             kinds=several("mttr.quick", "mttr.slow", "mttr.share_quick"),
             mttr=values.get("mttr.mean"),
+            job_failures=fleet.job_failures,
         )
 
     @property
     def scopes(self) -> tuple[ScopeFailures, ...]:
         """Nodes first."""
         return (self.node, *self.wider)
+
+    @property
+    def placed(self) -> tuple[ScopeFailures, ...]:
+        """Those that are known to hit jobs: of racks only where their nodes are known."""
+        return tuple(scope for scope in self.scopes if scope.name != "rack" or scope.is_placed)
+
+    def totals(self, sizes: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Failures per hour, and hours of repair per hour, of jobs on this many nodes, as the rates say."""
+        rates = [scope.rate_of(sizes) for scope in self.placed]
+        repairs = [scope.repair_of(sizes) * rate for scope, rate in zip(self.placed, rates, strict=True)]
+        return np.asarray(sum(rates)), np.asarray(sum(repairs))
 
     def relative_rates(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Failure rates of `count` nodes relative to their mean: bad nodes, or a gamma frailty of known variance."""

@@ -1,4 +1,4 @@
-"""Parameters of a fleet as it is now: rates that follow it, and repairs that last as long as lately."""
+"""Parameters of a fleet as it is now: rates that follow it, repairs as long as lately, jobs that fail as counted."""
 
 from __future__ import annotations
 
@@ -10,16 +10,63 @@ from scipy import special
 from relfit.base.text import duration
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet import FleetModel
+from relfit.fleet.calibration.failures_by_scope import FailuresByScope
 from relfit.fleet.calibration.parameter_values import Duration, Quantity
-from relfit.fleet.calibration.schema import Mtbf, Mttr
+from relfit.fleet.calibration.schema import Mtbf, Mttr, Parameters
 from relfit.fleet.incident_scopes import SCOPES
 from relfit.fleet.job_shares import ANY
-from relfit.fleet.prediction import TimeSteps, levels_of, mix
+from relfit.fleet.prediction import TimeSteps, mean_time_ahead
 from relfit.fleet.rates_now import LevelRates, limits_of_multiples
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import clock_step, outages_of, timed_repairs
 
-__all__ = ["mtbf_now", "mttr_now"]
+__all__ = ["brought_to_now", "mtbf_now", "mttr_now"]
+
+_STEP = 2  # between two sizes of jobs that are counted
+_DRAWS = 19  # behind limits that are not used
+
+
+def brought_to_now(parameters: Parameters, model: FleetModel, level: float) -> Parameters:
+    """Parameters of a period, brought to now.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        Of the model's period.
+    model : FleetModel
+        Of now.
+    level : float
+        Of the limits.
+    """
+    assert model.lately is not None
+    update: dict[str, Any] = {"mtbf": mtbf_now(parameters.mtbf, model, level)}
+    if any(isinstance(value, Duration) for _, value in parameters.mttr):
+        update["mttr"] = mttr_now(parameters.mttr, model.lately.log, model.period.log, model.lately.horizon)
+    now = parameters.model_copy(update=update)
+    if model.question is not None or len(model.places.systems) != 1 or "mtbf.node" not in now.values():
+        return now
+    return now.model_copy(update={"fleet": parameters.fleet.model_copy(update=_jobs_now(parameters, now, model))})
+
+
+def _jobs_now(before: Parameters, now: Parameters, model: FleetModel) -> dict[str, Any]:
+    """How jobs by size fail as counted, over what the rates give; and how often they are up, by rates of now."""
+    most = model.period.log.n_nodes
+    sizes = np.unique([*_STEP ** np.arange(int(np.ceil(np.log2(max(most, 1))))), most])
+    then, lately = (FailuresByScope.of_parameters(parameters).totals(sizes) for parameters in (before, now))
+    counted = [
+        float(model.interval("mtbf", size=int(size), placement="packed", n_draws=_DRAWS).estimate) for size in sizes
+    ]
+    ratio = 1.0 / np.asarray(counted) / lately[0]
+    update: dict[str, Any] = {
+        "job_failures": [(int(n), float(r)) for n, r in zip(sizes, ratio, strict=True) if np.isfinite(r) and r > 0.0]
+    }
+    if before.fleet.group_hits is not None:
+        worse = dict(zip(sizes.tolist(), lately[1] * ratio / then[1], strict=True))
+        update["group_hits"] = [
+            (size, hit, float(1.0 / (1.0 + (1.0 - up) / up * worse.get(size, 1.0))))
+            for size, hit, up in before.fleet.group_hits
+        ]
+    return update
 
 
 def mtbf_now(mtbf: Mtbf, model: FleetModel, level: float) -> Mtbf:
@@ -99,15 +146,7 @@ def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> M
     if then.sum() < 2 or not hours[then].sum() > 0.0:
         return mttr
     steps = TimeSteps.of(log.window.start, log.window.end)
-    unit = float((hours[used] ** 2).mean() / hours[used].mean())
-    step = np.clip(np.searchsorted(steps.edges, outages.start[used], side="right") - 1, 0, steps.size - 1)
-    sums = np.bincount(step, hours[used] / unit, steps.size).astype(np.float64)
-    number = np.bincount(step, minlength=steps.size).astype(np.float64)
-    expected = float(number[number > 0.0].mean())  # on a day with repairs, of which the levels are made
-    mixture = mix(levels_of(sums, number, steps.days), sums, number, horizon / steps.width, expected)
-    mean = mixture.expected * unit / (expected * horizon / steps.width)
-    of_number = float(hours[used].mean()) / unit  # what the chance of the number of repairs adds to that of their sum
-    spread = mixture.variance_of_rate(of_number) / mixture.expected**2
+    mean, spread = mean_time_ahead(steps, outages.start[used], hours[used], horizon)
     factor = mean / float(hours[then].mean())
     return mttr.model_copy(
         update={

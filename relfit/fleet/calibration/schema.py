@@ -121,9 +121,7 @@ class FittedFamily(Model):
     low: dict[str, Number] | None = Field(None, description="lower limits by name")
     high: dict[str, Number] | None = Field(None, description="upper limits by name")
     level: Annotated[float, Strict(), Field(gt=0.0, lt=1.0)] | None = Field(None, description="level of the limits")
-    covariance: list[list[Number]] | None = Field(
-        None, description="covariance of the parameters, in the order in which the family names them"
-    )
+    covariance: list[list[Number]] | None = Field(None, description="covariance, in the order of the family's names")
     unit: Literal["hours"] = Field("hours", description="unit of time in the parameters; only hours")
     events: Count | None = Field(None, description="failures or completed repairs behind the fit")
     censored: Count | None = Field(None, description="times cut off")
@@ -205,12 +203,11 @@ class Fleet(Model):
     racks: Count | None = Field(None, description="racks")
     systems: Count | None = Field(None, description="systems")
     rack_share: Part | None = Field(None, description="share of a rack's nodes that an incident of it hits; or all")
-    group_share: Part | None = Field(
-        None, description="share of all nodes that an incident of several nodes elsewhere hits; all when left out"
-    )
+    group_share: Part | None = Field(None, description="share of all nodes that an incident of a group hits; or all")
     group_hits: list[tuple[Count, Number, Number]] | None = Field(
         None, description="size of jobs on consecutive nodes, share of such incidents that hit one, share of time up"
     )
+    job_failures: list[tuple[Count, Number]] | None = Field(None, description="size, failures over those of mtbf")
 
 
 class PeriodUsed(Model):

@@ -41,6 +41,12 @@ class DiscountedLevels:
     uncertain: FloatArray
     wander: FloatArray
 
+    @property
+    def steady(self) -> DiscountedLevels:
+        """The one level that does not move."""
+        row = [len(HALF_LIVES) - 1]
+        return DiscountedLevels(self.level[row], self.uncertain[row], self.wander[row])
+
 
 def discounted(values: FloatArray, half_life: float) -> FloatArray:
     """Sums of the values before each step, and before now, discounted by age; half-lives in steps.

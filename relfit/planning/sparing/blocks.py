@@ -18,7 +18,7 @@ from relfit.base.arguments import durations, share, whole
 from relfit.base.arrays import Durations, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
-from relfit.base.text import percent
+from relfit.base.text import count, percent
 
 __all__ = [
     "SharedRacks",
@@ -286,7 +286,7 @@ class SparesNeeded(Result):
         if first < 0:
             return "No number of spare blocks keeps blocking that low."
         return (
-            f"{first} spare blocks of {int(self.blocks.ravel()[0])} per zone: the job is blocked "
+            f"{count(first, 'spare block')} of {int(self.blocks.ravel()[0])} per zone: the job is blocked "
             f"{percent(float(self.probability.ravel()[0]))} of the time; the Poisson approximation asks for "
             f"{int(self.poisson.ravel()[0])}."
         )

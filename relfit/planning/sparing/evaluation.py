@@ -181,7 +181,8 @@ class SparingEvaluation(Result):
         if not self.left_out:
             return ""
         shown = ", ".join(self.left_out[:4]) + (", ..." if len(self.left_out) > 4 else "")
-        return f" {len(self.left_out)} strategies do not fit the placement groups ({shown})."
+        number = count(len(self.left_out), "strategy does", "strategies do")
+        return f" {number} not fit the placement groups ({shown})."
 
     def to_dict(self) -> dict[str, Any]:
         """What was evaluated, and the rows of `ranking`."""

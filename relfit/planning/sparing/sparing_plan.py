@@ -13,7 +13,7 @@ from relfit.base.arguments import share, whole
 from relfit.base.arrays import Durations, FloatArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.results import json_ready
-from relfit.base.text import percent
+from relfit.base.text import count, percent
 from relfit.base.units import hours
 from relfit.fleet.calibration import Parameters, draw_parameters
 from relfit.planning.plan import Plan
@@ -123,12 +123,14 @@ class SparingPlan(Plan):
         rows: Any = self.intervals.set_index("quantity").to_dict("index")
         spare, cett = rows["spare_blocks"], rows["cett"]
         best, spares = self.wins.iloc[0], int(self.robust.spare_blocks.flat[0])
+        blocks = count(round(spare["estimate"]), "spare block")
+        limits_of_cett = f"{100 * cett['low']:.1f}-{100 * cett['high']:.1f}"
         return (
-            f"Blocks of {self.best.labels[self.chosen]} GPUs (all/working): {spare['estimate']:.0f} spare "
-            f"blocks per zone ({spare['low']:.0f}-{spare['high']:.0f}, {percent(self.level)} interval). "
-            f"CETT {percent(cett['estimate'], 1)} ({100 * cett['low']:.1f}-{100 * cett['high']:.1f}). "
+            f"Blocks of {self.best.labels[self.chosen]} GPUs (all/working): {blocks} per zone "
+            f"({spare['low']:.0f}-{spare['high']:.0f}, {percent(self.level)} interval). "
+            f"{percent(cett['estimate'], 1)} ({limits_of_cett}) of GPU hours move the job on (CETT). "
             f"{best['strategy']} is best in {percent(float(best['share']))} of the draws; {self.criterion} is highest "
-            f"with blocks of {self.robust.labels[0]} and {spares} spares."
+            f"with blocks of {self.robust.labels[0]} and {count(spares, 'spare')}."
         )
 
     def to_dict(self) -> dict[str, Any]:
