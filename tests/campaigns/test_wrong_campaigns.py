@@ -157,3 +157,18 @@ def test_each_experiment_and_second_value_has_a_file_of_statistics(sweep: Sweep)
     table = pd.read_csv("store/statistics/first_min_y_2.5.csv").query("output == 'value'")
     assert table[["x", "y", "runs"]].to_numpy().tolist() == [[1.0, 2.5, 2.0], [2.0, 2.5, 2.0]]
     assert float(table["mean"].diff().iloc[1]) == pytest.approx(1.0)
+
+
+def test_a_further_call_says_which_statistics_it_wrote(sweep: Sweep) -> None:
+    text = f'run = "{MODELS}:noisy"\nreplications = 2\n' + "".join(
+        f'[[experiments]]\nlabel = "{label}"\nparameter = "{name}"\nvalues = [1.0, 2.0]\n'
+        for label, name in (("first", "x"), ("other", "y"))
+    )
+    assert "2 files of statistics in store/statistics, 2 written by this call" in sweep(text)[1]
+    before = {path: path.stat().st_mtime_ns for path in Path("store/statistics").iterdir()}
+    assert "2 files of statistics in store/statistics, none written by this call" in sweep(text)[1]
+    assert before == {path: path.stat().st_mtime_ns for path in Path("store/statistics").iterdir()}
+    changed = text.replace('label = "other"', 'label = "third"')
+    out = sweep(changed)[1]
+    assert "2 files of statistics in store/statistics, 1 written by this call" in out
+    assert "1 further file there, not of this campaign: other.csv" in out

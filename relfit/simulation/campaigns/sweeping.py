@@ -105,7 +105,7 @@ def sweep(
         if name in configured and configured[name] is None and not all(name in cell.settings for cell in cells):
             what = f"{name} has a price, but neither some cells nor the configuration have a value of it"
             raise ArgumentError(what, remedy="write it in the configuration")
-    document = {**plan.document(), "configured": configured}
+    document = {**plan.document(), **runner.sides(plan), "configured": configured}
     shared = place.begin(document, runner.identity(), plan.output or runner.output, cells)
     work = _Work(plan, place, unique, where, progress, stopped)
     work.count_stored(retry_failed)
