@@ -12,6 +12,7 @@ from pydantic import Field
 
 from relfit.base.errors import RelfitError
 from relfit.base.paths import files_meant
+from relfit.base.settings_advice import in_settings
 from relfit.base.text import count
 from relfit.io import READERS, read
 from relfit.io.parsing.opening import members
@@ -56,12 +57,9 @@ class FileSource(SourceBase):
         return _one_by_one(files) if hasattr(reader.read, "__wrapped__") else [list(files)]
 
     def _read(self, files: Sequence[Path]) -> FailureLog:
-        options: dict[str, Any] = dict(self.columns)
-        for name in ("rules", "population"):
-            if getattr(self, name) is not None:
-                options[name] = getattr(self, name)
-        zone = options.pop("timezone", self.timezone)
-        return read(list(files), self.format, timezone=zone, nodeless=self.nodeless, max_size=self.max_size, **options)
+        names = ("format", "timezone", "nodeless", "max_size", "rules", "population")
+        own = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return read(list(files), **{**own, **self.columns})
 
 
 def _one_by_one(files: Sequence[Path]) -> list[list[Path]]:
@@ -89,7 +87,7 @@ def fetched_documents(
         try:
             log = reader(group)
         except (RelfitError, OSError) as error:
-            failures.append(on_one_line(error))
+            failures.append(on_one_line(in_settings(error, type(source).model_fields)))
             for file in group:
                 state.pop(shown(file), None)
         else:
