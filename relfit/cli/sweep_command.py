@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -74,15 +74,16 @@ def run(
     with _stopping(serial=executor == "serial") as signals, ProgressSteps("computing") as steps:
         try:
             plan = rf.campaigns.read_campaign(campaign, workload)
-            result = rf.campaigns.sweep(
-                plan,
-                store,
-                executor=executor,
-                workers=workers,
-                retry_failed=retry_failed,
-                progress=_progress(steps),
-                stopped=lambda: bool(signals),
-            )
+            with redirect_stdout(sys.stderr):  # what a function prints is no answer of the sweep
+                result = rf.campaigns.sweep(
+                    plan,
+                    store,
+                    executor=executor,
+                    workers=workers,
+                    retry_failed=retry_failed,
+                    progress=_progress(steps),
+                    stopped=lambda: bool(signals),
+                )
             missing = result.missing
         except KeyboardInterrupt:
             missing = rf.campaigns.load(store).missing

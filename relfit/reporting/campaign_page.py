@@ -62,7 +62,7 @@ def write_campaign_page(result: CampaignResults, path: str | Path) -> Path:
 
 
 def _sections(result: CampaignResults) -> Iterator[dict[str, Any]]:
-    if result.runs.empty:
+    if result.runs.empty or not np.isfinite(result.of()["mean"].to_numpy(dtype=np.float64)).any():
         return
     picture = _Pictures()
     if result.campaign.get("prices"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
+from relfit.base.errors import ArgumentError
 from relfit.cli.app import main
 from relfit.simulation.campaigns import executors
 
@@ -172,3 +174,20 @@ def test_a_further_call_says_which_statistics_it_wrote(sweep: Sweep) -> None:
     out = sweep(changed)[1]
     assert "2 files of statistics in store/statistics, 1 written by this call" in out
     assert "1 further file there, not of this campaign: other.csv" in out
+
+
+def test_a_function_that_gives_no_number_has_no_results_and_a_page(sweep: Sweep) -> None:
+    text = f'run = "{MODELS}:no_value"\nreplications = 2\n[parameters]\nx = [1, 2]\n'
+    assert "2 cells, 4 runs: no results: value is no number in any run." in sweep(text)[1]
+    assert main(["sweep", "report", "store", "--out", "page.html"]) == 0
+    with pytest.raises(ArgumentError, match="no run gave a finite"):
+        rf.campaigns.best_cells(rf.campaigns.load("store"))
+
+
+@pytest.mark.parametrize("executor", ["serial", "threads", "processes"])
+def test_a_function_may_print_and_end_its_process(sweep: Sweep, executor: str) -> None:
+    text = f'run = "{MODELS}:ends"\nreplications = 2\n[parameters]\nx = [1, 2]\n'
+    code, out, _ = sweep(text, "--executor", executor, "--workers", "1", "--json")
+    assert code == 1
+    assert [row["runs"] for row in json.loads(out)["table"]] == [2, 0]
+    assert set(rf.campaigns.load("store").failed["error"]) == {"SystemExit: 3"}

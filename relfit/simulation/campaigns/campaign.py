@@ -84,9 +84,7 @@ class Campaign(Model):
     seed: int = Field(0, ge=0, description="of everything that is drawn; all cells share their random numbers")
     level: float = Field(0.95, gt=0.0, lt=1.0, description="of the intervals")
     output: str | None = Field(None, description="what the headline, the page and the best cell are about")
-    best: Literal["least", "most"] | None = Field(
-        None, description="which cell is the best; most of what the kind of run wants much of, least of all else"
-    )
+    best: Literal["least", "most"] | None = Field(None, description="which cell is the best; that of the kind of run")
     pareto: dict[str, Literal["least", "most"]] = Field(
         default_factory=dict, description="which side of outputs, of parameters, and of cost (with prices) is good"
     )

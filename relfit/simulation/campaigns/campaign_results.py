@@ -179,7 +179,8 @@ class CampaignResults(Result):
         if self.missing:
             text += f" ({self.missing:,} to do)"
         if self.runs.empty or not np.isfinite(self.of()["mean"]).any():
-            return f"{text}: no results{' yet' if self.missing else ''}."
+            why = " yet" if self.missing else f": {self.output} is no number in any run" if len(self.runs) else ""
+            return f"{text}: no results{why}."
         table, most = self.of(), self.campaign.get("best") == "most"
         mean = table["mean"].to_numpy(dtype=np.float64)
         best: Any = table.iloc[int(np.nanargmax(mean) if most else np.nanargmin(mean))]
@@ -210,7 +211,7 @@ class CampaignResults(Result):
         parameter : str
         output : str, optional
         relative : bool
-            Over its own first value; limits are those of the ratio, from replications that share their random numbers.
+            Over its own first value, which a drawn design has not; limits are those of the ratio, from replications that share their random numbers.
         **where
             Values of other parameters, and ``experiment``.
 
@@ -218,11 +219,6 @@ class CampaignResults(Result):
         -------
         pandas.DataFrame
             The other parameters that differ, `parameter`, ``mean``, ``low``, ``high``.
-
-        Raises
-        ------
-        ArgumentError
-            For a relative curve of a drawn design: its cells have no first value in common.
         """
         cells = self.where(**where)
         cells = cells[cells[self._parameter(parameter)].notna()]

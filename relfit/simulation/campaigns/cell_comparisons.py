@@ -56,6 +56,8 @@ def _not_worse(result: CampaignResults, samples: pd.DataFrame, side: float) -> p
     """The cell with the least mean times `side` and those not distinguishable from it, as `best_cells` has them."""
     values = samples.to_numpy()
     mean = row_means(values, result.level)[1]
+    if not np.isfinite(mean).any():
+        raise ArgumentError("no run gave a finite number of it", remedy="look at the runs, or name another output")
     first = int(np.nanargmin(side * mean))
     each = 1.0 - (1.0 - result.level) / max(len(values) - 1, 1)
     _, difference, _, half = row_means(values - values[first], each)

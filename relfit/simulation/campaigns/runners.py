@@ -38,10 +38,8 @@ class Runner:
     ----------
     output : str
         What is looked at where the campaign does not say; the first output where it is empty.
-    best : str
-        Which side of `output` is good.
-    beside : tuple of str
-        A further output and its good side, for a Pareto front where the campaign names none.
+    best, beside : str, tuple of str
+        Which side of `output` is good; a further output and its good side, for a Pareto front.
     document : str
         What the tables are, for messages.
     """

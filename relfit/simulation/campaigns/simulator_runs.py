@@ -161,10 +161,9 @@ class SparingRuns(Runner):
 
     def __init__(self, campaign: Campaign) -> None:
         super().__init__(campaign)
+        self.output, self.best, self.beside = "useful", "most", ("stops", "least")
         if self.base.get("jobs"):
-            self.output, self.beside = "mean_wait", ("utilisation", "most")
-        else:
-            self.output, self.best, self.beside = "useful", "most", ("stops", "least")
+            self.output, self.best, self.beside = "mean_wait", "least", ("utilisation", "most")
 
     def arguments(self, settings: dict[str, object]) -> dict[str, Any]:
         """As the planner checks a cluster; there must be one strategy."""

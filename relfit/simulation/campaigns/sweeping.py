@@ -264,7 +264,7 @@ def _attempt(
     """Run replications together; each by itself where one of them fails."""
     try:
         outputs = runner.run(values, first, last, seed)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a function that ends its process is one that fails
         if last - first == 1:
             block.failed.append((cell, first, _told(error)))
         else:
@@ -274,6 +274,6 @@ def _attempt(
     block.runs.append({"cell": np.full(last - first, cell), "replication": np.arange(first, last), **outputs})
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     text = " ".join(str(error).split())
     return text if getattr(error, "what", None) else f"{type(error).__name__}: {text}"
