@@ -211,7 +211,7 @@ class CampaignResults(Result):
         parameter : str
         output : str, optional
         relative : bool
-            Over its own first value, which a drawn design has not; limits are those of the ratio, from replications that share their random numbers.
+            Over its own first value, from replications that share their random numbers; not of a drawn design.
         **where
             Values of other parameters, and ``experiment``.
 
