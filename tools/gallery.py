@@ -267,6 +267,9 @@ FIGURES: dict[str, Callable[[Axes], Any]] = {
     "repair_sweep_map": lambda ax: plotting.repair_sweep_map(_repairs(), ax),
     "response_curve": lambda ax: plotting.response_curve(campaign(), ax),
     "campaign_map": lambda ax: plotting.campaign_map(campaign(), ax),
+    "campaign_pareto": lambda ax: plotting.campaign_pareto(
+        sobol(), ax, outputs={"total_training_time": "least", "recovery_time": "most"}
+    ),
     "campaign_tornado": lambda ax: plotting.campaign_tornado(one_at_a_time(), ax),
     "sobol_indices": lambda ax: plotting.sobol_indices(sobol(), ax),
     "costs_of_ownership": lambda ax: plotting.costs_of_ownership(cost_of_ownership(campaign()), ax),

@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -74,15 +74,16 @@ def run(
     with _stopping(serial=executor == "serial") as signals, ProgressSteps("computing") as steps:
         try:
             plan = rf.campaigns.read_campaign(campaign, workload)
-            result = rf.campaigns.sweep(
-                plan,
-                store,
-                executor=executor,
-                workers=workers,
-                retry_failed=retry_failed,
-                progress=_progress(steps),
-                stopped=lambda: bool(signals),
-            )
+            with redirect_stdout(sys.stderr):  # what a function prints is no answer of the sweep
+                result = rf.campaigns.sweep(
+                    plan,
+                    store,
+                    executor=executor,
+                    workers=workers,
+                    retry_failed=retry_failed,
+                    progress=_progress(steps),
+                    stopped=lambda: bool(signals),
+                )
             missing = result.missing
         except KeyboardInterrupt:
             missing = rf.campaigns.load(store).missing
@@ -90,11 +91,23 @@ def run(
             typer.echo(f"relfit: stopped: {missing:,} runs are to be done; go on with: {shlex.join(words)}", err=True)
             sys.stdout.flush()
             raise typer.Exit(_INTERRUPTED if signals.count(signal.SIGINT) > 1 else STOPPED)
-    files = result.write(store / "statistics")
-    _show(result, to, [f"{count(len(files), 'file')} of statistics written to {store / 'statistics'}"] if files else [])
+    _show(result, to, _statistics(result, store / "statistics"))
     if len(result.failed):
         sys.stdout.flush()
         raise typer.Exit(_FAILED)
+
+
+def _statistics(result: CampaignResults, folder: Path) -> list[str]:
+    """Write the files of statistics; how many are new or changed, and which are of an earlier form of the campaign."""
+    before = {path: path.stat().st_mtime_ns for path in folder.glob("*.csv")}
+    files = result.write(folder)
+    if not files:
+        return []
+    written = sum(before.get(path) != path.stat().st_mtime_ns for path in files)
+    notes = [f"{count(len(files), 'file')} of statistics in {folder}, {written or 'none'} written by this call"]
+    if old := sorted(path.name for path in set(before) - set(files)):
+        notes.append(f"{count(len(old), 'further file')} there, not of this campaign: {', '.join(old[:3])}")
+    return notes
 
 
 def status(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ _SHOWN = 40
 _SEVERITIES = ("level", "severity", "priority", "loglevel", "log_level", "sev")
 _MILD = ("info", "information", "informational", "debug", "notice", "trace", "normal", "ok", "warn", "warning")
 _MOST_WORSE = 8
+_MOST_STATES = 4  # words of a column that may say up and down
 _PARTS = (
     "slot",
     "bay",
@@ -174,15 +176,17 @@ class Columns:
             for name in self.table.header:
                 if _plain(name) in _SEVERITIES and (calm := _calm(category(self.table.columns[name]))) is not None:
                     rows, worse = calm
+                    joined = ",".join(worse)
                     questions.append(
                         f"column {name!r} is mild in {rows} of {self.size} rows, and every row was taken "
-                        f"for a failure; to take the others: --failures {name}={','.join(worse)}"
+                        f"for a failure; to take the others: --failures {quote(f'{name}={joined}')}"
                     )
+            questions += self._words_of_states()
         start = self.names.get("start", "")
         if start and ":" not in self._example(start):
             clocks = [name for name in self.table.header if name not in self.names.values()]
             questions += [
-                f"{start!r} has no time of day, and {name!r} may be it: --column start={start}+{name}"
+                f"{start!r} has no time of day, and {name!r} may be it: --column {quote(f'start={start}+{name}')}"
                 for name in clocks
                 if _CLOCK.fullmatch(self._example(name).strip())
             ][:1]
@@ -196,10 +200,21 @@ class Columns:
                     if parts > n:
                         questions.append(
                             f"units are the {n} of {node!r}; with {name!r} there are {parts}: --column "
-                            f"node={node}+{name} if these fail"
+                            f"{quote(f'node={node}+{name}')} if these fail"
                         )
                         break
         return questions
+
+    def _words_of_states(self) -> list[str]:
+        """The question of a column whose words may say that nodes are up, where every row was taken for a failure."""
+        free = [] if {"end", "duration", "state"} & set(self.names) else self.table.header
+        for name in free:
+            if _plain(name) in COMMON_NAMES["state"] and name not in self.names.values():
+                words = " or ".join(map(str, category(self.table.columns[name]).cat.categories[: _MOST_STATES + 1]))
+                if 1 <= words.count(" or ") < _MOST_STATES:
+                    what = f"column {name!r} says {words}, and every row was taken for a failure; where some say up: "
+                    return [f"{what}--column {quote(f'state={name}')} --column down=WORD --column up=WORD"]
+        return []
 
     @property
     def taken(self) -> str:
@@ -396,17 +411,18 @@ def _is_number(text: str) -> bool:
 
 
 def _no_time(text: str) -> str:
-    number = _is_number(text)
-    hint = ""
-    if number:
+    hint, clock = "", " %H:%M:%S"[: 3 * text.count(":") + 3] if ":" in text else ""
+    if _is_number(text):
         hint = "; a number is a time with --column time_format=unix, or with time_origin=DATE and time_unit=UNIT"
     parts = text.replace("/", "-").replace(".", "-").split(" ")[0].split("-")
     if len(parts) == 3 and all(part.isdigit() and len(part) <= 2 for part in parts):
-        hint = "; years of two digits need a time_format, as --column time_format=%d.%m.%y"
+        form = quote("time_format=" + text[len(parts[0])].join(("%d", "%m", "%y")) + clock)
+        hint = f"; years of two digits need a time_format, as --column {form}"
     elif _CLOCK.fullmatch(text.strip()):
         hint = "; with the date in a column of its own: --column start=DATE+TIME, with the names of both"
     elif text[-1:].isalpha() and text[-3:].isupper() and ":" in text:
-        hint = "; zones by letters are ambiguous: leave them out and give --timezone"
+        form = quote(f"time_format=%Y-%m-%d{clock} {text.rpartition(' ')[2]}")
+        hint = f"; zones by letters are ambiguous: give --timezone, and their form, as --column {form}"
     return f"{text[:_SHOWN]!r} is not a date or time{hint}"
 
 

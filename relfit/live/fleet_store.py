@@ -27,6 +27,8 @@ _SAME_UNIT = " AND ".join(f"e.{name} = i.{name}" for name in ("system", "node", 
 _MANY = "*"
 """Place of a record that several documents gave: none of them can take it back."""
 _CORRECTED = 0.2  # of the records of a document that its next version may lack; with more it is another log
+_ZONES = pd.Timedelta("1d")
+"""By how much another zone moves records, at most."""
 _TOGETHER = 500_000  # records that are stored at once
 _VALUES = ("ended", "detail", "more", "start_cut", "line", "source", "place")
 _FORECAST = ("made", "system", "horizon_hours", "mean", "lower", "upper", "level", "happened", "score")
@@ -95,8 +97,10 @@ class FleetStore:
             "SELECT source, form, form_before, gave_at, asked_at, failure, failing_since FROM sources ORDER BY source"
         ).set_index("source")
 
-    def add(self, source: str, fetched: Fetched, now: pd.Timestamp, failure: str = "") -> int:
+    def add(self, source: str, fetched: Fetched, now: pd.Timestamp, failure: str = "", *, again: bool = False) -> int:
         """Store what a source gave, all of it or nothing.
+
+        With `again` its settings have changed: what it said before of these times, and does not say now, was wrong.
 
         Returns
         -------
@@ -109,12 +113,13 @@ class FleetStore:
                 raise DataError(f"{source} gives lives without dates", remedy="a watch needs the dates of failures")
         at = _naive(now)
         with self._database.transaction():
-            new = sum(self._add_events(source, part, exact=bool(fetched.documents)) for part in _parts(pieces))
+            exact = bool(fetched.documents) or again
+            new = sum(self._add_events(source, part, exact=exact, again=again) for part in _parts(pieces))
             if pieces:
                 self._add_nodes(source, pieces)
             for place, log in pieces:
                 self._add_document(source, place, log)
-            self._note(source, fetched, at, new, failure)
+            self._note(source, fetched, at, new, failure, again=again)
         return new
 
     def failed(self, source: str, now: pd.Timestamp, failure: str) -> None:
@@ -122,7 +127,9 @@ class FleetStore:
         with self._database.transaction():
             self._note(source, None, _naive(now), 0, failure)
 
-    def _note(self, source: str, fetched: Fetched | None, at: object, new: int, failure: str) -> None:
+    def _note(
+        self, source: str, fetched: Fetched | None, at: object, new: int, failure: str, *, again: bool = False
+    ) -> None:
         """Where a source is now, and since when it fails."""
         database = self._database
         rows = database.rows(
@@ -132,20 +139,22 @@ class FleetStore:
         if fetched is not None:
             cursor = json.dumps(json_ready(dict(fetched.cursor)), sort_keys=True)
             if fetched.form:
-                before, form = form or fetched.form, fetched.form
+                before, form = fetched.form if again or not form else form, fetched.form
         database.execute("DELETE FROM sources WHERE source = ?", (source,))
         database.execute(
             "INSERT INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (source, cursor, form, before, at if new else gave, at, failure, (failing or at) if failure else None),
         )
 
-    def _add_events(self, source: str, pieces: Sequence[tuple[str, FailureLog]], *, exact: bool) -> int:
+    def _add_events(
+        self, source: str, pieces: Sequence[tuple[str, FailureLog]], *, exact: bool, again: bool = False
+    ) -> int:
         database = self._database
         rows = event_rows(source, pieces, many=_MANY)
         database.load("incoming", rows, "events")
         before = self.size
         for place, log in pieces if exact else ():
-            self._withdraw(source, place, log)
+            self._withdraw(source, place, log, again=again)
         # the one document that a record is of says what it is; of several the latest end stands
         own = f"e.place = i.place AND e.place <> '{_MANY}' AND {str(exact).upper()}"
         choices = {
@@ -168,13 +177,22 @@ class FleetStore:
         self._join_continued()
         return max(self.size - before, 0)
 
-    def _withdraw(self, source: str, place: str, log: FailureLog) -> None:
+    def _withdraw(self, source: str, place: str, log: FailureLog, *, again: bool = False) -> None:
         """Remove what a document said of the time that it covers and does not say any more: it was corrected."""
         database = self._database
-        was = database.rows("SELECT 1 FROM documents WHERE source = ? AND place = ?", (source, place))
+        was = database.rows("SELECT rows_read FROM documents WHERE source = ? AND place = ?", (source, place))
         if not was or log.events.empty:
             return
-        span = (place, _naive(log.events["start"].min()), _naive(log.events["start"].max()))
+        size = database.rows("SELECT count(*) FROM events WHERE place = ?", (place,))[0][0]
+        if again and log.source.format == "table" and size <= was[0][0]:  # all of it was in its last version
+            database.execute("DELETE FROM documents WHERE source = ? AND place = ?", (source, place))
+            database.execute("DELETE FROM events WHERE place = ?", (place,))
+            database.execute("DELETE FROM nodes WHERE source = ? AND node NOT IN (SELECT node FROM events)", (source,))
+            return
+        first, last = log.events["start"].min(), log.events["start"].max()
+        if again:
+            first, last = min(first, log.window.start) - _ZONES, max(last, log.window.end) + _ZONES
+        span = (place, _naive(first), _naive(last))
         database.keep(
             "vanished",
             f"SELECT {_KEY}, EXISTS (SELECT 1 FROM incoming i WHERE {_SAME_UNIT}) AS twin "
@@ -188,7 +206,7 @@ class FleetStore:
         if not number:
             return
         given = database.rows("SELECT count(*) FROM events WHERE place = ? AND began BETWEEN ? AND ?", span)[0][0]
-        few = number - twins <= max(1, _CORRECTED * given) and number < given
+        few = again or (number - twins <= max(1, _CORRECTED * given) and number < given)
         which = "" if few else " AND i.twin"
         database.execute(f"DELETE FROM events AS e USING vanished i WHERE {_SAME}{which}")
 

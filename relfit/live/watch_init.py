@@ -13,8 +13,10 @@ import tomli_w
 
 from relfit.base.errors import ArgumentError
 from relfit.base.paths import files_meant
+from relfit.base.settings_advice import in_settings
 from relfit.base.writing import complete
 from relfit.io import read
+from relfit.live.sources.file_source import FileSource
 from relfit.live.watch_settings import read_watch_settings
 
 __all__ = ["write_settings"]
@@ -124,8 +126,9 @@ def _said_of(place: Path, columns: Mapping[str, Any], timezone: str | None) -> l
     if not files:
         return [f"{place}: no such file yet"]
     log = read(files[-1], timezone=timezone, **columns)
-    lines = [f"{place}: {log!r}", *(f"  {note}" for note in log.source.notes[:3])]
-    return [*lines, *([f"  asked: {log.question}"] if log.question else [])]
+    asked = [f"asked: {log.question}"] if log.question else []
+    told = [in_settings(note, FileSource.model_fields) for note in (*log.source.notes[:3], *asked)]
+    return [f"{place}: {log!r}", *(f"  {text}" for text in told)]
 
 
 def _write_timer(command: Sequence[str], folder: Path) -> list[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from relfit.base.errors import ArgumentError, DataError, ReadError, RelfitError
+from relfit.base.settings_advice import in_settings
 from relfit.base.units import instant
 from relfit.fleet.surveillance import scored
 from relfit.live._fleet_alarms import fleet_alarms
@@ -64,7 +66,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
             if now is not None and log.window.end > made:
                 log = log.between(None, made)
         except (ArgumentError, DataError, ReadError) as error:
-            problems = (str(error),)
+            problems = (in_settings(error),)
             undone = problems if store.size else ()
         else:
             study = Study(log)
@@ -97,24 +99,34 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
 
 def _fetched(store: FleetStore, source: SourceBase, settings: WatchSettings, now: pd.Timestamp) -> tuple[Any, ...]:
     """Fetch and store one source: its name, new records, why it failed, notes."""
-    name, failure, new = source.title, "", 0
+    name, failure, new, fields = source.title, "", 0, type(source).model_fields
     if source.timezone is None:
         source = source.model_copy(update={"timezone": settings.timezone})
-    fetched = None
+    fetched, cursor, reading = None, store.cursor(name), source.reading
+    before = cursor.pop("reading", reading)
+    again = before != reading
     try:
-        fetched = source.fetch(store.cursor(name), now)
+        fetched = source.fetch({} if again else cursor, now)
     except RelfitError as error:
-        failure, fetched = str(error), getattr(error, "fetched", None)
+        failure, fetched = in_settings(error, fields), getattr(error, "fetched", None)
     except Exception as error:  # whatever another's library raises: one source never ends a round
         failure = f"{type(error).__name__}: {on_one_line(error)}"
     if fetched is not None:
+        mark = before if failure else reading  # what could not be read is tried again
+        fetched = replace(fetched, cursor={**fetched.cursor, "reading": mark})
         try:
-            new = store.add(name, fetched, now, failure)
+            new = store.add(name, fetched, now, failure, again=again)
         except DataError as error:
             failure, fetched = str(error), None
     if fetched is None:
         store.failed(name, now, failure)
-    return name, new, failure, list(fetched.notes) if fetched is not None else []
+    notes = fetched.notes if fetched is not None else ()
+    if again and fetched is not None:
+        notes = (
+            "its settings changed: it was read again, and what it said otherwise of that time was taken back",
+            *notes,
+        )
+    return name, new, failure, [in_settings(note, fields) for note in notes]
 
 
 def _asked(store: FleetStore, study: Study, settings: WatchSettings) -> tuple[pd.DataFrame, list[Alarm], list[str]]:
@@ -126,7 +138,7 @@ def _asked(store: FleetStore, study: Study, settings: WatchSettings) -> tuple[pd
         forecasts = forecast_record(study)
         store.save_forecasts(forecasts)
     except RelfitError as error:
-        problems.append(f"no forecast: {error}")
+        problems.append(f"no forecast: {in_settings(error)}")
     try:
         alarms = fleet_alarms(
             study.log,
@@ -135,7 +147,7 @@ def _asked(store: FleetStore, study: Study, settings: WatchSettings) -> tuple[pd
             forecasts=store.forecasts(),
         )
     except RelfitError as error:
-        problems.append(f"no alarms: {error}")
+        problems.append(f"no alarms: {in_settings(error)}")
     return forecasts, alarms, problems
 
 

@@ -17,7 +17,8 @@ __getattr__, __dir__, __all__ = front(
         "backtest_figures": "backtest",
         "batch_figures": "batch_states gantt",
         "burst_figures": "bursts",
-        "campaign_figures": "campaign_map campaign_tornado costs_of_ownership response_curve sobol_indices",
+        "campaign_figures": "campaign_map campaign_pareto campaign_tornado costs_of_ownership response_curve "
+        "sobol_indices",
         "change_point_figures": "change_points",
         "checkpoint_figures": "waste_over_interval",
         "cofailure_figures": "clock_cycle failing_together",

@@ -1,4 +1,4 @@
-"""Figures of campaigns: response curves, maps with lines of equal values, tornado charts, Sobol indices, costs."""
+"""Figures of campaigns: curves, maps, Pareto fronts, tornado charts, Sobol indices, costs."""
 
 from __future__ import annotations
 
@@ -8,18 +8,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from relfit.base.arrays import FloatArray
+from relfit.base.text import count
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.simulation.campaigns import CampaignResults, Ownership, sobol, tornado
-from relfit.simulation.campaigns.cell_comparisons import numbers
+from relfit.simulation.campaigns import CampaignResults, Ownership, pareto_front, sobol, tornado
+from relfit.simulation.campaigns.cell_comparisons import cell_values, numbers
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["campaign_map", "campaign_tornado", "costs_of_ownership", "response_curve", "sobol_indices"]
+__all__ = [
+    "campaign_map",
+    "campaign_pareto",
+    "campaign_tornado",
+    "costs_of_ownership",
+    "response_curve",
+    "sobol_indices",
+]
 
 _MARKERS = "osD^vP"
 _CURVES = 8
+_INSIDE = 4  # lines up to which the legend is inside of the axes
 
 
 def _words(name: str) -> str:
@@ -53,7 +63,10 @@ def response_curve(
     table = result.curve(name, output, relative=relative, experiment=label)
     others = [each for each in table if each not in (name, "mean", "low", "high")]
     groups = list(table.groupby(others, sort=False, dropna=False)) if others else [((), table)]
-    for i, (values, rows) in enumerate(groups[:_CURVES]):
+    lines = groups
+    if len(groups) > _CURVES:
+        lines = [groups[i] for i in np.linspace(0, len(groups) - 1, _CURVES).round().astype(int)]
+    for i, (values, rows) in enumerate(lines):
         x, ticks = _axis(rows[name])
         mean = rows["mean"].to_numpy(dtype=float)
         error = np.abs(rows[["low", "high"]].to_numpy(dtype=float).T - mean)
@@ -68,7 +81,11 @@ def response_curve(
     shown = _words(output or result.output)
     limits = f"{100 * result.level:g} % intervals"
     message = f"{shown} over {_words(name)}" + (", over the first value" if relative else "") + f" ({limits})"
-    return style.finish(ax, message, _words(name), shown, legend=bool(others))
+    message += f": {len(lines)} of {len(groups)} lines" if len(lines) < len(groups) else ""
+    style.finish(ax, message, _words(name), shown, legend=0 < len(lines) <= _INSIDE and bool(others))
+    if len(lines) > _INSIDE:
+        style.legend_below(ax, 2)
+    return ax
 
 
 def _axis(values: Sequence[float | str]) -> tuple[FloatArray, list[str] | None]:
@@ -110,6 +127,8 @@ def campaign_map(
         return style.empty(ax, "a map needs two parameters and some runs")
     column = column or next(name for name in names if name != row)
     row = row or next(name for name in names if name != column)
+    if result.drawn:
+        return _points(result, ax, row, column, output, **where)
     table = result.heat_map(row, column, output, **where)
     values = table.to_numpy(dtype=float)
     y, x = np.arange(values.shape[0]), np.arange(values.shape[1])
@@ -122,6 +141,48 @@ def campaign_map(
     ax.set_yticks(y, [style.plain(value, 10) for value in table.index])
     ax.figure.colorbar(mesh, ax=ax, label=_words(output or result.output))
     return style.finish(ax, f"{_words(output or result.output)}: equal along the lines", _words(column), _words(row))
+
+
+def _points(result: CampaignResults, ax: Axes, row: str, column: str, output: str | None, **where: object) -> Axes:
+    """The cells of a drawn design, coloured by an output."""
+    cells = result.where(**where)
+    cells = cells[~cells.index.duplicated()]
+    (x, x_ticks), (y, y_ticks) = (_places(cells[name]) for name in (column, row))
+    mean = result.samples(output).mean(axis=1).reindex(cells.index).to_numpy(dtype=float)
+    dots = ax.scatter(x, y, c=mean, cmap="cividis", s=24.0)
+    for axis, ticks in ((ax.xaxis, x_ticks), (ax.yaxis, y_ticks)):
+        if ticks is not None:
+            axis.set_ticks(np.arange(len(ticks)), ticks)
+    ax.figure.colorbar(dots, ax=ax, label=_words(output or result.output))
+    return style.finish(ax, f"{_words(output or result.output)} at the points drawn", _words(column), _words(row))
+
+
+def _places(values: pd.Series) -> tuple[np.ndarray, list[str] | None]:
+    """Where each of values that repeat stands, and the texts of those that are no numbers."""
+    unique = list(dict.fromkeys(values))
+    at, ticks = _axis(unique)
+    return np.asarray([dict(zip(unique, at, strict=True))[value] for value in values]), ticks
+
+
+def campaign_pareto(result: CampaignResults, ax: Axes | None = None, *, outputs: dict[str, str] | None = None) -> Axes:
+    """Two outputs of every cell against each other, and the cells that no other dominates.
+
+    Parameters
+    ----------
+    outputs : dict, optional
+        As of `relfit.campaigns.pareto_front`; the first two are drawn.
+    """
+    ax = style.axes(ax)
+    sides = dict(list((outputs or result.campaign.get("pareto", {})).items())[:2])
+    if len(sides) < 2 or result.runs.empty:
+        return style.empty(ax, "a Pareto front needs two outputs and some runs")
+    x, y = sides
+    cells, front = cell_values(result, [x, y]), pareto_front(result, sides).sort_values([x, y])
+    ax.plot(cells[x], cells[y], "o", color=style.GREY, alpha=0.6, label="cells")
+    ax.plot(front[x], front[y], "o-", color=style.ORANGE, label="not dominated")
+    message = f"{len(front):,} of {count(len(cells), 'cell')} on the Pareto front"
+    x_name, y_name = (f"{_words(name)} ({side} is good)" for name, side in sides.items())
+    return style.finish(ax, message, x_name, y_name, legend=True)
 
 
 def campaign_tornado(result: CampaignResults, ax: Axes | None = None, *, output: str | None = None) -> Axes:

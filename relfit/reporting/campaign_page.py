@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 import relfit as rf
+from relfit.base.errors import ArgumentError
 from relfit.plotting import campaign_figures as draw
 from relfit.reporting.components import Figure, Table
 from relfit.reporting.drawing import drawn
 from relfit.reporting.rendering import filled, write_whole
-from relfit.simulation.campaigns import CampaignResults, best_cells, cost_of_ownership, sobol, tornado
+from relfit.simulation.campaigns import (
+    CampaignResults,
+    best_cells,
+    contour,
+    cost_of_ownership,
+    pareto_front,
+    sobol,
+    tornado,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,12 +32,14 @@ if TYPE_CHECKING:
 __all__ = ["write_campaign_page"]
 
 _MOST = 40  # experiments with a figure each
+_PARAMETERS = 4  # of a grid or a drawn design, with a curve each and a map of each pair
+_LEVELS = 5  # of lines of equal values
 _ROWS = 200
 _BEST = 10
 
 
 def write_campaign_page(result: CampaignResults, path: str | Path) -> Path:
-    """Write what a campaign says as one HTML page: findings, curves, maps, what matters most, the best cell, costs.
+    """Write what a campaign says as one HTML page: findings, costs, the best cells, the Pareto front, curves, maps.
 
     Raises
     ------
@@ -47,7 +60,7 @@ def write_campaign_page(result: CampaignResults, path: str | Path) -> Path:
 
 
 def _sections(result: CampaignResults) -> Iterator[dict[str, Any]]:
-    if result.runs.empty:
+    if result.runs.empty or not np.isfinite(result.of()["mean"].to_numpy(dtype=np.float64)).any():
         return
     picture = _Pictures()
     if result.campaign.get("prices"):
@@ -57,6 +70,8 @@ def _sections(result: CampaignResults) -> Iterator[dict[str, Any]]:
     best = best_cells(result)
     others = f", and {len(best) - 1:,} that cannot be distinguished from it" if len(best) > 1 else ""
     yield _section("Best", f"The best cell{others}.", [], {"Best cells": best}, _BEST)
+    if len(result.outputs) > 1:
+        yield _pareto(result, picture)
     ranges = tornado(result)
     if len(ranges) > 1:
         shown = [picture.of("What moves it most", draw.campaign_tornado, result)]
@@ -65,16 +80,64 @@ def _sections(result: CampaignResults) -> Iterator[dict[str, Any]]:
             yield _section("What matters", "", shown, {"Sobol indices": sobol(result).reset_index()})
         else:
             yield _section("What matters", "", shown, {"Ranges": ranges.reset_index()})
-    for label in [] if result.experiments[:2] == ["A", "B"] else result.experiments[:_MOST]:
-        cells, names = result.where(experiment=label), result.varied(label)
-        shown = [
-            picture.of(title, draw.response_curve, result, experiment=label, relative=relative)
-            for title, relative in (("Curve", False), ("Over its first value", True))
-        ]
-        if len(names) > 1 and min(cells[name].nunique() for name in names[:2]) > 1:
-            shown.append(picture.of("Map", draw.campaign_map, result, column=names[0], row=names[1], experiment=label))
-        table = result.of(experiment=label).drop(columns="experiment")
-        yield _section(label or "All cells", "", shown, {"Cells": table})
+    for label in ["A"] if result.experiments[:2] == ["A", "B"] else result.experiments[:_MOST]:
+        yield _experiment(result, label, picture)
+    if len(result.experiments) > _MOST and not result.drawn:
+        left = ", ".join(result.experiments[_MOST:])
+        yield _section(
+            "Further experiments", f"Without figures here, and in the tables of relfit sweep: {left}.", [], {}
+        )
+
+
+def _pareto(result: CampaignResults, picture: _Pictures) -> dict[str, Any]:
+    """What no other cell is better than in two or more outputs."""
+    sides = result.campaign.get("pareto", {})
+    if len(sides) < 2:
+        names = f"{result.output} and {next(name for name in result.outputs if name != result.output)}"
+        ask = f'Which sides are good? Write pareto = {{ ... = "least", ... = "most" }} in the campaign, as of {names}.'
+        return _section("Pareto front", ask, [], {})
+    try:
+        front = pareto_front(result)
+        shown = [picture.of("Pareto front", draw.campaign_pareto, result)]
+    except ArgumentError as error:
+        return _section("Pareto front", f"{error}.", [], {})
+    good = " and ".join(f"{side} {name.replace('_', ' ')}" for name, side in sides.items())
+    text = f"Cells to which no other is better in one and at least as good in all: {good}."
+    return _section("Pareto front", text, shown, {"Pareto front": front})
+
+
+def _experiment(result: CampaignResults, label: str, picture: _Pictures) -> dict[str, Any]:
+    """Curves, maps and cells of one experiment, or of a grid or a drawn design over each of its parameters."""
+    cells, names = result.where(experiment=label), result.varied(label)
+    several = names[:_PARAMETERS] if label in ("", "A") else names[:1]
+    shown = [
+        picture.of(title, draw.response_curve, result, parameter=name, experiment=label, relative=relative)
+        for name in several
+        for title, relative in (("Curve", False), ("Over its first value", True))[: 1 if result.drawn else 2]
+    ]
+    varied = [name for name in names[:_PARAMETERS] if len(set(cells[name])) > 1]
+    pairs = list(combinations(varied, 2))
+    for column, row in pairs:
+        shown.append(picture.of("Map", draw.campaign_map, result, column=column, row=row, experiment=label))
+    tables = {"Cells": result.of(experiment=label).drop(columns="experiment")}
+    if len(pairs) == 1 and not result.drawn:
+        tables |= _equal(result, *pairs[0], label)
+    return _section(label or "All cells", "", shown, tables)
+
+
+def _equal(result: CampaignResults, column: str, row: str, label: str) -> dict[str, pd.DataFrame]:
+    """Pairs of two parameters at which the output is equal, for some of its values; none where one has no size."""
+    mean = result.heat_map(row, column, experiment=label).to_numpy()
+    if not np.isfinite(mean).any() or np.nanmin(mean) == np.nanmax(mean):
+        return {}
+    levels = np.linspace(np.nanmin(mean), np.nanmax(mean), _LEVELS + 2)[1:-1]
+    try:
+        lines = [contour(result, row, column, level, experiment=label).set_index(row)[column] for level in levels]
+    except (TypeError, ValueError, ArgumentError):
+        return {}
+    name = result.output.replace("_", " ")
+    table = pd.concat(lines, axis=1, keys=[f"{name} {level:.4g}" for level in levels]).reset_index()
+    return {f"{column} of equal {name}": table}
 
 
 class _Pictures:

@@ -66,3 +66,16 @@ def anything(**values: Any) -> float:
 def no_number(rng: np.random.Generator, x: str) -> Any:
     """What a function must not return."""
     return {"text": "abc", "list": [1.0, 2.0], "none": None}[x]
+
+
+def no_value(rng: np.random.Generator, x: float) -> float:
+    """Gives no number."""
+    return float("nan")
+
+
+def ends(rng: np.random.Generator, x: float) -> float:
+    """Prints, and ends its process at 2 as a program does."""
+    print("a word of the function")
+    if x == 2:
+        raise SystemExit(3)
+    return x

@@ -87,6 +87,65 @@ def test_a_pareto_front_has_what_nothing_beats(tmp_path: Path) -> None:
     assert front["x"].tolist() == [1.0, 3.0]
 
 
+def test_a_pareto_front_is_that_of_the_campaign(tmp_path: Path) -> None:
+    # noisy gives value = x + y and noise = 0; a unit of y is worth 3: cost 1 + 4 = 5, 1, 2 + 4 = 6, 2
+    given = {"parameters": {"x": [1.0, 2.0], "y": [-4.0, 0.0]}, "config": {"scale": 0.0}, "replications": 2}
+    result = swept(tmp_path, "noisy", **given, prices={"value": 1.0, "y": -2.0})
+    front = rf.campaigns.pareto_front(result)
+    assert list(front.columns) == ["x", "y", "value", "cost"]
+    assert front.to_numpy().tolist() == [[1.0, -4.0, -3.0, 5.0], [1.0, 0.0, 1.0, 1.0]]
+    chosen = swept(tmp_path / "chosen", "noisy", **given, pareto={"value": "most", "x": "least"})
+    assert rf.campaigns.pareto_front(chosen)[["x", "value"]].to_numpy().tolist() == [[2.0, 2.0], [1.0, 1.0]]
+    with pytest.raises(ArgumentError, match="name no good side"):
+        rf.campaigns.pareto_front(swept(tmp_path / "none", "noisy", **given))
+
+
+def test_the_page_has_the_pareto_front_or_asks_for_its_sides(tmp_path: Path) -> None:
+    given = {"parameters": {"x": [1.0, 2.0], "y": [0.0, 3.0]}, "replications": 4}
+    result = swept(tmp_path, "noisy", **given, pareto={"value": "least", "x": "most"})
+    page = write_campaign_page(result, tmp_path / "page.html").read_text()
+    assert "at least as good in all: least value and most x." in page
+    assert "x of equal value" in page
+    assert page.count("<figcaption>") == 1 + 1 + 2 * 2 + 1  # front, ranges, two curves of each parameter, map
+    result = swept(tmp_path / "2", "noisy", **given)
+    assert "Which sides are good?" in write_campaign_page(result, tmp_path / "page.html").read_text()
+    result = swept(tmp_path / "3", "noisy", **given, pareto={"value": "least", "nois": "most"})
+    assert "there is no output &#39;nois&#39;" in write_campaign_page(result, tmp_path / "page.html").read_text()
+
+
+def test_the_best_sparing_has_the_most_useful_hours(tmp_path: Path) -> None:
+    cluster = {"zones": 1, "racks": 8, "trays": 8, "gpus": 8, "block": 8, "working": 8, "spare_blocks": 1}
+    config = {"years": 0.1, "cluster": cluster, "devices": {"mtbf_tray": "2000h", "mttr": "24h"}}
+    campaign = rf.campaigns.Campaign(
+        run="sparing", config=config, parameters={"devices.mtbf_tray": ["200h", "20000h"]}, replications=2
+    )
+    result = rf.campaigns.sweep(campaign, tmp_path / "s", executor="serial")
+    assert "most useful" in result.headline
+    assert rf.campaigns.best_cells(result)["devices.mtbf_tray"].tolist()[0] == "20000h"
+    assert result.campaign["pareto"] == {"useful": "most", "stops": "least"}
+
+
+def test_curves_of_a_drawn_design_are_means_of_tenths(tmp_path: Path) -> None:
+    drawn = {"design": "latin hypercube", "points": 40, "replications": 1, "level": 0.9}
+    result = swept(tmp_path, "noisy", parameters={"x": [0.0, 10.0], "y": [0.0, 1.0]}, config={"scale": 0.0}, **drawn)
+    curve = result.curve("x")
+    cells = result.cells.sort_values("x")
+    first = cells.head(4)  # each of ten parts has four of 40 points
+    values = (first["x"] + first["y"]).to_numpy()
+    low, high = stats.t.interval(0.9, 3, values.mean(), stats.sem(values))
+    assert len(curve) == 10
+    np.testing.assert_allclose(curve.iloc[0].to_numpy(dtype=float), [first["x"].mean(), values.mean(), low, high])
+    assert rf.plotting.campaign_map(result).get_title(loc="left").endswith("at the points drawn")
+    with pytest.raises(ArgumentError, match="no first value"):
+        result.curve("x", relative=True)
+
+
+def test_a_figure_says_how_many_lines_it_leaves_out(tmp_path: Path) -> None:
+    grid = {"x": [1.0, 2.0], "y": [float(y) for y in range(11)]}
+    result = swept(tmp_path, "noisy", parameters=grid, replications=2)
+    assert rf.plot(result).get_title(loc="left").replace("\n", " ").endswith(": 8 of 11 lines")
+
+
 def test_pairs_that_cost_the_same(tmp_path: Path) -> None:
     grid = {"x": [0.0, 4.0, 10.0], "y": [0.0, 3.0]}
     result = swept(tmp_path, "noisy", parameters=grid, config={"scale": 0.0}, replications=5)

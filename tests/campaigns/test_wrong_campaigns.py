@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
+from relfit.base.errors import ArgumentError
 from relfit.cli.app import main
 from relfit.simulation.campaigns import executors
 
@@ -82,7 +84,7 @@ def test_a_cell_that_always_fails_is_kept_and_the_others_go_on(
     assert code == 1
     assert "4 runs of 1 cell failed, most often: ValueError: this cannot be" in out
     before = files(Path("store/runs")) | files(Path("store/failed"))
-    assert sweep(FAILS)[:2] == (1, out)
+    assert sweep(FAILS)[:2] == (1, out.replace("1 written", "none written"))
     assert files(Path("store/runs")) | files(Path("store/failed")) == before
     assert main(["sweep", "status", "store"]) == 0
     assert "4 runs of 1 cell failed" in capsys.readouterr().out
@@ -157,3 +159,35 @@ def test_each_experiment_and_second_value_has_a_file_of_statistics(sweep: Sweep)
     table = pd.read_csv("store/statistics/first_min_y_2.5.csv").query("output == 'value'")
     assert table[["x", "y", "runs"]].to_numpy().tolist() == [[1.0, 2.5, 2.0], [2.0, 2.5, 2.0]]
     assert float(table["mean"].diff().iloc[1]) == pytest.approx(1.0)
+
+
+def test_a_further_call_says_which_statistics_it_wrote(sweep: Sweep) -> None:
+    text = f'run = "{MODELS}:noisy"\nreplications = 2\n' + "".join(
+        f'[[experiments]]\nlabel = "{label}"\nparameter = "{name}"\nvalues = [1.0, 2.0]\n'
+        for label, name in (("first", "x"), ("other", "y"))
+    )
+    assert "2 files of statistics in store/statistics, 2 written by this call" in sweep(text)[1]
+    before = {path: path.stat().st_mtime_ns for path in Path("store/statistics").iterdir()}
+    assert "2 files of statistics in store/statistics, none written by this call" in sweep(text)[1]
+    assert before == {path: path.stat().st_mtime_ns for path in Path("store/statistics").iterdir()}
+    changed = text.replace('label = "other"', 'label = "third"')
+    out = sweep(changed)[1]
+    assert "2 files of statistics in store/statistics, 1 written by this call" in out
+    assert "1 further file there, not of this campaign: other.csv" in out
+
+
+def test_a_function_that_gives_no_number_has_no_results_and_a_page(sweep: Sweep) -> None:
+    text = f'run = "{MODELS}:no_value"\nreplications = 2\n[parameters]\nx = [1, 2]\n'
+    assert "2 cells, 4 runs: no results: value is no number in any run." in sweep(text)[1]
+    assert main(["sweep", "report", "store", "--out", "page.html"]) == 0
+    with pytest.raises(ArgumentError, match="no run gave a finite"):
+        rf.campaigns.best_cells(rf.campaigns.load("store"))
+
+
+@pytest.mark.parametrize("executor", ["serial", "threads", "processes"])
+def test_a_function_may_print_and_end_its_process(sweep: Sweep, executor: str) -> None:
+    text = f'run = "{MODELS}:ends"\nreplications = 2\n[parameters]\nx = [1, 2]\n'
+    code, out, _ = sweep(text, "--executor", executor, "--workers", "1", "--json")
+    assert code == 1
+    assert [row["runs"] for row in json.loads(out)["table"]] == [2, 0]
+    assert set(rf.campaigns.load("store").failed["error"]) == {"SystemExit: 3"}

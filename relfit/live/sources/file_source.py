@@ -12,6 +12,7 @@ from pydantic import Field
 
 from relfit.base.errors import RelfitError
 from relfit.base.paths import files_meant
+from relfit.base.settings_advice import in_settings
 from relfit.base.text import count
 from relfit.io import READERS, read
 from relfit.io.parsing.opening import members
@@ -40,7 +41,7 @@ class FileSource(SourceBase):
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """The logs of all files that changed since the last round, each with its name."""
-        return fetched_documents(self.path, self.title, cursor, self._read, self._groups)
+        return fetched_documents(self, self.path, cursor, self._read, self._groups)
 
     def _groups(self, files: Sequence[Path]) -> list[list[Path]]:
         """Files that are read together: tables one by one, raw logs all, since outages go on from one to the next."""
@@ -56,12 +57,9 @@ class FileSource(SourceBase):
         return _one_by_one(files) if hasattr(reader.read, "__wrapped__") else [list(files)]
 
     def _read(self, files: Sequence[Path]) -> FailureLog:
-        options: dict[str, Any] = dict(self.columns)
-        for name in ("rules", "population"):
-            if getattr(self, name) is not None:
-                options[name] = getattr(self, name)
-        zone = options.pop("timezone", self.timezone)
-        return read(list(files), self.format, timezone=zone, nodeless=self.nodeless, max_size=self.max_size, **options)
+        names = ("format", "timezone", "nodeless", "max_size", "rules", "population")
+        own = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return read(list(files), **{**own, **self.columns})
 
 
 def _one_by_one(files: Sequence[Path]) -> list[list[Path]]:
@@ -69,13 +67,13 @@ def _one_by_one(files: Sequence[Path]) -> list[list[Path]]:
 
 
 def fetched_documents(
+    source: SourceBase,
     path: str,
-    title: str,
     cursor: Mapping[str, object],
     reader: Callable[[Sequence[Path]], FailureLog | None],
     groups: Callable[[Sequence[Path]], Sequence[Sequence[Path]]] = _one_by_one,
 ) -> Fetched:
-    """What the files of a path hold that changed: each group that is read together is a document of its name.
+    """What a source's files hold that changed: each group that is read together is a document of its name.
 
     Raises
     ------
@@ -90,12 +88,12 @@ def fetched_documents(
         try:
             log = reader(group)
         except (RelfitError, OSError) as error:
-            failures.append(on_one_line(error))
+            failures.append(on_one_line(in_settings(error, type(source).model_fields)))
             for file in group:
                 state.pop(shown(file), None)
         else:
             if log is not None:
-                documents.append((shown(group[0]) if len(group) == 1 else title, log))
+                documents.append((shown(group[0]) if len(group) == 1 else source.title, log))
     notes = documents[-1][1].source.notes if documents else ()
     form = form_of(documents[-1][1]) if documents else ""
     fetched = Fetched(None, {"files": state}, form, notes, tuple(documents))

@@ -47,7 +47,7 @@ class JournalSource(SourceBase):
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """What is said since an hour before the last line that was seen, or what files hold that changed."""
         if self.path is not None:
-            return fetched_documents(self.path, self.title, cursor, lambda files: self._read(open_content(files[0])))
+            return fetched_documents(self, self.path, cursor, lambda files: self._read(open_content(files[0])))
         since = cursor.get("until")
         command = [*self.through, *_COMMANDS[self.program], *self.arguments]
         if self.program == "journalctl" and since is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import subprocess
@@ -80,6 +82,15 @@ class SourceBase(Model):
     def title(self) -> str:
         """What it is called."""
         return self.name or f"{self.kind} {self.place}".strip()
+
+    @property
+    def reading(self) -> str:
+        """A fingerprint of how it reads: with another one, what it gave has to be read again."""
+        values = self.model_dump(exclude={"name", "path", "url", "through", "user", "password_env", "timeout"})
+        files = [Path(str(values[name])) for name in ("rules", "population") if values.get(name)]
+        data = [json.dumps(values, sort_keys=True, default=str).encode()]
+        data += [file.read_bytes() for file in files if file.is_file()]
+        return hashlib.sha256(b"".join(data)).hexdigest()[:16]
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """What is new since `cursor`, empty in the first round; `now` is the time of the round.

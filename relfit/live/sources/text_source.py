@@ -50,7 +50,7 @@ class TextSource(SourceBase):
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """What the files that changed hold now."""
-        return fetched_documents(self.path, self.title, cursor, lambda files: self._read(files[0]))
+        return fetched_documents(self, self.path, cursor, lambda files: self._read(files[0]))
 
     def _read(self, file: Path) -> FailureLog | None:
         """The lines that match, read as a table; None where none does."""

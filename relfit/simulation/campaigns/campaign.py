@@ -84,7 +84,10 @@ class Campaign(Model):
     seed: int = Field(0, ge=0, description="of everything that is drawn; all cells share their random numbers")
     level: float = Field(0.95, gt=0.0, lt=1.0, description="of the intervals")
     output: str | None = Field(None, description="what the headline, the page and the best cell are about")
-    best: Literal["least", "most"] = Field("least", description="which cell is the best")
+    best: Literal["least", "most"] | None = Field(None, description="which cell is the best; that of the kind of run")
+    pareto: dict[str, Literal["least", "most"]] = Field(
+        default_factory=dict, description="which side of outputs, of parameters, and of cost (with prices) is good"
+    )
     design: Literal["grid", "one at a time", "latin hypercube", "sobol"] = "grid"
     points: int | None = Field(None, ge=1, description="of a latin hypercube or sobol design")
     parameters: dict[str, Values] = Field(default_factory=dict, description="values, or two ends, by parameter")
@@ -111,6 +114,8 @@ class Campaign(Model):
         if len(set(labels)) < len(labels):
             raise rejection("two experiments share a label", at="experiments", remedy="give each a label of its own")
         drawn = self.design in ("latin hypercube", "sobol")
+        if drawn and self.experiments:
+            raise rejection("a drawn design has no experiments", at="experiments", remedy="make two campaigns of it")
         if drawn and (self.points is None or not self.parameters):
             raise rejection(f"a {self.design} design needs points", at="points", remedy="write points = 64")
         if self.design == "sobol" and self.points is not None and self.points & (self.points - 1):

@@ -25,6 +25,7 @@ from relfit.simulation.engine.replications import row_means, row_statistics
 __all__ = ["CampaignResults", "load", "replications_needed", "shown"]
 
 _GROWTH = 1.25
+_TENTHS = 10
 
 
 class CampaignResults(Result):
@@ -84,6 +85,11 @@ class CampaignResults(Result):
     def experiments(self) -> list[str]:
         """Labels of the experiments, or of the parts of a design, in order; one empty label for a grid."""
         return [str(label) for label in self.cells["experiment"].unique()]
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the cells are points of a latin hypercube or Sobol design."""
+        return self.campaign.get("design") in ("latin hypercube", "sobol")
 
     def varied(self, experiment: str) -> list[str]:
         """The parameters that an experiment sets, its own before the second."""
@@ -173,7 +179,8 @@ class CampaignResults(Result):
         if self.missing:
             text += f" ({self.missing:,} to do)"
         if self.runs.empty or not np.isfinite(self.of()["mean"]).any():
-            return f"{text}: no results{' yet' if self.missing else ''}."
+            why = " yet" if self.missing else f": {self.output} is no number in any run" if len(self.runs) else ""
+            return f"{text}: no results{why}."
         table, most = self.of(), self.campaign.get("best") == "most"
         mean = table["mean"].to_numpy(dtype=np.float64)
         best: Any = table.iloc[int(np.nanargmax(mean) if most else np.nanargmin(mean))]
@@ -199,12 +206,14 @@ class CampaignResults(Result):
     ) -> pd.DataFrame:
         """Response curve: an output over the values of a parameter, one row per value and per set of the others.
 
+        Of a drawn design: means over the cells of each tenth of the values, with intervals from these cells.
+
         Parameters
         ----------
         parameter : str
         output : str, optional
         relative : bool
-            Over its own first value; limits are those of the ratio, from replications that share their random numbers.
+            Over its own first value, from replications that share their random numbers; not of a drawn design.
         **where
             Values of other parameters, and ``experiment``.
 
@@ -215,6 +224,10 @@ class CampaignResults(Result):
         """
         cells = self.where(**where)
         cells = cells[cells[self._parameter(parameter)].notna()]
+        if self.drawn:
+            if relative:
+                raise ArgumentError("a drawn design has no first value", remedy="leave out relative, or take a grid")
+            return self._tenths(cells[cells["experiment"].isin(["", "A", "B"])][parameter], output)
         others = [n for n in self.parameters if n != parameter and len(set(map(str, cells[n]))) > 1]
         parts = []
         groups = cells.groupby(others, sort=False, dropna=False) if others else [((), cells)]
@@ -228,6 +241,17 @@ class CampaignResults(Result):
                 own = row_statistics(pd.DataFrame(values), self.level)[["mean", "low", "high"]].reset_index(drop=True)
             parts.append(pd.concat([table, own], axis=1))
         return pd.concat(parts, ignore_index=True)
+
+    def _tenths(self, values: pd.Series, output: str | None) -> pd.DataFrame:
+        groups = values
+        if pd.api.types.is_numeric_dtype(values) and values.nunique() > _TENTHS:
+            groups = pd.qcut(values.astype(np.float64), _TENTHS, labels=False, duplicates="drop")
+        mean = self.samples(output).mean(axis=1)
+        parts = [values[groups == group] for group in sorted(groups.unique())]
+        own = row_statistics(pd.DataFrame([mean.loc[part.index].to_list() for part in parts]), self.level)
+        at = parts if groups is values else [pd.Series([part.mean()]) for part in parts]
+        named = pd.DataFrame({values.name: [part.iloc[0] for part in at]})
+        return pd.concat([named, own[["mean", "low", "high"]].reset_index(drop=True)], axis=1)
 
     def where(self, **values: object) -> pd.DataFrame:
         """The cells with these values of parameters, and of ``experiment``; index `cell`.
@@ -269,7 +293,8 @@ class CampaignResults(Result):
     def write(self, folder: str | Path) -> list[Path]:
         """Write a CSV of statistics for each experiment, and for each value of its second parameter.
 
-        One row per value and output. The folder is made; nothing is written where nothing is computed.
+        One row per value and output. The folder is made; nothing is written where nothing is computed, and a file that
+        says the same already stays as it is.
 
         Raises
         ------
@@ -292,8 +317,10 @@ class CampaignResults(Result):
                     [label, *(f"{n} {v}".removesuffix(".0") for n, v in zip(second, values, strict=True))]
                 ).lower()
                 paths.append(place / f"{re.sub('[^a-z0-9.-]+', '_', name).strip('_') or 'cells'}.csv")
-                with complete(paths[-1]) as part:
-                    rows.to_csv(part, index=False)
+                data = rows.to_csv(index=False).encode()
+                if not paths[-1].is_file() or paths[-1].read_bytes() != data:
+                    with complete(paths[-1]) as part:
+                        part.write_bytes(data)
         return paths
 
 
@@ -354,6 +381,8 @@ def load(folder: str | Path) -> CampaignResults:
     if len(versions) > 1:
         notes.append(f"the runs are of several versions of relfit: {', '.join(versions)}")
     output = str(document["output"] or next((name for name in runs if name not in keys), ""))
+    if "pareto" in campaign:  # of a function, whose outputs were not known before
+        campaign["pareto"] = {name or output: side for name, side in campaign["pareto"].items()}
     missing = int(needed.sum()) - len(runs) - len(failed)
     return CampaignResults(campaign, cells, runs, failed, output, missing, tuple(notes))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,7 +17,16 @@ from relfit.base.units import hours
 from relfit.simulation.campaigns.campaign_results import CampaignResults, shown
 from relfit.simulation.engine.replications import row_means, row_statistics
 
-__all__ = ["Ownership", "best_cells", "break_even", "contour", "cost_of_ownership", "numbers", "pareto_front"]
+__all__ = [
+    "Ownership",
+    "best_cells",
+    "break_even",
+    "cell_values",
+    "contour",
+    "cost_of_ownership",
+    "numbers",
+    "pareto_front",
+]
 
 Price: TypeAlias = float | Mapping[str, float]
 """Of one unit of a parameter or an output, or by its value."""
@@ -50,6 +59,8 @@ def _not_worse(result: CampaignResults, samples: pd.DataFrame, side: float) -> p
     """The cell with the least mean times `side` and those not distinguishable from it, as `best_cells` has them."""
     values = samples.to_numpy()
     mean = row_means(values, result.level)[1]
+    if not np.isfinite(mean).any():
+        raise ArgumentError("no run gave a finite number of it", remedy="look at the runs, or name another output")
     first = int(np.nanargmin(side * mean))
     each = 1.0 - (1.0 - result.level) / max(len(values) - 1, 1)
     _, difference, _, half = row_means(values - values[first], each)
@@ -64,29 +75,27 @@ def _not_worse(result: CampaignResults, samples: pd.DataFrame, side: float) -> p
     return cells.loc[table.index, result.parameters].join(table).reset_index(drop=True)
 
 
-def pareto_front(result: CampaignResults, outputs: Mapping[str, str]) -> pd.DataFrame:
+def pareto_front(result: CampaignResults, outputs: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Cells to which no other is better in one output and at least as good in all.
 
     Parameters
     ----------
     result : CampaignResults
-    outputs : mapping from str to {"least", "most"}
-        Which side of each output, or of each parameter, is good.
+    outputs : mapping from str to {"least", "most"}, optional
+        Which side of each output, of each parameter, or of ``cost`` (by the campaign's prices) is good; ``pareto`` of
+        the campaign when left out.
 
     Returns
     -------
     pandas.DataFrame
         One row per cell of the front: the parameters and the means, in the order of the first of them.
     """
-    sides = {name: {"least": 1.0, "most": -1.0}.get(side) for name, side in outputs.items()}
+    chosen_sides = result.campaign.get("pareto", {}) if outputs is None else outputs
+    sides = {name: {"least": 1.0, "most": -1.0}.get(side) for name, side in chosen_sides.items()}
     if not sides or None in sides.values():
         raise ArgumentError("outputs name no good side", remedy='give {"total_training_time": "least"} or the like')
     cells = result.cells[~result.cells.index.duplicated()]
-    table = pd.DataFrame(index=cells.index)
-    for name in sides:
-        own = cells[name] if name in result.parameters else result.samples(name).mean(axis=1).reindex(cells.index)
-        table[name] = own.astype(np.float64)
-    table = table.dropna()
+    table = cell_values(result, list(sides)).dropna()
     value = table.to_numpy() * np.array(list(sides.values()), dtype=np.float64)
     order = np.lexsort(value.T[::-1])
     front: list[int] = []
@@ -97,6 +106,20 @@ def pareto_front(result: CampaignResults, outputs: Mapping[str, str]) -> pd.Data
     chosen = table.iloc[front]
     beside = [name for name in result.parameters if name not in sides]
     return cells.loc[chosen.index, beside].join(chosen).reset_index(drop=True)
+
+
+def cell_values(result: CampaignResults, names: Sequence[str]) -> pd.DataFrame:
+    """Means of outputs, values of parameters (hours of durations), and ``cost``: one row per different cell."""
+    cells, columns = result.cells[~result.cells.index.duplicated()], {}
+    for name in names:
+        if name in result.parameters:
+            own = cells[name].map(lambda value: numbers([value])[0], na_action="ignore")
+        elif name == "cost" and name not in result.outputs:
+            own = _costs(result, dict(result.campaign.get("prices", {})))[0].mean(axis=1)
+        else:
+            own = result.samples(name).mean(axis=1)
+        columns[name] = own.reindex(cells.index).astype(np.float64)
+    return pd.DataFrame(columns, index=cells.index)
 
 
 def contour(
@@ -244,13 +267,22 @@ def cost_of_ownership(result: CampaignResults, prices: Mapping[str, Price] | Non
     >>> cost_of_ownership(sweep(campaign, "powers", executor="serial"), {"value": 10.0}).costs["cost"].tolist()
     [40.0, 90.0]
     """
-    used: Mapping[str, Price] = result.campaign.get("prices", {}) if prices is None else prices
-    if not used:
+    total, parts = _costs(result, dict(result.campaign.get("prices", {}) if prices is None else prices))
+    cells = result.cells[~result.cells.index.duplicated()]
+    about = row_statistics(total, result.level)[["mean", "low", "high"]].rename(columns={"mean": "cost"})
+    table = cells[result.parameters].join(pd.DataFrame(parts).add_prefix("cost of ")).join(about)
+    table = table.sort_values("cost", kind="stable").reset_index(drop=True)
+    return Ownership(table, _not_worse(result, total, 1.0))
+
+
+def _costs(result: CampaignResults, prices: Mapping[str, Price]) -> tuple[pd.DataFrame, dict[str, pd.Series]]:
+    """Costs, one row per different cell and one column per replication, and the mean part of each price."""
+    if not prices:
         raise ArgumentError("there are no prices", remedy='give {"working_pool_size": 30_000} or the like')
     cells = result.cells[~result.cells.index.duplicated()]
-    some = result.samples(next((name for name in used if name in result.outputs), None))
+    some = result.samples(next((name for name in prices if name in result.outputs), None))
     total, parts = 0.0 * some, dict[str, pd.Series]()
-    for name, price in used.items():
+    for name, price in prices.items():
         if name in result.parameters:
             values = cells[name].where(cells[name].notna(), result.campaign.get("configured", {}).get(name))
             part: Any = values.map(lambda value, price=price, name=name: _priced(name, value, price))
@@ -260,10 +292,7 @@ def cost_of_ownership(result: CampaignResults, prices: Mapping[str, Price] | Non
             total, parts[name] = total + costs, costs.mean(axis=1)
         else:
             raise ArgumentError(f"the price of {name} has no number", remedy="give one per unit")
-    about = row_statistics(total, result.level)[["mean", "low", "high"]].rename(columns={"mean": "cost"})
-    table = cells[result.parameters].join(pd.DataFrame(parts).add_prefix("cost of ")).join(about)
-    table = table.sort_values("cost", kind="stable").reset_index(drop=True)
-    return Ownership(table, _not_worse(result, total, 1.0))
+    return total, parts
 
 
 def _priced(name: str, value: float | str | None, price: Price) -> float:

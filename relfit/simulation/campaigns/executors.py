@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import secrets
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -159,6 +160,7 @@ def _signals_kept() -> Iterator[None]:
 def _begin_worker(token: str, runner: Runner) -> None:
     """A process whose parent was killed ends too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.stdout = sys.stderr  # what a function prints is no answer of the sweep
     _RUNNERS[token] = runner
     parent = multiprocessing.parent_process()
     if parent is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -38,11 +38,15 @@ class Runner:
     ----------
     output : str
         What is looked at where the campaign does not say; the first output where it is empty.
+    best, beside : str, tuple of str
+        Which side of `output` is good; a further output and its good side, for a Pareto front.
     document : str
         What the tables are, for messages.
     """
 
     output = ""
+    best: Literal["least", "most"] = "least"
+    beside: tuple[str, ...] = ()
     document = "settings"
     base: Any
 
@@ -62,6 +66,13 @@ class Runner:
         except (LookupError, TypeError, ValueError):
             return None
         return at
+
+    def sides(self, campaign: Campaign) -> dict[str, Any]:
+        """``best`` and ``pareto`` of the campaign, or what this kind of run has in their place."""
+        output = campaign.output or self.output
+        best = campaign.best or (self.best if output == self.output else "least")
+        second = ("cost", "least") if campaign.prices else self.beside
+        return {"best": best, "pareto": campaign.pareto or ({output: best, second[0]: second[1]} if second else {})}
 
     def check(self, settings: dict[str, object]) -> None:
         """Raise an ArgumentError for settings that cannot be, before anything is run."""

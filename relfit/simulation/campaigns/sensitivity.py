@@ -26,21 +26,19 @@ def tornado(result: CampaignResults, output: str | None = None) -> pd.DataFrame:
         Index ``experiment`` (label or parameter); ``low``, ``high``, ``range``, ``low_at``, ``high_at``.
     """
     mean, curves = result.samples(output).mean(axis=1), {}
-    drawn = result.experiments[:2] == ["A", "B"]
-    single = [label for label in result.experiments if label and not drawn]
+    single = [] if result.drawn else [label for label in result.experiments if label]
     for label in single:
         cells, (first, *second) = result.where(experiment=label), result.varied(label)
         for name in second:
             values = list(dict.fromkeys(cells[name]))
             cells = cells[cells[name] == values[len(values) // 2]]
         curves[label] = mean.reindex(cells.index).groupby(cells[first].to_list(), sort=False).mean()
-    if not single:
-        cells = result.cells[~result.cells.index.duplicated()]
-        for name in result.parameters:
-            column = cells[name]
-            if column.nunique() > 20:  # drawn: tenths of the range
-                column = pd.qcut(column.astype(np.float64), 10, duplicates="drop").map(lambda cut: cut.mid)
-            curves[name] = mean.reindex(cells.index).groupby(column.to_list(), sort=False).mean()
+    cells = result.cells[~result.cells.index.duplicated()]
+    for name in [] if single else result.parameters:
+        if result.drawn:
+            curves[name] = result.curve(name, output).set_index(name)["mean"]
+        else:
+            curves[name] = mean.reindex(cells.index).groupby(cells[name].to_list(), sort=False).mean()
     rows = {
         label: (curve.min(), curve.max(), curve.max() - curve.min(), curve.idxmin(), curve.idxmax())
         for label, curve in curves.items()

@@ -34,7 +34,7 @@ _CLOCKED = ("decision_seconds", "elapsed_seconds")  # of this computer, not of t
 class TrainingRuns(Runner):
     """`relfit.simulate_training` over keys of `TrainingParameters`; replications are those of its own seed."""
 
-    output = "total_training_time"
+    output, beside = "total_training_time", ("manual_repairs", "least")
 
     def __init__(self, campaign: Campaign) -> None:
         config = campaign.config
@@ -67,7 +67,7 @@ class BatchSystemRuns(Runner):
     The lists of jobs that the cells need are read when the cells are checked, and go to whoever computes.
     """
 
-    output = "mean_wait"
+    output, beside = "mean_wait", ("utilisation", "most")
 
     def __init__(self, campaign: Campaign) -> None:
         config = campaign.config
@@ -161,7 +161,9 @@ class SparingRuns(Runner):
 
     def __init__(self, campaign: Campaign) -> None:
         super().__init__(campaign)
-        self.output = "mean_wait" if self.base.get("jobs") else "useful"
+        self.output, self.best, self.beside = "useful", "most", ("stops", "least")
+        if self.base.get("jobs"):
+            self.output, self.best, self.beside = "mean_wait", "least", ("utilisation", "most")
 
     def arguments(self, settings: dict[str, object]) -> dict[str, Any]:
         """As the planner checks a cluster; there must be one strategy."""

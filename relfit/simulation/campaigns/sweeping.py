@@ -104,7 +104,7 @@ def sweep(
         if name in configured and configured[name] is None and not all(name in cell.settings for cell in cells):
             what = f"{name} has a price, but neither some cells nor the configuration have a value of it"
             raise ArgumentError(what, remedy="write it in the configuration")
-    document = {**plan.document(), "configured": configured}
+    document = {**plan.document(), **runner.sides(plan), "configured": configured}
     shared = place.begin(document, runner.identity(), plan.output or runner.output, cells)
     work = _Work(plan, place, unique, where, progress, stopped)
     work.count_stored(retry_failed)
@@ -263,7 +263,7 @@ def _attempt(
     """Run replications together; each by itself where one of them fails."""
     try:
         outputs = runner.run(values, first, last, seed)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a function that ends its process is one that fails
         if last - first == 1:
             block.failed.append((cell, first, _told(error)))
         else:
@@ -273,6 +273,6 @@ def _attempt(
     block.runs.append({"cell": np.full(last - first, cell), "replication": np.arange(first, last), **outputs})
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     text = " ".join(str(error).split())
     return text if getattr(error, "what", None) else f"{type(error).__name__}: {text}"
