@@ -17,7 +17,6 @@ def provenance(log: FailureLog, rates: Rates) -> Provenance:
     from relfit import __version__
 
     source = log.source
-    watched = -1.0 if rates.incidents is None else float(rates.incidents.window.hours)
     return Provenance(
         files=[Path(path).name for path in source.paths],
         sha256=list(source.sha256),
@@ -25,7 +24,11 @@ def provenance(log: FailureLog, rates: Rates) -> Provenance:
         rows_read=source.rows_read,
         rows_rejected=len(log.rejected),
         selection=list(source.selection),
-        window=watched if watched >= 0.0 else None,
+        window=None if rates.incidents is None else _finite(rates.incidents.window.hours),
         relfit=__version__,
         created=dt.datetime.now(dt.UTC).replace(microsecond=0),
     )
+
+
+def _finite(hours: float) -> float | None:
+    return float(hours) if hours >= 0.0 else None
