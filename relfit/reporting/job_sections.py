@@ -32,7 +32,10 @@ def questions(m: ReportData) -> Section | str:
         "What if",
         "Move a slider: the answer follows.",
         panel=Panel(json.dumps(data), text, grid.worst),
-        sentences=("Between computed sizes, probabilities are within one point and other answers within 1 %.",),
+        sentences=(
+            "A job's failures are counted, not nodes' summed.",
+            "Between sizes, answers are within one point or 1 %.",
+        ),
     )
 
 
