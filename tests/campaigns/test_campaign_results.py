@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import pyplot as plt
 from scipy import stats
 
 import relfit as rf
@@ -18,6 +20,13 @@ from relfit.reporting.campaign_page import write_campaign_page
 
 mpl.use("Agg")
 MODELS = "tests.campaigns.models"
+
+
+@pytest.fixture(autouse=True)
+def no_figure_stays_open() -> Iterator[None]:
+    """Figures of one test are not those of another."""
+    yield
+    plt.close("all")
 
 
 def swept(folder: Path, function: str, **given: Any) -> Any:

@@ -16,6 +16,7 @@ PACKAGE = ROOT / "relfit"
 ORDER = (
     "base.arrays",
     "base.errors",
+    "base.settings_advice",
     "base.deprecation",
     "base.former_packages",
     "base.lazy",
