@@ -8,6 +8,7 @@ import pytest
 from scipy import optimize, stats
 
 import relfit as rf
+from relfit.analyses.regression.count_model import fit_counts
 from relfit.analyses.regression.models import regression
 from tests.factories import make_log
 from tests.regression.test_of_log import simulated
@@ -153,3 +154,26 @@ def test_an_attribute_that_names_nodes_is_not_compared() -> None:
     effects = rf.regression.attribute_effects(replace(log, population=population)).table
     assert effects.loc[effects["attribute"] == "serial", "status"].str.contains("too many to compare").all()
     assert effects.loc[effects["attribute"] == "serial", "p"].isna().all()
+
+
+def test_the_search_stays_where_counts_have_a_variance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond no spread statsmodels sums series of any length: counts of equal nodes took for ever."""
+    from statsmodels.discrete.discrete_model import NegativeBinomial
+
+    hessian = NegativeBinomial.hessian
+
+    def watched(self: NegativeBinomial, params: np.ndarray) -> np.ndarray:
+        assert params[-1] > 0.0
+        return hessian(self, params)
+
+    monkeypatch.setattr(NegativeBinomial, "hessian", watched)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        level, hours = rng.integers(0, 4, 42), rng.uniform(0.6, 3.0, 42) * YEAR
+        failures = rng.poisson(2.0 * hours / YEAR).astype(float)
+        matrix = pd.DataFrame({f"level {i}": (level == i).astype(float) for i in (1, 2, 3)})
+        fit = fit_counts(matrix, failures, hours, np.arange(42))
+        rates = [failures[level == i].sum() / hours[level == i].sum() * YEAR for i in range(4)]
+        if fit.dispersion == 0.0:  # a Poisson model has the observed rates
+            np.testing.assert_allclose(fit.coefficients[:4], [*np.log(rates[1:]) - np.log(rates[0]), np.log(rates[0])])
+        assert fit.converged

@@ -22,6 +22,8 @@ COUNT_MODEL = "negative binomial"
 HOURS_PER_YEAR = 8766.0
 _REMEDY = "try fewer covariates, merge levels that few nodes have, write center(x) for numbers far from zero"
 _NO_SPREAD = 1e-6  # variance of the rates at which the likelihood is flat
+_STEPS, _CLOSE = 50, 1e-10  # of Newton's search, and the step with which it ends
+_NEAREST = 0.9  # of the way to no spread that one step goes, at most
 
 
 def fit_counts(matrix: pd.DataFrame, failures: FloatArray, hours: FloatArray, clusters: IntArray | None) -> Estimate:
@@ -76,9 +78,27 @@ def fit_counts(matrix: pd.DataFrame, failures: FloatArray, hours: FloatArray, cl
 
 
 def _fit(model: NegativeBinomial | Poisson, start: FloatArray, options: Mapping[str, object]) -> Any:
-    """Results at the maximum: a careful search, then a quick one from its end."""
+    """Results at the maximum: a careful search, then Newton's steps from its end."""
     near = model.fit(start_params=start, method="bfgs", maxiter=500, disp=0).params
-    return model.fit(start_params=near, method="newton", maxiter=50, disp=0, **options)
+    if near.size == model.exog.shape[1]:  # a Poisson model
+        return model.fit(start_params=near, method="newton", maxiter=50, disp=0, **options)
+    return model.fit(start_params=_polished(model, near), method="newton", maxiter=0, disp=0, **options)
+
+
+def _polished(model: NegativeBinomial, at: FloatArray) -> FloatArray:
+    """Newton's steps that leave the variance of the rates, the last parameter, above zero."""
+    for _ in range(_STEPS):
+        if at[-1] <= _NO_SPREAD:
+            return at
+        step = np.linalg.solve(-model.hessian(at), model.score(at))
+        step *= min(1.0, _NEAREST * at[-1] / max(-step[-1], 1e-300))
+        ahead = at + step
+        if not model.loglike(ahead) >= model.loglike(at):
+            return at
+        at = ahead
+        if np.abs(step).max() < _CLOSE:
+            return at
+    return at
 
 
 def _spread(failures: FloatArray, expected: FloatArray) -> float:
