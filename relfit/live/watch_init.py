@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from relfit.live.watch_settings import read_watch_settings
 __all__ = ["write_settings"]
 
 _LOOKED_FOR = ("logs", "*.csv", "*.parquet", "*.log")
+_WAIT = 10.0  # seconds for a first answer of Slurm
 _SERVICE = """[Unit]
 Description=relfit looks at what failed
 After=network-online.target
@@ -86,8 +88,9 @@ def write_settings(
         sources.append({"kind": "file", "path": written, **({"columns": dict(columns)} if columns else {})})
         lines += _said_of(folder / written, columns or {}, timezone)
     if not places and shutil.which("sacctmgr"):
-        sources.append({"kind": "slurm"})
-        lines.append("Slurm: its record of events, by sacctmgr")
+        if answers := _slurm_answers():
+            sources.append({"kind": "slurm"})
+        lines.append(f"Slurm: {'its events, by sacctmgr' if answers else 'left out: sacctmgr does not answer'}")
     if not sources:
         raise ArgumentError("there is no log here to watch", remedy="name files or a folder: relfit watch init logs")
     document: dict[str, Any] = {"store": "fleet.duckdb", "fleet": fleet or folder.name}
@@ -103,6 +106,13 @@ def write_settings(
         lines += _write_timer(command, folder)
     lines += [f"now: relfit watch run {shlex.quote(str(out))}", f"for cron: 0 6 * * * {shlex.join(command)}"]
     return lines
+
+
+def _slurm_answers() -> bool:
+    try:
+        return not subprocess.run(["sacctmgr", "-nP", "show", "cluster"], capture_output=True, timeout=_WAIT).returncode
+    except (OSError, subprocess.TimeoutExpired):
+        return False
 
 
 def _files(place: Path) -> list[Path]:

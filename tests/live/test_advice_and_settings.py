@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -134,3 +135,19 @@ def test_options_are_told_as_fields_of_the_source() -> None:
         json.loads(in_settings("--column pattern='(?P<a>\\S+) b'")[len("columns = { pattern = ") : -2])
         == "(?P<a>\\S+) b"
     )
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_init_takes_slurm_where_its_database_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answers: bool
+) -> None:
+    put(tmp_path, "mild")
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "sacctmgr"
+    program.write_text(f"#!/bin/sh\nexit {0 if answers else 1}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    monkeypatch.chdir(tmp_path)
+    assert main(["watch", "init", "--out", "new.toml"]) == 0
+    assert [source.kind for source in read_watch_settings("new.toml").sources] == ["file"] + ["slurm"] * answers
+    assert ("sacctmgr does not answer" in capsys.readouterr().out) is not answers
