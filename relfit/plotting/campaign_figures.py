@@ -29,7 +29,6 @@ __all__ = [
 
 _MARKERS = "osD^vP"
 _CURVES = 8
-_INSIDE = 4  # lines up to which the legend is inside of the axes
 
 
 def _words(name: str) -> str:
@@ -82,8 +81,8 @@ def response_curve(
     limits = f"{100 * result.level:g} % intervals"
     message = f"{shown} over {_words(name)}" + (", over the first value" if relative else "") + f" ({limits})"
     message += f": {len(lines)} of {len(groups)} lines" if len(lines) < len(groups) else ""
-    style.finish(ax, message, _words(name), shown, legend=0 < len(lines) <= _INSIDE and bool(others))
-    if len(lines) > _INSIDE:
+    style.finish(ax, message, _words(name), shown)
+    if others:
         style.legend_below(ax, 2)
     return ax
 
@@ -182,7 +181,9 @@ def campaign_pareto(result: CampaignResults, ax: Axes | None = None, *, outputs:
     ax.plot(front[x], front[y], "o-", color=style.ORANGE, label="not dominated")
     message = f"{len(front):,} of {count(len(cells), 'cell')} on the Pareto front"
     x_name, y_name = (f"{_words(name)} ({side} is good)" for name, side in sides.items())
-    return style.finish(ax, message, x_name, y_name, legend=True)
+    style.finish(ax, message, x_name, y_name)
+    style.legend_below(ax, 2)
+    return ax
 
 
 def campaign_tornado(result: CampaignResults, ax: Axes | None = None, *, output: str | None = None) -> Axes:
@@ -200,6 +201,7 @@ def campaign_tornado(result: CampaignResults, ax: Axes | None = None, *, output:
     ax.set_yticks(at, [_words(str(name)) for name in ranges.index])
     ax.invert_yaxis()
     ax.margins(x=0.2)
+    ax.locator_params(axis="x", nbins=5)
     shown = _words(output or result.output)
     return style.finish(ax, f"{_words(str(ranges.index[0]))} moves {shown} most", shown, "")
 
@@ -222,7 +224,9 @@ def sobol_indices(result: CampaignResults, ax: Axes | None = None, *, output: st
     message = (
         f"{_words(str(table['total'].idxmax()))} explains most of the variance of {_words(output or result.output)}"
     )
-    return style.finish(ax, message, "", "share of the variance", legend=True)
+    style.finish(ax, message, "", "share of the variance")
+    style.legend_below(ax, 2)
+    return ax
 
 
 @plot.register(Ownership)

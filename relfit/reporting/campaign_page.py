@@ -130,14 +130,14 @@ def _equal(result: CampaignResults, column: str, row: str, label: str) -> dict[s
     mean = result.heat_map(row, column, experiment=label).to_numpy()
     if not np.isfinite(mean).any() or np.nanmin(mean) == np.nanmax(mean):
         return {}
-    levels = np.linspace(np.nanmin(mean), np.nanmax(mean), _LEVELS + 2)[1:-1]
+    levels = [float(f"{level:.4g}") for level in np.linspace(np.nanmin(mean), np.nanmax(mean), _LEVELS + 2)[1:-1]]
     try:
         lines = [contour(result, row, column, level, experiment=label).set_index(row)[column] for level in levels]
     except (TypeError, ValueError, ArgumentError):
         return {}
     name = result.output.replace("_", " ")
-    table = pd.concat(lines, axis=1, keys=[f"{name} {level:.4g}" for level in levels]).reset_index()
-    return {f"{column} of equal {name}": table}
+    table = pd.concat(lines, axis=1, keys=[f"{name} {level:,.10g}" for level in levels]).reset_index()
+    return {f"{column.replace('_', ' ')} of equal {name}": table}
 
 
 class _Pictures:
