@@ -178,7 +178,7 @@ def test_an_incident_of_a_node_that_is_down_is_counted_nowhere(words_only: None,
     assert found is not None
     assert (found.events, found.value) == (number, model.hours / number)
     page = page_of(log, tmp_path, **FAST)
-    assert f"{168.0 * len(model.found.table) / model.hours:.3g} times since January 2020" in page.text
+    assert f"{168.0 * len(model.found.table) / model.hours:.3g} since January 2020" in page.text
 
 
 def test_of_nodes_that_failed_only_nothing_is_said_of_one_node(words_only: None, tmp_path: Path) -> None:
