@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from relfit.system import System, system_from_fits
     from relfit.system import jobs as jobs
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 sys.meta_path.insert(0, FormerPackages())
 

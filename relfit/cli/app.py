@@ -150,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Examples
     --------
     >>> main(["--version"])
-    relfit 0.3.0
+    relfit 0.4.0
     0
     """
     lost = StringIO()
