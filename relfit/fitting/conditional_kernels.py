@@ -29,6 +29,7 @@ _STEPS = 200
 _DIRECTIONS, _DISTANCES = 12, np.array([0.5, 1.0, 2.0, 3.0])  # where to look for a higher value, in standard errors
 _LEAST_FALL = 0.2  # of what a parabola falls there
 _CLIMBS = 3
+_PLAIN = 1e-3  # slope below which a likelihood without curvature rises no more
 _LOST, _SETTLED, _EDGE = 0, 1, 2
 
 
@@ -224,9 +225,11 @@ def _climb_all(kind: int, first: int, last: int, terms: _Terms, around: np.ndarr
         information[group, 0, 0], information[group, 1, 1] = i00, i11
         information[group, 0, 1] = information[group, 1, 0] = i01
         determinant = i00 * i11 - i01 * i01
-        if settled == _EDGE:
+        middle, radius = 0.5 * (i00 + i11), math.sqrt(0.25 * (i00 - i11) ** 2 + i01 * i01)
+        slope = max(abs(best_out[1]), abs(best_out[2]))
+        plain = abs(middle - radius) * LARGEST_VARIANCE < 1.0 and slope < _PLAIN
+        if settled == _EDGE or (settled == _LOST and plain):
             edge[group] = True
         elif settled == _SETTLED and determinant > 0.0 and i00 > 0.0:
-            wide = 0.5 * (i00 + i11) + math.sqrt(0.25 * (i00 - i11) ** 2 + i01 * i01)
-            converged[group] = wide < LARGEST_VARIANCE * determinant
+            converged[group] = middle + radius < LARGEST_VARIANCE * determinant
             edge[group] = not converged[group]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
+import mpmath
 import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
 import relfit as rf
 from benchmarks.verify_entry import coverage
+from relfit.base.numeric import special
 from relfit.base.numeric.newton import derivatives
 from relfit.fitting.conditional_kernels import maximise_conditional
+from relfit.fitting.conditional_terms import new_space
 from relfit.fitting.families import FAMILIES
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.nonparametric import kaplan_meier
@@ -265,3 +270,37 @@ def test_intervals_hold_the_truth_whatever_the_age_of_the_nodes(shape: float) ->
         assert known[f"{name}, covered %"] >= 85.0
         assert known[f"{name}, mean over truth"] == pytest.approx(1.0, abs=0.06)
     assert always["scale, covered %"] < 20.0
+
+
+@pytest.mark.parametrize("shape", [1e-10, 1e-7, 1e-5, 3e-5, 1e-3, 0.1, 5.0])
+def test_the_survival_function_of_a_gamma_of_small_shape(shape: float) -> None:
+    """Against forty digits; the integral beyond the argument has too many decades for a quadrature of forty nodes."""
+    arguments = np.array([1e-8, 1e-4, 0.01, 0.1, 0.5, 0.99, 1.0, 2.0, 8.0])
+    x, log_x = np.zeros(special.BLOCK), np.zeros(special.BLOCK)
+    x[: arguments.size], log_x[: arguments.size] = arguments, np.log(arguments)
+    table, work, out = new_space()
+    score, slope = special.shape_score(shape)
+    special.series_table(shape, table)
+    special.log_gamma_sf(shape, log_x, x, arguments.size, math.lgamma(shape), score, slope, table, work, out)
+    with mpmath.workdps(40):
+        exact = [float(mpmath.log(mpmath.gammainc(mpmath.mpf(shape), t, regularized=True))) for t in arguments]
+    np.testing.assert_allclose(out[0, : arguments.size], exact, rtol=1e-10, atol=1e-9)
+
+
+def test_no_plain_is_seen_where_the_likelihood_falls() -> None:
+    """Towards shape 0 the log-likelihood falls to -23.6255 (written out with forty digits), below the maximum."""
+    durations = np.array([[735.27616791, 3551.95974285, 847.05650695, 10.27679653]])
+    entry = np.array([[17.70158027, 38.74588326, 86.38997258, 6.41946797]])
+    lives = rf.LifeData.from_array(durations, np.array([[False, True, True, True]]), entry=entry)
+    best = maximise_conditional("gamma", lives, FAMILIES["gamma"].to_free(np.array([[1.0, 1000.0]])))
+    assert best.converged.all()
+    assert best.value[0] == pytest.approx(-23.611910547, abs=1e-8)
+
+
+def test_groups_without_a_maximum_are_told_by_the_compiled_search() -> None:
+    rng = np.random.default_rng(0)
+    age = rng.uniform(0.0, 500.0, (400, 20))
+    lives = rf.LifeData.from_array(age + rf.families.Weibull(0.8, 1000.0).excess_sample(age, rng=rng), entry=age)
+    best = maximise_conditional("gamma", lives, FAMILIES["gamma"].to_free(np.tile([1.0, 1000.0], (400, 1))))
+    assert (best.converged | best.edge).sum() >= 399  # the general search takes fifty times as long
+    assert 5 < best.edge.sum() < 40

@@ -31,6 +31,7 @@ _SQRT_HALF = 0.7071067811865476
 _NODES, _WEIGHTS = gauss_legendre(40)
 BLOCK = 64  # arguments that the series sums side by side
 _SERIES_LIMIT = 1.0e5  # largest shape for which the power series is summed
+_EULER, _ZETA_2, _ZETA_3 = 0.5772156649015329, 1.6449340668482264, 1.2020569031595943
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -162,6 +163,18 @@ def _tail_integral(a: float, log_x: float, x: float, log_gamma: float) -> tuple[
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _small_shape_sf(a: float, log_x: float, x: float) -> float:
+    """The upper incomplete gamma ratio of a shape below 1e-4 at an argument below 1, where it is near ``a E1(x)``."""
+    w = a * (log_x + _EULER - a * (0.5 * _ZETA_2 - a * _ZETA_3 / 3.0))
+    term, total, k = 1.0, 0.0, 1
+    while abs(term) > 1e-17 * abs(total):
+        term *= -x / k
+        total += term / (a + k)
+        k += 1
+    return -math.expm1(w) - a * math.exp(w) * total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def series_table(a: float, table: np.ndarray) -> None:
     """Fill `table` with what the series for shape `a` and its derivatives need, made once for many arguments.
 
@@ -273,13 +286,15 @@ def log_gamma_sf(
             total = work[1, i]
             below = prefactor * total / a
             above = 1.0 - below
-            if above > 1e-5:
+            if above <= 1e-5 and x[i] < 1.0:
+                above = _small_shape_sf(a, log_x[i], x[i])
+            if above > 1e-5 or x[i] < 1.0:
                 mean = work[2, i] / total
                 change = log_x[i] - digamma_next - mean
                 curve = work[3, i] / total - mean * mean - trigamma_next
                 ratio = below / above
                 d1 = -ratio * change
-                out[0, i] = math.log1p(-below)
+                out[0, i] = math.log1p(-below) if above > 1e-5 else math.log(above)
                 out[1, i] = d1
                 out[2, i] = -ratio * (curve + change * change) - d1 * d1
                 out[3, i] = prefactor / above
