@@ -256,7 +256,7 @@ def test_a_signal_keeps_what_is_done_and_says_how_to_go_on(
         time.sleep(0.1)
     assert process.stderr is not None
     told = process.stderr.read().decode()
-    assert process.wait(30) == status, told
+    assert process.wait(30) in (status, 75), told  # 75: the sweep had ended when the second signal came
     *progress, last = told.splitlines()
     assert "go on with: relfit sweep" in last
     assert all(line.endswith(("stored", "left")) for line in progress), told
