@@ -152,7 +152,8 @@ def _show(result: CampaignResults, to: opt.Output, notes: list[str]) -> None:
         table = table[[name for name in table if name not in result.cells.columns or name in result.parameters]]
         shown = table[[*[name for name in table if name in result.parameters], *_SHOWN]].head(_ROWS)
         shown = shown.drop(columns=[name for name in result.parameters if shown[name].isna().all()])
-        lines += ["", f"{result.output.replace('_', ' ')[:1].upper()}{result.output.replace('_', ' ')[1:]}"]
+        name, unit = result.output.replace("_", " "), result.unit(result.output)
+        lines += ["", f"{name[:1].upper()}{name[1:]}{unit and f' ({unit})'}"]
         lines += output.table(shown)
         if len(shown) < len(table):
             lines.append(f"... {len(table) - len(shown)} more rows; --out FILE writes all of them")

@@ -12,7 +12,8 @@ from relfit.base.text import count
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.simulation.campaigns import CampaignResults, Ownership, pareto_front, sobol, tornado
-from relfit.simulation.campaigns.cell_comparisons import cell_values, numbers
+from relfit.simulation.campaigns.campaign_results import numbers
+from relfit.simulation.campaigns.cell_comparisons import cell_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +34,12 @@ _CURVES = 8
 
 def _words(name: str) -> str:
     return style.plain(name.replace("_", " "), 40)
+
+
+def _axis_label(result: CampaignResults, name: str) -> str:
+    """A parameter or an output in words, with its unit."""
+    unit = result.unit(name)
+    return f"{_words(name)} ({unit})" if unit else _words(name)
 
 
 @plot.register(CampaignResults)
@@ -69,7 +76,7 @@ def response_curve(
         x, ticks = _axis(rows[name])
         mean = rows["mean"].to_numpy(dtype=float)
         error = np.abs(rows[["low", "high"]].to_numpy(dtype=float).T - mean)
-        told = ", ".join(f"{_words(n)} {value}" for n, value in zip(others, np.atleast_1d(values), strict=True))
+        told = ", ".join(_words(result.setting(n, v)) for n, v in zip(others, np.atleast_1d(values), strict=True))
         colour = style.PALETTE[i % len(style.PALETTE)]
         ax.errorbar(
             x, mean, np.nan_to_num(error), marker=_MARKERS[i % 6], color=colour, capsize=3.0, label=told or None
@@ -78,10 +85,11 @@ def response_curve(
             ax.set_xticks(x, ticks)
     _spread(ax, table[name])
     shown = _words(output or result.output)
+    y_label = "ratio to the first value" if relative else _axis_label(result, output or result.output)
     limits = f"{100 * result.level:g} % intervals"
     message = f"{shown} over {_words(name)}" + (", over the first value" if relative else "") + f" ({limits})"
     message += f": {len(lines)} of {len(groups)} lines" if len(lines) < len(groups) else ""
-    style.finish(ax, message, _words(name), shown)
+    style.finish(ax, message, _axis_label(result, name), y_label)
     if others:
         style.legend_below(ax, 2)
     return ax
@@ -136,10 +144,12 @@ def campaign_map(
     if min(values.shape) > 1 and np.ptp(values[np.isfinite(values)]) > 0.0:
         lines = ax.contour(x, y, values, levels=6, colors="white", linewidths=0.9)
         ax.clabel(lines, fontsize=7)
-    ax.set_xticks(x, [style.plain(value, 10) for value in table.columns], rotation=45 if x.size > 8 else 0)
-    ax.set_yticks(y, [style.plain(value, 10) for value in table.index])
-    ax.figure.colorbar(mesh, ax=ax, label=_words(output or result.output))
-    return style.finish(ax, f"{_words(output or result.output)}: equal along the lines", _words(column), _words(row))
+    ax.set_xticks(x, [_short(value) for value in table.columns], rotation=45 if x.size > 8 else 0)
+    ax.set_yticks(y, [_short(value) for value in table.index])
+    name = output or result.output
+    ax.figure.colorbar(mesh, ax=ax, label=_axis_label(result, name))
+    message = f"{_words(name)}: equal along the lines"
+    return style.finish(ax, message, _axis_label(result, column), _axis_label(result, row))
 
 
 def _points(result: CampaignResults, ax: Axes, row: str, column: str, output: str | None, **where: object) -> Axes:
@@ -152,8 +162,10 @@ def _points(result: CampaignResults, ax: Axes, row: str, column: str, output: st
     for axis, ticks in ((ax.xaxis, x_ticks), (ax.yaxis, y_ticks)):
         if ticks is not None:
             axis.set_ticks(np.arange(len(ticks)), ticks)
-    ax.figure.colorbar(dots, ax=ax, label=_words(output or result.output))
-    return style.finish(ax, f"{_words(output or result.output)} at the points drawn", _words(column), _words(row))
+    name = output or result.output
+    ax.figure.colorbar(dots, ax=ax, label=_axis_label(result, name))
+    message = f"{_words(name)} at the points drawn"
+    return style.finish(ax, message, _axis_label(result, column), _axis_label(result, row))
 
 
 def _places(values: pd.Series) -> tuple[np.ndarray, list[str] | None]:
@@ -180,7 +192,7 @@ def campaign_pareto(result: CampaignResults, ax: Axes | None = None, *, outputs:
     ax.plot(cells[x], cells[y], "o", color=style.GREY, alpha=0.6, label="cells")
     ax.plot(front[x], front[y], "o-", color=style.ORANGE, label="not dominated")
     message = f"{len(front):,} of {count(len(cells), 'cell')} on the Pareto front"
-    x_name, y_name = (f"{_words(name)} ({side} is good)" for name, side in sides.items())
+    x_name, y_name = (f"{_axis_label(result, name)}, {side} is good" for name, side in sides.items())
     style.finish(ax, message, x_name, y_name)
     style.legend_below(ax, 2)
     return ax
@@ -203,7 +215,8 @@ def campaign_tornado(result: CampaignResults, ax: Axes | None = None, *, output:
     ax.margins(x=0.2)
     ax.locator_params(axis="x", nbins=5)
     shown = _words(output or result.output)
-    return style.finish(ax, f"{_words(str(ranges.index[0]))} moves {shown} most", shown, "")
+    message = f"{_words(str(ranges.index[0]))} moves {shown} most"
+    return style.finish(ax, message, _axis_label(result, output or result.output), "")
 
 
 def _short(value: object) -> str:

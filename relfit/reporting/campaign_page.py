@@ -66,10 +66,10 @@ def _sections(result: CampaignResults) -> Iterator[dict[str, Any]]:
     if result.campaign.get("prices"):
         costs = cost_of_ownership(result)
         shown = [picture.of("Costs of the cheapest cells", draw.costs_of_ownership, costs)]
-        yield _section("Cost of ownership", costs.headline, shown, {"Costs": costs.costs})
+        yield _section(result, "Cost of ownership", costs.headline, shown, {"Costs": costs.costs})
     best = best_cells(result)
     others = f", and {len(best) - 1:,} that cannot be distinguished from it" if len(best) > 1 else ""
-    yield _section("Best", f"The best cell{others}.", [], {"Best cells": best}, _BEST)
+    yield _section(result, "Best", f"The best cell{others}.", [], {"Best cells": best}, _BEST)
     if len(result.outputs) > 1:
         yield _pareto(result, picture)
     ranges = tornado(result)
@@ -77,15 +77,15 @@ def _sections(result: CampaignResults) -> Iterator[dict[str, Any]]:
         shown = [picture.of("What moves it most", draw.campaign_tornado, result)]
         if result.experiments[:2] == ["A", "B"] and not result.missing:
             shown.append(picture.of("Sobol indices", draw.sobol_indices, result))
-            yield _section("What matters", "", shown, {"Sobol indices": sobol(result).reset_index()})
+            yield _section(result, "What matters", "", shown, {"Sobol indices": sobol(result).reset_index()})
         else:
-            yield _section("What matters", "", shown, {"Ranges": ranges.reset_index()})
+            yield _section(result, "What matters", "", shown, {"Ranges": ranges.reset_index()})
     for label in ["A"] if result.experiments[:2] == ["A", "B"] else result.experiments[:_MOST]:
         yield _experiment(result, label, picture)
     if len(result.experiments) > _MOST and not result.drawn:
         left = ", ".join(result.experiments[_MOST:])
         yield _section(
-            "Further experiments", f"Without figures here, and in the tables of relfit sweep: {left}.", [], {}
+            result, "Further experiments", f"Without figures here, and in the tables of relfit sweep: {left}.", [], {}
         )
 
 
@@ -95,15 +95,15 @@ def _pareto(result: CampaignResults, picture: _Pictures) -> dict[str, Any]:
     if len(sides) < 2:
         names = f"{result.output} and {next(name for name in result.outputs if name != result.output)}"
         ask = f'Which sides are good? Write pareto = {{ ... = "least", ... = "most" }} in the campaign, as of {names}.'
-        return _section("Pareto front", ask, [], {})
+        return _section(result, "Pareto front", ask, [], {})
     try:
         front = pareto_front(result)
         shown = [picture.of("Pareto front", draw.campaign_pareto, result)]
     except ArgumentError as error:
-        return _section("Pareto front", f"{error}.", [], {})
+        return _section(result, "Pareto front", f"{error}.", [], {})
     good = " and ".join(f"{side} {name.replace('_', ' ')}" for name, side in sides.items())
     text = f"Cells to which no other is better in one and at least as good in all: {good}."
-    return _section("Pareto front", text, shown, {"Pareto front": front})
+    return _section(result, "Pareto front", text, shown, {"Pareto front": front})
 
 
 def _experiment(result: CampaignResults, label: str, picture: _Pictures) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def _experiment(result: CampaignResults, label: str, picture: _Pictures) -> dict
     tables = {"Cells": result.of(experiment=label).drop(columns="experiment")}
     if len(pairs) == 1 and not result.drawn:
         tables |= _equal(result, *pairs[0], label)
-    return _section(label or "All cells", "", shown, tables)
+    return _section(result, label or "All cells", "", shown, tables)
 
 
 def _equal(result: CampaignResults, column: str, row: str, label: str) -> dict[str, pd.DataFrame]:
@@ -135,9 +135,10 @@ def _equal(result: CampaignResults, column: str, row: str, label: str) -> dict[s
         lines = [contour(result, row, column, level, experiment=label).set_index(row)[column] for level in levels]
     except (TypeError, ValueError, ArgumentError):
         return {}
-    name = result.output.replace("_", " ")
-    table = pd.concat(lines, axis=1, keys=[f"{name} {level:,.10g}" for level in levels]).reset_index()
-    return {f"{column.replace('_', ' ')} of equal {name}": table}
+    name, unit = result.output.replace("_", " "), result.unit(column)
+    heads = [f"{name} {level:,.10g} {result.unit(result.output)}".rstrip() for level in levels]
+    table = pd.concat(lines, axis=1, keys=heads).reset_index()
+    return {f"{column.replace('_', ' ')}{unit and f' ({unit})'} of equal {name}": table}
 
 
 class _Pictures:
@@ -153,7 +154,26 @@ class _Pictures:
 
 
 def _section(
-    title: str, text: str, pictures: list[tuple[str, str]], frames: dict[str, pd.DataFrame], rows: int = _ROWS
+    result: CampaignResults,
+    title: str,
+    text: str,
+    pictures: list[tuple[str, str]],
+    frames: dict[str, pd.DataFrame],
+    rows: int = _ROWS,
 ) -> dict[str, Any]:
-    tables = [Table(f"table-{name}", name, frame.rename(columns=str), shown=rows) for name, frame in frames.items()]
+    tables = [
+        Table(f"table-{name}", name, frame.rename(columns=str), _heads(result, frame), shown=rows)
+        for name, frame in frames.items()
+    ]
     return {"title": title, "text": text, "pictures": pictures, "tables": tables}
+
+
+def _heads(result: CampaignResults, frame: pd.DataFrame) -> dict[str, str]:
+    """Heads of a table's columns, with the unit of numbers; values that are text have their own."""
+    statistics = ("mean", "sd", "low", "high", "difference", "range", "min", "max")
+    heads = {}
+    for name in map(str, frame):
+        about = result.output if "cost" not in frame and (name in statistics or name[1:].isdigit()) else name
+        unit = "" if frame[name].dtype == object else result.unit(about)
+        heads[name] = f"{name} ({unit})" if unit else name
+    return heads

@@ -277,3 +277,29 @@ def test_figures_say_when_nothing_is_computed(tmp_path: Path) -> None:
     assert "nothing is computed" in rf.plot(result).get_title(loc="left").lower()
     assert result.to_frame()["runs"].tolist() == [0]
     write_campaign_page(result, tmp_path / "page.html")
+
+
+def test_numbers_have_their_units_in_headline_figures_and_page(tmp_path: Path) -> None:
+    small = {"job_size": 8, "working_pool_size": 9, "spare_pool_size": 1, "job_length": 600, "warm_standbys": 0}
+    varied: Any = {"recovery_time": [10, 30], "manual_repair_time": ["1h", "2 days"]}
+    plan = rf.campaigns.Campaign(run="training", config=small, parameters=varied, replications=2)
+    result = rf.campaigns.sweep(plan, tmp_path / "s", executor="serial")
+    assert re.search(
+        r"least total training time [\d.,]+ \(.*\) min at recovery_time 10 min, manual_rep", result.headline
+    )
+    units = {"recovery_time": "min", "manual_repair_time": "h", "total_wait_time": "min", "etr": ""}
+    assert {name: result.unit(name) for name in units} == units
+    axes = rf.plot(result, parameter="manual_repair_time")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("manual repair time (h)", "total training time (min)")
+    assert axes.get_legend_handles_labels()[1] == ["recovery time 10 min", "recovery time 30 min"]
+    page = write_campaign_page(result, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert {"recovery_time (min)", "mean (min)"} <= set(re.findall(r"<th[^>]*>\s*([^<]+?)\s*</th>", page))
+    assert "manual_repair_time (" not in page  # its values are text, with a unit of their own
+
+
+def test_a_function_of_the_user_has_the_units_of_the_campaign(tmp_path: Path) -> None:
+    units = {"value": "GB", "x": "km"}
+    result = swept(tmp_path, "noisy", parameters={"x": [1.0, 2.0]}, replications=3, units=units)
+    axes = rf.plot(result)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("x (km)", "value (GB)")
+    assert rf.plot(result, relative=True).get_ylabel() == "ratio to the first value"

@@ -21,14 +21,14 @@ Sweep = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Sweep:
+def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Sweep:
     """Write a campaign and sweep it into ``store``, in an empty folder; status, output and errors."""
     monkeypatch.chdir(tmp_path)
 
     def run(text: str, *options: str) -> tuple[int, str, str]:
         Path("c.toml").write_text(text, encoding="utf-8")
         code = main(["sweep", "c.toml", "--store", "store", *(options or ("--executor", "serial"))])
-        said = capsys.readouterr()
+        said = capfd.readouterr()
         return code, " ".join(said.out.split()), said.err
 
     return run
@@ -77,9 +77,7 @@ def test_a_place_that_cannot_compute_is_told(sweep: Sweep, monkeypatch: pytest.M
     assert sweep(FAILS)[0] == 1  # the same store, by this process
 
 
-def test_a_cell_that_always_fails_is_kept_and_the_others_go_on(
-    sweep: Sweep, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cell_that_always_fails_is_kept_and_the_others_go_on(sweep: Sweep, capfd: pytest.CaptureFixture[str]) -> None:
     code, out, _ = sweep(FAILS)
     assert code == 1
     assert "4 runs of 1 cell failed, most often: ValueError: this cannot be" in out
@@ -87,7 +85,7 @@ def test_a_cell_that_always_fails_is_kept_and_the_others_go_on(
     assert sweep(FAILS)[:2] == (1, out.replace("1 written", "none written"))
     assert files(Path("store/runs")) | files(Path("store/failed")) == before
     assert main(["sweep", "status", "store"]) == 0
-    assert "4 runs of 1 cell failed" in capsys.readouterr().out
+    assert "4 runs of 1 cell failed" in capfd.readouterr().out
     assert rf.campaigns.load("store").to_frame()[["runs", "failed"]].to_numpy().tolist() == [[4, 0], [0, 4], [4, 0]]
     assert sweep(FAILS.replace("[1, 2, 4]", "[1, 4]"))[0] == 0
 
@@ -119,7 +117,7 @@ def test_the_store_of_another_campaign_is_left_alone(sweep: Sweep) -> None:
     ],
 )
 def test_a_damaged_store_is_told(
-    sweep: Sweep, capsys: pytest.CaptureFixture[str], name: str, text: str, told: str
+    sweep: Sweep, capfd: pytest.CaptureFixture[str], name: str, text: str, told: str
 ) -> None:
     sweep(FAILS)
     (Path("store") / name).write_text(text)
@@ -128,7 +126,7 @@ def test_a_damaged_store_is_told(
     assert code == 2
     assert told in error
     assert main(["sweep", "status", "store"]) == 2
-    assert told in capsys.readouterr().err
+    assert told in capfd.readouterr().err
     assert files(Path("store")) == before
 
 
@@ -184,7 +182,7 @@ def test_a_function_that_gives_no_number_has_no_results_and_a_page(sweep: Sweep)
         rf.campaigns.best_cells(rf.campaigns.load("store"))
 
 
-@pytest.mark.parametrize("executor", ["serial", "threads", "processes"])
+@pytest.mark.parametrize("executor", ["serial", "threads", "processes", pytest.param("dask", marks=pytest.mark.slow)])
 def test_a_function_may_print_and_end_its_process(sweep: Sweep, executor: str) -> None:
     text = f'run = "{MODELS}:ends"\nreplications = 2\n[parameters]\nx = [1, 2]\n'
     code, out, _ = sweep(text, "--executor", executor, "--workers", "1", "--json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -33,6 +34,13 @@ STATUS = ("not submitted", "waiting", "running", "done", "killed at its walltime
 OUTCOMES = ("done", "killed by a failure", "killed at its walltime")
 BOUND = 10.0
 """Seconds below which a run time counts as so much in a slowdown (Feitelson 2001)."""
+
+
+_UNITS = dict.fromkeys(("makespan", "mean_wait", "median_wait", "mean_turnaround"), "s") | {
+    "waste_node_hours": "node-h",
+    **dict.fromkeys(("mtbf", "repair"), "h"),
+}
+"""Of what `BatchRun.summary` has, and of settings that are plain numbers."""
 
 
 class BatchRun(Result):
@@ -72,6 +80,7 @@ class BatchRun(Result):
     log: Table
     notes: tuple[str, ...] = ()
 
+    units: ClassVar[Mapping[str, str]] = _UNITS
     _not_in_json: ClassVar[tuple[str, ...]] = ("jobs", "log")
 
     # ------------------------------------------------------------------ measures

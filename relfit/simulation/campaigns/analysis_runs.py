@@ -39,6 +39,7 @@ class PlannerRuns(Runner):
     """
 
     document = "settings of a planner"
+    units = dict.fromkeys(("mtbf", "checkpoint_every", "robust_every", "expected_hours", "save", "restore"), "h")
 
     def __init__(self, campaign: Campaign) -> None:
         super().__init__(campaign)
@@ -79,6 +80,7 @@ class LogFitRuns(Runner):
     """
 
     output = "mean"
+    units = dict.fromkeys(("mean", "median", "mtbf"), "h")
     document = "parameters of a log"
 
     def arguments(self, settings: dict[str, object]) -> tuple[Any, dict[str, Any]]:

@@ -94,9 +94,8 @@ class Campaign(Model):
     experiments: list[Experiment] = Field(default_factory=list)
     second: str | None = Field(None, description="second parameter of all experiments")
     second_values: Values = Field(default_factory=list)
-    prices: dict[str, Any] = Field(
-        default_factory=dict, description="per unit of a parameter or an output, or by value"
-    )
+    prices: dict[str, Any] = Field(default_factory=dict, description="per unit of a parameter or output, or by value")
+    units: dict[str, str] = Field(default_factory=dict, description="of outputs, and of parameters that are numbers")
     _folder: Path = PrivateAttr(Path())
 
     def __init__(self, /, **given: object) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -17,12 +18,13 @@ from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
 from relfit.base.text import count
+from relfit.base.units import hours
 from relfit.base.writing import complete
 from relfit.simulation.campaigns.campaign import Until
 from relfit.simulation.campaigns.campaign_store import CampaignStore
 from relfit.simulation.engine.replications import row_means, row_statistics
 
-__all__ = ["CampaignResults", "load", "replications_needed", "shown"]
+__all__ = ["CampaignResults", "load", "numbers", "replications_needed", "shown"]
 
 _GROWTH = 1.25
 _TENTHS = 10
@@ -85,6 +87,20 @@ class CampaignResults(Result):
     def experiments(self) -> list[str]:
         """Labels of the experiments, or of the parts of a design, in order; one empty label for a grid."""
         return [str(label) for label in self.cells["experiment"].unique()]
+
+    def unit(self, name: str) -> str:
+        """The unit of an output or a parameter, empty where there is none; hours of durations such as "2 days"."""
+        if name in self.parameters and self.cells[name].map(lambda value: isinstance(value, str)).any():
+            with suppress(ValueError):
+                numbers(self.cells[name].dropna())
+                return "h"
+            return ""
+        units = self.campaign.get("units", {})
+        return str(units.get(name, units.get(name.rpartition(".")[2], "")))
+
+    def setting(self, name: str, value: object) -> str:
+        """A parameter with one of its values, and the unit of a number."""
+        return f"{name} {shown(value)} {'' if isinstance(value, str) else self.unit(name)}".rstrip()
 
     @property
     def drawn(self) -> bool:
@@ -184,10 +200,10 @@ class CampaignResults(Result):
         table, most = self.of(), self.campaign.get("best") == "most"
         mean = table["mean"].to_numpy(dtype=np.float64)
         best: Any = table.iloc[int(np.nanargmax(mean) if most else np.nanargmin(mean))]
-        where = ", ".join(f"{name} {shown(value)}" for name, value in best[self.parameters].dropna().items())
+        where = ", ".join(self.setting(str(name), value) for name, value in best[self.parameters].dropna().items())
         limits = f" ({best['low']:,.6g}-{best['high']:,.6g})" if np.isfinite(best["low"]) else ""
-        name = self.output.replace("_", " ")
-        return f"{text}; {'most' if most else 'least'} {name} {best['mean']:,.6g}{limits} at {where}."
+        value = f"{best['mean']:,.6g}{limits} {self.unit(self.output)}".rstrip()
+        return f"{text}; {'most' if most else 'least'} {self.output.replace('_', ' ')} {value} at {where}."
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -340,6 +356,11 @@ def _scattered(keys: pd.Index, rows: pd.DataFrame, values: FloatArray, width: in
     table = np.full((keys.size, width), empty)
     table[code[fits], replication[fits]] = values[fits]
     return table
+
+
+def numbers(values: Iterable[float | str]) -> FloatArray:
+    """Numbers, or hours of durations."""
+    return np.array([hours(v) if isinstance(v, str) else float(v) for v in values], dtype=np.float64)
 
 
 def shown(value: object) -> str:

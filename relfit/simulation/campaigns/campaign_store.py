@@ -143,13 +143,8 @@ class CampaignStore:
             what = f"cannot make {self.folder}: {error.strerror}"
             raise ArgumentError(what, remedy="choose another place") from error
         self._write_cells(cells)
-        everything = {
-            "format": _FORMAT,
-            "identity": common,
-            "campaign": document,
-            "output": output,
-            "versions": versions,
-        }
+        everything = {"format": _FORMAT, "identity": common, "campaign": document, "output": output}
+        everything["versions"] = versions
         if not there or everything != before:
             with complete(self.folder / "campaign.json") as part:
                 part.write_text(json.dumps(everything, indent=1), encoding="utf-8")

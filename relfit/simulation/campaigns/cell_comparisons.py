@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from relfit.base.arguments import share
-from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.crossings import crossing, monotone, redrawn
 from relfit.base.results import Interval, Result
-from relfit.base.units import hours
-from relfit.simulation.campaigns.campaign_results import CampaignResults, shown
+from relfit.simulation.campaigns.campaign_results import CampaignResults, numbers, shown
 from relfit.simulation.engine.replications import row_means, row_statistics
 
-__all__ = [
-    "Ownership",
-    "best_cells",
-    "break_even",
-    "cell_values",
-    "contour",
-    "cost_of_ownership",
-    "numbers",
-    "pareto_front",
-]
+__all__ = ["Ownership", "best_cells", "break_even", "cell_values", "contour", "cost_of_ownership", "pareto_front"]
 
 Price: TypeAlias = float | Mapping[str, float]
 """Of one unit of a parameter or an output, or by its value."""
@@ -196,24 +185,11 @@ def break_even(
     both = both[:, np.isfinite(both).all(axis=0)]
     if not both.shape[1]:
         raise ArgumentError("no replication is there in all these cells", remedy="compute them first")
-    value, low, high = redrawn(both.T, lambda m: crossing(x, monotone(m[:-1]), m[-1]), result.level, rng)
+    drawn = redrawn(both.T, lambda m: crossing(x, monotone(m[:-1]), m[-1]), result.level, rng)
+    value, low, high = map(np.array, drawn)
     status = np.array("ok" if np.isfinite(value) else "outside of the campaign", dtype=object)
-    return Interval(
-        parameter,
-        "replications drawn again",
-        result.level,
-        None,
-        np.array(value),
-        np.array(low),
-        np.array(high),
-        status,
-        pd.Index([parameter]),
-    )
-
-
-def numbers(values: Iterable[float | str]) -> FloatArray:
-    """Numbers, or hours of durations."""
-    return np.array([hours(v) if isinstance(v, str) else float(v) for v in values], dtype=np.float64)
+    labels = pd.Index([parameter])
+    return Interval(parameter, "replications drawn again", result.level, None, value, low, high, status, labels)
 
 
 class Ownership(Result):

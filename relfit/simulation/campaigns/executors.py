@@ -197,7 +197,8 @@ class _Dask(Computing):
         except (OSError, TimeoutError, ValueError) as error:
             what = f"no Dask scheduler answers at {self._address}"
             raise ArgumentError(what, remedy="start one there, or check the address") from error
-        self._client.register_plugin(_plugin(self.token, self.runner), name=f"relfit-{self.token}")
+        plugin = _plugin(self.token, self.runner, own=self._cluster is not None)
+        self._client.register_plugin(plugin, name=f"relfit-{self.token}")
         self._executor = self._client.get_executor(pure=False)
         self._slots, self._counted = 1, -math.inf
         return self
@@ -229,7 +230,7 @@ class _Dask(Computing):
             self._cluster.close(timeout=5)
 
 
-def _plugin(token: str, runner: Runner) -> object:
+def _plugin(token: str, runner: Runner, own: bool) -> object:
     from distributed import WorkerPlugin
 
     class Carrier(WorkerPlugin):
@@ -237,6 +238,8 @@ def _plugin(token: str, runner: Runner) -> object:
 
         def setup(self, worker: object) -> None:
             _take_up(token, runner)
+            if own:
+                sys.stdout = sys.stderr  # what a function prints is no answer of the sweep
 
         def teardown(self, worker: object) -> None:
             _take_up(token, None)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -40,6 +41,8 @@ class Runner:
         What is looked at where the campaign does not say; the first output where it is empty.
     best, beside : str, tuple of str
         Which side of `output` is good; a further output and its good side, for a Pareto front.
+    units : dict
+        Of outputs, and of parameters that are plain numbers, by the last part of their keys.
     document : str
         What the tables are, for messages.
     """
@@ -47,6 +50,7 @@ class Runner:
     output = ""
     best: Literal["least", "most"] = "least"
     beside: tuple[str, ...] = ()
+    units: Mapping[str, str] = MappingProxyType({})
     document = "settings"
     base: Any
 
@@ -68,11 +72,12 @@ class Runner:
         return at
 
     def sides(self, campaign: Campaign) -> dict[str, Any]:
-        """``best`` and ``pareto`` of the campaign, or what this kind of run has in their place."""
+        """``best``, ``pareto`` and ``units`` of the campaign, or what this kind of run has in their place."""
         output = campaign.output or self.output
         best = campaign.best or (self.best if output == self.output else "least")
         second = ("cost", "least") if campaign.prices else self.beside
-        return {"best": best, "pareto": campaign.pareto or ({output: best, second[0]: second[1]} if second else {})}
+        pareto: Any = campaign.pareto or ({output: best, second[0]: second[1]} if second else {})
+        return {"best": best, "pareto": pareto, "units": {**self.units, **campaign.units}}
 
     def check(self, settings: dict[str, object]) -> None:
         """Raise an ArgumentError for settings that cannot be, before anything is run."""

@@ -38,6 +38,7 @@ class TrainingRuns(Runner):
 
     def __init__(self, campaign: Campaign) -> None:
         config = campaign.config
+        self.units = rf.training.TrainingSimulation.units
         if isinstance(config, (str, Path)):
             self.base = rf.training.read_training(config)
         else:
@@ -70,7 +71,7 @@ class BatchSystemRuns(Runner):
     output, beside = "mean_wait", ("utilisation", "most")
 
     def __init__(self, campaign: Campaign) -> None:
-        config = campaign.config
+        config, self.units = campaign.config, rf.batch.BatchRun.units
         if config is None:
             raise ArgumentError("a campaign of a batch system needs a configuration", remedy='write config = "c.toml"')
         if not isinstance(config, dict):
@@ -162,7 +163,10 @@ class SparingRuns(Runner):
     def __init__(self, campaign: Campaign) -> None:
         super().__init__(campaign)
         self.output, self.best, self.beside = "useful", "most", ("stops", "least")
+        devices = dict.fromkeys(("mtbf_tray", "mtbf_rack", "mttr"), "h")
+        self.units = devices | dict.fromkeys(("hits", "stops", "blockings"), "per h")
         if self.base.get("jobs"):
+            self.units = devices | dict.fromkeys(("mean_wait", "longest_wait", "makespan", "lost"), "h")
             self.output, self.best, self.beside = "mean_wait", "least", ("utilisation", "most")
 
     def arguments(self, settings: dict[str, object]) -> dict[str, Any]:

@@ -44,6 +44,13 @@ _PROGRAM_NAMES = {
 }
 """Outputs that the published program calls otherwise, or gives in hours: which they are, and the factor."""
 _SHARES = ("etr", "goodput", "depleted")
+_MINUTES = ("checkpoint_every", "checkpoint_save", "corruption_delay", "bad_server_regen_interval", "window_minutes")
+_UNITS = {
+    **dict.fromkeys((*_TIME_NAMES.values(), "total_training_time", "avg_run", "preemption_cost", *_MINUTES), "min"),
+    **{name: "min" for name in TrainingParameters.model_fields if name.endswith(("_time", "_length"))},
+    **{name: "per min" for name in TrainingParameters.model_fields if name.endswith("_rate")},
+}
+"""Of outputs, and of parameters that are plain numbers."""
 _BATCH = 16  # replications that are added at a time until an interval is narrow enough
 
 
@@ -75,6 +82,7 @@ class TrainingSimulation(Result):
     seconds: float
     trace: pd.DataFrame | None = None
 
+    units: ClassVar[Mapping[str, str]] = _UNITS
     _not_in_json: ClassVar[tuple[str, ...]] = ("trace",)
 
     @cached_property
