@@ -245,8 +245,11 @@ def test_plan_takes_parameters() -> None:
     plan = plan_migration(known, migration_costs(FIVE, "1min", "2min"), Predictor(0.5, 1.0))
     assert plan.nodes == 512
     assert plan.n_draws == 1000
-    with pytest.raises(ArgumentError, match="leave nothing to work with"):
-        plan_migration(1.0, migration_costs(Checkpoint(None, 1, 1), 1, 50.0), Predictor(1.0, 1.0), nodes=4, risk=1e-9)
+    few = (1.0, migration_costs(Checkpoint(None, 1, 1), 1, 50.0), Predictor(1.0, 1.0))
+    with pytest.raises(ArgumentError, match=r"of 4 nodes \d+ would be spares.*; allow more risk"):
+        plan_migration(*few, nodes=4, risk=1e-9)
+    with pytest.raises(ArgumentError, match="4 spares of 4 nodes leave nothing to work with; give fewer"):
+        plan_migration(*few, nodes=4, spares=4)
     with pytest.raises(ArgumentError, match=r"recall is 1\.5"):
         plan_migration(known, migration_costs(FIVE, 1), Predictor(1.5, None))
     with pytest.raises(ArgumentError, match="mtbf is 0 hours"):

@@ -262,8 +262,7 @@ def plan_migration(
     spares_drawn = gains = None
     if predictor is not None:
         spare = float(machine.spare_nodes(rate, predictor))
-        if spare >= size:
-            raise ArgumentError(f"{spare:.0f} spares of {size} nodes leave nothing to work with", remedy="look at risk")
+        machine.check_spares(spare)
         moving, yields = machine.moving(rate, predictor)
         with_it = float(machine.weighted(yields))
         if rate.drawn is not None:
@@ -273,11 +272,7 @@ def plan_migration(
     gap = machine.gap(rate)
     precise = 1.0 if stated[1] is None else stated[1]
     if predictor is None:
-        idle = float(machine.spare_nodes(rate, Predictor(1.0, precise, lead)))
-        if idle >= size:
-            raise ArgumentError(
-                f"{idle:.0f} spares of {size} nodes leave nothing to work with", remedy="look at spares"
-            )
+        machine.check_spares(float(machine.spare_nodes(rate, Predictor(1.0, precise, lead))))
         least = machine.least_recalls(rate, precise, lead)
     else:  # a recall of the failures of nodes alone
         least = break_even_recall(
@@ -357,6 +352,15 @@ class _Machine:
     def alone(self, rate: JobRate) -> FloatArray:
         """Yield of checkpoints alone."""
         return self.weighted(self.alone_by_size(rate))
+
+    def check_spares(self, spare: float) -> None:
+        """Raise an ArgumentError where no node is left to work."""
+        if spare >= self.size and self.spares is None:
+            what = f"of {self.size} nodes {spare:.0f} would be spares, for a risk of {percent(self.risk)}"
+            raise ArgumentError(what, remedy="allow more risk of running out, or give the number of spares")
+        if spare >= self.size:
+            what = f"{spare:.0f} spares of {self.size} nodes leave nothing to work with"
+            raise ArgumentError(what, remedy="give fewer spares")
 
     def spare_nodes(self, rate: JobRate, predictor: Predictor) -> FloatArray:
         """Spares for the risk, or as asked."""
