@@ -378,11 +378,12 @@ def _against(row: Mapping[Hashable, float] | pd.Series) -> str:
         return f"{gain:.0f} % ({low:.0f}-{high:.0f}) better than counting"
     if high < 0.0:
         return f"{-gain:.0f} % ({-high:.0f}-{-low:.0f}) worse than counting"
-    return f"not clearly different from counting ({gain:+.0f} %, {low:+.0f} to {high:+.0f})"
+    side, shown = ("better", (gain, low, high)) if gain > 0.0 else ("worse", (-gain, -high, -low))
+    return "not clearly {} than counting ({:.0f} %, {:+.0f} to {:+.0f})".format(side, *map(round, shown))
 
 
 def _signed(value: float, low: float, high: float) -> str:
-    return f"{100 * value:+.0f} % ({100 * low:+.0f} to {100 * high:+.0f})"
+    return "{:+.0f} % ({:+.0f} to {:+.0f})".format(*(round(100.0 * each) for each in (value, low, high)))
 
 
 def _sizes(rows: pd.DataFrame) -> str:

@@ -286,3 +286,12 @@ def test_an_order_of_some_nodes_has_no_larger_sizes() -> None:
     assert some.sizes.tolist() == [1, 2, 3, 4]
     least = best_size(system, Job("1000h", Amdahl(0.99), restart="30min"), order=[3, 0, 5, 1], k_min=3)
     assert least.sizes.tolist() == [3, 4]
+
+
+def test_a_job_of_centuries_does_not_finish() -> None:
+    """An attempt of 50 h at a failure an hour takes e^50 - 1 h, 5e21: no number of hours is an answer."""
+    answer = best_size(System(Exponential([1.0])), Job(50.0))
+    assert np.isclose(answer.log_expected[0], 50.0)
+    assert answer.headline.startswith("On no number of nodes will the job finish within a century")
+    assert answer.headline.endswith("; take checkpoints.")
+    assert "about 10^22 hours" in answer.completion().headline

@@ -14,7 +14,7 @@ from relfit.base.arrays import Durations, FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
 from relfit.base.text import count, duration, number, percent
-from relfit.system.jobs.completion import CompletionTime, Job, completion_time, limits_of_draws
+from relfit.system.jobs.completion import CENTURY, CompletionTime, Job, completion_time, limits_of_draws
 from relfit.system.jobs.size_curve import Judged
 
 if TYPE_CHECKING:
@@ -141,8 +141,9 @@ class BestSize(Result):
     @property
     def headline(self) -> str:
         """The best number of nodes and the time on them."""
-        if self.status == "never":
-            return "On no number of nodes will the job finish: failures come too often for its length."
+        if not self.best_expected < CENTURY:
+            text = "On no number of nodes will the job finish within a century: failures come too often for its length"
+            return text + ("." if self.job.checkpoint is not None else "; take checkpoints.")
         text = (
             f"Best on {count(self.best, 'node')}"
             + (f" with {count(self.system.tolerance, 'spare')}" if self.system.tolerance else "")

@@ -19,7 +19,7 @@ from relfit.base.arrays import Durations, FloatArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.results import Result
 from relfit.base.text import count, interval, number, percent
-from relfit.base.units import hours
+from relfit.base.units import HOURS_PER_YEAR, hours
 from relfit.fitting import PooledFit
 from relfit.system.jobs._expected_time import (
     Attempts,
@@ -42,6 +42,8 @@ __all__ = ["AFTER_FAILURE", "CONVENTIONS", "CompletionTime", "Job", "completion_
 
 CONVENTIONS = ("exact", "paper")
 AFTER_FAILURE = ("same", "as_new")
+CENTURY = 100.0 * HOURS_PER_YEAR
+"""Hours beyond which an expected time is not told to the digit: such a job does not finish."""
 _LARGEST = math.log(np.finfo(np.float64).max)
 _RUNS = 10_000
 
@@ -197,7 +199,7 @@ class CompletionTime(Result):
     def headline(self) -> str:
         """When the job will be done, in one sentence."""
         nodes = count(self.size, "node")
-        if self.status == "never":
+        if not self.expected < CENTURY:
             power = self.log_expected / math.log(10.0)
             about = f"about 10^{power:,.0f} hours" if math.isfinite(power) else "beyond all bounds"
             return (
