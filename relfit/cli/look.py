@@ -319,7 +319,7 @@ def _by_group(fits: rf.fitting.Fits, all_tested: bool) -> list[str]:
     rows = shown[list(own)].to_dict("records")
     words = [", ".join(f"{name} {value:.3g}" for name, value in row.items() if value == value) for row in rows]
     p = ["-" if value != value else p_value(value)[1:].replace(" ", "").removeprefix("=") for value in shown["ks_p"]]
-    shown = shown.assign(parameters=words, ks_p=p)
+    shown = shown.assign(parameters=words, ks_p=p, aicc=shown["aicc"].replace(float("inf"), float("nan")))
     status = [] if (shown["status"] == "ok").all() else ["status"]
     lines = output.table(shown[[*keys, *status, "failures", "parameters", *_FIGURES]])
     return [*lines, *_more_rows(len(fits) * len(fits.families), "--out fits.csv writes all of them, with p-values")]

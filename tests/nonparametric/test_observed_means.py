@@ -27,6 +27,14 @@ def test_of_complete_durations_they_are_those_of_the_sample() -> None:
     assert list(result.to_frame())[1:3] == ["times", "ended"]
 
 
+def test_two_durations_give_no_limits_and_three_do() -> None:
+    result = observed_times(rf.LifeData.from_groups([np.array([1.0, 9.0]), np.array([1.0, 5.0, 9.0])]))
+    assert np.isnan([result.mean_low[0], result.mean_high[0]]).all()
+    assert result.headline.startswith("Observed: mean 5 h (too few for limits), median")
+    far = stats.t.ppf(0.975, 2) * np.sqrt(32.0) / 15.0
+    assert result.mean_high[1] == pytest.approx(5.0 * np.exp(far))
+
+
 def test_of_censored_ones_the_mean_is_the_time_by_the_failures() -> None:
     lives = rf.LifeData.from_array([5.0, 7.0, 8.0], [True, True, False], entry=[1.0, 0.0, 2.0])
     result = observed_times(lives)

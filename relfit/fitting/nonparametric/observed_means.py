@@ -33,7 +33,8 @@ class ObservedTimes(Result):
         Durations, and those that were seen to end.
     mean, mean_low, mean_high : ndarray of float, shape (groups,)
         Hours under observation for each duration that ended: the sample mean where none is censored. The limits
-        suppose no distribution (Student's t for the logarithm of the ratio); NaN where fewer than two ended.
+        suppose no distribution (Student's t for the logarithm of the ratio); NaN where fewer than three
+        ended: two give a factor of thousands either way.
     median, median_low, median_high : ndarray of float, shape (groups,)
         Of the Kaplan-Meier curve, infinite where it stays above a half; NaN where no duration has a known age.
     level : float
@@ -59,6 +60,7 @@ class ObservedTimes(Result):
         if not ended:
             return f"Observed: {count(times, one, many)}, none of which ended."
         mean = _with_limits(self.mean[0], self.mean_low[0], self.mean_high[0])
+        mean += "" if np.isfinite(self.mean_low[0]) else " (too few for limits)"
         parts = [f"mean {mean}" if times == ended else f"{mean} per {_ENDED.get(self.measure, 'failure')}"]
         if np.isfinite(self.median[0]):
             parts.append(f"median {_with_limits(self.median[0], self.median_low[0], self.median_high[0])}")
@@ -115,7 +117,7 @@ def observed_times(data: object, level: float = 0.95, observed: npt.ArrayLike | 
         residual = hours - np.repeat(mean, lives.sizes) * lives.observed
         error = np.sqrt(sums(weights * residual**2, lives.offsets)) / lives.total_time
     quantile = special.stdtrit(np.maximum(ended - 1, 1), 0.5 + 0.5 * level)
-    far = np.where(ended > 1, quantile * error, np.nan)
+    far = np.where(ended > 2, quantile * error, np.nan)
     return ObservedTimes(
         lives.groups,
         lives.measure,
