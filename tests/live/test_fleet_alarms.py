@@ -208,6 +208,15 @@ def test_too_few_records_say_nothing() -> None:
     assert fleet_alarms(make_log([{"start": 1.0}], window=(0.0, 1.0))) == []
 
 
+def test_a_log_of_one_instant_gives_no_alarm() -> None:
+    """The first snapshot of states: no day of it is over."""
+    log = make_log([{"start": 0.0, "end": 0.0}], window=(0.0, 0.0))
+    assert log.window.hours == 0.0
+    assert fleet_alarms(log) == []
+    none = rate_scans.scan_rates(np.zeros((2, 0)), np.zeros((2, 0)))
+    assert list(none.episodes(0.5)) == []
+
+
 def test_months_before_the_first_record_say_nothing() -> None:
     log = fleet(13, rate=np.where(np.arange(600) < 80, 0.0, 1.0))
     early = [each.alarm for each in alarm_history(log) if each.alarm.raised < at(300 * DAY)]

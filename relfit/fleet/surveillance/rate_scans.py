@@ -185,7 +185,8 @@ def scan_rates(
 
 def _seen_since(counts: FloatArray) -> IntArray:
     """Days of records before each day, of which those before a first incident count after a year only."""
-    day, first = np.arange(counts.shape[1] + 1), np.where(counts.any(axis=1), np.argmax(counts > 0.0, axis=1), 0)
+    quiet = (np.cumsum(counts, axis=1) <= 0.0).sum(axis=1)  # days before the first incident
+    day, first = np.arange(counts.shape[1] + 1), np.where(counts.any(axis=1), quiet, 0)
     return np.where(day >= REFERENCE, day, np.maximum(day - first[:, None], 0))
 
 
