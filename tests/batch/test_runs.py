@@ -454,3 +454,21 @@ def test_jobs_that_wait_for_ever_are_an_error(monkeypatch):
     assert (
         rf.simulate_batch(jobs, failures=failures, scheduler=Scheduler(reject_after_repairs=5)).summary["rejected"] == 1
     )
+
+
+def test_shares_of_a_run_that_is_cut_off_are_of_the_time_until_then() -> None:
+    """Two nodes for 200 s: one job holds its node for 100 s and is done, one still runs."""
+    jobs = rf.workloads.Workload([1, 2], [0, 0], [1, 1], [100, 1000], [100, 1000], 2)
+    run = rf.simulate_batch(jobs, until="200s")
+    assert run.summary["unfinished"] == 1
+    assert run.summary["utilisation"] == pytest.approx((100 + 200) / 400)
+    assert run.summary["goodput"] == pytest.approx(100 / 400)
+
+
+def test_a_job_that_never_ends_holds_no_more_than_the_machine() -> None:
+    """Work of 100 h at a failure every 2 h: 4000 h pass in attempts that are lost, long after the short job."""
+    jobs = rf.workloads.Workload([1, 2], [0, 0], [1, 1], [60, 360_000], [60, 360_000], 2)
+    run = rf.simulate_batch(jobs, failures=rf.batch.NodeFailures(life="2h", repair="1h"), until="4000h", rng=1)
+    shares = [run.summary[name] for name in ("utilisation", "wasted", "goodput")]
+    assert 0.3 < shares[0] <= 0.5  # of two nodes it holds one, but while both are down
+    assert shares[0] >= shares[1] + shares[2] > 0.0

@@ -21,6 +21,7 @@ from relfit.simulation.batch.engine_state import (
     LOG_START,
     OVER_WALLTIME,
     REJECTED,
+    RUNNING,
     TOO_WIDE,
 )
 from relfit.simulation.batch.failure_processes import Table
@@ -94,16 +95,20 @@ class BatchRun(Result):
     def summary(self) -> dict[str, float]:
         """The run in numbers.
 
-        ``makespan`` runs from the first submission to the last end; waits are over the jobs that ended;
-        ``utilisation`` is the share of node time that jobs held, ``goodput`` that of work that was done and kept,
-        ``wasted`` that of work lost to failures; slowdowns are bounded at 10 seconds.
+        ``makespan`` runs from the first submission to the last end; waits are over the jobs that ended. Of the node
+        time of the makespan (until now, where jobs have not ended) ``utilisation`` is the share that jobs held,
+        ``goodput`` that of work that was done and kept, ``wasted`` that of work lost to failures; slowdowns are bounded
+        at 10 seconds.
         """
         jobs, ran = self.jobs, self._ran
         status = jobs["status"]
         begun = float(jobs["submission_time"].min()) if len(jobs) else 0.0
         makespan = float(ran["finish_time"].max()) - begun if len(ran) else 0.0
-        capacity = self.n_nodes * makespan if makespan > 0.0 else np.nan
-        held = self.held_node_seconds
+        unfinished = status.isin(STATUS[:DONE])
+        clock = self.now - begun if unfinished.any() else makespan
+        capacity = self.n_nodes * clock if clock > 0.0 else np.nan
+        running = jobs[status == STATUS[RUNNING]]
+        held = self.held_node_seconds + float(((self.now - running["starting_time"]) * running["nodes"]).sum())
         done = ran[ran["success"]]
         useful = float((done["run_time"] * done["nodes"]).sum())
         waste = float((jobs["waste"] * jobs["nodes"]).sum())
@@ -113,7 +118,7 @@ class BatchRun(Result):
             "killed_at_walltime": int((status == STATUS[OVER_WALLTIME]).sum()),
             "too_wide": int((status == STATUS[TOO_WIDE]).sum()),
             "rejected": int((status == STATUS[REJECTED]).sum()),
-            "unfinished": int(status.isin(STATUS[:DONE]).sum()),
+            "unfinished": int(unfinished.sum()),
             "makespan": makespan,
             "mean_wait": float(ran["waited"].mean()),
             "median_wait": float(ran["waited"].median()),
