@@ -316,7 +316,13 @@ class FleetModel(FleetParts, Result):
         centre = DrawnFleet.centre(self, code)
         job = None
         if size is not None or nodes is not None:
-            job = self._job(code, size, placement, nodes, np.random.default_rng(rng))
+            of_job = (code, size, placement, rng)
+            keep = nodes is None and isinstance(size, int) and isinstance(rng, int)
+            job = self._jobs.get(of_job) if keep else None  # of other lengths, or for another quantity
+            if job is None:
+                job = self._job(code, size, placement, nodes, np.random.default_rng(rng))
+                if keep and sum(one.where.members.nnz for one in (job, *self._jobs.values())) <= KEPT:
+                    self._jobs[of_job] = job
         if quantity == "nodes_down":
             point = np.asarray(share("at", at, zero=False, one=False), dtype=np.float64)
             n_draws = min(n_draws, 99)
@@ -353,6 +359,10 @@ class FleetModel(FleetParts, Result):
 
     @cached_property
     def _draws(self) -> dict[Any, DrawnFleet]:
+        return {}
+
+    @cached_property
+    def _jobs(self) -> dict[Any, PlacedJob]:
         return {}
 
     def _ask(self) -> None:
@@ -427,22 +437,9 @@ class FleetModel(FleetParts, Result):
             if quantity == "mtbf":
                 return 1.0 / drawn.rate[SCOPES.index(of)]
             if quantity == "mttr":
-                return self._repair(of, drawn, rng)
+                return drawn.mean_repair(of, self, rng)
             if quantity == "nodes_down":
                 return drawn.down_quantile(float(at), self, rng)
             each = drawn.rate * hours[:, None] / self.hours  # incidents per hour of the calendar, (scopes, draws)
             total = each.sum(axis=0) if not of else each[SCOPES.index(of)]
             return 1.0 / total if quantity == "mttf" else np.multiply.outer(total, at)
-
-    def _repair(self, of: str, drawn: DrawnFleet, rng: Seed) -> FloatArray:
-        """Mean time to repair in each draw: a bootstrap of the repairs, censored ones by total time on test."""
-        lives = self.by_scope[of].repairs.take(np.array([drawn.system]))
-        if not lives.n_failures.sum():
-            return np.full(drawn.rate.shape[1], np.nan)
-        if drawn.central:
-            return np.asarray(lives.total_time / lives.n_failures)
-        picked = np.random.default_rng(rng).integers(
-            lives.durations.size, size=(drawn.rate.shape[1], lives.durations.size)
-        )
-        with np.errstate(divide="ignore"):
-            return np.asarray(lives.durations[picked].sum(axis=1) / lives.observed[picked].sum(axis=1))

@@ -58,7 +58,7 @@ def interrupted_shares(
             ]
         )
         return np.stack([(ends <= length).mean(axis=0) for length in lengths], axis=1)
-    hits, runs, number = _counted(
+    hits, spared, number = _counted(
         nodes.start,
         nodes.end,
         nodes.offsets,
@@ -73,7 +73,8 @@ def interrupted_shares(
     )
     size = np.asarray(sizes)[:, None, None]
     if placement == "packed":
-        met = runs / np.maximum(number - size + 1, 1)
+        runs = np.maximum(number - size + 1, 1)
+        met = (runs - spared) / runs
     else:
         missed = np.maximum(number - hits, 0)
         ways = special.gammaln(missed + 1.0) - special.gammaln(np.maximum(missed - size, 0) + 1.0)
@@ -96,12 +97,13 @@ def _counted(
     sizes: np.ndarray,
     lengths: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nodes that are up at each instant and meet an outage within each length, runs of each size that do, nodes up.
+    """Nodes that are up at each instant and meet an outage within each length, runs of each size that don't, nodes up.
 
-    Shapes (lengths, instants), (sizes, lengths, instants), (instants,); `order` sorts the instants.
+    Shapes (lengths, instants), (sizes, lengths, instants), (instants,); `order` sorts the instants. Between two nodes
+    that meet an outage, n others are up: ``n - size + 1`` runs of a size that none of them interrupts.
     """
     hits = np.zeros((lengths.size, instants.size), dtype=np.int64)
-    runs = np.zeros((sizes.size, lengths.size, instants.size), dtype=np.int64)
+    spared = np.zeros((sizes.size, lengths.size, instants.size), dtype=np.int64)
     number = np.zeros(instants.size, dtype=np.int64)
     following, last, outage, horizon = offsets[:-1].copy(), np.empty(lengths.size, dtype=np.int64), 0, lengths.max()
     for i in order:
@@ -111,24 +113,39 @@ def _counted(
         if outage > 0 and whole_end[outage - 1] > t:
             continue
         until = whole_start[outage] - t if outage < whole_start.size else np.inf
-        last[:] = -1
+        reach = -1.0  # the longest length before the next outage of the whole
+        for j in range(lengths.size):
+            last[j] = -1
+            if lengths[j] < until:
+                reach = max(reach, lengths[j])
+        up = 0
         for node in range(following.size):
             while following[node] < offsets[node + 1] and start[following[node]] <= t:
                 following[node] += 1
             at = following[node]
             if entered[node] > t or left[node] < t + horizon or (at > offsets[node] and end[at - 1] > t):
                 continue
-            hours = min(until, start[at] - t) if at < offsets[node + 1] else until
-            for j in range(lengths.size):
-                if hours <= lengths[j]:
-                    hits[j, i] += 1
-                    last[j] = number[i]
-            number[i] += 1
-            for k in range(sizes.size):
+            if at < offsets[node + 1] and start[at] - t <= reach:
                 for j in range(lengths.size):
-                    if sizes[k] <= number[i] <= last[j] + sizes[k]:
-                        runs[k, j, i] += 1
-    return hits, runs, number
+                    if start[at] - t <= lengths[j] < until:
+                        hits[j, i] += 1
+                        _add_runs(up - last[j], sizes, spared[:, j, i])
+                        last[j] = up
+            up += 1
+        number[i] = up
+        for j in range(lengths.size):
+            if lengths[j] >= until:
+                hits[j, i] = up
+            else:
+                _add_runs(up - last[j], sizes, spared[:, j, i])
+    return hits, spared, number
+
+
+@njit(cache=True, nogil=True)
+def _add_runs(apart: int, sizes: np.ndarray, runs: np.ndarray) -> None:
+    """Add the runs of each size between two nodes that are this far apart."""
+    for k in range(sizes.size):
+        runs[k] += max(apart - sizes[k], 0)
 
 
 def side_by_side(nodes: NodeOutages, size: int) -> int:
