@@ -15,11 +15,11 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.compiled import njit
-from relfit.base.units import HOURS_PER_WEEK
+from relfit.base.units import HOURS_PER_WEEK, NANOSECONDS_PER_HOUR
 from relfit.fleet.job_placement import NodeOutages, place
-from relfit.fleet.prediction import HALF_LIVES, DiscountedLevels, Prediction, TimeSteps, levels_of, mix
+from relfit.fleet.prediction import HALF_LIVES, DiscountedLevels, Prediction, levels_of, mix
 from relfit.fleet.rates_now import ScopeSeries, limits_of_multiples
 from relfit.log.failurelog import FailureLog
 
@@ -170,15 +170,21 @@ class Lately:
     series: dict[str, dict[int, ScopeSeries]]
     horizon: float
 
+    @cached_property
+    def there(self) -> IntArray:
+        """The systems that are watched until now, by number; all of them where none is."""
+        last = {code: int(one.steps.edges[-1]) for code, one in self.series[ANY].items()}
+        return np.array([code for code, at in last.items() if at == max(last.values())], np.int64)
+
     def level(self) -> tuple[float, float]:
-        """Incidents an hour in all systems, expected over the horizon, and its relative variance there."""
-        mixtures = [one.ahead(self.horizon) for one in self.series[ANY].values()]
+        """Incidents an hour in all systems that are there, expected over the horizon, and its relative variance."""
+        mixtures = [self.series[ANY][code].ahead(self.horizon) for code in self.there.tolist()]
         expected = sum(mixture.expected for mixture in mixtures)
         variance = sum(mixture.variance_of_rate() for mixture in mixtures)
         return expected / self.horizon, variance / expected**2 if expected > 0.0 else 0.0
 
     def a_week(self, level: float) -> tuple[float, float, float]:
-        """Incidents a week in all systems over the horizon, and limits of the rate."""
+        """Incidents a week in all systems that are there over the horizon, and limits of the rate."""
         rate, variance = self.level()
         low, high = (float(end) for end in limits_of_multiples(np.asarray(variance), level))
         week = rate * HOURS_PER_WEEK
@@ -194,7 +200,7 @@ class Lately:
         return {}
 
     def counted(
-        self, system: str, size: int, lengths: tuple[float, ...], placement: str
+        self, code: int, system: str, size: int, lengths: tuple[float, ...], placement: str
     ) -> list[tuple[FloatArray, FloatArray]]:
         """Jobs that were interrupted, and all jobs, in each day of the log, by length.
 
@@ -202,10 +208,10 @@ class Lately:
         """
         missing = tuple(length for length in lengths if (system, size, length, placement) not in self._shares)
         if missing:
-            steps = TimeSteps.of(self.log.window.start, self.log.window.end)
-            nodes, days = self.nodes[system], min(steps.size, _DAYS)
+            steps, nodes = self.series[ANY][code].steps, self.nodes[system]
+            days = min(steps.size, _DAYS)
             a_day = float(np.clip(_CELLS / max(nodes.labels.size * days, 1), 0.1, _A_DAY))
-            end = self.log.window.hours
+            end = float(steps.edges[-1] - self.log.window.start.as_unit("ns").value) / NANOSECONDS_PER_HOUR
             first = end - days * steps.width
             starts = np.arange(first, end - max(missing), steps.width / a_day)
             rng = np.random.default_rng(0)
@@ -290,7 +296,8 @@ class Lately:
         if not 0.0 < max(lengths) < 0.1 * self.log.window.hours:
             return modelled
         rows = []
-        for i, (length, jobs) in enumerate(zip(lengths, self.counted(system, size, lengths, placement), strict=True)):
+        counted = self.counted(code, system, size, lengths, placement)
+        for i, (length, jobs) in enumerate(zip(lengths, counted, strict=True)):
             mixture = self.interrupted(code, *jobs, spent(length), side_by_side(self.nodes[system], size))
             if mixture is None:
                 each = np.array([np.ravel(one)[i] for one in modelled])
