@@ -284,7 +284,7 @@ def span(low: float, high: float, share: bool = False) -> str:
     >>> span(2621.0, float("inf"))
     '> 2,621'
     """
-    if np.isposinf(high) and np.isfinite(low):
+    if np.isposinf(high) and low > 0.0:
         return f"> {number(low)}"
     if not (np.isfinite(low) and np.isfinite(high)):
         return NOTHING
