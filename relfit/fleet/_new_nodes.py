@@ -9,7 +9,7 @@ from scipy import special
 from relfit.analyses.screening import ChangePoints, Incidents
 from relfit.analyses.screening.by_calendar import told_from_calendar
 from relfit.analyses.screening.frailty import RenewalModels, renewal_models
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import BoolArray, FloatArray
 from relfit.fleet.incident_scopes import ScopeIncidents
 from relfit.fleet.operating_time import Clocks, clocks_of
 from relfit.fleet.scope_rates import rates_of, relative_rates, residual_hours
@@ -20,6 +20,7 @@ __all__ = ["explained_by_ages", "renewals_of"]
 _SIZE = 0.01  # of the test of periods, as of the search for them
 _DENIED = 0.05  # p-value of failures along time below which ages are not borne out; of new nodes, smaller ones are rare
 _AGAINST = 3.0  # log-likelihood ratio against new nodes that new nodes reach in at most 5 % of logs: log 20
+_LEVEL = 0.95  # of the limits of the shape that tell ageing of periods
 _PARTS = 8  # of a log, in which failures are counted
 
 
@@ -52,30 +53,35 @@ def renewals_of(
     taken in steady state: a fleet that became better, whose first failures come as soon as those of new nodes, has
     the rate that is counted.
     """
+    fits = _fitted(scope, n_systems, level, n_resamples)
+    denied = _denied(scope, fits, log, joined, level)
+    if not denied.any():
+        return scope, fits
+    scope = scope.of_unknown_age(denied)
+    return scope, _fitted(scope, n_systems, level, n_resamples)
 
-    def fitted(of: ScopeIncidents, resamples: int) -> RenewalModels:
-        return renewal_models(of.lives, of.system, n_groups=n_systems, level=level, n_resamples=resamples)
 
-    def told(of: ScopeIncidents) -> RenewalModels:
-        models = fitted(of, n_resamples)
-        return told_from_calendar(models, of.lives, of.clock) if of.name == "node" else models
+def _fitted(scope: ScopeIncidents, n_systems: int, level: float, n_resamples: int) -> RenewalModels:
+    models = renewal_models(scope.lives, scope.system, n_groups=n_systems, level=level, n_resamples=n_resamples)
+    return told_from_calendar(models, scope.lives, scope.clock) if scope.name == "node" else models
 
-    fits = told(scope)
-    seen_new = np.bincount(scope.system, ~np.isnan(scope.start_age), n_systems) > 0.0
+
+def _denied(scope: ScopeIncidents, fits: RenewalModels, log: FailureLog, joined: Incidents, level: float) -> BoolArray:
+    """The systems whose failures do not bear out the ages at the start, shape (systems,)."""
+    size = fits.shape.shape[0]
+    seen_new = np.bincount(scope.system, ~np.isnan(scope.start_age), size) > 0.0
     ageing = seen_new & (fits.status == "ok") & (fits.ageing != 0)
     if not ageing.any():
-        return scope, fits
-    other = fitted(scope.of_unknown_age(ageing), 0)
+        return ageing
+    steady = scope.of_unknown_age(ageing)
+    other = renewal_models(steady.lives, steady.system, n_groups=size, level=level, n_resamples=0)
     with np.errstate(invalid="ignore"):
         against = other.loglik.max(axis=1).to_numpy() - fits.loglik.max(axis=1).to_numpy()
     denied = ageing & (against > _AGAINST)
     if (ageing & ~denied).any():
         parts = np.append(np.arange(_PARTS) * (log.window.hours / _PARTS), log.window.hours + 1.0)
         denied |= ageing & (_along_time(scope, clocks_of(log, joined, parts)[1], fits) < _DENIED)
-    if not denied.any():
-        return scope, fits
-    scope = scope.of_unknown_age(denied)
-    return scope, told(scope)
+    return denied
 
 
 def _along_time(scope: ScopeIncidents, clocks: Clocks, fits: RenewalModels) -> FloatArray:
@@ -131,6 +137,7 @@ def explained_by_ages(log: FailureLog, points: ChangePoints, joined: Incidents) 
     starts = [(period.start - log.window.start) / pd.Timedelta(hours=1) for period in points.periods]
     # a period holds what fails at its first instant; the last one what fails at its last, too
     scope, clocks = clocks_of(log, joined, np.append(starts, log.window.hours + 1.0))
-    scope, fits = renewals_of(scope, 1, log, joined, n_resamples=0)
-    told = bool(fits.ageing[0]) and not np.isnan(scope.start_age).all()
-    return told and float(_along_time(scope, clocks, fits)[0]) > _SIZE
+    fits = _fitted(scope, 1, _LEVEL, 0)
+    if not fits.ageing[0] or np.isnan(scope.start_age).all() or _denied(scope, fits, log, joined, _LEVEL).any():
+        return False
+    return float(_along_time(scope, clocks, fits)[0]) > _SIZE

@@ -123,6 +123,18 @@ class DrawnFleet:
             + system
         )
 
+    def mean_repair(self, of: str, model: FleetParts, rng: Seed) -> FloatArray:
+        """Mean time to repair in each draw: a bootstrap of the repairs, censored ones by total time on test."""
+        lives = model.by_scope[of].repairs.take(np.array([self.system]))
+        if not lives.n_failures.sum():
+            return np.full(self.rate.shape[1], np.nan)
+        if self.central:
+            return np.asarray(lives.total_time / lives.n_failures)
+        size = (self.rate.shape[1], lives.durations.size)
+        picked = np.random.default_rng(rng).integers(lives.durations.size, size=size)
+        with np.errstate(divide="ignore"):
+            return np.asarray(lives.durations[picked].sum(axis=1) / lives.observed[picked].sum(axis=1))
+
     def down_quantile(self, p: float, model: FleetParts, rng: Seed) -> FloatArray:
         """Number of nodes down at a random instant that is not exceeded with probability `p`, in each draw."""
         generator = np.random.default_rng(rng)

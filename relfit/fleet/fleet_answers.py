@@ -23,7 +23,7 @@ from relfit.fleet.fleet_parts import FleetParts
 from relfit.fleet.incident_scopes import SCOPES, ScopeIncidents
 from relfit.fleet.job_shares import Lately
 from relfit.fleet.now import LONG_RUN, NOW
-from relfit.fleet.rates_now import LevelRates
+from relfit.fleet.rates_now import LevelRates, unbounded
 from relfit.system import System
 from relfit.system.checked_nodes import duration_array
 
@@ -98,8 +98,8 @@ class FleetModel(FleetParts, Result):
 
         Columns: ``incidents`` (all), ``places``, ``hours`` on their clocks, ``mtbf`` of one place with limits, Weibull
         ``shape`` of times between incidents with limits, ``spread`` (variance of the nodes' frailty), ``nodes_hit``
-        (mean), ``repairs`` and ``mttr`` (their mean), all of the period; for a model
-        of now ``mtbf_now`` with limits, too.
+        (mean), ``repairs`` and ``mttr`` (their mean), all of the period; for a model of now ``mtbf_now`` with limits,
+        too, the upper one infinite where the log does not bound it.
         """
         size = len(self.places.systems)
         rows = []
@@ -128,8 +128,9 @@ class FleetModel(FleetParts, Result):
             if isinstance(current, LevelRates):
                 low, high = current.interval(self.level)
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    ends = {"mtbf_now": current.rate, "mtbf_now_low": high, "mtbf_now_high": low}
-                    table = table.assign(**{column: 1.0 / rate for column, rate in ends.items()})
+                    mean, least, most = 1.0 / current.rate, 1.0 / high, 1.0 / low
+                most = np.where(unbounded(mean, most), np.inf, most)
+                table = table.assign(mtbf_now=mean, mtbf_now_low=least, mtbf_now_high=most)
             if name == "node" and self.question is not None:
                 unknown = ["hours", "shape", "shape_low", "shape_high", "spread"]
                 table[[*unknown, *table.columns[table.columns.str.startswith("mtbf")]]] = np.nan
@@ -290,7 +291,9 @@ class FleetModel(FleetParts, Result):
         -------
         Interval
             Of the shape of `at`. Percentiles of draws: rates from gamma distributions that include the scatter between
-            places, shapes from normal distributions on the log scale, frailties of nodes given their histories.
+            places, shapes from normal distributions on the log scale, frailties of nodes given their histories. The
+            upper limit of a mean time that the log does not bound (100 times the estimate or more) is infinite, and its
+            status ``unbounded``.
 
         Raises
         ------
@@ -316,7 +319,13 @@ class FleetModel(FleetParts, Result):
         centre = DrawnFleet.centre(self, code)
         job = None
         if size is not None or nodes is not None:
-            job = self._job(code, size, placement, nodes, np.random.default_rng(rng))
+            of_job = (code, size, placement, rng)
+            keep = nodes is None and isinstance(size, int) and isinstance(rng, int)
+            job = self._jobs.get(of_job) if keep else None  # of other lengths, or for another quantity
+            if job is None:
+                job = self._job(code, size, placement, nodes, np.random.default_rng(rng))
+                if keep and sum(one.where.members.nnz for one in (job, *self._jobs.values())) <= KEPT:
+                    self._jobs[of_job] = job
         if quantity == "nodes_down":
             point = np.asarray(share("at", at, zero=False, one=False), dtype=np.float64)
             n_draws = min(n_draws, 99)
@@ -339,6 +348,7 @@ class FleetModel(FleetParts, Result):
                 (estimate, low, high),
                 tail,
             )
+        far = (quantity in ("mtbf", "mttf")) & unbounded(estimate, high)
         return Interval(
             quantity,
             "draws of rates, shapes and frailties",
@@ -346,13 +356,17 @@ class FleetModel(FleetParts, Result):
             None if at is None else point,
             estimate,
             np.minimum(low, estimate),
-            np.maximum(high, estimate),
-            np.where(np.isfinite(estimate), "ok", "no_incident").astype(object),
+            np.where(far, np.inf, np.maximum(high, estimate)),
+            np.where(far, "unbounded", np.where(np.isfinite(estimate), "ok", "no_incident")).astype(object),
             pd.Index([quantity]) if np.ndim(estimate) == 0 else pd.Index(np.ravel(point), name="at"),
         )
 
     @cached_property
     def _draws(self) -> dict[Any, DrawnFleet]:
+        return {}
+
+    @cached_property
+    def _jobs(self) -> dict[Any, PlacedJob]:
         return {}
 
     def _ask(self) -> None:
@@ -427,22 +441,9 @@ class FleetModel(FleetParts, Result):
             if quantity == "mtbf":
                 return 1.0 / drawn.rate[SCOPES.index(of)]
             if quantity == "mttr":
-                return self._repair(of, drawn, rng)
+                return drawn.mean_repair(of, self, rng)
             if quantity == "nodes_down":
                 return drawn.down_quantile(float(at), self, rng)
             each = drawn.rate * hours[:, None] / self.hours  # incidents per hour of the calendar, (scopes, draws)
             total = each.sum(axis=0) if not of else each[SCOPES.index(of)]
             return 1.0 / total if quantity == "mttf" else np.multiply.outer(total, at)
-
-    def _repair(self, of: str, drawn: DrawnFleet, rng: Seed) -> FloatArray:
-        """Mean time to repair in each draw: a bootstrap of the repairs, censored ones by total time on test."""
-        lives = self.by_scope[of].repairs.take(np.array([drawn.system]))
-        if not lives.n_failures.sum():
-            return np.full(drawn.rate.shape[1], np.nan)
-        if drawn.central:
-            return np.asarray(lives.total_time / lives.n_failures)
-        picked = np.random.default_rng(rng).integers(
-            lives.durations.size, size=(drawn.rate.shape[1], lives.durations.size)
-        )
-        with np.errstate(divide="ignore"):
-            return np.asarray(lives.durations[picked].sum(axis=1) / lives.observed[picked].sum(axis=1))

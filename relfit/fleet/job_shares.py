@@ -15,11 +15,11 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.compiled import njit
-from relfit.base.units import HOURS_PER_WEEK
+from relfit.base.units import HOURS_PER_WEEK, NANOSECONDS_PER_HOUR
 from relfit.fleet.job_placement import NodeOutages, place
-from relfit.fleet.prediction import HALF_LIVES, DiscountedLevels, Prediction, TimeSteps, levels_of, mix
+from relfit.fleet.prediction import HALF_LIVES, DiscountedLevels, Prediction, levels_of, mix
 from relfit.fleet.rates_now import ScopeSeries, limits_of_multiples
 from relfit.log.failurelog import FailureLog
 
@@ -58,7 +58,7 @@ def interrupted_shares(
             ]
         )
         return np.stack([(ends <= length).mean(axis=0) for length in lengths], axis=1)
-    hits, runs, number = _counted(
+    hits, spared, number = _counted(
         nodes.start,
         nodes.end,
         nodes.offsets,
@@ -73,7 +73,8 @@ def interrupted_shares(
     )
     size = np.asarray(sizes)[:, None, None]
     if placement == "packed":
-        met = runs / np.maximum(number - size + 1, 1)
+        runs = np.maximum(number - size + 1, 1)
+        met = (runs - spared) / runs
     else:
         missed = np.maximum(number - hits, 0)
         ways = special.gammaln(missed + 1.0) - special.gammaln(np.maximum(missed - size, 0) + 1.0)
@@ -96,12 +97,13 @@ def _counted(
     sizes: np.ndarray,
     lengths: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nodes that are up at each instant and meet an outage within each length, runs of each size that do, nodes up.
+    """Nodes that are up at each instant and meet an outage within each length, runs of each size that don't, nodes up.
 
-    Shapes (lengths, instants), (sizes, lengths, instants), (instants,); `order` sorts the instants.
+    Shapes (lengths, instants), (sizes, lengths, instants), (instants,); `order` sorts the instants. Between two nodes
+    that meet an outage, n others are up: ``n - size + 1`` runs of a size that none of them interrupts.
     """
     hits = np.zeros((lengths.size, instants.size), dtype=np.int64)
-    runs = np.zeros((sizes.size, lengths.size, instants.size), dtype=np.int64)
+    spared = np.zeros((sizes.size, lengths.size, instants.size), dtype=np.int64)
     number = np.zeros(instants.size, dtype=np.int64)
     following, last, outage, horizon = offsets[:-1].copy(), np.empty(lengths.size, dtype=np.int64), 0, lengths.max()
     for i in order:
@@ -111,24 +113,39 @@ def _counted(
         if outage > 0 and whole_end[outage - 1] > t:
             continue
         until = whole_start[outage] - t if outage < whole_start.size else np.inf
-        last[:] = -1
+        reach = -1.0  # the longest length before the next outage of the whole
+        for j in range(lengths.size):
+            last[j] = -1
+            if lengths[j] < until:
+                reach = max(reach, lengths[j])
+        up = 0
         for node in range(following.size):
             while following[node] < offsets[node + 1] and start[following[node]] <= t:
                 following[node] += 1
             at = following[node]
             if entered[node] > t or left[node] < t + horizon or (at > offsets[node] and end[at - 1] > t):
                 continue
-            hours = min(until, start[at] - t) if at < offsets[node + 1] else until
-            for j in range(lengths.size):
-                if hours <= lengths[j]:
-                    hits[j, i] += 1
-                    last[j] = number[i]
-            number[i] += 1
-            for k in range(sizes.size):
+            if at < offsets[node + 1] and start[at] - t <= reach:
                 for j in range(lengths.size):
-                    if sizes[k] <= number[i] <= last[j] + sizes[k]:
-                        runs[k, j, i] += 1
-    return hits, runs, number
+                    if start[at] - t <= lengths[j] < until:
+                        hits[j, i] += 1
+                        _add_runs(up - last[j], sizes, spared[:, j, i])
+                        last[j] = up
+            up += 1
+        number[i] = up
+        for j in range(lengths.size):
+            if lengths[j] >= until:
+                hits[j, i] = up
+            else:
+                _add_runs(up - last[j], sizes, spared[:, j, i])
+    return hits, spared, number
+
+
+@njit(cache=True, nogil=True)
+def _add_runs(apart: int, sizes: np.ndarray, runs: np.ndarray) -> None:
+    """Add the runs of each size between two nodes that are this far apart."""
+    for k in range(sizes.size):
+        runs[k] += max(apart - sizes[k], 0)
 
 
 def side_by_side(nodes: NodeOutages, size: int) -> int:
@@ -153,15 +170,21 @@ class Lately:
     series: dict[str, dict[int, ScopeSeries]]
     horizon: float
 
+    @cached_property
+    def there(self) -> IntArray:
+        """The systems that are watched until now, by number; all of them where none is."""
+        last = {code: int(one.steps.edges[-1]) for code, one in self.series[ANY].items()}
+        return np.array([code for code, at in last.items() if at == max(last.values())], np.int64)
+
     def level(self) -> tuple[float, float]:
-        """Incidents an hour in all systems, expected over the horizon, and its relative variance there."""
-        mixtures = [one.ahead(self.horizon) for one in self.series[ANY].values()]
+        """Incidents an hour in all systems that are there, expected over the horizon, and its relative variance."""
+        mixtures = [self.series[ANY][code].ahead(self.horizon) for code in self.there.tolist()]
         expected = sum(mixture.expected for mixture in mixtures)
         variance = sum(mixture.variance_of_rate() for mixture in mixtures)
         return expected / self.horizon, variance / expected**2 if expected > 0.0 else 0.0
 
     def a_week(self, level: float) -> tuple[float, float, float]:
-        """Incidents a week in all systems over the horizon, and limits of the rate."""
+        """Incidents a week in all systems that are there over the horizon, and limits of the rate."""
         rate, variance = self.level()
         low, high = (float(end) for end in limits_of_multiples(np.asarray(variance), level))
         week = rate * HOURS_PER_WEEK
@@ -177,7 +200,7 @@ class Lately:
         return {}
 
     def counted(
-        self, system: str, size: int, lengths: tuple[float, ...], placement: str
+        self, code: int, system: str, size: int, lengths: tuple[float, ...], placement: str
     ) -> list[tuple[FloatArray, FloatArray]]:
         """Jobs that were interrupted, and all jobs, in each day of the log, by length.
 
@@ -185,10 +208,10 @@ class Lately:
         """
         missing = tuple(length for length in lengths if (system, size, length, placement) not in self._shares)
         if missing:
-            steps = TimeSteps.of(self.log.window.start, self.log.window.end)
-            nodes, days = self.nodes[system], min(steps.size, _DAYS)
+            steps, nodes = self.series[ANY][code].steps, self.nodes[system]
+            days = min(steps.size, _DAYS)
             a_day = float(np.clip(_CELLS / max(nodes.labels.size * days, 1), 0.1, _A_DAY))
-            end = self.log.window.hours
+            end = float(steps.edges[-1] - self.log.window.start.as_unit("ns").value) / NANOSECONDS_PER_HOUR
             first = end - days * steps.width
             starts = np.arange(first, end - max(missing), steps.width / a_day)
             rng = np.random.default_rng(0)
@@ -273,7 +296,8 @@ class Lately:
         if not 0.0 < max(lengths) < 0.1 * self.log.window.hours:
             return modelled
         rows = []
-        for i, (length, jobs) in enumerate(zip(lengths, self.counted(system, size, lengths, placement), strict=True)):
+        counted = self.counted(code, system, size, lengths, placement)
+        for i, (length, jobs) in enumerate(zip(lengths, counted, strict=True)):
             mixture = self.interrupted(code, *jobs, spent(length), side_by_side(self.nodes[system], size))
             if mixture is None:
                 each = np.array([np.ravel(one)[i] for one in modelled])

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.analyses.screening import Incidents
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import BoolArray, FloatArray
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.fleet.incident_scopes import Places, ScopeIncidents
 from relfit.fleet.prediction import DiscountedLevels, Multiples, Prediction, TimeSteps, levels_of, mix, multiples_now
@@ -27,9 +27,10 @@ __all__ = [
     "node_multiples",
     "of_all",
     "series_of",
+    "unbounded",
 ]
 
-LEAST_RATE = 0.01  # of what is expected: the lower limit of a rate is no lower
+LEAST_RATE = 0.01  # of what is expected: a lower limit of a rate is no lower, and no upper limit of a mean time is then
 _STEPS, _LEAST_STEP = 120, 240.0  # steps behind the multiples of nodes, at most; hours of one, at least
 
 
@@ -62,15 +63,19 @@ class ScopeSeries:
 
 
 def series_of(log: FailureLog, places: Places, scope: ScopeIncidents, system: int) -> ScopeSeries:
-    """Incidents of a scope in a system of a log, and how many of its places were watched."""
-    steps = TimeSteps.of(log.window.start, log.window.end)
-    origin = log.window.start.as_unit("ns").value
+    """Incidents of a scope in a system of a log, and how many of its places were watched, while any of them was."""
+    start, end = log.window.start, log.window.end
+    origin = start.as_unit("ns").value
+    nodes = np.flatnonzero(places.system == system)
+    entered, left = places.watched.entered[nodes], places.watched.left[nodes]
+    if (left > entered).any():  # the now of a system that is gone is its end
+        start, end = max(start, pd.Timestamp(entered.min(), tz="UTC")), min(end, pd.Timestamp(left.max(), tz="UTC"))
+    steps = TimeSteps.of(start, end)
     mine = scope.system_of_incident == system
     value = steps.counts(origin + (scope.instants[mine] * NANOSECONDS_PER_HOUR).astype(np.int64))[0]
     units = np.ones(steps.size)
     if scope.name in ("node", "rack"):
-        nodes = np.flatnonzero(places.system == system)
-        watched = steps.watched(places.watched.entered[nodes], places.watched.left[nodes])[0]
+        watched = steps.watched(entered, left)[0]
         if watched.any():
             units = watched
     return ScopeSeries(steps, value, units, levels_of(value, units, steps.days))
@@ -88,6 +93,17 @@ def limits_of_multiples(variance: FloatArray, level: float) -> tuple[FloatArray,
     spread, z = np.sqrt(np.log1p(np.maximum(variance, 0.0))), special.ndtri(0.5 + level / 2.0)
     low, high = (np.exp(sign * z * spread - spread**2 / 2.0) for sign in (-1.0, 1.0))
     return np.clip(low, LEAST_RATE, 1.0), np.maximum(high, 1.0)
+
+
+def unbounded(mean: FloatArray, high: FloatArray) -> BoolArray:
+    """Whether upper limits of mean times are so far above them that the data do not bound the mean time.
+
+    Examples
+    --------
+    >>> unbounded(np.array([10.0, 10.0]), np.array([90.0, 2000.0])).tolist()
+    [False, True]
+    """
+    return np.asarray(np.isfinite(mean) & (high * LEAST_RATE >= mean * (1.0 - 1e-9)))
 
 
 @dataclass(frozen=True, eq=False)

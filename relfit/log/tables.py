@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cached_property, wraps
 from inspect import signature
 from typing import Any, ParamSpec, TypeVar
 
@@ -158,7 +158,7 @@ class Tables:
         names = dict.fromkeys(str(column) for frame in self.tables.values() for column in frame.columns)
         return tuple(name for name in names if name not in _NOT_AN_ATTRIBUTE)
 
-    @property
+    @cached_property
     def unseen_nodes(self) -> int:
         """Least number of nodes that the log does not know, where the source lists none; 0 below 5 % of all.
 
@@ -169,13 +169,13 @@ class Tables:
             return 0
         return unseen(*self.nodes_with_one_or_two, self.nodes_with_records, len(self.population))
 
-    @property
+    @cached_property
     def nodes_with_one_or_two(self) -> tuple[int, int]:
         """Numbers of nodes with one record, and with two."""
         records = np.bincount(pair_codes(self.events[self.events["node"].notna()]))
         return int((records == 1).sum()), int((records == 2).sum())
 
-    @property
+    @cached_property
     def nodes_with_records(self) -> int:
         """Number of nodes that a record names."""
         named = self.events[self.events["node"].notna()]

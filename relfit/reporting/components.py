@@ -281,7 +281,11 @@ def span(low: float, high: float, share: bool = False) -> str:
     --------
     >>> span(2621.0, 3083.0), span(0.55, 0.62, True), span(float("nan"), 1.0), span(1e-9, 1e-7, True)
     ('2,621 to 3,083', '55 to 62 %', '\N{EN DASH}', '< 0.01 %')
+    >>> span(2621.0, float("inf"))
+    '> 2,621'
     """
+    if np.isposinf(high) and low > 0.0:
+        return f"> {number(low)}"
     if not (np.isfinite(low) and np.isfinite(high)):
         return NOTHING
     first, second = (shown_share(low), shown_share(high)) if share else (number(low), number(high))

@@ -9,6 +9,7 @@ from relfit import plotting
 from relfit.analyses.screening.tallies import NOT_STATED
 from relfit.base.text import count, duration, number, percent
 from relfit.fleet.calibration.parameter_values import Duration
+from relfit.fleet.rates_now import unbounded
 from relfit.planning import plan_checkpoints
 from relfit.reporting.components import Card, Figure, FirstScreen, Point, Small
 from relfit.reporting.report_data import ReportData
@@ -90,7 +91,10 @@ def shown_availability(share: float) -> str:
 def _limited(value: Duration, level: float) -> str:
     if value.low is None or value.high is None or value.value is None:
         return ""
-    return f"{100 * level:g} % interval {limits(value.low, value.high, value.value)}"
+    within = limits(value.low, value.high, value.value)
+    if unbounded(np.asarray(value.value), np.asarray(value.high)):
+        within = f"above {duration(value.low, value.value)}"
+    return f"{100 * level:g} % interval {within}"
 
 
 def _sentence(m: ReportData) -> str:

@@ -105,7 +105,7 @@ def interruptions(m: ReportData) -> Section | str:
         names,
         percent=frozenset({"lost_share"}),
         page=_with_limits(scopes),
-        note=f"Hours of operation.{_while_down(model)}",
+        note=f"Hours of operation.{_while_down(model)}{_gone(model)}",
     )
     order = np.argsort(-found["lost" if known else "nodes"].to_numpy(dtype=np.float64), kind="stable")
     largest = found.iloc[order[:MOST_ROWS]].reset_index(drop=True)
@@ -165,6 +165,15 @@ def _while_down(model: FleetModel) -> str:
     """How many incidents have no hours of operation before them."""
     without = sum(float((model.incidents_of(name) - rates.count).sum()) for name, rates in model.rates.items())
     return f" {without:,.0f} began while it was down, so have no hours before them." if without > 0.0 else ""
+
+
+def _gone(model: FleetModel) -> str:
+    """The systems whose now is the end of their observation."""
+    if model.lately is None or model.lately.there.size == len(model.places.systems):
+        return ""
+    names = [str(name) for i, name in enumerate(model.places.systems) if i not in model.lately.there]
+    noun, verb, whose = ("Systems", "are", "their") if len(names) > 1 else ("System", "is", "its")
+    return f" {noun} {', '.join(names)} {verb} no longer observed: the rate now is that at {whose} end."
 
 
 def _with_losses(m: ReportData) -> pd.DataFrame:

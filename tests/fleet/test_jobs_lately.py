@@ -58,6 +58,6 @@ def test_jobs_of_a_day_are_those_side_by_side_at_its_starts() -> None:
     assert lately is not None
     (system,) = lately.nodes
     for size, side_by_side, in_runs in ((1, 30, 30), (10, 3, 21)):
-        ((met, jobs),) = lately.counted(system, size, (24.0,), "packed")
+        ((met, jobs),) = lately.counted(0, system, size, (24.0,), "packed")
         assert jobs.max() == 24.0 * side_by_side  # hourly starts
         assert abs(met.sum() / jobs.sum() - 24.0 / 50.0 / in_runs) < 0.03 / in_runs

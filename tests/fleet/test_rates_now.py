@@ -258,3 +258,69 @@ def test_limits_hold_for_the_rate_of_the_months_ahead_where_weeks_are_good_and_b
             held.append(low < rate[days:].sum() / mixture.expected < high)
     assert np.mean(inside) > 0.75
     assert np.mean(level_alone) < np.mean(inside) - 0.1
+
+
+# ---------------------------------------------------------------- systems that are gone
+
+
+def two_systems() -> rf.FailureLog:
+    """System a fails every other day, but four times a day in its last 100 days; b daily, and for 1000 days longer."""
+    instants = {
+        "a": [*np.arange(24.0, 7200.0, 48.0), *np.arange(7201.0, 9600.0, 6.0)],
+        "b": np.arange(9.0, 33600, 24.0),
+    }
+    rows = [
+        {"system": name, "node": f"{name}{i % 10}", "start": at, "end": at + 1.0}
+        for name, times in instants.items()
+        for i, at in enumerate(times)
+    ]
+    people = [
+        {"system": name, "node": f"{name}{i}", "left": left}
+        for name, left in (("a", 9600.0), ("b", 33600.0))
+        for i in range(10)
+    ]
+    return make_log(sorted(rows, key=lambda row: row["start"]), people, window=(0.0, 33600.0))
+
+
+def test_the_now_of_a_system_that_is_gone_is_its_end():
+    log = two_systems()
+    model = rf.fleet_model(log)
+    row = model.scopes.loc[("a", "node")]
+    last = 10 * 2400.0 / 400  # hours of ten nodes in 100 days, and their failures: 60
+    assert row["mtbf_now"] == pytest.approx(last, rel=0.1)  # 150 of its 400 days
+    assert row["mtbf_now_high"] < 5.0 * last
+    alone = rf.fleet_model(log.where(system="a")).scopes.loc["node"]
+    assert alone["mtbf_now"] == pytest.approx(row["mtbf_now"], rel=0.05)
+    assert model.interval("reliability", "6h", size=10, system="a", placement="packed").estimate < 0.5
+
+
+def test_what_comes_is_of_the_systems_that_are_there():
+    model = rf.fleet_model(two_systems())
+    assert model.lately.there.tolist() == [1]
+    assert model.lately.a_week(0.95)[0] == pytest.approx(7.0, rel=0.05)
+    mtbf = rf.calibrate(two_systems()).mtbf
+    assert mtbf.any.value == pytest.approx(24.0, rel=0.05)
+    assert mtbf.node.value == pytest.approx(240.0, rel=0.05)
+
+
+# ---------------------------------------------------------------- what a log does not bound
+
+
+def test_an_upper_limit_that_the_log_does_not_bound_is_infinite():
+    """A burst of twelve failures, and nothing in the three hundred days after it."""
+    rows = [{"node": f"n{i}", "start": 240.0 + 12.0 * i, "end": 241.0 + 12.0 * i} for i in range(12)]
+    log = make_log(rows, [{"node": f"n{i}"} for i in range(12)], window=(0.0, 24.0 * 330))
+    model = rf.fleet_model(log, "all")
+    for options in ({"size": 1}, {"scope": "node"}):
+        limits = model.interval("mtbf", **options)
+        assert limits.low < limits.estimate < np.inf
+        assert np.isposinf(limits.high)
+        assert limits.status.tolist() == "unbounded"
+    row = model.scopes.loc["node"]
+    assert np.isfinite(row["mtbf_now"])
+    assert np.isposinf(row["mtbf_now_high"])
+    node = rf.calibrate(log, period="all").mtbf.node
+    assert node.method.endswith("the log does not bound it from above")
+    steady = rf.fleet_model(two_systems()).interval("mtbf", size=1, system="b")
+    assert steady.high < 4.0 * steady.estimate
+    assert steady.status.tolist() == "ok"

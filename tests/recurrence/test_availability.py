@@ -198,3 +198,12 @@ def test_a_day_with_fewer_nodes_is_compared_and_a_part_of_a_day_is_not():
     headline = availability_over_time(log, unit="day").headline
     assert "lowest from 2001-01-03" in headline
     assert "highest from 2001-01-01 (100 %)" in headline
+
+
+def test_a_part_of_a_day_that_is_not_compared_is_said_where_it_was_higher():
+    """Two nodes, one of them down for six hours of each of three days; the last three hours have no outage."""
+    outages = [{"node": "1", "start": 24 * day + 3, "end": 24 * day + 9 + day} for day in range(3)]
+    log = make_log(outages, [{"node": "1"}, {"node": "2"}], window=(0, 75))
+    headline = availability_over_time(log, unit="day").headline
+    assert "highest from 2001-01-01 (87.500 %)" in headline
+    assert "The bin from 2001-01-04 (100 %) was watched for much less time and is not compared." in headline

@@ -155,10 +155,11 @@ class AvailabilityOverTime(Result):
     @property
     def headline(self) -> str:
         """Where availability was lowest and highest, all groups together; of bins that were watched about as long."""
-        hours = np.where(self.comparable, self.node_hours.sum(axis=0), 0.0)
-        if not (hours > 0.0).any():
+        hours = self.node_hours.sum(axis=0)
+        if not (self.comparable & (hours > 0.0)).any():
             return "Nothing was watched."
-        up = np.where(hours > 0.0, 1.0 - self.down_hours.sum(axis=0) / np.where(hours > 0.0, hours, 1.0), np.nan)
+        each = np.where(hours > 0.0, 1.0 - self.down_hours.sum(axis=0) / np.where(hours > 0.0, hours, 1.0), np.nan)
+        up = np.where(self.comparable & (hours > 0.0), each, np.nan)
         worst, best = int(np.nanargmin(up)), int(np.nanargmax(up))
         if up[best] - up[worst] < 5e-6:
             return f"Availability was the same throughout ({percent(up[best], 3)})."
@@ -166,7 +167,19 @@ class AvailabilityOverTime(Result):
         return (
             f"Availability was lowest from {self.edges[worst]:%Y-%m-%d} to {self.edges[worst + 1]:%Y-%m-%d} "
             f"({percent(up[worst], 3)}) and highest from {self.edges[best]:%Y-%m-%d} ({highest})."
+            f"{self._beyond(each, up[worst], up[best])}"
         )
+
+    def _beyond(self, up: FloatArray, lowest: float, highest: float) -> str:
+        """The bins that are not compared, where they are lower or higher."""
+        bins = np.flatnonzero(~self.comparable & ((up < lowest) | (up > highest)))
+        if not bins.size:
+            return ""
+        if bins.size > 1:
+            return f" {bins.size} bins that were watched for much less time are not compared."
+        at = int(bins[0])
+        shown = percent(up[at], 3 if up[at] < 0.99999 else None)
+        return f" The bin from {self.edges[at]:%Y-%m-%d} ({shown}) was watched for much less time and is not compared."
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group and bin."""

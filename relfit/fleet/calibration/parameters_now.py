@@ -14,9 +14,8 @@ from relfit.fleet.calibration.failures_by_scope import FailuresByScope
 from relfit.fleet.calibration.parameter_values import Duration, Quantity
 from relfit.fleet.calibration.schema import Mtbf, Mttr, Parameters
 from relfit.fleet.incident_scopes import SCOPES
-from relfit.fleet.job_shares import ANY
 from relfit.fleet.prediction import TimeSteps, mean_time_ahead
-from relfit.fleet.rates_now import LevelRates, limits_of_multiples
+from relfit.fleet.rates_now import LEAST_RATE, LevelRates, limits_of_multiples
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import clock_step, outages_of, timed_repairs
 
@@ -86,12 +85,12 @@ def mtbf_now(mtbf: Mtbf, model: FleetModel, level: float) -> Mtbf:
     lately = model.lately
     method = f"rate of now, for the next {duration(lately.horizon)}"
     values: dict[str, Any] = {}
-    ratios, weights = [], []
+    ratios, weights, there = [], [], np.isin(np.arange(len(model.places.systems)), lately.there)
     for name in SCOPES:
         rates, before = model.rates[name], getattr(mtbf, name)
         if not isinstance(rates, LevelRates) or before is None or before.value is None:
             continue
-        used = np.isfinite(rates.now) & (rates.hours > 0.0)
+        used = np.isfinite(rates.now) & (rates.hours > 0.0) & there
         if not used.any():
             continue
         hours = rates.hours[used]
@@ -103,7 +102,7 @@ def mtbf_now(mtbf: Mtbf, model: FleetModel, level: float) -> Mtbf:
     every, variance = lately.level()
     if mtbf.any is None or mtbf.any.value is None or not every > 0.0:
         return mtbf.model_copy(update=values)
-    values["any"] = _of_rate(every / len(lately.series[ANY]), variance, level, mtbf.any.events, method)
+    values["any"] = _of_rate(every / lately.there.size, variance, level, mtbf.any.events, method)
     if mtbf.outage is not None and mtbf.outage.value is not None and sum(weights) > 0.0:
         rate = float(np.average(ratios, weights=weights)) / mtbf.outage.value
         values["outage"] = _of_rate(rate, variance, level, mtbf.outage.events, method)
@@ -113,6 +112,7 @@ def mtbf_now(mtbf: Mtbf, model: FleetModel, level: float) -> Mtbf:
 def _of_rate(rate: float, variance: float, level: float, events: int | None, method: str) -> Duration:
     """The mean time between events of a rate with this relative variance, log-normally distributed."""
     low, high = (float(end) for end in limits_of_multiples(np.asarray(variance), level))
+    method += "; the log does not bound it from above" if low <= LEAST_RATE else ""
     return Duration(
         value=1.0 / rate,
         low=1.0 / (rate * high),

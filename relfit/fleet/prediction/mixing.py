@@ -86,11 +86,7 @@ class Prediction:
     def quantile(self, p: float) -> float:
         """The least value that is not exceeded with probability `p`."""
         if self.shares:
-            low, high = 0.0, 1.0
-            for _ in range(60):
-                middle = 0.5 * (low + high)
-                low, high = (low, middle) if self.cdf(np.array(middle)) >= p else (middle, high)
-            return high
+            return self._share_at(p)
         size, chance = _negative_binomial(self.mean, self.variance)
 
         def below(x: float) -> bool:
@@ -108,6 +104,21 @@ class Prediction:
             middle = float(np.floor(0.5 * (low + high)))
             low, high = (middle, high) if below(middle) else (low, middle)
         return high
+
+    def _share_at(self, p: float) -> float:
+        """The share that is not exceeded with probability `p`: between those of the single components."""
+        from scipy import optimize  # slow to import
+
+        deviation = np.sqrt(self.variance)
+
+        def beyond(x: float) -> float:
+            return float(special.ndtr((x - self.mean) / deviation) @ self.weight) - p
+
+        each = self.mean + special.ndtri(p) * deviation
+        low, high = np.clip([each.min(), each.max()], 0.0, 1.0).tolist()
+        if beyond(low) >= 0.0:
+            return low
+        return float(optimize.brentq(beyond, low, high, xtol=1e-15)) if beyond(high) > 0.0 else high
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Random levels (the mean of what comes, were it known) and what comes with them, both of shape (size,)."""
@@ -168,10 +179,10 @@ def mix(
 
     def moments(at: IntArray, steps: float, units: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean, variance and the level's part of it, shape (components, origins), at origins over some steps."""
-        level = np.maximum(levels.level[predictor][:, at], 1e-12)
+        level = np.maximum(levels.level[:, at][predictor], 1e-12)
         of_step = np.minimum(level, 1.0 - 1e-9) * (1.0 - np.minimum(level, 1.0 - 1e-9)) if shares else level * units
         each = phi[:, None] * of_step  # variance of one step
-        uncertain = levels.uncertain[predictor][:, at] + (kappa * levels.wander[predictor])[:, None] * steps / 3.0
+        uncertain = levels.uncertain[:, at][predictor] + (kappa * levels.wander[predictor])[:, None] * steps / 3.0
         if shares:
             return level, np.maximum(each * (uncertain + 1.0 / steps), 1e-12), each * uncertain
         return level * units * steps, each * steps * (1.0 + steps * uncertain), each * steps**2 * uncertain
