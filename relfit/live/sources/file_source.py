@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -47,14 +48,12 @@ class FileSource(SourceBase):
         """Files that are read together: tables one by one, raw logs all, since outages go on from one to the next."""
         if len(files) < 2 or self.format == "table" or self.columns:
             return _one_by_one(files)
-        try:
+        with suppress(RelfitError, OSError):
             head = members(files[0])[0]
-            reader = next(
-                each for each in READERS if self.format == each.name or (not self.format and each.recognises(head))
-            )
-        except (RelfitError, OSError, StopIteration):
-            return _one_by_one(files)
-        return _one_by_one(files) if hasattr(reader.read, "__wrapped__") else [list(files)]
+            for reader in READERS:
+                if self.format == reader.name or (not self.format and reader.recognises(head)):
+                    return _one_by_one(files) if hasattr(reader.read, "__wrapped__") else [list(files)]
+        return _one_by_one(files)
 
     def _read(self, files: Sequence[Path]) -> FailureLog:
         names = ("format", "timezone", "nodeless", "max_size", "rules", "population")
