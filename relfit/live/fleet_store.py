@@ -65,8 +65,7 @@ class FleetStore:
         """
         database = opened(str(url), password_env, read_only=read_only)
         try:
-            if not read_only:
-                prepare(database, fleet, str(url).rpartition("@")[2])
+            prepare(database, fleet, str(url).rpartition("@")[2], read_only=read_only)
         except BaseException:
             database.close()
             raise
@@ -198,8 +197,9 @@ class FleetStore:
     def _withdraw(self, source: str, place: str, log: FailureLog) -> None:
         """Remove what a document says no more of the time that it covers: it was corrected, the rest rotated away."""
         database = self._database
-        was = database.rows("SELECT 1 FROM documents WHERE source = ? AND place = ?", (source, place))
-        if not was or log.events.empty:
+        if log.events.empty or not database.rows(
+            "SELECT 1 FROM documents WHERE source = ? AND place = ?", (source, place)
+        ):
             return
         first, last = log.events["start"].min(), log.events["start"].max()
         span = (_naive(first), _naive(last), place)

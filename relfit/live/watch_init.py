@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -96,10 +97,9 @@ def _slurm_answers() -> bool:
 
 
 def _files(place: Path) -> list[Path]:
-    try:
+    with suppress(OSError):
         return [file for file in files_meant(place) if file.is_file()]
-    except OSError:
-        return []
+    return []
 
 
 def _as_written(place: Path, folder: Path) -> str:

@@ -28,6 +28,7 @@ __all__ = ["watch", "watch_status"]
 
 Progress = Callable[[str, float], None]
 _AGAIN = ("its settings changed: it was read again, and what it said otherwise of that time was taken back",)
+_SKEW = pd.Timedelta("1h")  # by which clocks may differ
 _NOT_TOLD_AGAIN = ("at", "down")  # of a cursor: nodes that were down when a source that knows only now was asked
 
 
@@ -51,8 +52,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
     """
     made = instant(pd.Timestamp.now(tz="UTC") if now is None else now)
     say = progress or (lambda what, share: None)
-    problems: tuple[str, ...] = ()
-    undone: tuple[str, ...] = ()
+    problems, undone = tuple[str, ...](), tuple[str, ...]()
     with FleetStore.open(settings.store, settings.fleet, password_env=settings.password_env) as store:
         rows = []
         for number, source in enumerate(settings.sources):
@@ -67,13 +67,16 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
             log = store.log(nodes=settings.population, timezone=settings.timezone)
             if now is not None and log.window.end > made:
                 log = log.between(None, made)
+            elif log.window.end > made + _SKEW:
+                what = f"what has still to come, until {log.window.end:%Y-%m-%d %H:%M} UTC, is not looked at"
+                problems, log = (f"{what}: is a clock or a timezone wrong?",), log.between(None, made)
         except (ArgumentError, DataError, ReadError) as error:
             problems = (in_settings(error),)
             undone = problems if store.size else ()
         else:
             study = Study(log)
             forecasts, alarms, wrong = _asked(store, study, settings)
-            problems = tuple(wrong)
+            problems += tuple(wrong)
         alarms += source_alarms(store, settings, made)
         raised, over = store.save_alarms(alarms, made)
         result = Round(

@@ -158,8 +158,9 @@ def test_a_store_of_another_fleet_and_of_a_later_version_is_refused(tmp_path: Pa
         pass
     with FleetStore.open(place):
         pass
-    with pytest.raises(RelfitError, match="the store of the fleet 'white', and this is 'blue'"):
-        FleetStore.open(place, "blue")
+    for read_only in (False, True):
+        with pytest.raises(RelfitError, match="the store of the fleet 'white', and this is 'blue'"):
+            FleetStore.open(place, "blue", read_only=read_only)
     monkeypatch.setattr(store_schema, "STEPS", (*store_schema.STEPS, ("ALTER TABLE rounds ADD COLUMN seconds DOUBLE",)))
     with FleetStore.open(place, "white") as store:  # migrated
         assert store._database.rows("SELECT count(seconds) FROM rounds") == [(0,)]

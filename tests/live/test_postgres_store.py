@@ -101,6 +101,22 @@ def test_changed_settings_are_read_again(server: dict[str, str], tmp_path: Path,
     assert nodes == (["n1n2", "n1n2n3n4", "n1n2n3n4", "n1n2n3n4n5n6n7"] if rotated else ["n1n2n3n4"] * 2)
 
 
+def test_a_store_before_its_first_round_and_one_of_another_fleet(server: dict[str, str]) -> None:
+    import psycopg
+
+    with psycopg.connect(plain(server), autocommit=True) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS relfit CASCADE")
+    with pytest.raises(RelfitError, match=r"there is no store in .*; relfit watch run makes it"):
+        FleetStore.open(server["LIVE_POSTGRES"], "white", read_only=True)
+    with FleetStore.open(server["LIVE_POSTGRES"], "white"):
+        pass
+    for read_only in (False, True):
+        with pytest.raises(RelfitError, match="the store of the fleet 'white', and this is 'blue'"):
+            FleetStore.open(server["LIVE_POSTGRES"], "blue", read_only=read_only)
+    with psycopg.connect(plain(server), autocommit=True) as connection:
+        connection.execute("DROP SCHEMA relfit CASCADE")
+
+
 def test_one_round_at_a_time(server: dict[str, str]) -> None:
     url = server["LIVE_POSTGRES"]
     with FleetStore.open(url), pytest.raises(RelfitError, match="in use by another round"):

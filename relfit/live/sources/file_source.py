@@ -17,6 +17,7 @@ from relfit.base.settings_advice import in_settings
 from relfit.base.text import count
 from relfit.io import READERS, read
 from relfit.io.parsing.opening import members
+from relfit.io.parsing.rows import NoRowsError
 from relfit.live.live_records import Fetched
 from relfit.live.sources.source_base import FilePath, SourceBase
 from relfit.live.sources.source_errors import SourceError, on_one_line
@@ -69,7 +70,7 @@ def fetched_documents(
     source: SourceBase,
     path: str,
     cursor: Mapping[str, object],
-    reader: Callable[[Sequence[Path]], FailureLog | None],
+    reader: Callable[[Sequence[Path]], FailureLog],
     groups: Callable[[Sequence[Path]], Sequence[Sequence[Path]]] = _one_by_one,
 ) -> Fetched:
     """What a source's files hold that changed: each group that is read together is a document of its name.
@@ -85,14 +86,13 @@ def fetched_documents(
     failures: list[str] = []
     for group in groups(changed):
         try:
-            log = reader(group)
+            documents.append((shown(group[0]) if len(group) == 1 else source.title, reader(group)))
+        except NoRowsError:  # a log that has just been begun, or has no line of the kind
+            continue
         except (RelfitError, OSError) as error:
             failures.append(on_one_line(in_settings(error, type(source).model_fields)))
             for file in group:
                 state.pop(shown(file), None)
-        else:
-            if log is not None:
-                documents.append((shown(group[0]) if len(group) == 1 else source.title, log))
     notes = documents[-1][1].source.notes if documents else ()
     form = form_of(documents[-1][1]) if documents else ""
     fetched = Fetched(None, {"files": state}, form, notes, tuple(documents))
