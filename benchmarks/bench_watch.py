@@ -45,15 +45,16 @@ def write_months(folder: Path, nodes: int, records: int, rng: np.random.Generato
     return table[last]
 
 
-def measured(settings: Path) -> tuple[float, float]:
-    """Wall seconds and the most memory, in MB, of a round."""
+def measured(settings: Path) -> str:
+    """Wall seconds, processor seconds and the most memory of a round."""
     start = time.perf_counter()
     command = [sys.executable, "-m", "relfit", "watch", "run", str(settings)]
     done = subprocess.Popen(command, cwd=Path(__file__).parents[1])
     _, status, usage = os.wait4(done.pid, 0)
     if status not in (0, 3 << 8):
         raise SystemExit(f"the round ended with status {status}")
-    return time.perf_counter() - start, usage.ru_maxrss / 1024.0
+    wall, processor = time.perf_counter() - start, usage.ru_utime + usage.ru_stime
+    return f"{wall:.0f} s ({processor:.0f} s of processor), {usage.ru_maxrss / 1024.0:,.0f} MB"
 
 
 def main() -> None:
@@ -70,11 +71,9 @@ def main() -> None:
         settings = folder / "watch.toml"
         settings.write_text(f'store = "{chosen.store}"\n[[sources]]\nkind = "file"\npath = "logs/*.csv"\n')
         last = write_months(folder / "logs", chosen.nodes, chosen.records, np.random.default_rng(1))
-        seconds, memory = measured(settings)
-        print(f"first round, {chosen.records - len(last):,} records: {seconds:.0f} s, {memory:,.0f} MB")
+        print(f"first round, {chosen.records - len(last):,} records: {measured(settings)}")
         last.to_csv(folder / "logs" / "today.csv", index=False)
-        seconds, memory = measured(settings)
-        print(f"a day of {len(last):,} records more: {seconds:.1f} s, {memory:,.0f} MB (bounds: 60 s, 2,048 MB)")
+        print(f"a day of {len(last):,} records more: {measured(settings)} (bounds: 60 s, 2,048 MB)")
 
 
 if __name__ == "__main__":

@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relfit.base.errors import ArgumentError, ReadError, Remedy
+from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.text import count
 from relfit.io.parsing.opening import Content
-from relfit.io.parsing.rows import Rejections, TextTable
+from relfit.io.parsing.rows import NoRowsError, Rejections, TextTable
 from relfit.io.raw_lines import blocks_of_lines, check_pattern
 
 __all__ = ["NoMatchError", "rows_of_lines"]
 
 
-class NoMatchError(ReadError):
+class NoMatchError(NoRowsError):
     """A file none of whose lines matches a pattern."""
 
 

@@ -62,8 +62,7 @@ def day_page(
     numbers = [(len(new), "new"), (len(still), "still going on"), (len(over), "over")]
     parts = [f"{count(each, 'alarm')} {what}" for each, what in numbers if each]
     log = study.log
-    systems = log.systems
-    title = f"System {systems[0]}" if len(systems) == 1 else count(len(systems), "system")
+    title = f"System {log.systems[0]}" if len(log.systems) == 1 else count(len(log.systems), "system")
     text = filled(
         "day.html.j2",
         title=f"{fleet or title} on {made or log.window.end:%A, %Y-%m-%d}",

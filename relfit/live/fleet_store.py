@@ -24,11 +24,10 @@ __all__ = ["FleetStore"]
 _KEY = ", ".join(f"e.{name}" for name in KEY)
 _SAME = " AND ".join(f"e.{name} = i.{name}" for name in KEY)
 _SAME_UNIT = " AND ".join(f"e.{name} = i.{name}" for name in ("system", "node", "began", "scope"))
-_MANY = "*"
-"""Place of a record that several documents gave: none of them can take it back."""
+_MANY, _SEVERAL = "*", "+"
+"""Place of a record of several sources, and of several documents of one (or before one that holds it no more)."""
+_SAME_PLACE = f"e.place IN (i.place, '{_SEVERAL}' || i.place) AND e.place <> '{_SEVERAL}'"
 _CORRECTED = 0.2  # of the records of a document that its next version may lack; with more it is another log
-_ZONES = pd.Timedelta("1d")
-"""By how much another zone moves records, at most."""
 _TOGETHER = 500_000  # records that are stored at once
 _VALUES = ("ended", "detail", "more", "start_cut", "line", "source", "place")
 _FORECAST = ("made", "system", "horizon_hours", "mean", "lower", "upper", "level", "happened", "score")
@@ -66,8 +65,7 @@ class FleetStore:
         """
         database = opened(str(url), password_env, read_only=read_only)
         try:
-            if not read_only:
-                prepare(database, fleet, str(url).rpartition("@")[2])
+            prepare(database, fleet, str(url).rpartition("@")[2], read_only=read_only)
         except BaseException:
             database.close()
             raise
@@ -97,29 +95,34 @@ class FleetStore:
             "SELECT source, form, form_before, gave_at, asked_at, failure, failing_since FROM sources ORDER BY source"
         ).set_index("source")
 
-    def add(self, source: str, fetched: Fetched, now: pd.Timestamp, failure: str = "", *, again: bool = False) -> int:
+    def add(self, source: str, fetched: Fetched, now: pd.Timestamp, failure: str, before: Fetched | None) -> int:
         """Store what a source gave, all of it or nothing.
 
-        With `again` its settings have changed: what it said before of these times, and does not say now, was wrong.
+        Where its settings have changed, `before` is what the former ones say of what it holds now: that was wrong, and
+        is taken back. What it holds no more stays as it was read.
 
         Returns
         -------
         int
             How many records are new.
         """
-        pieces = list(fetched.documents) or ([] if fetched.log is None else [(source, fetched.log)])
+        pieces, size = _pieces(source, fetched), self.size
         for _, log in pieces:
             if log.lifetimes is not None:
                 raise DataError(f"{source} gives lives without dates", remedy="a watch needs the dates of failures")
         at = _naive(now)
         with self._database.transaction():
-            exact = bool(fetched.documents) or again
-            new = sum(self._add_events(source, part, exact=exact, again=again) for part in _parts(pieces))
+            if before is not None:
+                read = dict(pieces)
+                self._take_back(source, [each for each in _pieces(source, before) if not failure or each[0] in read])
+            for part in _parts(pieces):
+                self._add_events(source, part, exact=bool(fetched.documents))
             if pieces:
                 self._add_nodes(source, pieces)
             for place, log in pieces:
                 self._add_document(source, place, log)
-            self._note(source, fetched, at, new, failure, again=again)
+            new = max(self.size - size, 0)
+            self._note(source, fetched, at, new, failure, again=before is not None)
         return new
 
     def failed(self, source: str, now: pd.Timestamp, failure: str) -> None:
@@ -146,17 +149,14 @@ class FleetStore:
             (source, cursor, form, before, at if new else gave, at, failure, (failing or at) if failure else None),
         )
 
-    def _add_events(
-        self, source: str, pieces: Sequence[tuple[str, FailureLog]], *, exact: bool, again: bool = False
-    ) -> int:
+    def _add_events(self, source: str, pieces: Sequence[tuple[str, FailureLog]], *, exact: bool) -> None:
         database = self._database
-        rows = event_rows(source, pieces, many=_MANY)
-        database.load("incoming", rows, "events")
-        before = self.size
+        database.load("incoming", event_rows(source, pieces, many=_SEVERAL), "events")
         for place, log in pieces if exact else ():
-            self._withdraw(source, place, log, again=again)
+            self._withdraw(source, place, log)
         # the one document that a record is of says what it is; of several the latest end stands
-        own = f"e.place = i.place AND e.place <> '{_MANY}' AND {str(exact).upper()}"
+        own = f"{_SAME_PLACE} AND {str(exact).upper()}"
+        one_source = f"e.source = i.source AND e.place <> '{_MANY}'"
         choices = {
             "ended": f"CASE WHEN {own} THEN i.ended ELSE greatest(e.ended, i.ended) END",
             "detail": f"CASE WHEN {own} THEN i.detail ELSE greatest(e.detail, i.detail) END",
@@ -164,7 +164,7 @@ class FleetStore:
             "start_cut": "e.start_cut AND i.start_cut",
             "line": f"CASE WHEN {own} THEN i.line ELSE least(e.line, i.line) END",
             "source": "least(e.source, i.source)",
-            "place": f"CASE WHEN e.place = i.place THEN e.place ELSE '{_MANY}' END",
+            "place": f"CASE WHEN {_SAME_PLACE} THEN i.place WHEN {one_source} THEN '{_SEVERAL}' ELSE '{_MANY}' END",
         }
         chosen = ", ".join(f"{rule} AS {name}" for name, rule in choices.items())
         database.keep("changed", f"SELECT {_KEY}, {chosen} FROM events e JOIN incoming i ON {_SAME}")
@@ -175,40 +175,48 @@ class FleetStore:
             f"INSERT INTO events SELECT i.* FROM incoming i WHERE NOT EXISTS (SELECT 1 FROM events e WHERE {_SAME})"
         )
         self._join_continued()
-        return max(self.size - before, 0)
 
-    def _withdraw(self, source: str, place: str, log: FailureLog, *, again: bool = False) -> None:
-        """Remove what a document said of the time that it covers and does not say any more: it was corrected."""
+    def _take_back(self, source: str, pieces: Sequence[tuple[str, FailureLog]]) -> None:
+        """Remove records that only this source gave, nodes that have no other, and times that it alone was watched."""
         database = self._database
-        was = database.rows("SELECT rows_read FROM documents WHERE source = ? AND place = ?", (source, place))
-        if not was or log.events.empty:
-            return
-        size = database.rows("SELECT count(*) FROM events WHERE place = ?", (place,))[0][0]
-        if again and log.source.format == "table" and size <= was[0][0]:  # all of it was in its last version
-            database.execute("DELETE FROM documents WHERE source = ? AND place = ?", (source, place))
-            database.execute("DELETE FROM events WHERE place = ?", (place,))
-            database.execute("DELETE FROM nodes WHERE source = ? AND node NOT IN (SELECT node FROM events)", (source,))
+        for part in _parts(pieces):
+            database.load("incoming", event_rows(source, part, many=_SEVERAL), "events")
+            own = f"e.place <> '{_MANY}' AND (e.source = i.source OR {_SAME_PLACE})"
+            database.execute(f"DELETE FROM events AS e USING incoming i WHERE {_SAME} AND {own}")
+            database.load("incoming", node_rows(source, part), "nodes")
+            database.execute(
+                "DELETE FROM nodes AS e USING incoming i WHERE e.source = i.source AND e.system = i.system AND "
+                "e.node = i.node AND NOT EXISTS (SELECT 1 FROM events v WHERE v.system = i.system AND v.node = i.node)"
+            )
+            for place, log in part:
+                database.execute(
+                    "DELETE FROM documents WHERE source = ? AND place = ? AND first_seen >= ? AND last_seen <= ?",
+                    (source, place, _naive(log.window.start), _naive(log.window.end)),
+                )
+
+    def _withdraw(self, source: str, place: str, log: FailureLog) -> None:
+        """Remove what a document says no more of the time that it covers: it was corrected, the rest rotated away."""
+        database = self._database
+        if log.events.empty or not database.rows(
+            "SELECT 1 FROM documents WHERE source = ? AND place = ?", (source, place)
+        ):
             return
         first, last = log.events["start"].min(), log.events["start"].max()
-        if again:
-            first, last = min(first, log.window.start) - _ZONES, max(last, log.window.end) + _ZONES
-        span = (place, _naive(first), _naive(last))
+        span = (_naive(first), _naive(last), place)
         database.keep(
             "vanished",
-            f"SELECT {_KEY}, EXISTS (SELECT 1 FROM incoming i WHERE {_SAME_UNIT}) AS twin "
-            "FROM events e WHERE e.place = ? AND e.began BETWEEN ? AND ? "
-            f"AND NOT EXISTS (SELECT 1 FROM incoming i WHERE {_SAME})",
+            f"SELECT {_KEY}, EXISTS (SELECT 1 FROM incoming i WHERE {_SAME_UNIT}) AS twin, e.began BETWEEN ? AND ? "
+            f"AS inside FROM events e WHERE e.place = ? AND NOT EXISTS (SELECT 1 FROM incoming i WHERE {_SAME})",
             span,
         )
         number, twins = database.rows(
-            "SELECT count(*), coalesce(sum(CASE WHEN twin THEN 1 ELSE 0 END), 0) FROM vanished"
+            "SELECT count(*), coalesce(sum(CASE WHEN twin THEN 1 ELSE 0 END), 0) FROM vanished WHERE inside"
         )[0]
-        if not number:
-            return
-        given = database.rows("SELECT count(*) FROM events WHERE place = ? AND began BETWEEN ? AND ?", span)[0][0]
-        few = again or (number - twins <= max(1, _CORRECTED * given) and number < given)
+        given = database.rows("SELECT count(*) FROM events WHERE began BETWEEN ? AND ? AND place = ?", span)[0][0]
+        few = number - twins <= max(1, _CORRECTED * given) and number < given
         which = "" if few else " AND i.twin"
-        database.execute(f"DELETE FROM events AS e USING vanished i WHERE {_SAME}{which}")
+        database.execute(f"DELETE FROM events AS e USING vanished i WHERE {_SAME} AND i.inside{which}")
+        database.execute(f"UPDATE events AS e SET place = '{_SEVERAL}' || e.place FROM vanished i WHERE {_SAME}")
 
     def _join_continued(self) -> None:
         """An outage that was going on when its source began to look is part of the one that another saw begin."""
@@ -364,6 +372,11 @@ class FleetStore:
         """What the last round said."""
         rows = self._database.rows("SELECT document FROM rounds ORDER BY made DESC LIMIT 1")
         return dict(json.loads(rows[0][0])) if rows else None
+
+
+def _pieces(source: str, fetched: Fetched) -> list[tuple[str, FailureLog]]:
+    """Its documents, or its log under the name of the source."""
+    return list(fetched.documents) or ([] if fetched.log is None else [(source, fetched.log)])
 
 
 def _parts(pieces: Sequence[tuple[str, FailureLog]]) -> Iterator[list[tuple[str, FailureLog]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-from relfit.base.writing import check_writable, complete
+from relfit.base.writing import complete
 
 __all__ = ["write_dashboard"]
 
@@ -21,7 +21,5 @@ def write_dashboard(path: str | Path) -> None:
     ...     json.loads(Path(folder, "relfit.json").read_text())["title"]
     'relfit watch'
     """
-    place = Path(path)
-    check_writable(place)
-    with complete(place) as part:
+    with complete(Path(path)) as part:
         part.write_bytes(resources.files("relfit.live").joinpath("files/grafana.json").read_bytes())

@@ -109,11 +109,9 @@ class DuckDatabase(Database):
         settings: dict[str, Any] = {"memory_limit": _MEMORY, "preserve_insertion_order": False}
         try:
             self._cursor = duckdb.connect(str(path), read_only=read_only, config=settings)
-        except duckdb.IOException as error:
-            if "lock" in str(error):
-                raise RelfitError(f"{path} is in use by another round", remedy="wait until it has ended") from None
-            raise RelfitError(f"{path}: {on_one_line(error)}", remedy="name another store") from None
         except duckdb.Error as error:
+            if isinstance(error, duckdb.IOException) and "lock" in str(error):
+                raise RelfitError(f"{path} is in use by another round", remedy="wait until it has ended") from None
             what = f"{path} cannot be opened as a store: {on_one_line(error)}"
             raise RelfitError(what, remedy="name another") from None
         self.execute("SET TimeZone = 'UTC'")

@@ -36,12 +36,16 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ),
 )
 """What makes each version of the tables from the one before, from nothing on."""
+_THERE = "SELECT 1 FROM information_schema.tables WHERE table_name = 'about' AND table_schema IN ('relfit', 'main')"
 
 
-def prepare(database: Database, fleet: str, place: str) -> None:
+def prepare(database: Database, fleet: str, place: str, *, read_only: bool) -> None:
     """Make the tables, or bring them to the present version; refuse a store of another fleet or of a later version."""
     with database.transaction():
-        database.execute("CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+        if not read_only:
+            database.execute("CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+        elif not database.rows(_THERE):
+            raise RelfitError(f"there is no store in {place}", remedy="relfit watch run makes it")
         about = dict(database.rows("SELECT name, value FROM about"))
         version = int(about.get("version", 0))
         if version > len(STEPS):
@@ -49,6 +53,8 @@ def prepare(database: Database, fleet: str, place: str) -> None:
         if about.get("fleet") and fleet and about["fleet"] != fleet:
             what = f"{place} is the store of the fleet {about['fleet']!r}, and this is {fleet!r}"
             raise RelfitError(what, remedy="name another store, or correct fleet")
+        if read_only:
+            return
         for step in STEPS[version:]:
             for statement in (*step, *(() if version else database.further)):
                 database.execute(statement)

@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -24,27 +26,6 @@ __all__ = ["write_settings"]
 
 _LOOKED_FOR = ("logs", "*.csv", "*.parquet", "*.log")
 _WAIT = 10.0  # seconds for a first answer of Slurm
-_SERVICE = """[Unit]
-Description=relfit looks at what failed
-After=network-online.target
-
-[Service]
-Type=oneshot
-ExecStart={command}
-# alarms and failed sources are no failures of the service: they are on the page and in the journal
-SuccessExitStatus=3 4
-Nice=10
-"""
-_TIMER = """[Unit]
-Description=relfit looks at what failed, every morning
-
-[Timer]
-OnCalendar=*-*-* 06:00:00
-Persistent=true
-
-[Install]
-WantedBy=timers.target
-"""
 
 
 def write_settings(
@@ -116,10 +97,9 @@ def _slurm_answers() -> bool:
 
 
 def _files(place: Path) -> list[Path]:
-    try:
+    with suppress(OSError):
         return [file for file in files_meant(place) if file.is_file()]
-    except OSError:
-        return []
+    return []
 
 
 def _as_written(place: Path, folder: Path) -> str:
@@ -147,9 +127,10 @@ def _write_timer(command: Sequence[str], folder: Path) -> list[str]:
         '"{}"'.format(word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$"))
         for word in command
     )
-    for name, text in (("relfit-watch.service", _SERVICE.format(command=quoted)), ("relfit-watch.timer", _TIMER)):
+    for name in ("relfit-watch.service", "relfit-watch.timer"):
+        text = resources.files("relfit.live").joinpath(f"files/{name}").read_text(encoding="utf-8")
         with complete(folder / name) as part:
-            part.write_text(text, encoding="utf-8")
+            part.write_text(text.replace("{command}", quoted), encoding="utf-8")
     return [
         f"relfit-watch.service and relfit-watch.timer written to {folder}: "
         "systemctl --user enable --now relfit-watch.timer, once they are in ~/.config/systemd/user"

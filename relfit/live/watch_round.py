@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from relfit.fleet.surveillance import scored
 from relfit.live._fleet_alarms import fleet_alarms
 from relfit.live._forecast_record import forecast_record
 from relfit.live.fleet_store import FleetStore
-from relfit.live.live_records import Alarm
+from relfit.live.live_records import Alarm, Fetched
 from relfit.live.silent_sources import SHARE, source_alarms
 from relfit.live.sources import SourceBase
 from relfit.live.sources.source_errors import on_one_line
@@ -27,6 +27,9 @@ from relfit.study import Study
 __all__ = ["watch", "watch_status"]
 
 Progress = Callable[[str, float], None]
+_AGAIN = ("its settings changed: it was read again, and what it said otherwise of that time was taken back",)
+_SKEW = pd.Timedelta("1h")  # by which clocks may differ
+_NOT_TOLD_AGAIN = ("at", "down")  # of a cursor: nodes that were down when a source that knows only now was asked
 
 
 def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progress: Progress | None = None) -> Round:
@@ -49,8 +52,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
     """
     made = instant(pd.Timestamp.now(tz="UTC") if now is None else now)
     say = progress or (lambda what, share: None)
-    problems: tuple[str, ...] = ()
-    undone: tuple[str, ...] = ()
+    problems, undone = tuple[str, ...](), tuple[str, ...]()
     with FleetStore.open(settings.store, settings.fleet, password_env=settings.password_env) as store:
         rows = []
         for number, source in enumerate(settings.sources):
@@ -65,13 +67,16 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
             log = store.log(nodes=settings.population, timezone=settings.timezone)
             if now is not None and log.window.end > made:
                 log = log.between(None, made)
+            elif log.window.end > made + _SKEW:
+                what = f"what has still to come, until {log.window.end:%Y-%m-%d %H:%M} UTC, is not looked at"
+                problems, log = (f"{what}: is a clock or a timezone wrong?",), log.between(None, made)
         except (ArgumentError, DataError, ReadError) as error:
             problems = (in_settings(error),)
             undone = problems if store.size else ()
         else:
             study = Study(log)
             forecasts, alarms, wrong = _asked(store, study, settings)
-            problems = tuple(wrong)
+            problems += tuple(wrong)
         alarms += source_alarms(store, settings, made)
         raised, over = store.save_alarms(alarms, made)
         result = Round(
@@ -91,8 +96,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
         )
         say("writing", 0.9)
         written, failed = write_outputs(settings, result, study, before, store)
-        further = {"written": written, "problems": (*problems, *failed), "undone": (*undone, *failed)}
-        result = Round(**{**vars(result), **further})
+        result = replace(result, written=written, problems=(*problems, *failed), undone=(*undone, *failed))
         store.save_round(made, result.to_dict())
     return result
 
@@ -103,30 +107,36 @@ def _fetched(store: FleetStore, source: SourceBase, settings: WatchSettings, now
     if source.timezone is None:
         source = source.model_copy(update={"timezone": settings.timezone})
     fetched, cursor, reading = None, store.cursor(name), source.reading
-    before = cursor.pop("reading", reading)
-    again = before != reading
+    former = cursor.pop("reading", reading)
+    again = reading["fingerprint"] != (former if isinstance(former, str) else former["fingerprint"])  # a text in 0.4.0
+    if again:
+        cursor = {key: cursor[key] for key in _NOT_TOLD_AGAIN if key in cursor}
     try:
-        fetched = source.fetch({} if again else cursor, now)
+        fetched = source.fetch(cursor, now)
     except RelfitError as error:
         failure, fetched = in_settings(error, fields), getattr(error, "fetched", None)
     except Exception as error:  # whatever another's library raises: one source never ends a round
         failure = f"{type(error).__name__}: {on_one_line(error)}"
     if fetched is not None:
-        mark = before if failure else reading  # what could not be read is tried again
+        before = _said_before(source, former, cursor, now) if again else None
+        mark = former if failure else reading  # what could not be read is tried again
         fetched = replace(fetched, cursor={**fetched.cursor, "reading": mark})
         try:
-            new = store.add(name, fetched, now, failure, again=again)
+            new = store.add(name, fetched, now, failure, before)
         except DataError as error:
             failure, fetched = str(error), None
     if fetched is None:
         store.failed(name, now, failure)
-    notes = fetched.notes if fetched is not None else ()
-    if again and fetched is not None:
-        notes = (
-            "its settings changed: it was read again, and what it said otherwise of that time was taken back",
-            *notes,
-        )
+    notes = () if fetched is None else (*_AGAIN * again, *fetched.notes)
     return name, new, failure, [in_settings(note, fields) for note in notes]
+
+
+def _said_before(source: SourceBase, former: Any, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
+    """What the former settings say of what a source holds now; nothing where they cannot read it any more."""
+    try:
+        return source.model_copy(update=former["settings"]).fetch(cursor, now)
+    except Exception as error:  # as above
+        return getattr(error, "fetched", None) or Fetched(None, {})
 
 
 def _asked(store: FleetStore, study: Study, settings: WatchSettings) -> tuple[pd.DataFrame, list[Alarm], list[str]]:

@@ -60,14 +60,6 @@ def _names(lists: Sequence[str]) -> list[str]:
     return names
 
 
-def _node_lists(path: Path) -> list[str]:
-    """The lines of a file that lists nodes, without what follows a #."""
-    try:
-        return [line.partition("#")[0] for line in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise ReadError(f"the list of nodes cannot be read: {error}", path=path) from None
-
-
 class WatchSettings(Model):
     """What a fleet's ``watch.toml`` says; `read_watch_settings` reads one.
 
@@ -159,7 +151,9 @@ class WatchSettings(Model):
             return _names(self.nodes)
         path = Path(self.nodes)
         try:
-            return _names(_node_lists(path))
+            return _names([line.partition("#")[0] for line in path.read_text(encoding="utf-8").splitlines()])
+        except (OSError, UnicodeDecodeError) as error:
+            raise ReadError(f"the list of nodes cannot be read: {error}", path=path) from None
         except PydanticCustomError as error:
             raise ReadError(error.message(), path=path, remedy=_NODES) from None
 

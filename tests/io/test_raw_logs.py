@@ -788,10 +788,11 @@ def test_kernel_rings_and_controllers_are_of_one_machine(tmp_path):
         "   2 | Pre-Init  |0000000005| Power Supply #0x1 | Failure detected | Asserted\n"
         "   3 | 11/25/26 | 10:00:00 UTC | Fan #0x30 | Lower Critical going low | Asserted\n"
         "   4 | 11/26/2026 | 10:00:00 UTC | Power Supply #0x1 | Failure detected | Asserted\n"
+        "   5 | 11/26/2026 | 11:00:00 UTC | Power Supply #0x1 | Failure detected | Deasserted\n"
     )
     log = rf.read(write(tmp_path, sel), node="n7")
     assert log.events[["node", "cause"]].astype(str).to_numpy().tolist() == [["n7", "memory"], ["n7", "power"]]
-    adds_up(log, 4)
+    adds_up(log, 5)
 
 
 def test_a_target_that_is_down_at_its_first_sample_is_no_failure(tmp_path):

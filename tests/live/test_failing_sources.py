@@ -104,6 +104,28 @@ def test_ten_thousand_columns_are_told_and_kept_few(fleet: Path) -> None:
     assert "form changed" in result.alarms[0].text
 
 
+def test_what_a_wrong_clock_dates_ahead_is_told_and_not_looked_at(fleet: Path) -> None:
+    (fleet / "a.csv").write_text(GOOD + "n3,2190-01-02 10:00,2190-01-02 11:00,fan\n")
+    settings = read_watch_settings(fleet / "watch.toml")
+    for _ in range(2):
+        result = watch(settings)
+        assert (result.records, result.undone) == (5, ())
+        assert result.problems[0].startswith("what has still to come, until 2190-01-02 11:00 UTC, is not looked at")
+        assert not [alarm.subject for alarm in result.alarms if alarm.kind == "rate"]
+
+
+def test_a_table_that_has_no_row_yet_is_no_failure(fleet: Path) -> None:
+    for name in ("a", "b"):
+        (fleet / f"{name}.csv").rename(fleet / f"{name}.1")
+        (fleet / f"{name}.csv").write_text("node,start,end,cause\n")
+    settings = read_watch_settings(fleet / "watch.toml")
+    assert (watch(settings, "2024-02-01").failed, watch(settings, "2024-02-02").records) == ((), 0)
+    (fleet / "a.csv").write_text(GOOD)
+    assert watch(settings, "2024-02-03").new == 2
+    (fleet / "a.csv").write_text("node,start,end,cause\n")  # rotated
+    assert watch(settings, "2024-02-04").records == 2
+
+
 def test_a_clock_that_jumps_back_makes_nothing_new(fleet: Path) -> None:
     settings = read_watch_settings(fleet / "watch.toml")
     watch(settings, "2024-02-01")

@@ -120,6 +120,18 @@ def test_a_rotated_log_and_one_cut_short_take_nothing_away(fleet: Path) -> None:
     assert result.failed == ("file logs/*.csv",)
 
 
+def test_what_was_rotated_away_stays_where_long_outages_come_late(fleet: Path) -> None:
+    """A row of the new file began before rows of the old one did: these are no mistakes that were corrected."""
+    put(fleet, "a.csv", ROWS[:3])
+    round_of(fleet)
+    put(fleet, "a.csv", ROWS[3:])
+    assert round_of(fleet).records == 6
+    put(fleet, "a.csv", ["n9,2024-01-04 10:00,2024-01-09 10:00,disk,r1\n", *ROWS[3:]])
+    assert round_of(fleet).records == 7
+    put(fleet, "a.csv", ["n9,2024-01-04 10:00,2024-01-09 10:00,disk,r1\n", *ROWS[4:]])
+    assert round_of(fleet).records == 6  # this one was
+
+
 def test_a_record_that_two_files_hold_stays_when_one_drops_it(fleet: Path) -> None:
     put(fleet, "a.csv", ROWS)
     put(fleet, "b.csv", ROWS[2:4])
@@ -146,8 +158,9 @@ def test_a_store_of_another_fleet_and_of_a_later_version_is_refused(tmp_path: Pa
         pass
     with FleetStore.open(place):
         pass
-    with pytest.raises(RelfitError, match="the store of the fleet 'white', and this is 'blue'"):
-        FleetStore.open(place, "blue")
+    for read_only in (False, True):
+        with pytest.raises(RelfitError, match="the store of the fleet 'white', and this is 'blue'"):
+            FleetStore.open(place, "blue", read_only=read_only)
     monkeypatch.setattr(store_schema, "STEPS", (*store_schema.STEPS, ("ALTER TABLE rounds ADD COLUMN seconds DOUBLE",)))
     with FleetStore.open(place, "white") as store:  # migrated
         assert store._database.rows("SELECT count(seconds) FROM rounds") == [(0,)]

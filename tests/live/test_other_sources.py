@@ -231,6 +231,10 @@ def test_tickets_of_jira_and_servicenow(tmp_path: Path) -> None:
     assert events(source(tmp_path, "tickets", path="snow.csv").fetch({}, NOW)) == [
         ("n3", "2024-01-03 10:00:00+00:00", "2024-01-03 12:00:00+00:00", "hardware")
     ]
+    snow.write_bytes("number;opened;resolved;cmdb_ci;category\nINC1;03.01.2024 10:00;;n3;Netzteil ü\n".encode("cp1252"))
+    assert events(source(tmp_path, "tickets", path="snow.csv").fetch({}, NOW)) == [
+        ("n3", "2024-01-03 10:00:00+00:00", "NaT", "Netzteil ü")
+    ]
     with pytest.raises(SourceError, match="no column of nodes; name it with node, or give node_pattern"):
         source(tmp_path, "tickets", path="jira.csv").fetch({}, NOW)
 

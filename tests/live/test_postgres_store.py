@@ -54,6 +54,69 @@ def test_both_stores_hold_the_same(server: dict[str, str], tmp_path: Path) -> No
         pd.testing.assert_frame_equal(getattr(logs[0], name), getattr(logs[1], name))
 
 
+@pytest.mark.parametrize("rotated", [False, True])
+def test_changed_settings_are_read_again(server: dict[str, str], tmp_path: Path, rotated: bool) -> None:
+    """Day and month the other way round, and a column that tells which rows fail; by hand."""
+    import psycopg
+
+    with psycopg.connect(plain(server), autocommit=True) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS relfit CASCADE")
+    head, log = "node,start,cause,word\n", tmp_path / "log.csv"
+    old = "n1,05/01/2024 10:00,disk,bad\nn2,02/03/2024 10:00,fan,bad\n"
+    now = "n3,03/02/2024 10:00,disk,bad\n" + "".join(f"n4,03/04/2024 1{i}:00,fan,good\n" for i in range(5))
+
+    nodes: list[str] = []
+
+    def stored(columns: str) -> list[tuple[str, str, str]]:
+        (tmp_path / "watch.toml").write_text(
+            f'store = "{server["LIVE_POSTGRES"]}"\n[[sources]]\nkind = "file"\npath = "log.csv"\n'
+            f"columns = {{ {columns} }}\n"
+        )
+        for new in (None, 0):  # a second round changes nothing
+            result = watch(read_watch_settings(tmp_path / "watch.toml"), "2024-07-01")
+            assert result.failed == ()
+            assert new in (None, result.new)
+        with FleetStore.open(server["LIVE_POSTGRES"], read_only=True) as store:
+            rows = store._database.rows("SELECT node, began, cause FROM events ORDER BY node, began")
+            nodes.append("".join(name for (name,) in store._database.rows("SELECT node FROM nodes ORDER BY node")))
+        return [(node, f"{began:%m-%d %H}", cause) for node, began, cause in rows]
+
+    log.write_text(head + old + ("" if rotated else now))
+    others = [("n4", f"03-04 1{i}", "fan") for i in range(5)]
+    first = [("n1", "05-01 10", "disk"), ("n2", "02-03 10", "fan")]
+    if rotated:
+        assert stored("day_first = false") == first
+        log.write_text(head + now)
+    assert stored("day_first = false") == [*first, ("n3", "03-02 10", "disk"), *others]
+    before = first if rotated else [("n1", "01-05 10", "disk"), ("n2", "03-02 10", "fan")]
+    assert stored('day_first = true, failures = "word=bad"') == [*before, ("n3", "02-03 10", "disk")]
+    if rotated:  # in the same night as the settings change: eight rows, of which none is of before
+        before += [("n3", "02-03 10", "disk")]
+        log.write_text(head + now.replace("n3", "n5").replace("n4", "n6") + "n7,03/05/2024 10:00,fan,bad\n")
+        assert stored('day_first = false, failures = "word=bad"') == [
+            *before,
+            ("n5", "03-02 10", "disk"),
+            ("n7", "03-05 10", "fan"),
+        ]
+    assert nodes == (["n1n2", "n1n2n3n4", "n1n2n3n4", "n1n2n3n4n5n6n7"] if rotated else ["n1n2n3n4"] * 2)
+
+
+def test_a_store_before_its_first_round_and_one_of_another_fleet(server: dict[str, str]) -> None:
+    import psycopg
+
+    with psycopg.connect(plain(server), autocommit=True) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS relfit CASCADE")
+    with pytest.raises(RelfitError, match=r"there is no store in .*; relfit watch run makes it"):
+        FleetStore.open(server["LIVE_POSTGRES"], "white", read_only=True)
+    with FleetStore.open(server["LIVE_POSTGRES"], "white"):
+        pass
+    for read_only in (False, True):
+        with pytest.raises(RelfitError, match="the store of the fleet 'white', and this is 'blue'"):
+            FleetStore.open(server["LIVE_POSTGRES"], "blue", read_only=read_only)
+    with psycopg.connect(plain(server), autocommit=True) as connection:
+        connection.execute("DROP SCHEMA relfit CASCADE")
+
+
 def test_one_round_at_a_time(server: dict[str, str]) -> None:
     url = server["LIVE_POSTGRES"]
     with FleetStore.open(url), pytest.raises(RelfitError, match="in use by another round"):

@@ -98,7 +98,7 @@ def test_rounds_that_overlap_count_once(prometheus: dict[str, str], tmp_path: Pa
             now = pd.Timestamp(start + step * STEP, unit="s", tz="UTC")
             fetched = one.fetch(cursor, now)
             cursor = fetched.cursor
-            store.add("prometheus", fetched, now)
+            store.add("prometheus", fetched, now, "", None)
         log = store.log()
     failures = [row for row in steps(log, start) if not row[3]]
     assert [row[:2] for row in failures] == [("n1", 100), ("n1", 500), ("n3", 700), ("n4", 860)]

@@ -16,7 +16,7 @@ from pyarrow import csv as arrow_csv
 
 from relfit.base.arrays import BoolArray, IntArray
 from relfit.base.errors import ReadError
-from relfit.io.parsing.rows import Rejections, TextTable
+from relfit.io.parsing.rows import NoRowsError, Rejections, TextTable
 from relfit.io.parsing.text_content import Text
 
 __all__ = ["read_csv", "read_delimited"]
@@ -82,7 +82,9 @@ def read_delimited(
     apart = [(line, row) for line, row in apart if len(row) == width]
     numbers = np.flatnonzero(~passed)
     if not numbers.size and not apart and not odd:
-        raise ReadError("there is a header but no row", path=text.path, line=1, remedy="check how the file was written")
+        raise NoRowsError(
+            "there is a header but no row", path=text.path, line=1, remedy="check how the file was written"
+        )
     wanted = [i for i, name in enumerate(header) if only is None or name in only] or [0]
     table, ragged = _parsed(_rows(text.data, ends, numbers), width, wanted, delimiter, quoted, text)
     if table.num_rows + len(ragged) != numbers.size:  # Arrow joins lines where text stands behind a closing quote

@@ -20,7 +20,7 @@ from relfit.base.arrays import BoolArray, IntArray
 from relfit.base.errors import ReadError
 from relfit.log.tables import REJECTED_COLUMNS
 
-__all__ = ["Rejections", "TextTable", "as_text_array", "category", "cell_text", "in_categories"]
+__all__ = ["NoRowsError", "Rejections", "TextTable", "as_text_array", "category", "cell_text", "in_categories"]
 
 _SHOWN = 200
 
@@ -38,6 +38,10 @@ def cell_text(value: pa.Scalar) -> str:
     except (OverflowError, ValueError):
         cell = value.value
     return "" if cell is None else str(cell)
+
+
+class NoRowsError(ReadError):
+    """A file that is of the right form and has no row."""
 
 
 @dataclass

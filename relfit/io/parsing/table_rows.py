@@ -18,7 +18,7 @@ from pyarrow import parquet
 from relfit.base.errors import ReadError, Remedy
 from relfit.io.parsing.delimited import read_delimited
 from relfit.io.parsing.opening import MAX_SIZE, Content
-from relfit.io.parsing.rows import Rejections, TextTable, cell_text
+from relfit.io.parsing.rows import NoRowsError, Rejections, TextTable, cell_text
 from relfit.io.parsing.text_content import Text, as_text
 
 __all__ = ["rows_of", "rows_of_frame"]
@@ -101,7 +101,7 @@ def _numbered(
     columns: dict[str, pa.ChunkedArray], path: Path, lines: npt.NDArray[np.int64], notes: tuple[str, ...], read: int = 0
 ) -> TextTable:
     if not lines.size:
-        raise ReadError("there is a header but no row", path=path, line=1, remedy="check how the file was written")
+        raise NoRowsError("there is a header but no row", path=path, line=1, remedy="check how the file was written")
 
     def text_of(row: int) -> str:
         return ",".join(cell_text(value[row])[:200] for value in columns.values())

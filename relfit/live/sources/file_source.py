@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from relfit.base.settings_advice import in_settings
 from relfit.base.text import count
 from relfit.io import READERS, read
 from relfit.io.parsing.opening import members
+from relfit.io.parsing.rows import NoRowsError
 from relfit.live.live_records import Fetched
 from relfit.live.sources.source_base import FilePath, SourceBase
 from relfit.live.sources.source_errors import SourceError, on_one_line
@@ -47,14 +49,12 @@ class FileSource(SourceBase):
         """Files that are read together: tables one by one, raw logs all, since outages go on from one to the next."""
         if len(files) < 2 or self.format == "table" or self.columns:
             return _one_by_one(files)
-        try:
+        with suppress(RelfitError, OSError):
             head = members(files[0])[0]
-            reader = next(
-                each for each in READERS if self.format == each.name or (not self.format and each.recognises(head))
-            )
-        except (RelfitError, OSError, StopIteration):
-            return _one_by_one(files)
-        return _one_by_one(files) if hasattr(reader.read, "__wrapped__") else [list(files)]
+            for reader in READERS:
+                if self.format == reader.name or (not self.format and reader.recognises(head)):
+                    return _one_by_one(files) if hasattr(reader.read, "__wrapped__") else [list(files)]
+        return _one_by_one(files)
 
     def _read(self, files: Sequence[Path]) -> FailureLog:
         names = ("format", "timezone", "nodeless", "max_size", "rules", "population")
@@ -70,7 +70,7 @@ def fetched_documents(
     source: SourceBase,
     path: str,
     cursor: Mapping[str, object],
-    reader: Callable[[Sequence[Path]], FailureLog | None],
+    reader: Callable[[Sequence[Path]], FailureLog],
     groups: Callable[[Sequence[Path]], Sequence[Sequence[Path]]] = _one_by_one,
 ) -> Fetched:
     """What a source's files hold that changed: each group that is read together is a document of its name.
@@ -86,14 +86,13 @@ def fetched_documents(
     failures: list[str] = []
     for group in groups(changed):
         try:
-            log = reader(group)
+            documents.append((shown(group[0]) if len(group) == 1 else source.title, reader(group)))
+        except NoRowsError:  # a log that has just been begun, or has no line of the kind
+            continue
         except (RelfitError, OSError) as error:
             failures.append(on_one_line(in_settings(error, type(source).model_fields)))
             for file in group:
                 state.pop(shown(file), None)
-        else:
-            if log is not None:
-                documents.append((shown(group[0]) if len(group) == 1 else source.title, log))
     notes = documents[-1][1].source.notes if documents else ()
     form = form_of(documents[-1][1]) if documents else ""
     fetched = Fetched(None, {"files": state}, form, notes, tuple(documents))

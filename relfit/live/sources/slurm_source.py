@@ -80,8 +80,8 @@ class SlurmSource(SourceBase):
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """What is new in Slurm's records."""
         if self.path is not None:
-            files = FileSource(kind="file", name=self.title, path=self.path, rules=self.rules, timezone=self.timezone)
-            return files.fetch(cursor, now)
+            files = FileSource(kind="file", name=self.title, path=self.path, timezone=self.timezone)
+            return files.model_copy(update={"rules": self.rules}).fetch(cursor, now)
         try:
             if self.what == "events":
                 return self._events(cursor, now)
@@ -164,10 +164,8 @@ class SlurmSource(SourceBase):
     def _snapshot(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """What is down now, beside what was down in the last round."""
         moment = f"{now.tz_convert('UTC'):%Y-%m-%dT%H:%M:%S}"
-        if self.what == "nodes":
-            printed = self._run("scontrol", "show", "node")
-        else:
-            printed = self._run("sinfo", "--list-reasons", f"--format={_REASONS}")
+        reasons = ("sinfo", "--list-reasons", f"--format={_REASONS}")
+        printed = self._run(*(("scontrol", "show", "node") if self.what == "nodes" else reasons))
         texts = [f"{moment}\n".encode() + printed]
         before: Any = cursor.get("down")
         if before is not None:

@@ -7,7 +7,9 @@ import json
 import os
 import re
 import subprocess
+import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -84,13 +86,17 @@ class SourceBase(Model):
         return self.name or f"{self.kind} {self.place}".strip()
 
     @property
-    def reading(self) -> str:
-        """A fingerprint of how it reads: with another one, what it gave has to be read again."""
+    def reading(self) -> dict[str, Any]:
+        """How it reads, the rules too, and a fingerprint: with another one, what it gave has to be read again."""
         values = self.model_dump(exclude={"name", "path", "url", "through", "user", "password_env", "timeout"})
-        files = [Path(str(values[name])) for name in ("rules", "population") if values.get(name)]
-        data = [json.dumps(values, sort_keys=True, default=str).encode()]
-        data += [file.read_bytes() for file in files if file.is_file()]
-        return hashlib.sha256(b"".join(data)).hexdigest()[:16]
+        files = {name: Path(str(values[name])) for name in ("rules", "population") if values.get(name)}
+        text = json.dumps(values, sort_keys=True, default=str)
+        data = [text.encode(), *(file.read_bytes() for file in files.values() if file.is_file())]
+        settings = json.loads(text)
+        if "rules" in files:
+            with suppress(OSError, ValueError):
+                settings["rules"] = tomllib.loads(files["rules"].read_text(encoding="utf-8"))
+        return {"fingerprint": hashlib.sha256(b"".join(data)).hexdigest()[:16], "settings": settings}
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """What is new since `cursor`, empty in the first round; `now` is the time of the round.

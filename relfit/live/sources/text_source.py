@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 from relfit.base.errors import ArgumentError
 from relfit.fleet.calibration.parameter_values import rejection
 from relfit.io import read
-from relfit.io.lines_as_rows import NoMatchError, rows_of_lines
+from relfit.io.lines_as_rows import rows_of_lines
 from relfit.io.parsing.opening import members
 from relfit.io.raw_lines import check_pattern
 from relfit.live.live_records import Fetched
@@ -52,12 +52,9 @@ class TextSource(SourceBase):
         """What the files that changed hold now."""
         return fetched_documents(self, self.path, cursor, lambda files: self._read(files[0]))
 
-    def _read(self, file: Path) -> FailureLog | None:
-        """The lines that match, read as a table; None where none does."""
-        try:
-            rows = rows_of_lines(members(file)[0], self.pattern)
-        except NoMatchError:
-            return None
+    def _read(self, file: Path) -> FailureLog:
+        """The lines that match, read as a table."""
+        rows = rows_of_lines(members(file)[0], self.pattern)
         table = pd.DataFrame({name: column.to_pandas() for name, column in rows.columns.items()})
         if table["start"].str.match(_NO_YEAR).all():
             table["start"] = _with_year(table["start"], pd.Timestamp(file.stat().st_mtime, unit="s"))
@@ -72,10 +69,7 @@ class TextSource(SourceBase):
 
 def _with_year(stamps: pd.Series, changed: pd.Timestamp) -> pd.Series:
     """Stamps as ``Jan  5 10:00:00`` with the last year in which they are not younger than their file."""
-
-    def in_year(year: int) -> pd.Series:
-        return pd.to_datetime(f"{year} " + stamps, format="%Y %b %d %H:%M:%S", errors="coerce")
-
-    this, last = in_year(changed.year), in_year(changed.year - 1)
+    dated = (f"{year} " + stamps for year in (changed.year, changed.year - 1))
+    this, last = (pd.to_datetime(each, format="%Y %b %d %H:%M:%S", errors="coerce") for each in dated)
     chosen = this.where(this <= changed + _DAY, last)
     return chosen.dt.strftime("%Y-%m-%d %H:%M:%S").fillna("no date")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,8 @@ import pandas as pd
 from pydantic import Field
 
 from relfit.io import read
+from relfit.io.parsing.opening import open_content
+from relfit.io.parsing.text_content import as_text
 from relfit.io.raw_lines import check_pattern
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import fetched_documents
@@ -57,8 +60,9 @@ class TicketSource(SourceBase):
         return replace(fetched, documents=tuple((self.title, log) for _, log in fetched.documents))
 
     def _read(self, file: Path) -> FailureLog:
+        text = io.StringIO(as_text(open_content(file)).data.decode())
         try:
-            table = pd.read_csv(file, dtype=str, keep_default_na=False, sep=None, engine="python", encoding="utf-8-sig")
+            table = pd.read_csv(text, dtype=str, keep_default_na=False, sep=None, engine="python")
         except (ValueError, pd.errors.ParserError) as error:
             raise SourceError(f"{file.name} is no CSV: {on_one_line(error)}") from None
         columns = {field: self._column(table, field) for field in _NAMES}
