@@ -110,7 +110,7 @@ class FleetStore:
         pieces = list(fetched.documents) or ([] if fetched.log is None else [(source, fetched.log)])
         for _, log in pieces:
             if log.lifetimes is not None:
-                raise DataError(f"{source} gives lives without dates", remedy="a watch needs the dates of failures")
+                raise DataError(f"{source} gives durations without dates", remedy="a watch needs the dates of failures")
         at = _naive(now)
         with self._database.transaction():
             exact = bool(fetched.documents) or again
