@@ -28,11 +28,20 @@ __all__ = [
 ]
 
 _MARKERS = "osD^vP"
-_CURVES = 8
+_CURVES, _WIDE = 8, 32  # lines drawn; letters of a label of which two columns fit
+_UNITS = {"training": ("_time", "minutes"), "batch": ("_wait", "hours")}
+"""Of simulators, the end of the names of outputs that are times, and their unit."""
 
 
 def _words(name: str) -> str:
     return style.plain(name.replace("_", " "), 40)
+
+
+def _output(result: CampaignResults, output: str | None) -> str:
+    """An output with its unit, for an axis."""
+    name = output or result.output
+    end, unit = _UNITS.get(str(result.campaign.get("run")), ("", ""))
+    return f"{_words(name)} ({unit})" if unit and name.endswith(end) else _words(name)
 
 
 @plot.register(CampaignResults)
@@ -81,9 +90,11 @@ def response_curve(
     limits = f"{100 * result.level:g} % intervals"
     message = f"{shown} over {_words(name)}" + (", over the first value" if relative else "") + f" ({limits})"
     message += f": {len(lines)} of {len(groups)} lines" if len(lines) < len(groups) else ""
-    style.finish(ax, message, _words(name), shown)
+    style.thousands(ax.yaxis)
+    style.finish(ax, message, _words(name), _output(result, output))
     if others:
-        style.legend_below(ax, 2)
+        labels = ax.get_legend_handles_labels()[1]
+        style.legend_below(ax, 2 if max(map(len, labels)) <= _WIDE else 1)
     return ax
 
 
@@ -138,7 +149,7 @@ def campaign_map(
         ax.clabel(lines, fontsize=7)
     ax.set_xticks(x, [style.plain(value, 10) for value in table.columns], rotation=45 if x.size > 8 else 0)
     ax.set_yticks(y, [style.plain(value, 10) for value in table.index])
-    ax.figure.colorbar(mesh, ax=ax, label=_words(output or result.output))
+    style.thousands(ax.figure.colorbar(mesh, ax=ax, label=_output(result, output)).ax.yaxis)
     return style.finish(ax, f"{_words(output or result.output)}: equal along the lines", _words(column), _words(row))
 
 
@@ -152,7 +163,7 @@ def _points(result: CampaignResults, ax: Axes, row: str, column: str, output: st
     for axis, ticks in ((ax.xaxis, x_ticks), (ax.yaxis, y_ticks)):
         if ticks is not None:
             axis.set_ticks(np.arange(len(ticks)), ticks)
-    ax.figure.colorbar(dots, ax=ax, label=_words(output or result.output))
+    style.thousands(ax.figure.colorbar(dots, ax=ax, label=_output(result, output)).ax.yaxis)
     return style.finish(ax, f"{_words(output or result.output)} at the points drawn", _words(column), _words(row))
 
 
@@ -202,8 +213,9 @@ def campaign_tornado(result: CampaignResults, ax: Axes | None = None, *, output:
     ax.invert_yaxis()
     ax.margins(x=0.2)
     ax.locator_params(axis="x", nbins=5)
-    shown = _words(output or result.output)
-    return style.finish(ax, f"{_words(str(ranges.index[0]))} moves {shown} most", shown, "")
+    style.thousands(ax.xaxis)
+    message = f"{_words(str(ranges.index[0]))} moves {_words(output or result.output)} most"
+    return style.finish(ax, message, _output(result, output), "")
 
 
 def _short(value: object) -> str:
@@ -246,6 +258,7 @@ def costs_of_ownership(result: Ownership, ax: Axes | None = None) -> Axes:
     ax.set_yticks(at, told)
     ax.invert_yaxis()
     ax.locator_params(axis="x", nbins=5)
+    style.thousands(ax.xaxis)
     style.finish(ax, style.headline(result), f"cost (rows: {', '.join(map(_words, names))})", "")
     style.legend_below(ax, 3)
     return ax
