@@ -219,7 +219,7 @@ def campaign_tornado(result: CampaignResults, ax: Axes | None = None, *, output:
 
 
 def _short(value: object) -> str:
-    return f"{value:g}" if isinstance(value, (int, float, np.number)) else style.plain(value, 16)
+    return f"{value:.3g}" if isinstance(value, (int, float, np.number)) else style.plain(value, 16)
 
 
 def sobol_indices(result: CampaignResults, ax: Axes | None = None, *, output: str | None = None) -> Axes:
