@@ -23,7 +23,7 @@ _SECONDS, _RATIO = 12.0, 50.0  # of processor time
 
 
 def lives(groups: int) -> rf.LifeData:
-    """Twenty lives a group: the first under way at an unknown age, half of the others left-truncated."""
+    """Twenty lives a group: the first in progress at an unknown age, half of the others left-truncated."""
     rng = np.random.default_rng(1)
     life = 1000.0 * rng.weibull(0.8, (groups, 20))
     entry = np.where(rng.random(life.shape) < 0.5, rng.random(life.shape) * life, 0.0)

@@ -287,7 +287,7 @@ def rack_names(fleet: Fleet) -> np.ndarray:
 def log_frame(past: History, rng: np.random.Generator) -> pd.DataFrame:
     """The records: node, rack, start, end, cause, scope; an outage that outlasts the window has no end.
 
-    An outage that was under way when the log opened has no record. A whole-system outage is one record without a node,
+    An outage that was open when the log opened has no record. A whole-system outage is one record without a node,
     or with `system_rows` one of every node.
     """
     fleet = past.fleet

@@ -239,7 +239,7 @@ def backlog(fleet: Fleet) -> Outages:
 
 
 def renewals(fleet: Fleet) -> Outages:
-    """Weibull lives of shape 0.7 from repair to failure, under way for 30 mean lives."""
+    """Weibull lives of shape 0.7 from repair to failure, in progress for 30 mean lives."""
     rng, burn = fleet.rng, 30.0 * fleet.life
     size = (NODES, int(2.0 * (burn + fleet.hour.size) / fleet.life) + 60)
     lives = fleet.life / math.gamma(1.0 + 1.0 / 0.7) * rng.weibull(0.7, size)

@@ -57,7 +57,7 @@ class FollowedJob:
         return float(self.hours.sum()) / n if (n := int(self.failed.sum())) else float("inf")
 
     def lost(self, every: FloatArray, save: float, restore: float) -> FloatArray:
-        """Share of the time that is not kept work, by hours of work between two saves.
+        """Share of the time that is lost, by hours of work between two saves.
 
         Examples
         --------

@@ -90,8 +90,15 @@ def _brief(tested: Backtest) -> list[str]:
     """The first sentence on each part, and the mark of trust, with its reason where it is not good."""
     firsts = [output.first_sentence(tested.sentences(part)[0]) for part in tested.parts if tested.sentences(part)]
     firsts = [text for text in firsts if text not in tested.headline]
-    reason = "" if tested.trust == "good" else f" {output.first_sentence(tested.trust_reason)}"
-    return [tested.headline, *firsts, f"Trust: {tested.trust}.{reason}"]
+    trust, reason = f"Trust: {tested.trust}", output.first_sentence(tested.trust_reason)
+    what, _, why = reason.partition(": ")
+    if tested.trust == "good":
+        trust += "."
+    elif why and why.rstrip(".") in tested.headline:  # said above
+        trust += f", by the {what[:1].lower()}{what[1:]}."
+    else:
+        trust += f". {reason}"
+    return [tested.headline, *firsts, trust]
 
 
 def _days(option: str, text: str) -> float:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
+from relfit.base.text import count, number, percent
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["nodes"]
 
 _NAMED, _FEW = 40, 16  # with --details, and without
+_TOP = 10  # nodes listed where no job is given
 _UNITS = {
     "length": "length (h)",
     "lost": "lost (h)",
@@ -114,19 +116,22 @@ def nodes(  # noqa: PLR0913 - one argument per option
 ) -> None:
     """On how many nodes, and which, to run a job.
 
-    LOG may also be what relfit fit --out wrote. --out writes one row per number of nodes. With --export slurm no job is
-    asked for: the nodes of the log get weights, features and a drain list, in files to review.
+    LOG may also be what relfit fit --out wrote. --out writes one row per number of nodes. Without a job, the nodes that
+    fail most often now are listed; --out writes one row per node, --export slurm weights, features and a drain list.
     """
+    without = {
+        "--rule": rule != "least",
+        "--k-min": k_min != 1,
+        "--k-max": k_max,
+        "--tolerate": tolerate or None,
+        "--deadline": deadline,
+        "--plot": to.plot,
+    }
+    if export is None and asked == Asked() and not any(without.values()):
+        _list_nodes(reading, to, drawn.seed)
+        return
     if export is not None:
         checked.choice("--export", export, ("slurm",))
-        without = {
-            "--rule": rule != "least",
-            "--k-min": k_min != 1,
-            "--k-max": k_max,
-            "--tolerate": tolerate or None,
-            "--deadline": deadline,
-            "--plot": to.plot,
-        }
         _export_slurm(reading, asked, fleet, to, without, drawn.seed)
         return
     output.check_output(to)
@@ -196,6 +201,42 @@ def nodes(  # noqa: PLR0913 - one argument per option
     said = ", ".join(names) + (f" and {more} more (--json has all)" if more > 0 else "")
     lines += [f"Nodes, the most reliable first: {said}.", *([] if details else [output.TABLES])]
     output.print_lines([*lines, *written])
+
+
+def _list_nodes(reading: opt.PeriodReading, to: opt.Output, seed: int) -> None:
+    """The nodes that fail most often now."""
+    import pandas as pd
+
+    with ProgressSteps("reading", "judging nodes") as steps:
+        log = reading.read()
+        steps.next()
+        study = reading.study(log, rng=seed)
+        now = study.model.nodes_now()
+    written = output.write_results(to, {"nodes": now}, "nodes", [])
+    if to.json:
+        output.print_json({"as_of": log.window.end, "nodes": now})
+        return
+    named, total = now[now["outlier"]], count(len(now), "node")
+    names = ", ".join(map(str, named["node"].head(_FEW)))
+    more = f" and {len(named) - _FEW} more" if len(named) > _FEW else ""
+    head = f"Check {len(named):,} of {total}: {names}{more}." if names else f"None of {total} is known to need a check."
+    first = now.head(_TOP)
+    shown = {
+        "system": first["system"],
+        "node": first["node"],
+        "times the mean rate": first["factor"],
+        "95 % interval": [
+            f"{number(low)}-{number(high)}" for low, high in first[["factor_low", "factor_high"]].to_numpy(float)
+        ],
+        "probability of twice the mean": first["probability"].map(percent),
+        "to check": first["outlier"].map({True: "yes", False: ""}),
+    }
+    if len(log.systems) == 1:
+        del shown["system"]
+    tail = "For a job, add --work 1000h --parallel-fraction 0.99; for Slurm, --export slurm --out FOLDER."
+    output.print_lines(
+        [f"{head} As of {log.window.end:%Y-%m-%d}.", "", *output.table(pd.DataFrame(shown)), "", tail, *written]
+    )
 
 
 def _export_slurm(

@@ -281,9 +281,11 @@ def _histories(
         answer.text = together.headline + (f" {single.headline}" if histories.n_histories > 1 else "")
         weight = float(together.fits["hpp"].at_once[0])
         if weight > 1.05:
-            answer.text += f" Failures of one incident weigh as one: a failure is part of {weight:.3g} on average."
+            answer.text += (
+                f" Failures of one incident count as one; the incident of a failure has {weight:.3g} on average."
+            )
         answer.tables = {"processes": single.to_frame(), "processes_of_all": together.to_frame()}
-        answer.shown = {"all together": together.to_frame().drop(columns="group", errors="ignore")}
+        answer.shown = {"all together": together.to_frame().drop(columns=["group", "loglik"], errors="ignore")}
         answer.document = lambda: {
             **single.to_dict(),
             "all": together.to_dict(),
@@ -345,8 +347,10 @@ def _nodes_now(answers: Answers, study: rf.Study) -> None:
         named = now[now["outlier"]]
         which = f"{count(len(named), 'node')} of {len(now):,}" if len(named) else "no node"
         verb = "is" if len(named) <= 1 else "are"
+        more = f" and {len(named) - _NODES:,} more" if len(named) > _NODES else ""
+        first = f": {', '.join(map(str, named['node'].head(_NODES)))}{more}" if len(named) else ""
         answer.text = (
-            f"As of {study.log.window.end:%Y-%m-%d} {which} {verb} known to fail twice as often as the mean. "
+            f"As of {study.log.window.end:%Y-%m-%d} {which} {verb} known to fail twice as often as the mean{first}. "
             + " ".join(again.findings)
         )
         answer.tables = {"nodes_now": now, "repeat_failures": again.repeats, "nodes_with_repeats": again.nodes}

@@ -333,12 +333,13 @@ def _show(
     if to.json:
         output.print_json({**plan.to_dict(), "warnings": notes})
         return
-    head = plan.headline
-    first = f"{plan.premise} {head[:1].lower()}{head[1:]}" if plan.premise else head
+    first = [plan.headline]
+    if plan.premise:
+        first.append(f"This is {plan.premise[:1].lower()}{plan.premise[1:].rstrip(':')}.")
     if not details:
-        output.print_lines([first, *plan.advice, *map(_brief, notes), output.MORE, *written])
+        output.print_lines([*first, *plan.advice, *map(_brief, notes), output.MORE, *written])
         return
-    output.print_lines([first, *plan.remarks, f"Rates: {plan.source}.", "", title, *output.table(plan.shown)])
+    output.print_lines([*first, *plan.remarks, f"Rates: {plan.source}.", "", title, *output.table(plan.shown)])
     output.print_lines(["", "Taken for granted", *(f"- {text}" for text in plan.assumptions)])
     if notes:
         output.print_lines(["", "What the log says against it", *(f"- {note}" for note in notes)])

@@ -76,6 +76,8 @@ def run(
 
 def status(settings: Settings, json: Json = False) -> None:
     """How a watch stands: sources, alarms, rounds."""
+    import pandas as pd
+
     from relfit.live.watch_round import watch_status
     from relfit.live.watch_settings import read_watch_settings
 
@@ -83,4 +85,7 @@ def status(settings: Settings, json: Json = False) -> None:
     if json:
         output.print_json(document.to_dict())
         return
-    output.print_lines([*document.findings, "", *output.few_rows("sources", document.sources)])
+    sources = document.sources.rename(columns={"failure": "error"})
+    for name in ("last_asked", "last_new"):
+        sources[name] = [f"{at:%Y-%m-%d %H:%M}" if pd.notna(at) else "" for at in sources[name]]
+    output.print_lines([*document.findings, "", *output.few_rows("sources", sources)])

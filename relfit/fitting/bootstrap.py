@@ -1,9 +1,9 @@
 """Replicates of every group: parametric, censored as the group was, or resampled; fitted again, all at once.
 
 In a parametric replicate every life is drawn anew from the group's fitted distribution, beyond the age at which it came
-under observation; one under way at an unknown age from that of the life left in steady state. A censored life keeps its
-limit, and so does one whose `LifeData.limit` is given. For other lives
-that failed the limit is unknown; it is drawn from the Kaplan-Meier estimate of the group's limits beyond that life
+under observation; one in progress at an unknown age from that of the life left in steady state. A censored life keeps
+its limit, and so does one whose `LifeData.limit` is given. For other lives that failed the limit is unknown; it is
+drawn from the Kaplan-Meier estimate of the group's limits beyond that life
 (Davison and Hinkley 1997, algorithm 3.1), and is infinite where no longer life was censored.
 """
 

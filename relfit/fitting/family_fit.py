@@ -218,7 +218,7 @@ class FamilyFit(FamilyEstimates, Result):
         n_resamples : int or "auto"
             Replicates, 0 for none. "auto" is 199, and 1800 more for groups with a p-value of 0.1 or less, as long as
             either means no more than ten million durations to fit (a million for core families on durations that are
-            truncated, weighted or under way at an unknown age, 20 000 for further families), else none. The smallest
+            truncated, weighted or in progress at an unknown age, 20 000 for further families), else none. The smallest
             p-value that R replicates can give is ``1 / (R + 1)``.
         rng : int or numpy.random.Generator, optional
             Of the bootstrap.

@@ -105,7 +105,7 @@ def chosen_period(
     period : {"stable", "all"} or tuple
         ``(since, until)``. A log of several systems has no one stable period: all of it is used. So it is where the
         limits of the stable period's start are further apart than half of its length, or where nodes were new and the
-        rates of the periods are those that their ages let expect.
+        rates of the periods are those that their ages would give.
     rng : int or numpy.random.Generator
 
     Raises
@@ -146,7 +146,7 @@ def chosen_period(
         )
         return ChosenPeriod(log, "all", points, why)
     if len(points) > 1 and explained_by_ages(log, points, incidents(log)):
-        why = "its nodes were new, and the rate changed as their ages let expect"
+        why = "its nodes were new, and the rate changed as their ages would give"
         return ChosenPeriod(log, "all", points, why)
     part = log if len(points) == 1 else log.between(stable.start, stable.end)
     return ChosenPeriod(part, stable.name, points)

@@ -111,7 +111,7 @@ def fit_by_size(
     """Fit families to the times to failure of k nodes together: a job on them ends with the first failure of any.
 
     The failure instants of the first k nodes are pooled, sorted and differenced. Failures at one instant are counted
-    (``zeros``) and make no time. Before the first failure the process is under way at an unknown age; what follows the
+    (``zeros``) and make no time. Before the first failure the age is not known; what follows the
     last failure is right-censored.
 
     Parameters

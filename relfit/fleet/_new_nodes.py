@@ -1,4 +1,4 @@
-"""Whether failures came as those of new nodes, and whether a rate changed no more than their ages let expect."""
+"""Whether failures came as those of new nodes, and whether a rate changed no more than their ages would give."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def renewals_of(
     That nodes were new is what an inventory says. Where nodes age, their failures tell whether they began so. By the
     times to the first failure: the likelihood of the best of the three renewal models is not 20 times higher for nodes
     in steady state (which were in use before the inventory says, or whose first time was not logged in full). By the
-    failures along time: those of eight equal parts of the log are what the ages let expect. What fails either test is
+    failures along time: those of eight equal parts of the log are as the ages would give. What fails either test is
     taken in steady state: a fleet that became better, whose first failures come as soon as those of new nodes, has
     the rate that is counted.
     """

@@ -132,7 +132,7 @@ class _ClockWork:
         alone = ~np.isfinite(self.system_entered)  # systems without nodes are watched for as long as the log
         self.system_entered[alone] = 0.0
         self.system_left[alone] = np.maximum(log.window.hours, 0.0)
-        # outages of whole systems that name no node, those under way when observation began among them
+        # outages of whole systems that name no node, those in progress when observation began among them
         of_system = (self.node < 0) & (events["scope"] == "system").to_numpy(dtype=bool)
         self.down = _SystemDown(
             _codes_in(places.systems, events["system"])[of_system], begun[of_system], ended[of_system], size

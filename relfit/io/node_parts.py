@@ -134,7 +134,7 @@ def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: in
             zones.add(stored.source.timezone)
         if "lifetimes" in stored.streams:
             raise ReadError(
-                "this log holds whole lives, which are not read part by part",
+                "this log holds complete lifetimes, which are not read part by part",
                 path=content.path,
                 remedy="fit it in memory",
             )

@@ -421,7 +421,7 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
         columns.taken,
         *columns.questions(),
         *columns.table.notes,
-        "the lives carry no dates; the window shown is a placeholder",
+        "the durations carry no dates; the window shown is a placeholder",
     )
     source = source_of(content, _NAME, columns.table.rows_read, int(good.sum()), columns.zone, said)
     window = Window(start, population["left"].max())

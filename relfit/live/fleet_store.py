@@ -109,7 +109,7 @@ class FleetStore:
         pieces, size = _pieces(source, fetched), self.size
         for _, log in pieces:
             if log.lifetimes is not None:
-                raise DataError(f"{source} gives lives without dates", remedy="a watch needs the dates of failures")
+                raise DataError(f"{source} gives durations without dates", remedy="a watch needs the dates of failures")
         at = _naive(now)
         with self._database.transaction():
             if before is not None:

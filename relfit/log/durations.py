@@ -92,7 +92,9 @@ def times_to_failure(log: Tables, per: str = "node", rules: Rules | None = None)
     if log.lifetimes is None:
         return _failures(log, outages_of(log, per, rules.overlaps), rules, log.question if per == "node" else None)
     if rules.since is not None or rules.until is not None:
-        raise ArgumentError("this log holds whole lives and cannot be cut in time", remedy="leave out since and until")
+        raise ArgumentError(
+            "this log holds complete lifetimes and cannot be cut in time", remedy="leave out since and until"
+        )
     return _given(log.lifetimes, per, rules)
 
 
@@ -137,7 +139,7 @@ def times_by_cause(log: Tables, column: str, per: str = "node", rules: Rules | N
     if log.lifetimes is not None or column not in log.events.columns or column in ("start", "end", "line"):
         raise ArgumentError(f"the events of this log have no column {column!r} to tell causes apart by")
     times = times_to_failure(log, per, rules)
-    # the age of a life under way depends on all causes, so it says nothing of one alone
+    # the age of a life in progress depends on all causes, so it says nothing of one alone
     lives = times.lives.from_age_known()
     last = times.ended if times.lives.stationary is None else times.ended[~times.lives.stationary]
     left_out = times.lives.durations.size - last.size
@@ -162,7 +164,7 @@ def times_by_cause(log: Tables, column: str, per: str = "node", rules: Rules | N
         notes=(
             *lives.notes,
             f"failures from another {column} censor a time",
-            *([f"{left_out} times under way at an unknown age are left out"] if left_out else []),
+            *([f"{left_out} times in progress at an unknown age are left out"] if left_out else []),
         ),
     )
 
@@ -192,7 +194,7 @@ def _failures(log: Tables, outages: Outages, rules: Rules, question: str | None)
     from_first = {"known": outages.entered_known, "always": np.ones(size, bool), "never": np.zeros(size, bool)}
     begun, ended = of(begins, renewal, outages.entered[group]), of(ending, start, outages.left[group])
     renewed = of(begins, renewal_known, from_first[rules.first][group])
-    # under way at an unknown age; a failure with which an observation begins ends no such time
+    # in progress at an unknown age; a failure with which an observation begins ends no such time
     stationary = first & ~renewed & (ended > begun) & (rules.first == "known")
     renewed |= stationary
     possible = ~of(ending, outages.start_cut[rows], False)
@@ -222,7 +224,7 @@ def _failures(log: Tables, outages: Outages, rules: Rules, question: str | None)
     if question is not None:
         notes = (question, *notes)
     if parts["stationary"].any():
-        notes += ("times under way at an unknown age when observation began are taken as in a fleet in steady state",)
+        notes += ("times in progress at an unknown age when observation began are taken as in a fleet in steady state",)
     return _packed(
         log, outages, "ttf", parts, {n: np.bincount(group[c], minlength=size) for n, c in counts.items()}, notes, rules
     )
@@ -276,7 +278,7 @@ def _packed(
 
 
 def _in_period(log: Tables, parts: pd.DataFrame, rules: Rules) -> tuple[pd.DataFrame, IntArray, str]:
-    """Durations under way in a period, cut at its end, with their ``entry``; groups of the others; a note.
+    """Durations in progress in a period, cut at its end, with their ``entry``; groups of the others; a note.
 
     A period holds its first instant and not its last, unless that is the log's own: so the failures of two periods
     that adjoin add up to those of both together.
@@ -293,7 +295,7 @@ def _in_period(log: Tables, parts: pd.DataFrame, rules: Rules) -> tuple[pd.DataF
     begun = np.where(parts["stationary"], entered, begun)
     chosen = parts.assign(begun=begun, ended=ended, observed=ends_now, entry=entered - begun)[seen]
     note = (
-        f"seen from {since:%Y-%m-%d} to {until:%Y-%m-%d}: times under way at the beginning enter at their age "
+        f"seen from {since:%Y-%m-%d} to {until:%Y-%m-%d}: times in progress at the beginning enter at their age "
         "(left truncation) where it is known, times that went on are censored at the end"
     )
     return chosen, parts["code"].to_numpy()[~seen], note
@@ -307,7 +309,7 @@ def _given(table: pd.DataFrame, per: str, rules: Rules) -> Durations:
         of = [table.assign(observed=table["observed"] & (table["cause"] == cause), cause=cause) for cause in causes]
         table = pd.concat(of, ignore_index=True) if of else table
     if per not in ("node", *names):
-        raise ArgumentError(f"no column {per!r} to group lives by", remedy=f"use one of {', '.join(names)}")
+        raise ArgumentError(f"no column {per!r} to group durations by", remedy=f"use one of {', '.join(names)}")
     (code,), groups = group_codes([table], ["system", "node"] if per == "node" else [per])
     duration = table["duration"].to_numpy(dtype=float)
     observed = table["observed"].to_numpy(dtype=bool)

@@ -153,7 +153,7 @@ class FailureLog(Tables):
             return self
         if self.lifetimes is not None:
             raise ArgumentError(
-                "this log holds whole lives and cannot be cut in time", remedy="leave out since and until"
+                "this log holds complete lifetimes and cannot be cut in time", remedy="leave out since and until"
             )
         first, last = self.period(since, until)
         events, whole_end = self.events, last == self.window.end

@@ -78,7 +78,7 @@ def checked(lives: Any) -> dict[str, Any]:
             "stationary life of {}",
             (lengths,),
             "is truncated or ended in an interval as well",
-            "a life under way at an unknown age is observed or right-censored; its duration runs from when it was seen",
+            "a duration in progress at an unknown age is observed or right-censored and runs from when it was seen",
         )
         arrays["stationary"] = lives.stationary if lives.stationary.any() else None
     if limit is not None:

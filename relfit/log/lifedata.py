@@ -73,7 +73,7 @@ class LifeData(Result, Ragged):
     --------
     >>> lives = LifeData.from_groups({"a": [3.0, 5.0], "b": [2.0]}, {"a": [True, False], "b": [True]})
     >>> lives
-    LifeData: 3 lives in 2 groups (2 observed, 1 censored, 0 of length zero), measure life
+    LifeData: 3 durations in 2 groups (2 observed, 1 censored, 0 of length zero), measure life
     >>> lives.total_time.tolist()
     [8.0, 2.0]
     """
@@ -103,7 +103,9 @@ class LifeData(Result, Ragged):
             object.__setattr__(self, name, array)
         sizes, ends = np.diff(self.offsets), (self.offsets[0], self.offsets[-1])
         if sizes.size != len(self.groups) or ends != (0, self.durations.size) or np.any(sizes < 0):
-            raise DataError("offsets must run from 0 to the number of lives, one step per group, without going back")
+            raise DataError(
+                "offsets must run from 0 to the number of durations, one step per group, without going back"
+            )
         for name, value in checked(self).items():
             object.__setattr__(self, name, value)
 
@@ -203,7 +205,7 @@ class LifeData(Result, Ragged):
         Examples
         --------
         >>> LifeData.from_intervals([0.0, 2.0, 5.0, 7.0], [2.0, 5.0, 5.0, float("inf")])
-        LifeData: 4 lives in 1 group (1 observed, 2 in intervals, 1 censored, 0 of length zero), measure life
+        LifeData: 4 durations in 1 group (1 observed, 2 in intervals, 1 censored, 0 of length zero), measure life
         """
         low = np.asarray(lower, dtype=np.float64)
         high = np.asarray(upper, dtype=np.float64)
@@ -310,7 +312,7 @@ class LifeData(Result, Ragged):
 
     @property
     def n_stationary(self) -> IntArray:
-        """Lives in each group that were under way at an unknown age, shape (groups,)."""
+        """Lives in each group that were in progress at an unknown age, shape (groups,)."""
         if self.stationary is None:
             return np.zeros(self.n_groups, dtype=np.int64)
         return self._count(self.stationary)
@@ -415,14 +417,14 @@ class LifeData(Result, Ragged):
 
     @property
     def headline(self) -> str:
-        """How many lives there are, and of which kinds."""
+        """How many durations there are, and of which kinds."""
         total = self.to_dict()
         said = {name: f"{number:,}" for name, number in total.items() if isinstance(number, int)}
         between = f"{said['intervals']} in intervals, " if total["intervals"] else ""
         sides = [side for side in ("left", "right") if total[f"{side}_truncated"]]
         cut = "".join(f", {said[f'{side}_truncated']} {side}-truncated" for side in sides)
-        cut += f", {said['stationary']} under way at an unknown age" if total["stationary"] else ""
-        lives = f"{count(total['lives'], 'life', 'lives')} in {count(self.n_groups, 'group')}"
+        cut += f", {said['stationary']} in progress at an unknown age" if total["stationary"] else ""
+        lives = f"{count(total['lives'], 'duration')} in {count(self.n_groups, 'group')}"
         return (
             f"{lives} ({said['observed']} observed, {between}{said['censored']} censored, "
             f"{said['zeros']} of length zero{cut}), measure {self.measure}"

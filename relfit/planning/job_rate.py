@@ -19,6 +19,8 @@ from relfit.fleet.calibration.failures_by_scope import counted_share
 
 __all__ = ["JobRate", "rate_of_job", "repairs_in_words", "until_all_are_up", "wait_for_repair"]
 
+_UNNAMED = (None, "", "system")  # names of the system of a log that names none
+
 
 @dataclass(frozen=True, eq=False)
 class JobRate:
@@ -112,7 +114,7 @@ def rate_of_job(
     *,
     repair: Durations | None = None,
     events: float | None = None,
-    n_draws: int = 2000,
+    n_draws: int = 1000,
     rng: Seed = 0,
 ) -> JobRate:
     """Failures of a job of `nodes`, and the repairs that it waits for, by a node's mean time or calibrated parameters.
@@ -169,7 +171,7 @@ def until_all_are_up(mtbf: Durations, repair: Durations) -> FloatArray:
 
 def repairs_in_words(wait: float) -> str:
     """Whether a job waits for repairs, as part of a sentence."""
-    return f"no spares, {duration(wait)} of repair waited for" if wait > 0.0 else "no repair waited for"
+    return f"no spares, {duration(wait)} of waiting for repair per failure" if wait > 0.0 else "no waiting for repair"
 
 
 def wait_for_repair(
@@ -180,7 +182,7 @@ def wait_for_repair(
     if hours is None:
         return 0.0, "Times to repair are not known and left out: the job goes on at once, as with spares."
     if hours == 0.0:
-        return 0.0, "Spares take over at once: no repair is waited for."
+        return 0.0, "Spares take over at once: no waiting for repair."
     basis = f" ({names})" if repair is None else ""
     text = f"No spares: after each failure the job waits for the repair, {duration(hours)} on average{basis}"
     if wait is not None and wait > 1.005 * hours:
@@ -221,7 +223,8 @@ def _of_parameters(
     mean_repair = float(means.repair) if keys else None
     waits = wait_for_repair(repair, mean_repair, ", ".join(keys), wait=float(means.wait))[1]
     basis = f"parameters ({', '.join(names)})" + (f" of {parameters.name}" if parameters.name else "")
-    named = parameters.name or "the fleet of the parameters"
+    unnamed = parameters.name in _UNNAMED
+    named = "the calibrated fleet" if unnamed else parameters.name
     like = f"like the {fleet.nodes:,} of {named}" if fleet.nodes else f"like those of {named}"
     return replace(means, source=basis, waits=waits, drawn=drawn, like=like)
 

@@ -42,12 +42,12 @@ def batch_states(run: BatchRun, ax: Axes | None = None) -> Axes:
     )
     ax.set_ylim(0.0, 1.02 * run.n_nodes)
     queue = ax.twinx()  # thousands of jobs may wait for a few nodes
-    queue.step(time, states["waiting"], where="post", color=style.INK, linewidth=0.9, label="jobs in the queue (right)")
+    queue.step(time, states["waiting"], where="post", color=style.INK, linewidth=0.9)
+    ax.plot([], [], color=style.INK, linewidth=0.9, label="jobs in the queue (right)")
     queue.set_ylim(0.0, 1.02 * max(1, int(states["waiting"].max())))
     queue.set_ylabel("jobs in the queue")
     style.finish(ax, style.headline(run), f"time ({name})", "nodes")
-    (shades, shaded), (lines, drawn) = (axes.get_legend_handles_labels() for axes in (ax, queue))
-    queue.legend([*shades, *lines], [*shaded, *drawn], loc="lower right", fontsize=8.5)
+    style.legend_below(ax, 3)
     return ax
 
 

@@ -29,7 +29,8 @@ __all__ = [
 ]
 
 _MARKERS = "osD^vP"
-_CURVES = 8
+_CURVES, _WIDE = 8, 32  # lines drawn; letters of a label of which two columns fit
+"""Of simulators, the end of the names of outputs that are times, and their unit."""
 
 
 def _words(name: str) -> str:
@@ -89,9 +90,11 @@ def response_curve(
     limits = f"{100 * result.level:g} % intervals"
     message = f"{shown} over {_words(name)}" + (", over the first value" if relative else "") + f" ({limits})"
     message += f": {len(lines)} of {len(groups)} lines" if len(lines) < len(groups) else ""
+    style.thousands(ax.yaxis)
     style.finish(ax, message, _axis_label(result, name), y_label)
     if others:
-        style.legend_below(ax, 2)
+        labels = ax.get_legend_handles_labels()[1]
+        style.legend_below(ax, 2 if max(map(len, labels)) <= _WIDE else 1)
     return ax
 
 
@@ -147,7 +150,7 @@ def campaign_map(
     ax.set_xticks(x, [_short(value) for value in table.columns], rotation=45 if x.size > 8 else 0)
     ax.set_yticks(y, [_short(value) for value in table.index])
     name = output or result.output
-    ax.figure.colorbar(mesh, ax=ax, label=_axis_label(result, name))
+    style.thousands(ax.figure.colorbar(mesh, ax=ax, label=_axis_label(result, name)).ax.yaxis)
     message = f"{_words(name)}: equal along the lines"
     return style.finish(ax, message, _axis_label(result, column), _axis_label(result, row))
 
@@ -163,7 +166,7 @@ def _points(result: CampaignResults, ax: Axes, row: str, column: str, output: st
         if ticks is not None:
             axis.set_ticks(np.arange(len(ticks)), ticks)
     name = output or result.output
-    ax.figure.colorbar(dots, ax=ax, label=_axis_label(result, name))
+    style.thousands(ax.figure.colorbar(dots, ax=ax, label=_axis_label(result, name)).ax.yaxis)
     message = f"{_words(name)} at the points drawn"
     return style.finish(ax, message, _axis_label(result, column), _axis_label(result, row))
 
@@ -214,13 +217,13 @@ def campaign_tornado(result: CampaignResults, ax: Axes | None = None, *, output:
     ax.invert_yaxis()
     ax.margins(x=0.2)
     ax.locator_params(axis="x", nbins=5)
-    shown = _words(output or result.output)
-    message = f"{_words(str(ranges.index[0]))} moves {shown} most"
+    style.thousands(ax.xaxis)
+    message = f"{_words(str(ranges.index[0]))} moves {_words(output or result.output)} most"
     return style.finish(ax, message, _axis_label(result, output or result.output), "")
 
 
 def _short(value: object) -> str:
-    return f"{value:g}" if isinstance(value, (int, float, np.number)) else style.plain(value, 16)
+    return f"{value:.3g}" if isinstance(value, (int, float, np.number)) else style.plain(value, 16)
 
 
 def sobol_indices(result: CampaignResults, ax: Axes | None = None, *, output: str | None = None) -> Axes:
@@ -259,6 +262,7 @@ def costs_of_ownership(result: Ownership, ax: Axes | None = None) -> Axes:
     ax.set_yticks(at, told)
     ax.invert_yaxis()
     ax.locator_params(axis="x", nbins=5)
+    style.thousands(ax.xaxis)
     style.finish(ax, style.headline(result), f"cost (rows: {', '.join(map(_words, names))})", "")
     style.legend_below(ax, 3)
     return ax

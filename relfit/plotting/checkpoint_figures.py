@@ -75,7 +75,7 @@ def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
     style.decades(ax.xaxis, float(first), float(last))
     ax.set_xlim(first, last)
     ax.set_ylim(0.0, top)
-    style.finish(ax, style.headline(plan), f"work between checkpoints ({unit})", "time that is not kept work (%)")
+    style.finish(ax, style.headline(plan), f"work between checkpoints ({unit})", "time that is lost (%)")
     style.legend_below(ax, 2)
     return ax
 

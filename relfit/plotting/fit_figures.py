@@ -49,7 +49,7 @@ def distributions(fits: Fits, group: object = None, ax: Axes | None = None) -> A
         return _every_group(fits, ax)
     position, name = _position(fits, group)
     if position is None:
-        return style.empty(ax, "No group of lives to show")
+        return style.empty(ax, "No group of durations to show")
     times, failed = _empirical(fits, position)
     measure = _measure(fits)
     if not times.size:
@@ -145,11 +145,11 @@ def probability_plot(fits: Fits, group: object = None, ax: Axes | None = None, *
     ax = style.axes(ax)
     position, name = _position(fits, group)
     if position is None:
-        return style.empty(ax, "No group of lives to show")
+        return style.empty(ax, "No group of durations to show")
     fit = fits[family]
     times, failed = _empirical(fits, position)
     if times.size < 2 or fit.status[position] != "ok":
-        why = "fewer than two different lives" if times.size < 2 else f"no {family} fit ({fit.status[position]})"
+        why = "fewer than two different durations" if times.size < 2 else f"no {family} fit ({fit.status[position]})"
         return style.empty(ax, f"{name}: {why}")
     middle = (failed + np.concatenate([[0.0], failed[:-1]])) / 2.0
     usable = (middle > 0.0) & (middle < 1.0)

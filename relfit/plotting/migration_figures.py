@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["yield_by_size", "yield_of_replicas"]
 
-_SHARE = "share of the nodes that does kept work (%)"
+_SHARE = "share of the nodes that does useful work (%)"
 _COLOURS = (style.BLUE, style.ORANGE, style.GREEN)
 
 
@@ -55,7 +55,7 @@ def yield_by_size(plan: MigrationPlan, ax: Axes | None = None) -> Axes:
         ax,
         style.headline(plan),
         "nodes of the job",
-        "share of its nodes that does kept work (%)",
+        "share of its nodes that does useful work (%)",
         True,
         loc="upper right",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -126,9 +127,8 @@ def effects(fit: Regression, ax: Axes | None = None) -> Axes:
     """The effect of each covariate as a ratio with its interval; 1 is no effect."""
     ratio = next(str(name) for name in fit.table.columns if str(name).endswith("_ratio"))
     columns = (fit.table[f"{ratio}{side}"] for side in ("", "_low", "_high"))
-    return _dots(
-        ax, _frame(fit.table.index, *columns), style.headline(fit), ratio.replace("_", " "), log=True, none=1.0
-    )
+    labels = [re.sub(r"\[T\.(.*)\]", r" \1", str(term)) for term in fit.table.index]
+    return _dots(ax, _frame(labels, *columns), style.headline(fit), ratio.replace("_", " "), log=True, none=1.0)
 
 
 @plot.register(AttributeEffects)

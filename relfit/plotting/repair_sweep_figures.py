@@ -32,8 +32,6 @@ def repair_sweep(result: RepairSweep, ax: Axes | None = None, *, relative: bool 
         Repair times in hours, logarithmic; bands are two standard errors (of the ratio, from runs with the same random
         numbers).
     """
-    from matplotlib.ticker import LogFormatter
-
     ax = style.axes(ax)
     values = result.relative if relative else result.mean
     error = np.zeros_like(values)
@@ -44,9 +42,9 @@ def repair_sweep(result: RepairSweep, ax: Axes | None = None, *, relative: bool 
         ax.plot(result.repairs, row, color=colour, linewidth=1.8, marker="o", markersize=3.0, label=f"{rate:g}X")
         ax.fill_between(result.repairs, row - spread, row + spread, color=colour, alpha=0.15, linewidth=0)
     _repair_axis(ax, result)
-    ax.set_yscale("log")
-    ax.yaxis.set_major_formatter(LogFormatter())
-    ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.5, 0.5)))
+    shown = np.concatenate([values - error, values + error])
+    shown = shown[np.isfinite(shown) & (shown > 0.0)]
+    style.decades(ax.yaxis, float(shown.min()), float(shown.max()))
     ax.legend(title="failure rate", frameon=False)
     label = "mean wait over that of the shortest repair" if relative else "mean wait (hours)"
     return style.finish(ax, style.headline(result), "mean time to repair", label, False)

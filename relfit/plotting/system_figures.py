@@ -141,9 +141,10 @@ def by_size(
     elif values.size and values.max() > 20.0 * values.min():
         style.decades(ax.yaxis, float(values.min()), float(values.max()))
     write = percent if quantity == "reliability" else number
+    unit = " h" if quantity == "mttf" else ""
     after = "" if quantity == "mttf" else f" after {number(float(horizons[0]))} h"
-    message = f"{_NAMES[quantity].split(' (')[0]}{after} goes from {write(float(table[0, 0]))} with one node to "
-    message += f"{write(float(table[-1, 0]))} with {k.size:,}"
+    message = f"{_NAMES[quantity].split(' (')[0]}{after} goes from {write(float(table[0, 0]))}{unit} with one node to "
+    message += f"{write(float(table[-1, 0]))}{unit} with {k.size:,}"
     return style.finish(ax, message, "nodes", _NAMES[quantity], quantity != "mttf" or band)
 
 

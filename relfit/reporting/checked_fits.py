@@ -48,7 +48,7 @@ class CheckedFits:
 
         Complete times take their p-values from tables; so do those of which at most 1 % are censored, without these.
         Of others a thousand, drawn at random, are tested by a bootstrap that censors alike and lets them enter as late.
-        Times under way at an unknown age are fitted, but not tested.
+        Times in progress at an unknown age are fitted, but not tested.
         """
         fits = fit(lives, families=families, level=level, n_resamples=0)
         lives = lives.from_age_known()

@@ -41,7 +41,9 @@ def times(m: ReportData) -> Section | str:
     table = fit_table("fits-by-system", "Distributions fitted to the times between incidents" + name, tested)
     instants, note = int(tested.fits.lives.n_failures.sum()), tuple[str, ...]()
     if not m.several_systems and instants != m.failures:
-        note = (f"Here {instants:,} instants with failures count apart; elsewhere they are {m.failures:,} incidents.",)
+        note = (
+            f"Here {instants:,} times of failure are counted; other sections join them to {m.failures:,} incidents.",
+        )
     return Section("times", "Times between", tested.headline, note, figures=(figure,), details=(table,))
 
 

@@ -119,7 +119,7 @@ def _sentence(m: ReportData) -> str:
     week, low, high = model.lately.a_week(m.level)
     hours, when = _before(m)
     before = f"; {number(_WEEK / hours)} {when}" if np.isfinite(hours) else f"; never {when}"
-    each, earlier = ", each of a node or more" if what == "machine" else "", _earlier(m)
+    each, earlier = ", each of one node or more" if what == "machine" else "", _earlier(m)
     before += f", {number(earlier)} before" if earlier is not None and np.isfinite(hours) else ""
     return (
         f"As of {m.log.window.end:%Y-%m-%d} the {what} has {number(week)} incidents a week "
@@ -160,7 +160,7 @@ def _cards(m: ReportData) -> list[Card]:
         hours = float(up.node_hours.sum())
         low, high = (float(x[0]) for x in (up.low, up.high)) if len(up.low) == 1 else (np.nan, np.nan)
         parts = [
-            f"{name} \N{MINUS SIGN}{number(100.0 * value / hours, 2)} points"
+            f"{name} {number(100.0 * value / hours, 2)} points"
             for name, value in (("whole system", lost["system"]), (_others(m), lost["other"]))
             if value > 0.0
         ]
@@ -171,7 +171,7 @@ def _cards(m: ReportData) -> list[Card]:
         unseen = m.model.result is not None and m.model.result.question is not None
         of = "of the nodes that failed" if unseen else "of a node"
         days = "" if m.lately is m.part else ", last 90 days"
-        cards.append(Card(f"Availability {of}{days}", text, between + ", ".join(parts)))
+        cards.append(Card(f"Availability {of}{days}", text, between + ("lost: " if parts else "") + ", ".join(parts)))
     own, back = mtbf.node, mttr.node
     if own is not None and own.value is not None and m.part.n_nodes > 1:
         repaired = "" if back is None or back.value is None else f" · back in {duration(back.value)}"

@@ -38,8 +38,8 @@ def steady(m: ReportData) -> Section | str:
     since = sum(period.failures for period in points.periods[points.stable :])
     if frame["use"].any() and since != m.failures:
         note = (
-            f"Other sections count {m.failures:,} incidents since {points.stable_period.start:%Y-%m-%d} for "
-            f"{since:,}: joined within that period, without what began while its node was down."
+            f"Other sections count {m.failures:,} incidents since {points.stable_period.start:%Y-%m-%d}, not "
+            f"{since:,}: they join this period's records alone, without what began while its node was down."
         )
     table = Table(
         "periods",
@@ -424,7 +424,7 @@ def independence(m: ReportData) -> Section | str:
         "Question by question",
         frame[["question", "independent", "finding"]],
         {"question": "question", "independent": "independent?"},
-        note="The CSV has what was found.",
+        note="The CSV has all results.",
     )
     terms = tuple(
         (f"{q[:1].upper()}{q[1:]}", str(f))

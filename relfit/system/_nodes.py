@@ -155,8 +155,8 @@ class SystemNodes:
         """What should be looked at before the system is relied on, in sentences; often none.
 
         A node of a system made from fits that is more than twice as old as the longest time to failure that the fits
-        have seen is named: either its age, unless it is that in a log, is in other units, or the answer rests on the
-        form of the distribution alone.
+        have seen is named: either its age is in other units, or the answer rests on the form of the distribution
+        alone. Ages that relfit takes from a log are not named.
 
         Examples
         --------
@@ -168,15 +168,15 @@ class SystemNodes:
         fitted = getattr(self.origin, "lives", None)
         longest = float(np.nanmax(fitted.durations, initial=0.0)) if fitted is not None else 0.0
         far = np.flatnonzero(self.ages > _FAR * longest)
-        if not far.size or not longest > 0.0:
+        if self.ages_observed or not far.size or not longest > 0.0:
             return ()
         worst = int(far[np.argmax(self.ages[far])])
         others = f" (and {count(far.size - 1, 'other node')})" if far.size > 1 else ""
-        then = "the answer rests on the form of the distribution alone."
         return (
             f"{node_label(self.names, worst)} has an age of {number(self.ages[worst], 4)} h{others}, "
             f"{self.ages[worst] / longest:.2g} times the longest time to failure that was fitted "
-            f"({number(longest, 4)} h): {then if self.ages_observed else f'are ages in hours? If so, {then}'}",
+            f"({number(longest, 4)} h): are ages in hours? If so, the answer rests on the form of the distribution "
+            "alone.",
         )
 
     def take(self, positions: npt.ArrayLike) -> Self:

@@ -154,7 +154,7 @@ def _pooled_roots(fit: PooledFit, groups: IntArray) -> tuple[FloatArray, FloatAr
     seen: BoolArray = np.isfinite(np.concatenate([fit.shrinkage, fit.free], axis=1)).all(axis=1)
     if not seen[groups].all():
         label = fit.groups[int(groups[np.flatnonzero(~seen[groups])[0]])]
-        raise ArgumentError(f"group {label!r} has no pooled estimate", remedy="it has no lives; leave its node out")
+        raise ArgumentError(f"group {label!r} has no pooled estimate", remedy="it has no durations; leave its node out")
     information = np.linalg.inv(fit.fleet_covariance) * (1.0 - fit.shrinkage[seen]).sum(axis=0)
     root = _root(np.linalg.pinv(0.5 * (information + information.T), hermitian=True))
     shared = fit.shrinkage[groups][:, :, None] * root

@@ -108,7 +108,7 @@ def test_airesim_gives_the_rate_of_a_fitted_family_back(tmp_path: Path) -> None:
     found = airesim_failures(text, servers, 60.0 * hours, np.random.default_rng(1))
     assert found == pytest.approx(expected, abs=3.0 * np.sqrt(expected))
     assert "weibull_shape" not in text
-    assert "draws all lives anew at each restart" in text
+    assert "draws them all anew at each restart" in text
     assert "Failures of scope system are left out" in text
 
 

@@ -68,6 +68,25 @@ def test_mistakes_are_one_line(capsys, more, text) -> None:
     assert len(said.strip().splitlines()) == 1
 
 
+def test_without_a_job_the_nodes_to_check_are_listed(capsys, tmp_path) -> None:
+    """Node n07 fails every 20 days, 29 others twice in a year."""
+    days = [("n07", day) for day in range(3, 365, 20)]
+    days += [(f"n{i:02d}", day) for i in range(30) if i != 7 for day in (5 + 5 * i, 200 + 4 * i)]
+    lines = [
+        f"{node},2024-{1 + (day - 1) // 31:02d}-{1 + (day - 1) % 28:02d} {i % 24:02d}:00"
+        for i, (node, day) in enumerate(days)
+    ]
+    log = tmp_path / "log.csv"
+    log.write_text("\n".join(["node,start", *lines]) + "\n")
+    assert main(["nodes", str(log), "--out", str(tmp_path / "nodes.csv")]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("Check 1 of 30 nodes: n07. As of 2024-12-")
+    assert "n07" in [line.split()[0] for line in shown.splitlines()[2:9] if line]
+    assert len((tmp_path / "nodes.csv").read_text().splitlines()) == 31
+    assert main(["nodes", str(log), "--k-max", "3"]) == 2  # of a job, which is not named
+    assert "--parallel-fraction" in capsys.readouterr().err
+
+
 def test_table_errors_name_the_place(capsys, tmp_path) -> None:
     table = tmp_path / "times.csv"
     table.write_text("nodes,time\n1,500h\n16,fast\n")

@@ -131,7 +131,7 @@ def test_shapes_that_do_not_fit(make: Any) -> None:
 
 def test_what_it_shows() -> None:
     lives = build([[(1.0, True), (0.0, True)], [(2.0, False)]])
-    assert repr(lives) == "LifeData: 3 lives in 2 groups (2 observed, 1 censored, 1 of length zero), measure life"
+    assert repr(lives) == "LifeData: 3 durations in 2 groups (2 observed, 1 censored, 1 of length zero), measure life"
     assert "<table" in lives._repr_html_()
     document = json.loads(json.dumps(lives.to_dict(), allow_nan=False))
     assert (document["lives"], document["censored"], document["zeros"]) == (3, 1, 1)

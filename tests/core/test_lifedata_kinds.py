@@ -222,6 +222,6 @@ def test_a_frame_of_intervals_needs_no_flag() -> None:
 
 def test_what_it_shows(full: LifeData) -> None:
     assert repr(full) == (
-        "LifeData: 7 lives in 2 groups (4 observed, 3 in intervals, 0 censored, 0 of length zero, 2 left-truncated, "
-        "3 right-truncated), measure life"
+        "LifeData: 7 durations in 2 groups (4 observed, 3 in intervals, 0 censored, 0 of length zero, "
+        "2 left-truncated, 3 right-truncated), measure life"
     )

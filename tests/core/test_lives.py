@@ -374,7 +374,7 @@ def test_causes_leave_out_lives_under_way() -> None:
     lives = log.ttf(competing="cause")
     assert lives.durations.tolist() == [20, 70, 20, 70]
     assert lives.observed.tolist() == [False, False, True, False]
-    assert any("1 times under way" in note for note in lives.notes)
+    assert any("1 times in progress" in note for note in lives.notes)
 
 
 def test_without_a_failure_no_cause_has_one() -> None:
@@ -465,7 +465,7 @@ def test_lives_that_the_source_gives_whole() -> None:
     assert lives.counts is not None
     assert lives.counts["zero_gaps"].tolist() == [0, 1]
     assert log.ttf(per="cage", censor=False, zeros="keep").durations.tolist() == [5, 0]
-    with pytest.raises(rf.ArgumentError, match="whole lives"):
+    with pytest.raises(rf.ArgumentError, match="complete lifetimes"):
         log.between(since="2001-01-02")
 
 

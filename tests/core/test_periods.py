@@ -1,4 +1,4 @@
-"""Two periods that adjoin add up to the whole, whatever instant the log is cut at; one under way keeps its age."""
+"""Two periods that adjoin add up to the whole, whatever instant the log is cut at; one in progress keeps its age."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lives under way at an unknown age: their density against quadrature, their fits against the truth."""
+"""Lives in progress at an unknown age: their density against quadrature, their fits against the truth."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ def test_the_flag_stays_with_its_life() -> None:
     assert lives.pooled().n_stationary.tolist() == [2]
     assert lives.from_age_known().durations.tolist() == [4.0]
     assert lives.to_dict()["stationary"] == 2
-    assert "2 under way at an unknown age" in repr(lives)
+    assert "2 in progress at an unknown age" in repr(lives)
     assert not lives.plain
 
 

@@ -40,7 +40,7 @@ def test_a_nodes_clock_stops_in_outages_of_the_system_and_restarts_after_its_own
     # a: 100 up, 190 calendar hours of which 50 the system was down, then to the end
     assert node.lives.durations[node.lives.offsets[0] : node.lives.offsets[1]].tolist() == [100.0, 140.0, 696.0]
     assert node.hours.tolist() == [100.0 + 140.0 + 696.0, 950.0 - 10.0, 950.0]
-    # b: under way until the outage in which it failed, then from there to its failure, then to the end
+    # b: in progress until the outage in which it failed, then from there to its failure, then to the end
     b = slice(node.lives.offsets[1], node.lives.offsets[2])
     assert node.lives.durations[b].tolist() == [200.0, 250.0, 490.0]
     assert node.lives.observed[b].tolist() == [False, True, False]

@@ -27,7 +27,7 @@ def test_independent_nodes_are_called_independent():
     assert found.to_frame()["depends"].tolist() == [False] * 6
     assert found.headline == (
         "Nodes may be taken as independent of each other; times to failure of a node may be fitted as "
-        "independent; the failures of the system come as at a steady rate (6 tests, family-wise error 5 %)."
+        "independent; the failures of the system show no dependence along time (6 tests, family-wise error 5 %)."
     )
 
 
@@ -38,7 +38,7 @@ def test_shocks_are_called_dependence():
     assert "fail together more often than chance" in found.headline
     assert found.cofailure.depends
     assert found.dispersion.depends is False  # shocks of 40 nodes come at a steady rate
-    assert "the incidents of the system come as at a steady rate" in found.headline
+    assert "the incidents of the system show no dependence along time" in found.headline
 
 
 def test_the_results_go_into_json_tables_and_text():
@@ -118,7 +118,7 @@ def test_lanl_system_2_fails_in_bursts(shared):
 def test_a_handful_of_failures_is_never_called_independent(starts: list[int]) -> None:
     found = dependence(make_log([{"node": f"n{i}", "start": start} for i, start in enumerate(starts)]))
     assert "may be" not in found.headline
-    assert "as at a steady rate" not in found.headline
+    assert "show no dependence along time" not in found.headline
     assert not any(depends is False for depends in found.to_frame()["depends"])
 
 

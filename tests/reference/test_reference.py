@@ -25,7 +25,7 @@ EXCEPTIONS = {
     "calibration.white.repair.*": "so it does in the family of times to repair",
     "intervals.four_lives.region.*": "the border is followed by other, closer points",
     "*.grid5000.*": "a node of a Failure Trace Archive trace is watched from its first row to its last",
-    "*.white_steady.*": "a cut does not make running nodes new: their first times are under way at an unknown age",
+    "*.white_steady.*": "a cut does not make running nodes new: their first times are in progress at an unknown age",
     "*.hardware*": "an outage of the sample without an end goes on until its node was last watched",
     "times_to_repair.*": "so do other outages without an end",
     "reading.*": "and so it is read; the scope of a record that says none is missing",

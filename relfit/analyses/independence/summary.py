@@ -130,7 +130,7 @@ class Dependence(Result):
             they = f"{', '.join(others)} and {last}" if others else last
             parts.append(f"the {what} of the system do not come at a steady rate: they {they}")
         elif False in counts:
-            parts.append(f"the {what} of the system come as at a steady rate")
+            parts.append(f"the {what} of the system show no dependence along time")
         if parts:
             text = "; ".join(parts)
             note = f" ({count(self.asked, 'test')}, family-wise error {percent(ALPHA)})" if self.asked > 1 else ""

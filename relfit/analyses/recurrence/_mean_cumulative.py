@@ -16,7 +16,7 @@ from relfit.base.numeric.compiled import njit
 from relfit.base.numeric.levels import normal_quantile
 from relfit.base.numeric.ordering import changes, order_in_groups
 from relfit.base.numeric.ragged import offsets_of
-from relfit.base.text import number, percent
+from relfit.base.text import duration, number, percent
 from relfit.fitting.nonparametric.curves import StepCurves
 from relfit.fitting.nonparametric.survival_estimates import hazard_limits
 
@@ -54,14 +54,15 @@ class MeanCumulative(StepCurves):
         last = int(self.offsets[place + 1]) - 1
         limits = ""
         if np.isfinite(self.low[last]):
-            limits = f" ({percent(self.level)} limits {number(self.low[last])} to {number(self.high[last])})"
+            limits = f" ({number(self.low[last])}-{number(self.high[last])})"
         one = self.n_groups > 1 and self.sizes[place] == 1
         label = "" if self.n_groups == 1 else label_text(self.groups[place])
         group = f"{self.unit.capitalize()} {label}" if one else f"A {self.unit}{f' of {label}' if label else ''}"
-        failed = f"had {number(late)} failures" if self.unit in ("cause", "scope") else f"failed {number(late)} times"
+        some = f"{number(late)}{limits}"
+        failed = f"had {some} failures" if self.unit in ("cause", "scope") else f"failed {some} times"
         return (
-            f"{group} {failed}{'' if one else ' on average'} in {self.until[place]:.6g} h"
-            f"{limits}, {turn} in the second half of that time {'as' if turn == 'as many' else 'than'} in the first "
+            f"{group} {failed}{'' if one else ' on average'} in {duration(self.until[place])}, "
+            f"{turn} in the second half of that time {'as' if turn == 'as many' else 'than'} in the first "
             f"({percent(share)} of all)."
         )
 

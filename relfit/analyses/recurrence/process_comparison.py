@@ -17,10 +17,10 @@ from relfit.base.results import Result, key_columns
 __all__ = ["ProcessComparison", "compare_processes"]
 
 _WORDS = {
-    "hpp": "a constant rate (exponential gaps)",
+    "hpp": "a constant rate",
     "power_law": "a rate that changes with age by a power law",
     "log_linear": "a rate that changes exponentially with age",
-    "renewal": "renewal with Weibull gaps",
+    "renewal": "renewal with Weibull times between failures",
 }
 
 
@@ -57,18 +57,21 @@ class ProcessComparison(Result):
             return "No process could be fitted."
         if len(self.groups) == 1:
             best = models[0]
-            others = [m for i, m in enumerate(self.models) if m != best and self.delta[0, i] < 2.0]
-            fine = f"; {', '.join(others)} do about as well" if others else ""
+            others = [m for m, delta in zip(self.models, self.delta[0], strict=True) if m != best and delta < 2.0]
+            as_well = [_WORDS[m] for m in others]
+            fine = f"; {' and '.join(as_well)} {'do' if len(others) > 1 else 'does'} about as well" if others else ""
             advice = {
                 "hpp": "an exponential fit is enough",
-                "renewal": "of these, a lifetime distribution of the gaps comes closest",
-            }.get(best, "a single lifetime distribution of the gaps does not describe all of the observation")
+                "renewal": "of these, one distribution of times between failures comes closest",
+            }.get(best, "one distribution of times between failures does not describe all of the observation")
             if others and best not in ("hpp", "renewal") and {"hpp", "renewal"} & set(others):
-                advice = "a lifetime distribution of the gaps may still do"
+                advice = "one distribution of times between failures may still do"
             return f"{_WORDS[best][0].upper()}{_WORDS[best][1:]} describes the failures best{fine}: {advice}."
         counts = pd.Series(models).value_counts()
         return (
-            f"Lowest AIC among {len(models)} groups: " + ", ".join(f"{m} in {int(c)}" for m, c in counts.items()) + "."
+            f"Lowest AIC among {len(models)} groups: "
+            + ", ".join(f"{_WORDS[str(m)]} in {int(c)}" for m, c in counts.items())
+            + "."
         )
 
     def to_frame(self) -> pd.DataFrame:

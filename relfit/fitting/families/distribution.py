@@ -94,7 +94,7 @@ class Distribution(ABC):
     def log_integrated_tail(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the integral of the reliability from `time` on, in hours; at 0, of the mean life.
 
-        Over the mean it is the survival function of a life under way at an unknown age in steady state (Cox 1962,
+        Over the mean it is the survival function of a life in progress at an unknown age in steady state (Cox 1962,
         Renewal Theory, section 5.2).
 
         Examples

@@ -28,7 +28,7 @@ def lives_of(
     Examples
     --------
     >>> lives_of([5.0, 6.0], [True, False])
-    LifeData: 2 lives in 1 group (1 observed, 1 censored, 0 of length zero), measure life
+    LifeData: 2 durations in 1 group (1 observed, 1 censored, 0 of length zero), measure life
     >>> lives_of([5.0, 6.0, 7.0], by=["b", "a", "b"]).groups.tolist()
     ['a', 'b']
     """

@@ -162,7 +162,7 @@ def _left_out(parameters: Parameters) -> list[str]:
         lines.append("Repairs are said to fail, or they would make bad servers good, which those of the log stay.")
     if fitted is not None and fitted.family != "exponential":
         lines.append(
-            f"The {fitted.family} family of times to failure is left out: AIReSim draws all lives anew at each restart."
+            f"The {fitted.family} family of times to failure is left out: AIReSim draws them all anew at each restart."
         )
     if failures.wider:
         wider = ", ".join(scope.name for scope in failures.wider)

@@ -25,8 +25,8 @@ __all__ = ["bad_nodes", "dependence_checks", "shape_check", "systems_check", "tr
 _NO_DATES = "the log gives times to failure without dates"
 _NO_CLASS = {
     "equal": "nodes of one rate explain the failures",
-    "spread": "rates that differ by degrees explain the failures better than two classes of nodes",
-    "either": "rates that differ by degrees explain the failures as well as two classes of nodes",
+    "spread": "rates that vary continuously explain the failures better than two classes of nodes",
+    "either": "rates that vary continuously explain the failures as well as two classes of nodes",
 }
 
 

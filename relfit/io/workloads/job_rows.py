@@ -32,7 +32,7 @@ class Machine:
     processors_per_node: int | None = None
 
     def nodes(self, processors: FloatArray) -> FloatArray:
-        """Whole nodes that so many processors take."""
+        """Whole nodes that a number of processors takes."""
         return np.ceil(processors / (self.processors_per_node or 1))
 
 

@@ -56,7 +56,7 @@ class CheckpointPlan(Plan, kw_only=True):
     Attributes
     ----------
     checkpoint_every, waste : float
-        Best hours of work between two saves, and the share of time that is not kept work.
+        Best hours of work between two saves, and the share of time that is lost.
     every_limits, waste_limits : tuple of float
         Limits by the draws of the parameters; NaN where nothing is known of their uncertainty.
     robust_every, robust_waste : float
@@ -87,7 +87,7 @@ class CheckpointPlan(Plan, kw_only=True):
     least_mtbf : float
         Below it the first-order waste is 1 however often the job saves.
     status : str
-        ``"ok"``, or ``"no_progress"``: however often the job saves, less than a billionth of the time is kept work.
+        ``"ok"``, or ``"no_progress"``: however often the job saves, less than a billionth of the time is useful work.
     """
 
     checkpoint_every: float
@@ -190,7 +190,7 @@ def plan_checkpoints(
     work: Durations | None = None,
     events: float | None = None,
     robust: str | float = "mean",
-    n_draws: int = 2000,
+    n_draws: int = 1000,
     level: float = 0.95,
     rng: Seed = 0,
 ) -> CheckpointPlan:

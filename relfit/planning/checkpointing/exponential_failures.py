@@ -141,7 +141,7 @@ def waste(
     restart: Durations = 0.0,
     **how: Unpack[Exposed],
 ) -> FloatArray:
-    """Share of time that is not kept work, ``1 - 1/slowdown``.
+    """Share of time that is lost, ``1 - 1/slowdown``.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 Between two failures the clock runs from a restart; the time to the next failure has a distribution (nodes of some age,
 a system). What is kept of it is the work before its last complete save. When every restart meets the same distribution,
-kept work over time is the mean of both between two failures.
+useful work over time is the mean of both between two failures.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def lattice_sum(life: TimeToFailure, start: npt.ArrayLike, step: npt.ArrayLike) 
 
 
 def _progress(life: TimeToFailure, gap: FloatArray, checkpoint: Checkpoint, restart: float) -> FloatArray:
-    """Kept work per hour."""
+    """Useful work per hour."""
     held, struck = checkpoint.exposed_save, checkpoint.exposed_restore
     period = gap + held
     saves = lattice_sum(life, struck, period)  # mean number of complete saves

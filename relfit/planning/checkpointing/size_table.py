@@ -26,7 +26,7 @@ class CheckpointTable(Result):
     ----------
     table : pandas.DataFrame
         One row per size: ``nodes``, ``mtbf_seconds`` (between failures of the job), ``checkpoint_every_seconds`` (of
-        work between saves) with limits, ``lost`` (share of the time that is not kept work) with limits, ``status``.
+        work between saves) with limits, ``lost`` (share of the time that is lost) with limits, ``status``.
         Limits are NaN where nothing is known of the uncertainty.
     plans : tuple of CheckpointPlan
         One per size.

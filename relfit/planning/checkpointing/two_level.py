@@ -37,7 +37,7 @@ class TwoLevels(Result):
     saves_per_global : ndarray of int
         Every this many saves, one is global; 1 where local saves do not pay.
     waste : ndarray of float
-        Share of time that is not kept work.
+        Share of time that is lost.
     global_only : ndarray of float
         Waste of the best interval with global ones alone.
     """
@@ -163,7 +163,7 @@ class LevelCosts:
 
 
 def _progress(w: FloatArray, k: FloatArray, costs: Sequence[FloatArray]) -> FloatArray:
-    """Kept work for an hour: k intervals over the mean time from one global save to the next.
+    """Useful work for an hour: k intervals over the mean time from one global save to the next.
 
     With V(i) the mean time to the next global save after i - 1 local ones, ``V(i) = a + b V(i+1) + (1 - b) G``, G the
     mean time from a failure that needs the global save.

@@ -60,7 +60,7 @@ class MigrationPlan(Plan):
     spares, spares_low, spares_high : float
         Spare nodes for the risk, and limits by the draws (NaN where nothing is known of the uncertainty).
     checkpoint_yield, migration_yield : float
-        Share of all nodes that does kept work.
+        Share of all nodes that does useful work.
     gain, gain_low, gain_high : float
         Their difference.
     probability : float

@@ -113,7 +113,7 @@ class CopiedJob:
         return np.exp(log_interval)
 
     def useful(self, nodes: npt.ArrayLike) -> FloatArray:
-        """Share of N nodes that does kept work at the best interval, with ``N // replicas`` processes.
+        """Share of N nodes that does useful work at the best interval, with ``N // replicas`` processes.
 
         Examples
         --------
@@ -177,7 +177,7 @@ class CopiedJob:
         d: FloatArray,
         wide: FloatArray,
     ) -> FloatArray:
-        """Kept work per hour: a period from new copies, and after an interruption a restore with the period."""
+        """Useful work per hour: a period from new copies, and after an interruption a restore with the period."""
         w, n, mu, c, r, d, wide = np.broadcast_arrays(w, n, mu, c, r, d, wide)
         k = self.replicas
 

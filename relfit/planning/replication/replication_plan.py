@@ -36,7 +36,7 @@ class ReplicationPlan(Plan):
     strategies : pandas.DataFrame
         One row per strategy: ``strategy``, ``replicas``, ``processes``, ``failures`` (mean number of nodes that fail
         until some process has lost all its copies, if none is restarted), ``checkpoint_every`` (best hours of work
-        between saves), ``yield`` (share of all nodes that does kept work), ``yield_low``, ``yield_high``,
+        between saves), ``yield`` (share of all nodes that does useful work), ``yield_low``, ``yield_high``,
         ``break_even`` (nodes from which on it beats checkpoints alone).
     best : str
         The strategy with the highest yield.
@@ -75,7 +75,7 @@ class ReplicationPlan(Plan):
         here = f"At {count(self.nodes, 'node')}"
         if not float(row["yield"]) > LEAST_PROGRESS:
             return f"{here} no strategy makes progress: failures come faster than anything can be saved."
-        text = f"{here} {self.best} yield most: {percent(float(row['yield']))} of the nodes do kept work"
+        text = f"{here} {self.best} yield most: {percent(float(row['yield']))} of the node-hours are useful work"
         if np.isfinite(self.probability):
             text += f" (best in {percent(self.probability)} of the draws of the rate)"
         if not np.isfinite(self.break_even):

@@ -51,7 +51,7 @@ _PATIENCE = 0.2
 
 @dataclass
 class Drive:
-    """A simulation under way."""
+    """A simulation in progress."""
 
     engine: Engine
     stream: FailureStream
@@ -88,7 +88,7 @@ class Drive:
 
 @dataclass
 class Simulation:
-    """What goes to one file: the machine under way, or each of its classes of nodes, one after another."""
+    """What goes to one file: the machine in progress, or each of its classes of nodes, one after another."""
 
     parts: list[Drive]
     classes: dict[str, int] | None = None

@@ -1,4 +1,4 @@
-"""A simulation under way as one file: tables of numbers and a description, no code."""
+"""A simulation in progress as one file: tables of numbers and a description, no code."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _check_sum(tables: dict[str, object]) -> int:
 
 
 def write_simulation(simulation: Simulation, path: str | Path) -> None:
-    """Write a simulation under way to one file.
+    """Write a simulation in progress to one file.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def write_simulation(simulation: Simulation, path: str | Path) -> None:
 
 
 def read_simulation(path: str | Path) -> Simulation:
-    """A simulation under way from its file.
+    """A simulation in progress from its file.
 
     Raises
     ------
@@ -183,7 +183,7 @@ def read_simulation(path: str | Path) -> Simulation:
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", path=path) from error
     except Exception as error:  # whatever a damaged description makes of the tables
-        what = "is no simulation under way, or is damaged"
+        what = "is no simulation in progress, or is damaged"
         raise ReadError(what, path=path, remedy="give a file that simulate_batch wrote") from error
 
 

@@ -188,7 +188,7 @@ def simulate_queue(
     Returns
     -------
     Plant
-        Its `account` has what each job did; its `job` what is not saved of one under way.
+        Its `account` has what each job did; its `job` what is not saved of one in progress.
     """
     jobs = new_records(JobState, len(queue))
     jobs["blocks"], jobs["period"] = queue["blocks"], periods

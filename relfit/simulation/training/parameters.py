@@ -217,7 +217,7 @@ class TrainingParameters(Model):
         "size", description="servers for which a stalled job waits: its size, or its standbys too"
     )
     count_repairs: Literal["until_end", "all"] = Field(
-        "until_end", description="repairs that are counted: until the job ends, or those under way then too"
+        "until_end", description="repairs that are counted: until the job ends, or those in progress then too"
     )
 
     # the simulation

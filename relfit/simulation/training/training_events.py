@@ -72,7 +72,7 @@ def advance(state: ClusterState) -> int:
             cluster.jobs_begun += 1
             look_for_hosts(state, state.jobs[cluster.jobs_begun - 1])
             continue
-        # the program lets repairs under way end, and counts them
+        # the program lets repairs in progress end, and counts them
         if cluster.jobs_over == len(state.jobs) and not (options.drain_repairs and _in_repair(state)):
             return OVER
         if options.tracing and _trace_is_full(state):

@@ -15,7 +15,7 @@ from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.compiling_notice import compile_notice
 from relfit.base.results import Result, json_ready
-from relfit.base.text import percent
+from relfit.base.text import number, percent
 from relfit.simulation.engine.replications import half_interval, replicate, summary
 from relfit.simulation.training.cluster_state import COUNTS, DEPLETED, PHASES, REPLACEMENTS, STATES, TIMES
 from relfit.simulation.training.parameters import TrainingParameters, training_parameters
@@ -149,11 +149,11 @@ class TrainingSimulation(Result):
         }
         spent = ", ".join(f"{name} {percent(part)}" for name, part in shares.items() if part > 0.0)
         events = (
-            f"{mean['total_failures']:,.0f} failures ({mean['systematic_failures']:,.0f} systematic), "
-            f"{mean['host_selection_count']:,.0f} host selections, {mean['preemption_count']:,.0f} preemptions, "
-            f"{mean['job_stall_count']:,.1f} stalls, {mean['servers_retired']:,.1f} servers retired"
+            f"{number(mean['total_failures'])} failures ({number(mean['systematic_failures'])} systematic), "
+            f"{number(mean['host_selection_count'])} host selections, {number(mean['preemption_count'])} preemptions, "
+            f"{number(mean['job_stall_count'])} stalls, {number(mean['servers_retired'])} servers retired"
         )
-        return (self.headline, *self._each_job, f"time: {spent}", f"a run has {events}")
+        return (self.headline, *self._each_job, f"Time: {spent}.", f"Per run, on average: {events}.")
 
     @property
     def _each_job(self) -> tuple[str, ...]:
