@@ -3,7 +3,7 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 
 from relfit.base.errors import ArgumentError, DataError
 from relfit.fitting.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
@@ -140,13 +140,13 @@ def test_distribution_by_hand_and_in_the_tail(restart: float) -> None:
     if restart == 7.3:  # two failures at most: by the density of the sum of two
         late = 20.0
         x = np.linspace(0.0, late - 2 * restart, 4001)
-        two = np.trapezoid(rate * np.exp(-rate * x) * -np.expm1(-rate * (late - 2 * restart - x)), x)
+        two = integrate.trapezoid(rate * np.exp(-rate * x) * -np.expm1(-rate * (late - 2 * restart - x)), x)
         one = 1.0 - np.exp(-rate * (late - restart))
         assert float(law.cdf(length + late)) == pytest.approx(alive * (1.0 + one + two), abs=1e-6)
     # the mean of the distribution is the expected time
     expected = (1.0 / rate + restart) * np.expm1(rate * length)
     t = np.linspace(length, length + 40.0 * expected, 200_001)
-    assert length + np.trapezoid(law.sf(t), t) == pytest.approx(expected, rel=2e-4)
+    assert length + integrate.trapezoid(law.sf(t), t) == pytest.approx(expected, rel=2e-4)
     if restart == 7.3:  # elsewhere there are times at which no job ends
         assert law.quantile(law.cdf([60.0, 200.0, 900.0])) == pytest.approx([60.0, 200.0, 900.0], rel=1e-3)
 
@@ -157,7 +157,7 @@ def test_mean_of_the_distribution_where_most_attempts_fail(length: float) -> Non
     law = RestartDistribution(life, life, length, 4.0)
     expected = 54.0 * np.expm1(length / 50.0)
     t = np.linspace(length, length + 40.0 * expected, 400_001)
-    assert length + np.trapezoid(law.sf(t), t) == pytest.approx(expected, rel=2e-4)
+    assert length + integrate.trapezoid(law.sf(t), t) == pytest.approx(expected, rel=2e-4)
 
 
 @pytest.mark.parametrize("pooled", [False, True])

@@ -13,7 +13,7 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy import stats
+from scipy import integrate, stats
 
 import relfit as rf
 from relfit import plotting
@@ -365,7 +365,9 @@ def test_repair_times_with_their_split(split: RepairKinds) -> None:
     assert line.get_xdata()[0] == pytest.approx(row["split"])
     x, y = handles["both"].get_data()
     step = np.log(handles["800 repairs"].get_data().edges[1] / handles["800 repairs"].get_data().edges[0])
-    assert np.trapezoid(y, np.log(x)) / step == pytest.approx(100, rel=0.02)  # a density, in the units of the bars
+    assert integrate.trapezoid(y, np.log(x)) / step == pytest.approx(
+        100, rel=0.02
+    )  # a density, in the units of the bars
     quick = next(h for label, h in handles.items() if label.startswith("quick")).get_ydata()
     slow = next(h for label, h in handles.items() if label.startswith("slow")).get_ydata()
     assert quick + slow == pytest.approx(y)

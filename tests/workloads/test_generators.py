@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 
 import relfit as rf
 from relfit.io import workloads
@@ -121,8 +121,8 @@ def test_gaps_of_lublin_feitelson() -> None:
     gamma = stats.gamma(10.2303 * 1.0225, scale=0.4871)
     x = np.linspace(0.0, 13.0, 20_001)
     density = gamma.pdf(x) / gamma.cdf(13.0)
-    mean = np.trapezoid(np.exp(x) * density, x)
-    spread = np.sqrt(np.trapezoid(np.exp(2 * x) * density, x) - mean**2)
+    mean = integrate.trapezoid(np.exp(x) * density, x)
+    spread = np.sqrt(integrate.trapezoid(np.exp(2 * x) * density, x) - mean**2)
     # on the clock a gap is as long as at the rush hour times the cycle, which is 1 on average
     assert abs(jobs.submit[-1] / 40_000 - mean) < 4.0 * spread / np.sqrt(40_000) + 4.0
 
