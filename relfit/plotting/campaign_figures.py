@@ -195,6 +195,8 @@ def campaign_pareto(result: CampaignResults, ax: Axes | None = None, *, outputs:
     ax.plot(cells[x], cells[y], "o", color=style.GREY, alpha=0.6, label="cells")
     ax.plot(front[x], front[y], "o-", color=style.ORANGE, label="not dominated")
     message = f"{len(front):,} of {count(len(cells), 'cell')} on the Pareto front"
+    for axis in (ax.xaxis, ax.yaxis):
+        style.thousands(axis)
     x_name, y_name = (f"{_axis_label(result, name)}, {side} is good" for name, side in sides.items())
     style.finish(ax, message, x_name, y_name)
     style.legend_below(ax, 2)
