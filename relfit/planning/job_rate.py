@@ -130,7 +130,7 @@ def rate_of_job(
     --------
     >>> job = rate_of_job("20000h", 1000, repair="1h", events=40, rng=1)
     >>> float(job.mtbf), float(job.repair), np.quantile(job.drawn.mtbf, [0.05, 0.95]).round(1).tolist()
-    (20.0, 1.0, [15.7, 26.0])
+    (20.0, 1.0, [15.6, 25.9])
     """
     if isinstance(source, Parameters):
         if events is not None:

@@ -235,7 +235,7 @@ def plan_checkpoints(
     --------
     >>> plan = plan_checkpoints("20000h", Checkpoint(save="5min", restore="10min"), nodes=1000, events=40)
     >>> print(plan.headline)
-    Checkpoint every 1.77 hours (1.51 hours to 2.09 hours) of work: 9.6 % (8.1 % to 11.3 %) of the time is lost.
+    Checkpoint every 1.77 hours (1.52 hours to 2.09 hours) of work: 9.6 % (8.1 % to 11.2 %) of the time is lost.
     """
     if not isinstance(checkpoint, Checkpoint):
         raise ArgumentError(
