@@ -21,6 +21,6 @@ relfit report white --out report.html
 relfit calibrate white --out params.toml
 relfit plan checkpoint params.toml --nodes 64 --save 5min --restore 10min
 relfit regress white
-(cd "$root" && "$python" -m pytest -q -n "${WORKERS:-2}" -p no:cacheprovider \
+(cd "$root" && PYTHONPATH=$root "$python" -m pytest -q -n "${WORKERS:-2}" -p no:cacheprovider \
   -m "not slow and not verify and not browser and not live" ${TESTS:-tests/fitting tests/io tests/cli})
 echo "The oldest dependencies work: $(grep -E '^(numpy|scipy|pandas|pyarrow|numba|matplotlib|typer)==' "$scratch/oldest.txt" | tr '\n' ' ')"
