@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +27,8 @@ from relfit.study import Study
 __all__ = ["watch", "watch_status"]
 
 Progress = Callable[[str, float], None]
-_AGAIN = ("its settings changed: it was read again, and what it said otherwise of that time was taken back",)
+_AGAIN = "its settings changed: it was read again, and what it said otherwise of that time was taken back"
+_UNREAD = "its settings changed: it was read again; what was stored stays where the former ones cannot read it"
 _SKEW = pd.Timedelta("1h")  # by which clocks may differ
 _NOT_TOLD_AGAIN = ("at", "down")  # of a cursor: nodes that were down when a source that knows only now was asked
 
@@ -118,25 +119,24 @@ def _fetched(store: FleetStore, source: SourceBase, settings: WatchSettings, now
     except Exception as error:  # whatever another's library raises: one source never ends a round
         failure = f"{type(error).__name__}: {on_one_line(error)}"
     if fetched is not None:
-        before = _said_before(source, former, cursor, now) if again else None
-        mark = former if failure else reading  # what could not be read is tried again
-        fetched = replace(fetched, cursor={**fetched.cursor, "reading": mark})
+        before, told = _said_before(source, former, cursor, now) if again else (None, [])
+        fetched = replace(fetched, cursor={**fetched.cursor, "reading": former if failure else reading})  # try again
         try:
             new = store.add(name, fetched, now, failure, before)
         except DataError as error:
             failure, fetched = str(error), None
     if fetched is None:
         store.failed(name, now, failure)
-    notes = () if fetched is None else (*_AGAIN * again, *fetched.notes)
+    notes = () if fetched is None else (*told, *fetched.notes)
     return name, new, failure, [in_settings(note, fields) for note in notes]
 
 
-def _said_before(source: SourceBase, former: Any, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
-    """What the former settings say of what a source holds now; nothing where they cannot read it any more."""
+def _said_before(source: SourceBase, former: Any, cursor: Any, now: pd.Timestamp) -> tuple[Fetched, list[str]]:
+    """What the former settings say of what a source holds now, as far as they read it, and a note about that."""
     try:
-        return source.model_copy(update=former["settings"]).fetch(cursor, now)
-    except Exception as error:  # as above
-        return getattr(error, "fetched", None) or Fetched(None, {})
+        return source.model_copy(update=former["settings"]).fetch(cursor, now), [_AGAIN]
+    except Exception as error:  # whatever another's library raises; a store of 0.4.0 has no former settings
+        return getattr(error, "fetched", None) or Fetched(None, {}), [_UNREAD]
 
 
 def _asked(store: FleetStore, study: Study, settings: WatchSettings) -> tuple[pd.DataFrame, list[Alarm], list[str]]:

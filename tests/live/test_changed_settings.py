@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -115,3 +117,23 @@ def test_rules_that_change_are_true_of_what_the_log_holds(tmp_path: Path) -> Non
     after = stored(tmp_path, source, path, "journal")
     assert after[:3] == before
     assert [row[12:] for row in after] == ["heat"] * 3 + ["air"] * 2
+
+
+def test_what_the_former_settings_cannot_read_stays_and_that_is_said(tmp_path: Path) -> None:
+    """The columns were renamed, and the settings with them: what they said of three records is not taken back."""
+    put(tmp_path, *lines("n1", 1, 3, 0))
+    assert stored(tmp_path) == told("n1", 1, 3)
+    (tmp_path / "log.csv").write_text("who,first,cause\nn1,2024-01-01 00:00,disk\nn2,2024-01-02 00:00,disk\n")
+    renamed = 'columns = { node = "who", start = "first" }'
+    assert notes(tmp_path, renamed) == ["what was stored stays where the former ones cannot read it"]
+    assert stored(tmp_path, renamed) == told("n1", 1, 3) + told("n2", 2, 1)
+    assert notes(tmp_path, renamed + "\nformat = 'table'") == ["what it said otherwise of that time was taken back"]
+
+
+def notes(folder: Path, source: str) -> list[str]:
+    """What a round says of settings that changed."""
+    (folder / "watch.toml").write_text(
+        f'store = "fleet.duckdb"\n[[sources]]\nkind = "file"\npath = "log.csv"\n{source}\n'
+    )
+    said = watch(read_watch_settings(folder / "watch.toml"), "2023-01-01").to_dict()
+    return re.findall(r"read again[;:,]? (?:and )?([^\"]*?(?:stays|taken back)[^\"]*)", json.dumps(said))
