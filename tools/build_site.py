@@ -22,7 +22,7 @@ DOCS, SITE = ROOT / "docs", ROOT / "build" / "site"
 sys.path[:0] = [str(ROOT)]
 
 PACKAGES = {
-    "relfit": "The names that are typed most",
+    "relfit": "The names used most",
     "relfit.io.datasets": "The sample and public data sets",
     "relfit.io": "Reading, writing and merging logs",
     "relfit.fitting.families": "Distributions",
@@ -34,7 +34,7 @@ PACKAGES = {
     "relfit.analyses.recurrence": "Repairable systems",
     "relfit.analyses.regression": "Attributes associated with failures",
     "relfit.system": "k nodes of given ages",
-    "relfit.system.jobs": "Jobs on them",
+    "relfit.system.jobs": "Jobs on k nodes",
     "relfit.fleet": "The model of a fleet, forecasts",
     "relfit.fleet.calibration": "Parameters for planners and simulators",
     "relfit.planning": "Checkpointing, migration, replication, sparing",
