@@ -1,7 +1,6 @@
-"""`Parameters`: what planners need to know of a cluster, as a file says it and as it is checked on reading.
+"""`Parameters`: the parameters of a cluster for planners, checked when they are read.
 
-Every part may be missing; `absent` says why where a log could not give it. A person who knows only a mean time between
-failures writes one line, ``mtbf = "20000h"``.
+Every part may be missing; `absent` says why a log could not give it. One line is enough: ``mtbf = "20000h"``.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ _OF_A_DURATION = {"value", "unit", "low", "high", "events", "exposure"}  # a tab
 
 
 class Mtbf(Model):
-    """Mean times between failures by what a failure hits.
+    """Mean times between failures, by scope.
 
-    `node`, `rack`, `group` and `system` count each incident once, by its scope; `any` and `outage` count the same
-    incidents together in other ways, so that a planner uses either those or these.
+    `node`, `rack`, `group` and `system` count each incident once, by its scope. `any` and `outage` count the same
+    incidents together, so a planner uses either the former or the latter.
     """
 
     node: Duration | None = Field(None, description="of one node (tray, server), by incidents that hit it alone")
@@ -66,7 +65,7 @@ class Mtbf(Model):
 
 
 class Mttr(Model):
-    """Mean times to repair: of all repairs, by what failed, and of the quick (automatic) and the slow (manual) ones."""
+    """Mean times to repair: of all repairs, by scope, and of quick (automatic) and slow (manual) ones."""
 
     mean: Duration | None = Field(None, description="of all repairs together")
     node: Duration | None = Field(None, description="of incidents that hit one node alone, until it is over")
@@ -106,7 +105,7 @@ class Mttr(Model):
 
     @property
     def overall(self) -> float | None:
-        """Mean of all repairs in hours: as given, else what the parts amount to."""
+        """Mean of all repairs in hours: `mean`, else from `quick`, `slow` and `share_quick`; None if unknown."""
         mean, quick, slow, share = (value_of(x) for x in (self.mean, self.quick, self.slow, self.share_quick))
         if mean is not None or quick is None or slow is None or share is None:
             return mean
@@ -114,7 +113,7 @@ class Mttr(Model):
 
 
 class FittedFamily(Model):
-    """A distribution of times to failure or to repair, with what the fit says about its uncertainty."""
+    """A distribution of times to failure or to repair, with the uncertainty of the fit."""
 
     family: str = Field(description="name of the family, as weibull; see rf.families")
     parameters: dict[str, Number] = Field(description="its parameters by name, times in hours")
@@ -166,7 +165,7 @@ class FittedFamily(Model):
         return self
 
     def distribution(self) -> Family:
-        """The distribution itself.
+        """The distribution, as one of `relfit.families`.
 
         Examples
         --------
@@ -178,7 +177,7 @@ class FittedFamily(Model):
 
 
 class BadNodes(Model):
-    """Nodes that fail more often than the others, as a class of their own."""
+    """A class of nodes that fail more often than the others."""
 
     fraction: Share | None = Field(None, description="share of the nodes that are bad")
     factor: Ratio | None = Field(None, description="how many times as often a bad node fails as a good one")
@@ -197,7 +196,7 @@ class Check(Model):
 
 
 class Fleet(Model):
-    """How much of everything was under observation."""
+    """The size of the fleet under observation, and how failures of racks and groups hit jobs."""
 
     nodes: Count | None = Field(None, description="nodes")
     racks: Count | None = Field(None, description="racks")
@@ -221,7 +220,7 @@ class PeriodUsed(Model):
 
 
 class Censoring(Model):
-    """What was seen whole, and what was cut off."""
+    """Numbers of complete and censored durations."""
 
     times_to_failure: Count | None = Field(None, description="times to failure")
     times_to_failure_censored: Count | None = Field(None, description="of them, cut off by the end of observation")
@@ -250,6 +249,8 @@ class Provenance(Model):
 class Parameters(Model):
     """The parameters of a cluster, checked.
 
+    All parts are optional keywords; durations are text (``"20000h"``), hours, or tables as in a parameter file.
+
     Examples
     --------
     >>> known = Parameters(mtbf="20000h", mttr={"value": 1, "unit": "days"})
@@ -274,12 +275,12 @@ class Parameters(Model):
     provenance: Provenance | None = Field(None, description="where all this comes from")
 
     def __init__(self, /, **values: object) -> None:
-        """Check what is given.
+        """Check the values.
 
         Raises
         ------
         ParameterError
-            For what cannot be, with its dotted name; an `ArgumentError`.
+            For an invalid value, with its dotted name; an `ArgumentError`.
         """
         try:
             super().__init__(**values)
@@ -287,7 +288,7 @@ class Parameters(Model):
             raise ParameterError(error, Parameters) from None
 
     def quantities(self) -> Iterator[tuple[str, Quantity]]:
-        """Durations, shares and ratios that are there, each with its dotted name."""
+        """All durations, shares and ratios that are known, each with its dotted name."""
         for part in ("mtbf", "mttr", "bad_nodes"):
             model = getattr(self, part)
             for name in type(model).model_fields:
@@ -296,14 +297,14 @@ class Parameters(Model):
                     yield f"{part}.{name}", quantity
 
     def families(self) -> Iterator[tuple[str, FittedFamily]]:
-        """``failure`` and ``repair``, as far as they are there."""
+        """``failure`` and ``repair`` with their distributions, as far as they are known."""
         for name in ("failure", "repair"):
             family = getattr(self, name)
             if family is not None:
                 yield name, family
 
     def values(self) -> dict[str, float]:
-        """Estimates by the names that draws have; quantities with a limit only are left out.
+        """Estimates by dotted name, as in `draw_parameters`; quantities with only a limit are left out.
 
         Examples
         --------
@@ -324,7 +325,7 @@ class Parameters(Model):
         Raises
         ------
         ArgumentError
-            For one that is not there; it says why, as far as the file does.
+            For a missing one; the error says why, if the file does.
 
         Examples
         --------
@@ -348,18 +349,18 @@ class Parameters(Model):
 
     @property
     def unknown_uncertainty(self) -> tuple[str, ...]:
-        """Names of what has a value and no uncertainty, which draws therefore keep fixed."""
+        """Names of values without an uncertainty, which keep one value in all draws."""
         names = [name for name, quantity in self.quantities() if not quantity.uncertain]
         return (*names, *(name for name, family in self.families() if family.covariance is None))
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Findings that speak against what planners assume."""
+        """Findings that contradict assumptions of planners."""
         return tuple(check.finding for check in self.checks if check.concern)
 
     @property
     def headline(self) -> str:
-        """The main figures in one line."""
+        """Mean times between failures and to repair, in one line."""
         shown = [f"{name} {_text(quantity)}" for name, quantity in self.quantities() if name.startswith("mt")]
         return ", ".join(shown) or "no parameters are known"
 
@@ -382,7 +383,7 @@ class Parameters(Model):
         return frame.astype(dict.fromkeys(columns[1:5], float) | {"events": "Int64"})
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; what is not there is left out."""
+        """The parameters as nested dicts, ready for JSON, without missing ones."""
         table: dict[str, Any] = plain(self, json=True)
         return table
 
@@ -402,7 +403,7 @@ class Parameters(Model):
 
 
 def plain(value: object, *, json: bool) -> Any:
-    """A model as tables, lists and values; what is not there is left out, what is empty too.
+    """A model as tables, lists and values, without missing and empty ones.
 
     Examples
     --------
@@ -420,7 +421,7 @@ def plain(value: object, *, json: bool) -> Any:
 
 
 def value_of(quantity: Quantity | None) -> float | None:
-    """Its value; None where there is none."""
+    """The value of a quantity; None if there is none."""
     return None if quantity is None else quantity.value
 
 

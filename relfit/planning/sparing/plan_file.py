@@ -1,6 +1,6 @@
-"""The table ``[cluster]`` that a parameter file may carry for the sparing planner.
+"""The table ``[cluster]`` of a parameter file, for the sparing planner.
 
-It stands beside what `relfit calibrate` writes, or alone. Durations are text (``"250s"``) or hours.
+It stands beside the tables that `relfit calibrate` writes, or alone. Durations are text (``"250s"``) or hours.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Number = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
 class ClusterTable(Model):
-    """The table ``[cluster]``: what stands there, what may be chosen, how a job saves and recovers.
+    """The table ``[cluster]``: the devices, the strategies to choose from, and how a job saves and recovers.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class ClusterTable(Model):
     @field_validator("block", "working", "spare_blocks", "save")
     @classmethod
     def _possible(cls, value: object, info: ValidationInfo) -> Any:
-        """What goes with the fields before it; the planner's own checks say why not."""
+        """The value, checked by the planner's own classes with the fields before it."""
         data, name = info.data, info.field_name
         if value is None or not {"trays", "gpus", "racks"} <= set(data):
             return value
@@ -92,12 +92,12 @@ class ClusterTable(Model):
         return value
 
     def cluster(self) -> Cluster:
-        """The cluster."""
+        """The devices and placement rules."""
         names = ("zones", "racks", "trays", "gpus", "group", "partial_groups", "shared_racks")
         return Cluster(**{name: getattr(self, name) for name in names})
 
     def strategies(self) -> Strategies:
-        """What to choose from."""
+        """The strategies to choose from."""
         if self.block is None:
             every = Strategies.every(self.cluster(), most_spare_trays=self.most_spare_trays)
         else:
@@ -126,7 +126,7 @@ def _tried(check: Callable[[], object]) -> None:
 
 @dataclass(frozen=True)
 class PlanFile:
-    """What a file says: parameters and cluster; None for what is not in it."""
+    """The parameters and the cluster of a file; None if missing."""
 
     parameters: Parameters | None
     cluster: ClusterTable | None
@@ -135,7 +135,7 @@ class PlanFile:
 def read_plan_file(path: str | Path) -> PlanFile:
     r"""Read a parameter file that may hold ``[cluster]``.
 
-    It is TOML or JSON by its ending. A `ReadError` has the dotted key of what is wrong.
+    It is TOML or JSON by its ending. A `ReadError` names the dotted key of an invalid value.
 
     Examples
     --------
