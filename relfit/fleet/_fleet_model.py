@@ -42,8 +42,8 @@ def fleet_model(
 ) -> FleetModel:
     """Model a fleet from its log: rates by scope, differences between nodes, repairs; now or in the long run.
 
-    Records are joined to incidents. Each incident has a scope: one node, several nodes of one rack, several nodes of
-    several racks, the whole system. Each scope has its own times between incidents, in operating hours, and its own
+    Records are joined to incidents. Each incident has a scope: one node, several nodes of one rack, several nodes not
+    of one rack, the whole system. Each scope has its own times between incidents, in operating hours, and its own
     repairs. Nodes may differ in rate (frailty), and their rate may change with age.
 
     Parameters

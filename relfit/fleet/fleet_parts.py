@@ -37,7 +37,7 @@ class FleetParts:
     places : Places
         Nodes, racks and systems.
     by_scope : dict of str to ScopeIncidents
-        ``node``, ``rack``, ``group`` (several nodes of several racks), ``system``.
+        ``node``, ``rack``, ``group`` (several nodes, not of one rack), ``system``.
     renewals : dict of str to RenewalModels
         Fits of the times between incidents, one group per system.
     rates : dict of str to ScopeRates

@@ -66,7 +66,8 @@ class System(SystemNodes, Quantities):
     Notes
     -----
     ``R(x) = prod S_i(t_i + x) / S_i(t_i)`` (reliability-aware allocation, chapter 4). Cumulative hazards are summed, so
-    100,000 nodes do not underflow.
+    100,000 nodes do not underflow. Horizons are hours from now, or text such as "24h", of any shape; results have the
+    shape of the horizon.
 
     Examples
     --------
@@ -122,7 +123,7 @@ class System(SystemNodes, Quantities):
         return np.ascontiguousarray(node_hazards(self.components, self.ages, x.reshape(-1)).T).reshape(-1, *x.shape)
 
     def sample(self, size: int = 1, rng: Seed = 0) -> FloatArray:
-        """Random times to failure of the job in hours, shape (size,); infinite if it never fails."""
+        """`size` random times to failure of the job in hours, shape (size,); infinite if it never fails."""
         return sampling.sample(self.components, self.ages, self._rule, size, rng)
 
     def sequences(

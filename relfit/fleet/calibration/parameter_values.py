@@ -55,12 +55,12 @@ class Quantity(Model):
     value: Number | None = Field(None, description="the estimate; absent where the log gives a limit only")
     low: Number | None = Field(None, description="lower limit of the interval")
     high: Number | None = Field(None, description="upper limit of the interval")
-    level: Level | None = Field(None, description="level of the interval, 0.95 where it is not given")
+    level: Level | None = Field(None, description="level of the interval, 0.95 by default")
     events: Count | None = Field(None, description="failures, repairs or nodes behind the value")
     distribution: Literal["poisson", "exponential", "lognormal", "logit-normal"] | None = Field(
         None,
-        description="how planners draw it: poisson, exponential, lognormal or (shares) logit-normal; follows from what "
-        "else is given",
+        description="how planners draw it: poisson, exponential, lognormal or (shares) logit-normal; by default from "
+        "the other fields",
     )
     method: str | None = Field(None, description="how value and interval were obtained")
 

@@ -45,11 +45,11 @@ class Mtbf(Model):
     """
 
     node: Duration | None = Field(None, description="of one node (tray, server), by incidents that hit it alone")
-    rack: Duration | None = Field(None, description="of one rack, by incidents that hit several of its nodes alone")
-    group: Duration | None = Field(None, description="of one system, by incidents that hit several nodes elsewhere")
+    rack: Duration | None = Field(None, description="of one rack, by incidents that hit several of its nodes only")
+    group: Duration | None = Field(None, description="of one system, by incidents of several nodes, not of one rack")
     system: Duration | None = Field(None, description="of one system, by incidents that hit half of it or more")
     any: Duration | None = Field(None, description="of one system, by incidents of any scope")
-    outage: Duration | None = Field(None, description="of one node, by every outage of it, whole systems' included")
+    outage: Duration | None = Field(None, description="of one node, by all its outages, of whole systems too")
 
     @model_validator(mode="before")
     @classmethod
@@ -68,15 +68,15 @@ class Mttr(Model):
     """Mean times to repair: of all repairs, by scope, and of quick (automatic) and slow (manual) ones."""
 
     mean: Duration | None = Field(None, description="of all repairs together")
-    node: Duration | None = Field(None, description="of incidents that hit one node alone, until it is over")
+    node: Duration | None = Field(None, description="of incidents that hit one node, until it is back")
     rack: Duration | None = Field(None, description="of incidents of one rack, until the last node is back")
-    group: Duration | None = Field(None, description="of incidents of several nodes elsewhere, until the last is back")
+    group: Duration | None = Field(None, description="of incidents of several other nodes, until the last is back")
     system: Duration | None = Field(None, description="of incidents of a whole system, until the last node is back")
     rack_node: Duration | None = Field(None, description="of one node that an incident of a rack hit")
-    group_node: Duration | None = Field(None, description="of one node that an incident of several nodes elsewhere hit")
-    outage: Duration | None = Field(None, description="of one node, over all its outages, whole systems' included")
+    group_node: Duration | None = Field(None, description="of one node that an incident of several other nodes hit")
+    outage: Duration | None = Field(None, description="of one node, over all its outages, of whole systems too")
     quick: Duration | None = Field(None, description="mean of quick repairs, such as a reboot")
-    slow: Duration | None = Field(None, description="mean of slow repairs, such as an exchange by hand")
+    slow: Duration | None = Field(None, description="mean of slow repairs, such as a replacement by hand")
     share_quick: Share | None = Field(None, description="share of repairs that are quick")
     split: Duration | None = Field(None, description="a repair longer than this is more likely a slow one")
     correlation: list[list[Number]] | None = Field(
@@ -115,23 +115,23 @@ class Mttr(Model):
 class FittedFamily(Model):
     """A distribution of times to failure or to repair, with the uncertainty of the fit."""
 
-    family: str = Field(description="name of the family, as weibull; see rf.families")
+    family: str = Field(description="name of the distribution, such as weibull; see rf.families")
     parameters: dict[str, Number] = Field(description="its parameters by name, times in hours")
     low: dict[str, Number] | None = Field(None, description="lower limits by name")
     high: dict[str, Number] | None = Field(None, description="upper limits by name")
     level: Annotated[float, Strict(), Field(gt=0.0, lt=1.0)] | None = Field(None, description="level of the limits")
-    covariance: list[list[Number]] | None = Field(None, description="covariance, in the order of the family's names")
+    covariance: list[list[Number]] | None = Field(None, description="covariance, in the order of the parameters")
     unit: Literal["hours"] = Field("hours", description="unit of time in the parameters; only hours")
     events: Count | None = Field(None, description="failures or completed repairs behind the fit")
-    censored: Count | None = Field(None, description="times cut off")
+    censored: Count | None = Field(None, description="censored times")
     dispersion: Annotated[float, Strict(), Field(ge=1.0, allow_inf_nan=False)] | None = Field(
         None, description="factor by which the covariance was widened because times of one node depend on each other"
     )
     spread: Annotated[float, Strict(), Field(ge=0.0, allow_inf_nan=False)] | None = Field(
         None, description="variance of the frailty of nodes, a gamma factor of mean one on the hazard of each"
     )
-    mean: Duration | None = Field(None, description="mean under the fitted family")
-    method: str | None = Field(None, description="how it was fitted, and chosen among which families")
+    mean: Duration | None = Field(None, description="mean of the fitted distribution")
+    method: str | None = Field(None, description="how it was fitted, and among which distributions it was chosen")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -165,7 +165,7 @@ class FittedFamily(Model):
         return self
 
     def distribution(self) -> Family:
-        """The distribution, as one of `relfit.families`.
+        """The distribution, as one of `rf.families`.
 
         Examples
         --------
@@ -188,11 +188,11 @@ class BadNodes(Model):
 
 
 class Check(Model):
-    """An assumption of planners, and what the log says about it."""
+    """An assumption of planners, and what the log shows about it."""
 
     name: str = Field(description="dependence.<part>, trend or dispersion")
-    concern: bool = Field(description="whether the log speaks against the assumption")
-    finding: str = Field(description="what was found, in a sentence")
+    concern: bool = Field(description="whether the log contradicts the assumption")
+    finding: str = Field(description="the result, in a sentence")
 
 
 class Fleet(Model):
@@ -201,19 +201,19 @@ class Fleet(Model):
     nodes: Count | None = Field(None, description="nodes")
     racks: Count | None = Field(None, description="racks")
     systems: Count | None = Field(None, description="systems")
-    rack_share: Part | None = Field(None, description="share of a rack's nodes that an incident of it hits; or all")
-    group_share: Part | None = Field(None, description="share of all nodes that an incident of a group hits; or all")
+    rack_share: Part | None = Field(None, description="share of a rack's nodes that its incidents hit; or all")
+    group_share: Part | None = Field(None, description="share of all nodes that incidents of a group hit; or all")
     group_hits: list[tuple[Count, Number, Number]] | None = Field(
-        None, description="size of jobs on consecutive nodes, share of such incidents that hit one, share of time up"
+        None, description="size of jobs on consecutive nodes, share of group incidents that hit one, share of time up"
     )
-    job_failures: list[tuple[Count, Number]] | None = Field(None, description="size, failures over those of mtbf")
+    job_failures: list[tuple[Count, Number]] | None = Field(None, description="size, failures relative to mtbf")
 
 
 class PeriodUsed(Model):
     """The part of the log that the parameters come from."""
 
     name: str = Field(description="of the stable period (steady, ...); given; or all")
-    start: dt.datetime | None = Field(None, description="its beginning, UTC")
+    start: dt.datetime | None = Field(None, description="its start, UTC")
     end: dt.datetime | None = Field(None, description="its end, UTC")
     hours: Annotated[float, Strict(), Field(ge=0.0, allow_inf_nan=False)] | None = Field(None, description="its length")
     finding: str | None = Field(None, description="why this part, in a sentence")
@@ -223,13 +223,13 @@ class Censoring(Model):
     """Numbers of complete and censored durations."""
 
     times_to_failure: Count | None = Field(None, description="times to failure")
-    times_to_failure_censored: Count | None = Field(None, description="of them, cut off by the end of observation")
+    times_to_failure_censored: Count | None = Field(None, description="of them, censored by the end of observation")
     outages: Count | None = Field(None, description="outages of nodes")
-    outages_censored: Count | None = Field(None, description="of them, cut off by an end of observation")
-    zero_times_to_failure: Count | None = Field(None, description="times to failure of no length, left out of families")
-    zero_repairs: Count | None = Field(None, description="repairs of no length, left out of families")
-    begun_before: Count | None = Field(None, description="outages that had begun before observation did")
-    ends_unknown: Count | None = Field(None, description="outages without a known end, no repair times")
+    outages_censored: Count | None = Field(None, description="of them, censored by an end of observation")
+    zero_times_to_failure: Count | None = Field(None, description="times to failure of zero, left out of the fits")
+    zero_repairs: Count | None = Field(None, description="repairs of zero length, left out of the fits")
+    begun_before: Count | None = Field(None, description="outages that began before observation")
+    ends_unknown: Count | None = Field(None, description="outages of unknown end, without a repair time")
 
 
 class Provenance(Model):
@@ -239,8 +239,8 @@ class Provenance(Model):
     sha256: list[str] = Field(default_factory=list, description="hashes of their contents")
     format: str | None = Field(None, description="format of the log")
     rows_read: Count | None = Field(None, description="rows in the log")
-    rows_rejected: Count | None = Field(None, description="of them, not usable")
-    selection: list[str] = Field(default_factory=list, description="what part of the log was selected")
+    rows_rejected: Count | None = Field(None, description="of them, rejected")
+    selection: list[str] = Field(default_factory=list, description="the part of the log that was selected")
     window: float | None = Field(None, description="hours within which records were joined to incidents")
     relfit: str | None = Field(None, description="version of relfit")
     created: dt.datetime | None = Field(None, description="when, UTC")
@@ -261,18 +261,18 @@ class Parameters(Model):
     """
 
     version: Literal[2] = Field(2, description="version of this schema")
-    name: str | None = Field(None, description="what the cluster is called")
+    name: str | None = Field(None, description="name of the cluster")
     mtbf: Mtbf = Field(default_factory=lambda: Mtbf(), description="mean times between failures")
     mttr: Mttr = Field(default_factory=lambda: Mttr(), description="mean times to repair")
     failure: FittedFamily | None = Field(None, description="distribution of the times to failure of one node")
     repair: FittedFamily | None = Field(None, description="distribution of the times to repair")
     bad_nodes: BadNodes = Field(default_factory=lambda: BadNodes(), description="nodes that fail more often")
-    fleet: Fleet = Field(default_factory=lambda: Fleet(), description="how much was under observation")
+    fleet: Fleet = Field(default_factory=lambda: Fleet(), description="size of the fleet under observation")
     period: PeriodUsed | None = Field(None, description="the part of the log that was used")
-    censoring: Censoring = Field(default_factory=lambda: Censoring(), description="what was cut off")
-    checks: list[Check] = Field(default_factory=list, description="assumptions, and what the log says about them")
+    censoring: Censoring = Field(default_factory=lambda: Censoring(), description="numbers of censored durations")
+    checks: list[Check] = Field(default_factory=list, description="assumptions, and what the log shows about them")
     absent: dict[str, str] = Field(default_factory=dict, description="what could not be estimated, and why")
-    provenance: Provenance | None = Field(None, description="where all this comes from")
+    provenance: Provenance | None = Field(None, description="the source of the parameters")
 
     def __init__(self, /, **values: object) -> None:
         """Check the values.

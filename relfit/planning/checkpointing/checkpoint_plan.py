@@ -51,7 +51,9 @@ class AgeingNodes:
 
 
 class CheckpointPlan(Plan, kw_only=True):
-    """The best checkpoint interval of a job; made by `plan_checkpoints`. `mtbf` is that of the job.
+    """The best checkpoint interval of a job; made by `plan_checkpoints`.
+
+    `mtbf` is that of the job; it and further attributes are those of `relfit.planning.plan.Plan`.
 
     Attributes
     ----------

@@ -45,7 +45,8 @@ _TAKEN = (
 class MigrationPlan(Plan):
     """Checkpoints alone compared with migration and checkpoints, on a fully used machine; made by `plan_migration`.
 
-    `mtbf` is that of a node. Results that depend on the predictions are NaN without their recall and precision.
+    Results that depend on the predictions are NaN without their recall and precision. `mtbf` is that of a node; it and
+    further attributes are those of `relfit.planning.plan.Plan`.
 
     Attributes
     ----------

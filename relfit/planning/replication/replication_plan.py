@@ -29,7 +29,9 @@ _COPIES = "A rack never takes both copies of a process, and failed copies find a
 
 
 class ReplicationPlan(Plan):
-    """Replication compared with checkpoints alone; made by `plan_replication`. `mtbf` is that of a node.
+    """Replication compared with checkpoints alone; made by `plan_replication`.
+
+    `mtbf` is that of a node; it and further attributes are those of `relfit.planning.plan.Plan`.
 
     Attributes
     ----------

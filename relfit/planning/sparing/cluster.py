@@ -74,7 +74,7 @@ class Cluster:
         return self.total_trays * self.gpus
 
     def blocks(self, block_trays: int) -> int:
-        """Blocks per zone, when a block has `block_trays` trays.
+        """Blocks per zone, if a block has `block_trays` trays.
 
         Raises
         ------
@@ -369,7 +369,14 @@ class TensorParallel:
 
 @dataclass(frozen=True)
 class Performance:
-    """Speed of a working GPU relative to a baseline: factors of the hardware and of the model; None for one.
+    """Speed of a working GPU relative to a baseline.
+
+    Attributes
+    ----------
+    hardware : PowerHeadroom, optional
+        Factor of the hardware; 1 by default.
+    model : TensorParallel, optional
+        Factor of the model; 1 by default.
 
     Examples
     --------

@@ -70,7 +70,9 @@ def device_failures(
 
 
 class SparingPlan(Plan):
-    """The best sparing plan with its uncertainty, and the robust plan; made by `plan_sparing`. `mtbf` is of a tray.
+    """The best sparing plan with its uncertainty, and the robust plan; made by `plan_sparing`.
+
+    `mtbf` is that of a tray; it and further attributes are those of `relfit.planning.plan.Plan`.
 
     Attributes
     ----------
