@@ -65,7 +65,7 @@ class Study:
     Raises
     ------
     ArgumentError
-        For an unknown `at` or `first`, or a level outside 0..1. An invalid period or horizon raises it on first use.
+        For an unknown `at` or `first`, or a level outside 0..1. An invalid period raises it on first use.
 
     Examples
     --------

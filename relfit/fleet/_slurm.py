@@ -203,7 +203,10 @@ class SlurmNodes(Result):
             If the folder cannot be written.
         """
         place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ArgumentError(f"cannot make the folder {place}: {error.strerror}", remedy="choose another") from error
         check_writable(place / "nodes.csv")
         head = _HEAD.format(average=_AVERAGE) + (f"# {self._left_out}.\n" if self.skipped else "")
         script = f"#!/bin/sh\n{head}"
