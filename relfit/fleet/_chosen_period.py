@@ -103,8 +103,8 @@ def chosen_period(
     ----------
     log : FailureLog
     period : {"stable", "all"} or tuple
-        A tuple is ``(since, until)``. ``"stable"`` uses all of the log if it has several systems or only lifetimes,
-        if the start of the stable period is known less precisely than half of its length, or if the ages of new nodes
+        A tuple is ``(since, until)``. ``"stable"`` uses all of the log if it has several systems or lifetimes, if the
+        confidence interval of the stable period's start is wider than half of the period, or if the ages of new nodes
         explain the changes of the rate.
     rng : int or numpy.random.Generator
         For the search for change points.

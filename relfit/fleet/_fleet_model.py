@@ -54,10 +54,10 @@ def fleet_model(
         The part of the log to use: the stable period (all of the log if it has several systems), all,
         ``(since, until)``, or a result of `relfit.fleet.chosen_period`.
     at : {"now", "long run"}
-        ``now``: the rates of scopes and nodes follow the complete log, weighted towards recent weeks, and jobs are
-        adjusted to the share that recently ran without interruption; impact, ageing and repair of incidents
-        are those of the period, extended to the end of the log. Intervals include changes over `horizon`.
-        ``long run``: the mean rates of the period.
+        ``now``: the rates of scopes and nodes follow the complete log (between the dates of `period`, if set), weighted
+        towards recent weeks, and jobs are adjusted to the share that recently ran without interruption; impact, ageing
+        and repair of incidents are those of the period, extended to the end of the log. Intervals include changes over
+        `horizon`. ``long run``: the mean rates of the period.
     horizon : duration
         Time after the end of the log that results for ``now`` cover.
     window, group

@@ -50,7 +50,7 @@ def system_from_log(
     family, missing
         With `families`: as for `system_from_fits`.
     **options
-        As for `System`.
+        ``tolerance`` and ``rack_events``, as for `System`.
 
     Raises
     ------

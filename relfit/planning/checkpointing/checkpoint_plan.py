@@ -201,8 +201,8 @@ def plan_checkpoints(
     """Plan the checkpoints of a job.
 
     With a mean time or rates, failures are exponential. With a distribution the plan comes from the renewal equation: a
-    failed node is new, and the others continue to age through restarts. The nodes are of all ages, unless `AgeingNodes`
-    sets their ages.
+    failed node is new, and the others continue to age through restarts, so they are of all ages. `AgeingNodes` with
+    ages, a system (with its ages) and a batch of distributions (new nodes) have the same ages at every restart.
 
     Parameters
     ----------
@@ -316,7 +316,9 @@ def _limited(value: str, ends: list[str]) -> str:
 
 
 def _assumptions(life: TimeToFailure | None, source: object, drawn: int) -> tuple[str, ...]:
-    about = () if life is None else (_AGEING if getattr(source, "ages", None) is None else _SAME_AGES,)
+    nodes = source.of if isinstance(source, AgeingNodes) else source
+    aged = any(getattr(one, "ages", None) is not None for one in (source, nodes)) or getattr(nodes, "batch_shape", ())
+    about = () if life is None else (_SAME_AGES if aged else _AGEING,)
     return (*about, _REPAIRING, *((NOISE,) if drawn else ()))
 
 

@@ -53,11 +53,11 @@ class MigrationPlan(Plan):
     by_size : pandas.DataFrame
         One row per size of job: ``nodes``, ``mtbf`` (hours, of the job), ``nodes_share`` (of the machine),
         ``checkpoint_every`` and ``checkpoint_yield`` (checkpoints alone; hours of work, and share of useful work),
-        ``migration_every`` and ``migration_yield`` (with migration, without the spares), ``break_even_recall`` (at the
-        stated precision, else 1; with the spares of the plan, else those that the recall needs).
+        ``migration_every`` and ``migration_yield`` (with migration; spares count as lost), ``break_even_recall`` (at
+        the stated precision, else 1; with the spares of the plan, else those that the recall needs).
     break_even : pandas.DataFrame
-        Least ``precision`` or ``recall`` at which migration yields more on the complete machine, for the values not
-        stated; NaN if it never does.
+        ``precision`` and ``recall`` from which migration yields more on the complete machine: the stated one (or
+        several precisions) with the least of the other; NaN if it never does.
     spares, spares_low, spares_high : float
         Spare nodes for the risk, and their interval over the draws (NaN if the uncertainty is unknown).
     checkpoint_yield, migration_yield : float

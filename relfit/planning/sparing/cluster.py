@@ -20,7 +20,7 @@ __all__ = ["Cluster", "DeviceFailures", "Performance", "PowerHeadroom", "Strateg
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster of equal sparing zones, each with equal racks of trays of GPUs.
+    """A cluster of equal sparing zones, each with equal racks of trays of GPUs; all numbers are 1 by default.
 
     Attributes
     ----------
@@ -36,11 +36,11 @@ class Cluster:
         GPUs that must be placed in one zone. The working blocks of a zone are then a multiple of the blocks of one
         group (equation 6). By default there is no such rule.
     partial_groups : bool
-        If blocks do not divide the group: omit the strategy (False), or use the last block of a group partly and count
-        the rest as stranded (True).
+        If blocks do not divide the group: omit the strategy (False, the default), or use the last block of a group
+        partly and count the rest as stranded (True).
     shared_racks : bool
-        Whether a rack with several blocks takes them down together (True), or each block has its own rack that fails
-        independently (False): the paper's convention, which gives far too few spares.
+        Whether a rack with several blocks takes them down together (True, the default), or each block has its own rack
+        that fails independently (False): the paper's convention, which gives far too few spares.
 
     Examples
     --------

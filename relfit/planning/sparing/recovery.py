@@ -39,13 +39,14 @@ class Recovery:
         Time to write a checkpoint, to notice a failure, and from there to find spares, load the state and resume; 0 by
         default.
     disturbed : bool
-        False, as in the paper: failures during detection and restart cost nothing. True: they restart the recovery.
+        False (the default, as in the paper): failures during detection and restart cost nothing. True: they restart the
+        recovery.
     loss_limit : int
-        Missing blocks that the job, over all zones, tolerates.
+        Missing blocks that the job, over all zones, tolerates; 0 by default.
     unit : int
-        Blocks that stop together if one of them fails (a data-parallel replica).
+        Blocks that stop together if one of them fails (a data-parallel replica); 1 by default.
     exchange : float or duration
-        Time between exchanges of state among units; a unit that stops loses half of it on average.
+        Time between exchanges of state among units; a unit that stops loses half of it on average; 0 by default.
 
     Examples
     --------
