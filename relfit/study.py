@@ -182,7 +182,7 @@ class Study:
 
     @property
     def repair_kinds(self) -> RepairKinds:
-        """Whether repairs are of two kinds, quick and slow."""
+        """Whether repairs are of two kinds, quick and slow, by cause."""
         return repair_kinds(self.used.log, level=self.level)
 
     @property

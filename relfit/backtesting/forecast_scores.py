@@ -78,7 +78,7 @@ class ForecastScores:
         return 0.5 - self.level / 2.0, 0.5 + self.level / 2.0
 
     def totals(self, past: SystemPast, of: str, say: Callable[[float], None]) -> None:
-        """All failures of a system, from each origin."""
+        """Add the rows of all failures of a system, from each origin."""
         for i, origin in enumerate(past.origins):
             mixtures = totals_of(past, int(origin), self.horizons)
             for hours, mixture in zip(self.horizons, mixtures or (), strict=False):
@@ -93,7 +93,7 @@ class ForecastScores:
             say((i + 1) / past.origins.size)
 
     def together(self) -> None:
-        """All systems together, from the origins that several share."""
+        """Add the rows of all systems together, from the origins that several share."""
         rng = np.random.default_rng(self.seed)
         for (origin, hours), pairs in sorted(self._mixtures.items(), key=lambda item: item[0]):
             if len(pairs) < 2:
@@ -146,7 +146,7 @@ class ForecastScores:
     # ------------------------------------------------------------------ parts
 
     def parts(self, past: SystemPast, origins: IntArray, say: Callable[[float], None]) -> None:
-        """Failures by cause and rack, and stock of parts, from some origins."""
+        """Add the rows of failures by cause and rack, and of stock, from some origins."""
         if self.by is None:
             return
         truth = self._truth(past)

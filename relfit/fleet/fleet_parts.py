@@ -85,7 +85,7 @@ class FleetParts:
         return np.where(hit > 0, hit, np.maximum(scope.at_risk, 1))
 
     def hit_table(self, name: str, most: int, system: int | None = None) -> FloatArray:
-        """Probability that an incident of a scope hits a job with n of the nodes that were up, n = 0 ... `most`."""
+        """Probability that an incident of a scope hits a job with n of the nodes up, n = 0 ... `most`."""
         scope = self.by_scope[name]
         mine = slice(None) if system is None else scope.system_of_incident == system
         hit = self.nodes_hit(scope)[mine]

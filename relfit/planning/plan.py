@@ -77,7 +77,7 @@ class Plan(Result, kw_only=True):
 
     @property
     def shown(self) -> pd.DataFrame:
-        """The table as a screen shows it."""
+        """The table for a screen."""
         return self.to_frame()
 
 

@@ -181,7 +181,7 @@ def ages_in_hours(
     longest: Durations | None = LONGEST_AGE,
     what: str = "node",
 ) -> FloatArray:
-    """Ages of the nodes in hours; a DataError names the node whose age is negative, infinite or too long."""
+    """Ages of the nodes in hours, shape (size,); a DataError names a node of negative, infinite or too high age."""
     values = duration_array(ages, "age", unit)
     if values.ndim > 1 or values.size not in (1, size):
         raise ArgumentError(f"{size} nodes but ages of shape {values.shape}", remedy="give one age for every node")

@@ -69,7 +69,7 @@ class DrawsNodes(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ParameterSource:
-    """The nodes of one family, the fitted groups of their parameters, and how uncertain these are."""
+    """The nodes of one distribution, the fitted groups of their parameters, and the uncertainty of these."""
 
     family: type[Family]
     positions: IntArray  # of the nodes in the system

@@ -55,7 +55,7 @@ def daly_interval(mtbf: Durations, save: Durations, restore: Durations = 0.0, or
     Raises
     ------
     ArgumentError
-        For another order, or durations that cannot be.
+        For another order, or invalid durations.
 
     Examples
     --------

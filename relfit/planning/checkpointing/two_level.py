@@ -51,7 +51,7 @@ class TwoLevels(Result):
 
     @property
     def headline(self) -> str:
-        """What to do, of the first case."""
+        """The best plan, for the first case."""
         every, k, waste, alone = self.to_frame().iloc[0]
         if not waste < 1.0 - 1e-9:
             return "No interval makes progress."

@@ -384,7 +384,7 @@ class _Machine:
         return every, (1.0 - predicted_waste(gap, every, *costs, some)) * working
 
     def gain(self, rate: JobRate, predictor: Predictor) -> FloatArray:
-        """By how much migration yields more than checkpoints alone."""
+        """Yield of migration minus that of checkpoints alone."""
         return np.asarray(self.weighted(self.moving(rate, predictor)[1]) - self.alone(rate))
 
     def least_recalls(self, rate: JobRate, precision: float, lead: Durations | Distribution | None) -> FloatArray:

@@ -148,7 +148,7 @@ class DeviceFailures:
         return self.mtbf_tray.shape
 
     def take(self, index: IntArray | slice | int) -> DeviceFailures:
-        """Some of the cases."""
+        """Some of the cases, by positions, a slice or one position."""
         return DeviceFailures(self.mtbf_tray[index], self.mtbf_rack[index], self.mttr[index])
 
 
@@ -266,7 +266,7 @@ class Strategies:
         return Strategies(self.block_trays, self.spare_trays, spare_blocks)
 
     def take(self, index: IntArray | slice | int) -> Strategies:
-        """Some of the strategies."""
+        """Some of the strategies, by positions, a slice or one position."""
         spare = None if self.spare_blocks is None else self.spare_blocks[index]
         return Strategies(self.block_trays[index], self.spare_trays[index], spare)
 
