@@ -179,8 +179,8 @@ class Forecast(Result):
         End of observation, where the forecast starts.
     basis : pandas.DataFrame
         One row per system: ``system``, ``since`` and ``until`` (the part of the log used), ``a_week`` (incidents per
-        week expected over the longest horizon), ``a_week_before`` (mean incidents per week in that part), ``gone``
-        (nodes not under observation at its end).
+        week expected over the last horizon), ``a_week_before`` (mean incidents per week in that part), ``gone`` (nodes
+        not under observation at its end).
     left_out : tuple of str
         Systems without a forecast, and why.
     history : pandas.DataFrame

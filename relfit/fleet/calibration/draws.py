@@ -132,7 +132,8 @@ class Draws(Result, Mapping[str, FloatArray]):
 def draw_parameters(parameters: Parameters, n_draws: int = 1000, rng: int | np.random.Generator | None = 0) -> Draws:
     """Draw all parameters from their uncertainty.
 
-    Each parameter has its own random stream, so its draws do not depend on which others are known.
+    Each parameter has its own random stream, so its draws do not depend on which others are known; only the mean and
+    the kinds of repairs are drawn together.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class SparingMap(Result):
 
     @property
     def margin(self) -> FloatArray:
-        """Goodput of the best strategy over that of the second best, minus one; shape (n, m)."""
+        """Goodput of the best strategy over that of the second best, minus one, shape (n, m); infinite without one."""
         goodput = np.sort(self.evaluation.goodput, axis=0)
         if goodput.shape[0] < 2:
             return np.full(goodput.shape[1:], np.inf)

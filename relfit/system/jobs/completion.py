@@ -427,10 +427,9 @@ def limits_of_draws(
 ) -> tuple[FloatArray, FloatArray]:
     """Limits, in hours, of expected times, from their logs at the estimate (m,) and in the draws (draws, m).
 
-    On the scale of ``log(E / T - 1)``, the relative time added by failures. Percentiles of draws around maximum-
-    likelihood fits are reflected at the estimate (basic bootstrap: Davison and Hinkley 1997, section 5.2), because the
-    uncertainty of many nodes shifts these draws. Draws of pooled nodes are not reflected. Limits are widened to contain
-    the estimate.
+    On the scale of ``log(E / T - 1)``, the relative time added by failures. Percentiles are reflected at the estimate
+    (basic bootstrap: Davison and Hinkley 1997, section 5.2), because the uncertainty of many maximum-likelihood fits
+    shifts the draws; those of pooled nodes are not reflected. Limits are widened to contain the estimate.
     """
 
     def scaled(log_time: FloatArray) -> FloatArray:
