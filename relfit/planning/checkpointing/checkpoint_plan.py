@@ -317,8 +317,9 @@ def _limited(value: str, ends: list[str]) -> str:
 
 def _assumptions(life: TimeToFailure | None, source: object, drawn: int) -> tuple[str, ...]:
     nodes = source.of if isinstance(source, AgeingNodes) else source
-    aged = any(getattr(one, "ages", None) is not None for one in (source, nodes)) or getattr(nodes, "batch_shape", ())
-    about = () if life is None else (_SAME_AGES if aged else _AGEING,)
+    of_ages = any(getattr(each, "ages", None) is not None for each in (source, nodes))
+    same = of_ages or bool(getattr(nodes, "batch_shape", None))
+    about = () if life is None else (_SAME_AGES if same else _AGEING,)
     return (*about, _REPAIRING, *((NOISE,) if drawn else ()))
 
 
