@@ -1,6 +1,6 @@
-"""relfit: from the failure logs of computing fleets to fitted lifetimes, reports, plans and what they rest on.
+"""relfit: from the failure logs of computing fleets to fitted distributions, reports, plans and their evidence.
 
-Importing this package is cheap: what it offers is loaded on first use.
+Importing this package is fast: its names are loaded on first use.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ _INNER = {
     "simulation": "batch campaigns training",
     "system": "jobs",
 }
-"""Packages inside others that are attributes here, too: ``rf.batch`` is ``relfit.simulation.batch``."""
+"""Packages inside others that are attributes here too: ``rf.batch`` is ``relfit.simulation.batch``."""
 _MOVED = {
     "backtesting": "Backtest",
     "simulation.batch": "BatchRun resume_batch sweep_repairs",

@@ -1,4 +1,4 @@
-"""`Study`: a log, the period of it that is used, its now, and each analysis of it, made once."""
+"""`Study`: a log, the period used of it, its present state, and each analysis, computed once."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ __all__ = ["Study"]
 class Study:
     """A log and the options that its analyses share: all use the same period, incidents and model.
 
-    Each analysis is computed once and cached with the log. What to expect or to do is of the fleet as it is now; impact
-    and ageing of failures are those of the period.
+    Each analysis is computed once and cached with the log. Predictions and plans are for the fleet as it is now;
+    impact and ageing of failures are those of the period.
 
     Parameters
     ----------
@@ -48,24 +48,24 @@ class Study:
     period : {"stable", "all"} or tuple
         As for `relfit.fleet_model`.
     at : {"now", "long run"}
-        Whether the model and its results are of now or of the long run.
+        Whether the model and its results are for now or the long run.
     horizon : duration
-        Time after the end of the log that results of now cover.
+        Time after the end of the log that results for now cover.
     window : float or duration, optional
-        Join records within this time to incidents; chosen from the log by default.
+        Join records within this time to incidents, hours or text; chosen from the log by default.
     group : str, optional
-        Attribute with the rack of a node.
+        Attribute with the rack of a node; rack, frame, cabinet or chassis by default.
     first : {"known", "always", "never"}
-        The time before a place's first incident.
+        The time before a node's or rack's first incident, as for `FailureLog.ttf`.
     level : float
-        Of all intervals.
+        Level of all intervals.
     rng : int
-        Random seed; the search of the period is the same for every seed.
+        Random seed; the search for the period is the same for every seed.
 
     Raises
     ------
     ArgumentError
-        For an invalid period, level or horizon.
+        For an unknown `at` or `first`, or a level outside 0..1. An invalid period raises it on first use.
 
     Examples
     --------
@@ -102,22 +102,22 @@ class Study:
 
     @property
     def period(self) -> ChosenPeriod:
-        """The part of the log used: the stable period, or the period selected."""
+        """The part of the log used: the stable period, or the selected one."""
         return chosen_period(self.log, self.asked_period)
 
     @property
     def until_now(self) -> ChosenPeriod:
-        """The period extended to the end of the log, for results of now."""
+        """The period extended to the end of the log, for results for now."""
         return until_now(self.log, self.period)
 
     @property
     def used(self) -> ChosenPeriod:
-        """`until_now` or `period`, by `at`."""
+        """`until_now` if `at` is ``"now"``, else `period`."""
         return self.until_now if self.at == NOW else self.period
 
     @property
     def change_points(self) -> ChangePoints:
-        """The periods of the whole log."""
+        """Changes of the rate in the complete log, and the periods between them."""
         points = self.period.points
         if points is not None and points.level == self.level:
             return points
@@ -127,12 +127,12 @@ class Study:
 
     @property
     def incidents(self) -> Incidents:
-        """Incidents of the period: records that belong together, joined."""
+        """Incidents of the period, joined from its records."""
         return incidents(self.used.log, self.window, group=self.group, level=self.level)
 
     @property
     def model(self) -> FleetModel:
-        """The model of the fleet, now or in the long run."""
+        """The model of the fleet, for now or the long run."""
         return self._model(self.at)
 
     @property
@@ -164,7 +164,7 @@ class Study:
 
     @property
     def availability_over_time(self) -> AvailabilityOverTime:
-        """The same in calendar bins."""
+        """`availability` in calendar bins."""
         return availability_over_time(self.used.log, level=self.level)
 
     # ------------------------------------------------------------------ questions
@@ -177,12 +177,12 @@ class Study:
 
     @property
     def repeat_failures(self) -> RepeatFailures:
-        """Failures of the same node and cause soon after the repair, more often than by chance, in the complete log."""
+        """Failures of the same node and cause that follow a repair sooner than by chance, in the complete log."""
         return repeat_failures(self.log)
 
     @property
     def repair_kinds(self) -> RepairKinds:
-        """Whether the repairs of a node are of two kinds."""
+        """Whether repairs are of two kinds, quick and slow, by cause."""
         return repair_kinds(self.used.log, level=self.level)
 
     @property
@@ -192,13 +192,13 @@ class Study:
 
     @property
     def bursts(self) -> Bursts:
-        """Whether incidents bring further incidents."""
+        """Whether incidents trigger further incidents."""
         return bursts(self.used.log, self.incidents, level=self.level, rng=self.rng)
 
     # ------------------------------------------------------------------ what comes, and what follows
 
     def calibrate(self, **options: Any) -> Parameters:
-        """What planners need; options are the parts, families and name of `relfit.calibrate`."""
+        """Parameters for planners; options are ``parts``, ``families`` and ``name`` of `relfit.calibrate`."""
         return calibrate(
             self.log,
             at=self.at,
@@ -214,13 +214,13 @@ class Study:
 
     @property
     def parameters(self) -> Parameters:
-        """What planners need."""
+        """Parameters for planners."""
         return self.calibrate()
 
     def forecast(self, horizons: Durations = ("30d", "90d"), **options: Any) -> Forecast:
-        """Failures, repairs and parts to expect; options are those of `relfit.forecast`.
+        """Expected failures, repairs and parts; options are those of `relfit.forecast`.
 
-        Current rates follow the complete log, unless the period was set by its dates.
+        Current rates follow the complete log, unless the period was set by dates.
         """
         named = self.at == NOW and not isinstance(self.asked_period, tuple)
         period = None if named else self.asked_period
@@ -228,7 +228,7 @@ class Study:
         return forecast(self.log, horizons, **own | options)
 
     def what_if(self) -> WhatIf:
-        """Reliability of jobs with other sizes, lengths, spares, repair times and without the worst nodes, from a grid.
+        """Reliability of jobs by size, length, spares and repair time, with or without the worst nodes, from a grid.
 
         Examples
         --------
@@ -241,7 +241,7 @@ class Study:
         return what_if(self.model, self.calibrate(parts=("mtbf", "mttr")))
 
     def backtest(self, **options: Any) -> Backtest:
-        """How good predictions were on the log's own past; options are those of `relfit.backtest`."""
+        """Predictions of the log's own past, compared with the outcome; options are those of `relfit.backtest`."""
         return backtest(self.log, **{"group": self.group, "rng": self.rng} | options)
 
     def report(self, path: str | Path, **options: Any) -> Path:

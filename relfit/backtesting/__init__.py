@@ -1,9 +1,8 @@
-"""How good predictions have been on a log's own past: forecasts, jobs, nodes and decisions against named counts.
+"""Predictions of a log's own past, compared with the outcome and with simple counts: forecasts, jobs, nodes, decisions.
 
-``origins`` chooses the moments from which is predicted, the modules of scores hold each kind of prediction to what came
-and to the counts, ``backtest_results`` is what is shown. Data comes from `Study`'s predictions in ``fleet`` and
-``planning``; `study.py` and the report ask it. A newcomer may add a score: a module of its own, and its line in the
-result.
+``origins`` chooses the dates from which is predicted; the modules of scores compare each kind of prediction with the
+outcome and the counts; ``backtest_results`` is the result. The predictions are those of ``fleet`` and ``planning``;
+`study.py` and the report use the result. A newcomer may add a score: a module of its own, and its line in the result.
 """
 
 from relfit.backtesting._backtest import PARTS, backtest

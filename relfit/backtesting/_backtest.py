@@ -1,4 +1,4 @@
-"""`backtest`: a log's own past, predicted from origin to origin and counted afterwards."""
+"""`backtest`: predictions of a log's own past from many origins, compared with the outcome."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ __all__ = ["PARTS", "backtest"]
 
 PARTS = ("forecasts", "jobs", "nodes", "decisions")
 _SIZES = (1, 16, 64)
-_MODELS, _ALL_MODELS = 12, 240  # of the fleet, a second each: of one system, of all
+_MODELS, _ALL_MODELS = 12, 240  # most models of the fleet, a second each: per system, in all
 _CHECKPOINT = Checkpoint(save="6min", restore="6min")
 
 Progress = Callable[[str, float], None]
-"""Gets what is done just now, and the share that is done."""
+"""Called with the current task and the share done."""
 
 
 @made_once
@@ -61,7 +61,7 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
 
     At each origin the log is cut. Predictions from it are compared with the log after it, and so are simple counts:
     failures of the last 6 or 3 windows as long as the horizon (negative binomial with their mean and variance), jobs of
-    the last 180 days, failures of each node in the last 90 or 365 days, and Young's checkpoint interval with the mean
+    the last 180 days, failures of each node in the last 365 or 90 days, and Young's checkpoint interval with the mean
     time between interruptions of the last 180 days.
 
     Parameters
@@ -69,30 +69,30 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
     log : FailureLog
         With dated events. Several systems are tested separately.
     parts : str or sequence of str
-        Of ``"forecasts"`` (failures, of each system, and by rack and cause), ``"jobs"`` (share that nothing
-        interrupts, over the next 90 days), ``"nodes"`` (which fail in the next 30 days) and ``"decisions"``
-        (checkpoint interval, drained nodes, stock of parts; over the next 90 days).
+        Some of ``"forecasts"`` (failures of each system, and by rack and cause), ``"jobs"`` (share without
+        interruption over the next 90 days), ``"nodes"`` (those that fail in the next 30 days) and ``"decisions"``
+        (checkpoint interval and drained nodes over the next 90 days, stock of parts over the horizons); all by default.
     horizons : duration or sequence of durations
-        Of forecasts; whole days.
+        Horizons of forecasts, in whole days.
     every : duration, optional
-        Time between two origins, whole days; by default 30 days or more, with at most sixty origins. The first is a
-        year, or a third of the log, after its start; the last is the shortest horizon before its end.
+        Time between two origins, in whole days; by default 30 days or more, for about sixty origins at most. The first
+        is a year, or a third of the log if shorter, after its start; the last is the shortest horizon before its end.
     sizes : int or sequence of int, optional
         Nodes of jobs; by default 1, 16 and 64, if a system has twice as many.
     lengths : duration or sequence of durations
-        Of jobs.
+        Lengths of jobs, hours or text.
     by, group : str, optional
         Columns with the kind of a failure and the location of a node, as for `relfit.forecast`. With ``by=None``
-        forecasts are of whole systems only, which takes a second.
+        forecasts are only of complete systems, which takes a second.
     checkpoint : Checkpoint
         Time to write and to restore a checkpoint; six minutes each by default.
     service : float
         Probability that a stock of parts lasts.
     level : float
-        Of the predictions' intervals.
+        Level of the predictions' intervals and of the limits of their scores.
     fast : bool
-        Omit what needs a model of the fleet at every origin: forecasts are of whole systems, and jobs are predicted
-        from the shares of each day alone.
+        Omit parts that need a model of the fleet at every origin: forecasts are of complete systems, and jobs are
+        predicted from daily shares alone.
     progress : callable, optional
         Called with the current task and the share done.
     rng : int
@@ -101,15 +101,16 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
     Raises
     ------
     ArgumentError
-        For a log of lifetimes, an unknown part, or an invalid size, length or horizon.
+        For a log of lifetimes, an unknown part or column, a level or service outside 0..1, or an invalid size, length
+        or horizon.
     DataError
-        When the log is too short: fewer than four origins, or fewer than thirty records.
+        If the log is too short: fewer than four origins, or fewer than thirty records.
 
     Notes
     -----
-    Jobs, nodes and decisions need a model of the fleet and are tested from twelve of the origins (fewer for each of
-    many systems), unless `every` is set. Intervals come from resampled blocks of origins, because neighbouring windows
-    overlap.
+    Jobs, nodes, decisions and forecasts by rack and cause are tested from twelve of the origins (fewer for each of many
+    systems) unless `every` is set, because each needs a model or a forecast with random futures. Intervals come from
+    resampled blocks of origins, because neighbouring windows overlap.
 
     Examples
     --------
@@ -163,7 +164,7 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
 
 
 def _days(name: str, value: object) -> list[float]:
-    """Durations of whole days, in hours, rising."""
+    """Durations of whole days, in hours, sorted."""
     items = [value] if isinstance(value, str) or not isinstance(value, (Sequence, np.ndarray)) else list(value)
     hours = sorted({hours_of(item) for item in items})
     bad = next((one for one in hours if not (one >= 24.0 and np.isfinite(one) and one % 24.0 == 0.0)), None)
@@ -174,7 +175,7 @@ def _days(name: str, value: object) -> list[float]:
 
 @dataclass
 class _Run:
-    """What is tested, and the rows so far."""
+    """The settings of a backtest, and the rows so far."""
 
     parts: list[str]
     sizes: tuple[int, ...] | None
@@ -207,7 +208,7 @@ class _Run:
         return pasts
 
     def test(self, past: SystemPast, models: int, systems: int, i: int) -> None:
-        """All parts of one system."""
+        """Test all parts of one system."""
         named = f" of system {past.name}" if systems > 1 else ""
         stages = 1.0 if not self._modelled else 0.25
 
@@ -258,7 +259,7 @@ class _Run:
 
     @contextmanager
     def _noted(self, named: str) -> Iterator[None]:
-        """A complaint about the data becomes a note, and other origins go on."""
+        """Turn a RelfitError into a note, so that other origins continue."""
         try:
             yield
         except RelfitError as error:

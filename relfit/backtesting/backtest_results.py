@@ -1,4 +1,4 @@
-"""`Backtest`: predictions of a log's past with what came of them, and what that says of predictions to come."""
+"""`Backtest`: predictions of a log's past with their outcome, and how far to trust predictions of the future."""
 
 from __future__ import annotations
 
@@ -40,41 +40,43 @@ COLUMNS = (
     "number",
 )
 MATTERS = {"forecasts": 0.10, "jobs": 0.05, "decisions": 0.02}
-"""Bias that makes a difference: of all failures, in points of jobs and of lost time over 100."""
-_REFUTED = 2.5  # times as much
-_HELD = 0.6  # share of intervals, below which they are refuted
+"""Bias that matters: relative for failures, a difference of shares for jobs and for lost time."""
+_REFUTED = 2.5  # multiple of this bias from which predictions are refuted
+_HELD = 0.6  # share of intervals that contain the outcome, below which they are refuted
 _FEW = 8  # windows
-_CLOSE = 0.01  # of jobs: a mean error below, or larger by less, does not matter
+_CLOSE = 0.01  # mean error of jobs, or difference of errors, that does not matter
 _NOTES = 3  # on a page, at most
 _GRADES = ("good", "fair", "poor")
 
 
 class Backtest(Result):
-    """Predictions of a log's own past; `relfit.backtest` makes it.
+    """Predictions of a log's own past with their outcome; made by `relfit.backtest`.
 
     Attributes
     ----------
     table : pandas.DataFrame
         One row per prediction: ``part``; ``of`` (forecasts: ``all``, ``system``, ``cause``, ``rack``; jobs: ``job``;
         nodes: ``ranking``, ``first``; decisions: ``checkpoints``, ``drain``, ``stock``); ``system``, ``name``,
-        ``horizon`` (hours), ``size`` (nodes), ``length`` (hours), ``origin``; ``predicted`` with ``low`` and ``high``,
-        and what was ``seen``. ``score`` is the interval score of forecasts, the error of jobs, the area under the curve
-        (``ranking``), the share of failures on the first 5 % of nodes (``first``, ``drain``), the share of time lost
-        with the advised interval ``every`` (``checkpoints``), and 1 where the stock ran out. ``count_1``, ``score_1``,
-        ``count_2`` and ``score_2`` belong to counts: of the last 6 and 3 windows; of jobs of the last 180 days; of
-        failures of nodes in the last 365 and 90 days; Young's interval and the best in hindsight. ``crps`` is the
-        continuous ranked probability score of forecasts.
+        ``horizon`` (hours), ``size`` (nodes), ``length`` (hours), ``origin``; ``predicted`` with ``low`` and ``high``;
+        the outcome ``seen``. ``score`` is the interval score (forecasts), the absolute error (jobs), the area under the
+        curve (``ranking``), the share of failures on the first 5 % of nodes (``first``, ``drain``), the share of time
+        lost with the advised interval ``every`` in hours (``checkpoints``), or 1 if the stock ran out. ``count_1``,
+        ``score_1``, ``count_2`` and ``score_2`` are those of counts: the last 6 and 3 windows; jobs of the last 180
+        days; failures of nodes in the last 365 and 90 days; Young's interval and the best in hindsight. ``crps`` is the
+        continuous ranked probability score of forecasts, ``crps_1`` and ``crps_2`` those of the counts; ``number`` the
+        failures that draining would have avoided.
     level : float
-        Of intervals and of all limits.
+        Level of the predictions' intervals and of the limits of `summary`.
     service : float
-        That stock was planned for.
+        Planned probability that stock lasts.
     every : float
         Days between two origins.
     start, end : pandas.Timestamp
-        Of the log.
+        Window of the log.
     notes : tuple of str
         What could not be tested, and why.
     seed : int
+        Seed of the resampled blocks.
     """
 
     table: pd.DataFrame
@@ -101,12 +103,12 @@ class Backtest(Result):
     def summary(self) -> pd.DataFrame:
         """One row per part, kind of prediction, horizon, size and length.
 
-        ``windows`` (origins) and ``blocks`` of them that do not overlap; mean ``score``, and ``score_1`` and
-        ``score_2`` of the counts; ``against_1`` and ``against_2``: the ratio of the scores (geometric mean over
-        systems), of nodes the difference, with limits; ``crps_1``, ``crps_2``: the ratio of the continuous ranked
-        probability scores; ``held``: share of the intervals that held what came, with limits; ``bias``: of all
-        failures predicted to those that came, less one; of jobs and lost time, predicted minus seen; with limits; mean
-        ``predicted`` and ``seen``.
+        ``windows`` (origins) and the number of non-overlapping ``blocks``; mean ``score``, and ``score_1`` and
+        ``score_2`` of the counts; ``against_1``, ``against_2``: ratio of the scores (geometric mean over systems), for
+        rankings and drained nodes their difference; ``crps_1``, ``crps_2``: ratio of the continuous ranked probability
+        scores; ``held``: share of the intervals that contained the outcome; ``bias``: for forecasts predicted over
+        observed failures minus one, else predicted minus observed; mean ``predicted`` and ``seen``. ``against``,
+        ``held`` and ``bias`` have limits.
         """
         columns = [
             *("part", "of", "horizon", "size", "length", "windows", "blocks", "score", "score_1", "score_2"),
@@ -121,7 +123,7 @@ class Backtest(Result):
 
     @cached_property
     def by_system(self) -> pd.DataFrame:
-        """The same, each system by itself."""
+        """`summary` for each system."""
         return self._comparisons.summary(("system",))
 
     def to_frame(self) -> pd.DataFrame:
@@ -129,7 +131,7 @@ class Backtest(Result):
         return self.table
 
     def to_dict(self) -> dict[str, Any]:
-        """As of every result, with the summary, the mark of trust, and what is refuted."""
+        """All fields, the summary, trust, and refuted predictions, ready for JSON."""
         more = {
             "trust": self.trust,
             "trust_reason": self.trust_reason,
@@ -140,7 +142,7 @@ class Backtest(Result):
         return {**super().to_dict(), **json_ready(more)}
 
     def of(self, part: str, kind: str | None = None) -> pd.DataFrame:
-        """The rows of `summary` of a part: those of one kind of prediction, or of its main one."""
+        """The rows of `summary` of a part, for one kind of prediction; by default its main one."""
         rows = self.summary[self.summary["part"] == part]
         if kind is None:
             mains = {
@@ -153,7 +155,7 @@ class Backtest(Result):
         return rows[rows["of"] == kind].reset_index(drop=True)
 
     def reliability(self, bins: int = 8) -> pd.DataFrame:
-        """Jobs in bins of about as many predictions: mean ``predicted``, mean ``seen`` with limits, ``number``."""
+        """Jobs in bins of about equal size: mean ``predicted``, mean ``seen`` with 90 % limits, and ``number``."""
         jobs = self.table[self.table["part"] == "jobs"].sort_values("predicted", kind="stable")
         size = max(min(bins, len(jobs) // 6), 1)
         place = np.arange(len(jobs)) * size // max(len(jobs), 1)
@@ -176,7 +178,7 @@ class Backtest(Result):
         return pd.DataFrame(rows)
 
     def brier(self) -> tuple[float, float]:
-        """Brier score of single jobs, as predicted and by the count of the last 180 days."""
+        """Brier scores of single jobs: of the predictions, and of the count of the last 180 days."""
         jobs = self.table[self.table["part"] == "jobs"]
         seen = jobs["seen"]
         said, before = (
@@ -188,12 +190,12 @@ class Backtest(Result):
 
     @property
     def months(self) -> int:
-        """From the first origin to the end of the log."""
+        """Months from the first origin to the end of the log."""
         return max(round((self.end - self.table["origin"].min()) / pd.Timedelta("30.44D")), 1)
 
     @property
     def headline(self) -> str:
-        """How much better than counting predictions were, and how many of their intervals held."""
+        """Scores of the forecasts relative to counting, and the share of their intervals that held."""
         if "forecasts" not in self.parts:
             return self.sentences(self.parts[0])[0]
         row = self.of("forecasts").iloc[0]
@@ -205,7 +207,7 @@ class Backtest(Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """Sentences on each part, the headline first, and the mark of trust last."""
+        """The headline, sentences on each part, trust, and notes."""
         sentences = [text for part in self.parts for text in self.sentences(part)]
         first = [] if sentences[:1] == [self.headline] else [self.headline]
         notes = [f"{note.rstrip('.')}." for note in self.notes]
@@ -214,7 +216,7 @@ class Backtest(Result):
         return (*first, *sentences, f"Trust: {self.trust}. {self.trust_reason}", *notes)
 
     def sentences(self, part: str) -> list[str]:
-        """What is found of a part; the headline is not repeated."""
+        """Sentences on one part, without the headline."""
         return {"forecasts": self._forecasts, "jobs": self._jobs, "nodes": self._nodes, "decisions": self._decisions}[
             part
         ]()
@@ -296,7 +298,7 @@ class Backtest(Result):
 
     @cached_property
     def _marks(self) -> list[tuple[int, str]]:
-        """The grade of each main prediction, and why."""
+        """The grade of each main prediction, and its reason."""
         marks = []
         for part in self.parts:
             if part not in ("forecasts", "jobs"):
@@ -327,30 +329,29 @@ class Backtest(Result):
 
     @property
     def trust(self) -> str:
-        """``good``, ``fair`` or ``poor``: the worst of forecasts and jobs.
+        """``good``, ``fair`` or ``poor``: the worst grade of forecasts and jobs.
 
-        Good: the share of intervals that held is at most 10 points below the nominal one and not clearly more than 7
-        above it, and the score is no worse than that of the better count (of jobs, the error by less than a point); or
-        the mean error of jobs is below a point.
-        Fair: at most 20 points below, and 1.15 times the count's score (2 points); fair at best with fewer than eight
-        windows.
+        Good: the share of intervals that held is at most 10 points below the nominal level and not significantly more
+        than 7 above it, and the score is no worse than that of the better count (for jobs, the error by less than a
+        point); or the mean error of jobs is below a point. Fair: at most 20 points below, and a score up to 1.15 times
+        that of the count (for jobs, 2 points worse). With fewer than eight windows at best fair.
         """
         return _GRADES[max((grade for grade, _ in self._marks), default=1)]
 
     @property
     def trust_reason(self) -> str:
-        """The prediction that decides the mark."""
+        """The prediction that decides the grade."""
         if not self._marks:
             return "Neither forecasts nor jobs were tested."
         worst = max(self._marks, key=lambda mark: mark[0])[1]
         return worst[:1].upper() + worst[1:]
 
     def refuted(self, part: str) -> str:
-        """Why answers of a kind are refuted, or an empty text where they are not.
+        """Why predictions of a part are refuted; empty if they are not.
 
-        Refuted are intervals of which less than 60 % held (of jobs, where the mean error is two points or more), and a
-        bias whose limits both lie beyond two and a half times what matters (10 % of failures, 5 points of jobs, 2 of
-        lost time).
+        Refuted: less than 60 % of the intervals held, with an upper limit below the nominal level (for jobs only with a
+        mean error of two points or more); or both limits of the bias exceed 2.5 times what matters (10 % of failures, 5
+        points of jobs, 2 points of lost time).
         """
         rows = self.of(part) if part in MATTERS and part in self.parts else self.summary.iloc[:0]
         for row in rows.to_dict("records"):
@@ -364,13 +365,13 @@ class Backtest(Result):
 
 
 def _better(row: Mapping[Hashable, float] | pd.Series) -> str:
-    """The comparison with the better of the two counts."""
+    """The column that compares with the better of the two counts."""
     second = row["score_2"]
     return "against_1" if not np.isfinite(second) or row["score_1"] <= second else "against_2"
 
 
 def _against(row: Mapping[Hashable, float] | pd.Series) -> str:
-    """How much better or worse than the better count."""
+    """In words, how much better or worse than the better count."""
     name = _better(row)
     assert str(row["of"]) in RATIOS
     gain, low, high = (100.0 * (1.0 - row[key]) for key in (name, f"{name}_high", f"{name}_low"))

@@ -1,4 +1,4 @@
-"""Predictions against counts over all origins of a backtest: ratios, shares and biases, with their limits."""
+"""Predictions compared with counts over all origins of a backtest: ratios, shares and biases, with limits."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ from relfit.base.units import nanoseconds
 __all__ = ["RATIOS", "Comparisons"]
 
 RATIOS = ("all", "system", "cause", "rack", "job", "checkpoints")
-"""Kinds of rows whose scores are compared by their ratio; those of the others by their difference."""
+"""Kinds of predictions whose scores are compared by their ratio; others by their difference."""
 _RESAMPLES = 999
 _KEYS = ["part", "of", "horizon", "size", "length"]
 _TINY = 1e-9
 
 
 class Comparisons:
-    """What the rows of a backtest amount to.
+    """Summaries of the rows of a backtest.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        Of `relfit.backtesting.Backtest`.
+        That of `relfit.backtesting.Backtest`.
     every : float
-        Days between two origins.
+        Days between two origins, used if there is only one.
     level : float
-        Of the limits.
+        Level of the limits.
     seed : int
+        Seed of the resampled blocks.
     """
 
     def __init__(self, table: pd.DataFrame, every: float, level: float, seed: int) -> None:
         self.table, self.every, self.level, self.seed = table, every, level, seed
 
     def summary(self, by: tuple[str, ...] = ()) -> pd.DataFrame:
-        """One row per part and kind of prediction, horizon, size and length; `by` further columns."""
+        """One row per part, kind of prediction, horizon, size, length, and the columns `by`."""
         keys = [*_KEYS, *by]
         sized = self.table.assign(size=self.table["size"].where(self.table["of"] != "drain"))
         rows = []
@@ -50,7 +51,7 @@ class Comparisons:
     def _of(self, rows: pd.DataFrame) -> dict[str, Any]:
         instants = nanoseconds(rows["origin"])
         origins = np.unique(instants)
-        # windows that overlap belong together
+        # overlapping windows form one block
         apart = self.every if origins.size < 2 else float(np.median(np.diff(origins))) / DAY
         horizon = float(rows["horizon"].iloc[0]) / 24.0
         block = int(max(np.ceil(horizon / apart), np.ceil(origins.size ** (1.0 / 3.0))))
@@ -61,7 +62,7 @@ class Comparisons:
         kind = rows["of"].iloc[0]
 
         def sums(values: FloatArray, apart: bool) -> FloatArray:
-            """Sums over the origins of each resample, of each system or of all, shape (resamples, systems)."""
+            """Sums over the origins of each resample, by system or over all, shape (resamples, systems)."""
             code = system if apart else np.zeros_like(system)
             table = np.zeros((origins.size, int(code.max()) + 1))
             np.add.at(table, (at, code), values)

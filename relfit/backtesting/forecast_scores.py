@@ -1,4 +1,4 @@
-"""Forecasts of the past against what came, and against counts of the last windows."""
+"""Scores of past forecasts, compared with those of counts of the last windows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WHOLE = "whole system"
 
 
 def totals_of(past: SystemPast, origin: int, horizons: list[float]) -> list[Prediction] | None:
-    """What `relfit.forecast` says of all failures; None where no node is there, or nothing has failed yet."""
+    """The forecast of all failures by `relfit.forecast`; None without a node, or before the first failure."""
     day, ahead = past.day(origin), past.present(origin)
     value, units = past.records[:day], past.units[:day]
     if not (ahead > 0.0 and value.any()):
@@ -50,8 +50,9 @@ class ForecastScores:
     horizons : list of float
         Hours.
     level, service : float
+        Level of the intervals; probability that the stock lasts.
     by : str or None
-        Column of causes; parts are left out where it is None.
+        Column of causes; None omits causes, racks and stock.
     group : str or None
         Attribute of racks.
     seed : int
@@ -77,7 +78,7 @@ class ForecastScores:
         return 0.5 - self.level / 2.0, 0.5 + self.level / 2.0
 
     def totals(self, past: SystemPast, of: str, say: Callable[[float], None]) -> None:
-        """All failures of a system, from each origin."""
+        """Add the rows of all failures of a system, from each origin."""
         for i, origin in enumerate(past.origins):
             mixtures = totals_of(past, int(origin), self.horizons)
             for hours, mixture in zip(self.horizons, mixtures or (), strict=False):
@@ -92,7 +93,7 @@ class ForecastScores:
             say((i + 1) / past.origins.size)
 
     def together(self) -> None:
-        """All systems together, from the origins that several share."""
+        """Add the rows of all systems together, from the origins that several share."""
         rng = np.random.default_rng(self.seed)
         for (origin, hours), pairs in sorted(self._mixtures.items(), key=lambda item: item[0]):
             if len(pairs) < 2:
@@ -118,7 +119,7 @@ class ForecastScores:
         seen: int,
         at: IntArray,
     ) -> dict[str, Any]:
-        """A prediction with its score, and the counts with theirs."""
+        """The row of a prediction with its score, and the counts with theirs."""
         row: dict[str, Any] = {
             "part": "forecasts",
             "of": of,
@@ -145,7 +146,7 @@ class ForecastScores:
     # ------------------------------------------------------------------ parts
 
     def parts(self, past: SystemPast, origins: IntArray, say: Callable[[float], None]) -> None:
-        """Failures by cause and by rack, from some origins, with the stock of parts."""
+        """Add the rows of failures by cause and rack, and of stock, from some origins."""
         if self.by is None:
             return
         truth = self._truth(past)
@@ -178,7 +179,7 @@ class ForecastScores:
             for name in [*rows.index, *new]:
                 at = records.get(str(name), np.zeros(0, np.int64))
                 seen = past.seen(origin, hours, at)
-                if name in new and not seen:  # it came later
+                if name in new and not seen:  # its first failure came later
                     continue
                 one = None if name in new else rows.loc[name]
                 columns = ("failures", "failures_low", "failures_high")
@@ -202,7 +203,7 @@ class ForecastScores:
                     )
 
     def _truth(self, past: SystemPast) -> dict[str, dict[str, IntArray]]:
-        """Instants of the records of each cause and rack, as they came in the end."""
+        """Instants of the records of each cause and rack in the complete log."""
         assert self.by is not None
         joined = incidents(past.log, group=self.group)
         try:

@@ -1,4 +1,4 @@
-"""Time that jobs of the past would have lost with the advised checkpoint interval, with Young's, with the best."""
+"""Time that past jobs would have lost with the advised checkpoint interval, Young's, and the best in hindsight."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["AHEAD", "FollowedJob", "IntervalScores", "run_of"]
 
 AHEAD = 90  # days
 _LATELY = 180  # days in which the mean time between interruptions is counted
-_PLACES = (8, 2048)  # jobs of a size, at least; nodes of all of them, about
+_PLACES = (8, 2048)  # jobs of a size, at least; nodes of all these jobs, about
 _GRID = np.geomspace(0.1, 720.0, 161)  # hours of work between two saves
 _ENDS = (1e-3, 8766.0)
 _DRAWS = 500
@@ -32,18 +32,18 @@ _DRAWS = 500
 
 @dataclass(frozen=True, eq=False)
 class FollowedJob:
-    """A job on nodes that stay its own: the times in which all of them are up, arrays of shape (times,).
+    """A job on fixed nodes: the times in which all of them are up, arrays of shape (times,).
 
     Attributes
     ----------
     hours : ndarray
-        How long each lasted.
+        Length of each time.
     failed : ndarray of bool
-        Whether an outage ended it, rather than the end of what was looked at.
+        Whether an outage ended it, instead of the end of observation.
     restored : ndarray of bool
         Whether an outage came before it.
     total : float
-        Hours that were looked at, those in which the job waited among them.
+        Hours observed, including those in which the job waited.
     """
 
     hours: FloatArray
@@ -53,11 +53,11 @@ class FollowedJob:
 
     @property
     def between(self) -> float:
-        """Mean hours in which all nodes are up between interruptions; infinite without one."""
+        """Hours in which all nodes are up per interruption; infinite without one."""
         return float(self.hours.sum()) / n if (n := int(self.failed.sum())) else float("inf")
 
     def lost(self, every: FloatArray, save: float, restore: float) -> FloatArray:
-        """Share of the time that is lost, by hours of work between two saves.
+        """Share of time lost for each of `every`, hours of work between two saves.
 
         Examples
         --------
@@ -76,7 +76,7 @@ class FollowedJob:
 
 
 def run_of(start: FloatArray, end: FloatArray, first: float, last: float) -> FollowedJob:
-    """A job from `first` to `last` (hours), from the outages of its nodes; it goes on when all of them are up.
+    """A job from `first` to `last` (hours), from the outages of its nodes; it runs while all of them are up.
 
     Examples
     --------
@@ -98,25 +98,25 @@ def run_of(start: FloatArray, end: FloatArray, first: float, last: float) -> Fol
 
 @dataclass
 class IntervalScores:
-    """Jobs of one system that save their state."""
+    """Jobs of one system with checkpoints."""
 
     past: SystemPast
     nodes: NodeOutages
-    """Of its log, to the end."""
+    """Of the complete log."""
     sizes: tuple[int, ...]
     checkpoint: Checkpoint
-    """What saves and restores take."""
+    """Time of saves and restores."""
     level: float
     seed: int
     problems: Counter[str] = field(default_factory=Counter, init=False)
 
     @property
     def zero(self) -> int:
-        """The start of the log."""
+        """The start of the log, nanoseconds."""
         return self.past.log.window.start.as_unit("ns").value
 
     def runs(self, size: int, first: float, last: float, members: IntArray) -> list[FollowedJob]:
-        """Jobs on consecutive ones of the nodes `members`, side by side."""
+        """Jobs on consecutive nodes of `members`, evenly spaced."""
         nodes, runs = self.nodes, []
         begins = np.unique(
             np.linspace(0, members.size - size, max(_PLACES[0], _PLACES[1] // size)).round().astype(np.int64)
@@ -133,7 +133,7 @@ class IntervalScores:
         return runs
 
     def rows(self, origin: int, part: FailureLog, model: FleetModel) -> list[dict[str, Any]]:
-        """Rows of one origin, by size of the job, from the log until then and its model."""
+        """Rows of one origin by size of the job, from the log until then (`part`) and its model."""
         if not self.past.lasts(origin, 24.0 * AHEAD):
             return []
         now = (origin - self.zero) / NANOSECONDS_PER_HOUR

@@ -1,4 +1,4 @@
-"""Jobs of the past: what was predicted of them, how many went through, and how many had lately."""
+"""Scores of past predictions of jobs: the share without interruption, compared with that of the last 180 days."""
 
 from __future__ import annotations
 
@@ -20,24 +20,26 @@ __all__ = ["JOB_HORIZON", "JobScores"]
 JOB_HORIZON = 2160.0  # hours: a quarter
 _LATELY = 180  # days that are counted
 _CELLS = 4_000_000  # starts times nodes, about
-_A_DAY = 12  # starts, at most
-_FEWEST = 30  # days with such jobs
+_A_DAY = 12  # starts a day, at most
+_FEWEST = 30  # days with such jobs that are needed
 
 
 class JobScores:
-    """The shares of all jobs of one system that an outage meets, by the day in which they start.
+    """Shares of all possible jobs of one system that an outage interrupts, by the day on which they start.
 
-    At each start as many count as there is room for side by side.
+    Each start counts as many jobs as fit on the system at once.
 
     Parameters
     ----------
     past : SystemPast
     nodes : NodeOutages
-        Of its log, to the end.
+        Of the complete log.
     sizes : tuple of int
+        Nodes of the jobs.
     lengths : tuple of float
         Hours.
     level : float
+        Level of the intervals.
     seed : int
     """
 
@@ -68,24 +70,24 @@ class JobScores:
             self.jobs[i, j] = beside * np.bincount(day[placed], minlength=steps.size)
 
     def before(self, i: int, j: int, origin: int) -> tuple[FloatArray, FloatArray]:
-        """Jobs that were interrupted by day, and all jobs; of those alone that were over at an origin."""
+        """Interrupted jobs and all jobs by day, of those that had ended at an origin."""
         day = self.past.day(origin)
         over = np.arange(day) < day - int(np.ceil(self.lengths[j] / 24.0))
         return self.met[i, j, :day] * over, self.jobs[i, j, :day] * over
 
     def counted(self, i: int, j: int, origin: int) -> float:
-        """Probability that a job goes through, as the last 180 days had it."""
+        """Share of the jobs of the last 180 days without interruption."""
         met, jobs = (values[-_LATELY:].sum() for values in self.before(i, j, origin))
         return float(1.0 - met / jobs) if jobs > 0.0 else float("nan")
 
     def seen(self, i: int, j: int, origin: int) -> float:
-        """Share of the jobs of the next quarter that went through."""
+        """Share of the jobs of the next 90 days without interruption."""
         day = self.past.day(origin)
         met, jobs = (values[i, j, day : day + round(JOB_HORIZON / 24.0)].sum() for values in (self.met, self.jobs))
         return float(1.0 - met / jobs) if jobs > 0.0 else float("nan")
 
     def by_counts(self, i: int, j: int, origin: int) -> tuple[float, float, float] | None:
-        """What the days before say alone, without a model of the fleet."""
+        """Prediction and limits from past daily shares, without a model of the fleet; None with too few days."""
         met, jobs = self.before(i, j, origin)
         if (jobs > 0.0).sum() < _FEWEST:
             return None
@@ -98,7 +100,7 @@ class JobScores:
     def rows(
         self, origin: int, answer: Callable[[int, int], tuple[float, float, float] | None]
     ) -> list[dict[str, Any]]:
-        """Rows of one origin; `answer` has the prediction and its limits by number of size and length."""
+        """Rows of one origin; `answer` gives the prediction and its limits by index of size and length."""
         rows: list[dict[str, Any]] = []
         if not self.past.lasts(origin, JOB_HORIZON):
             return rows
@@ -130,7 +132,7 @@ class JobScores:
         return rows
 
     def by_model(self, model: FleetModel) -> Callable[[int, int], tuple[float, float, float] | None]:
-        """Answers of a model of the fleet."""
+        """Predictions by a model of the fleet."""
 
         def answer(i: int, j: int) -> tuple[float, float, float] | None:
             if self.sizes[i] > len(model.places.nodes):

@@ -1,4 +1,4 @@
-"""Which nodes fail next: a ranking by their rates now against one by how often they failed lately."""
+"""Scores of rankings of nodes: by their current rates, compared with past counts of failures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["FIRST", "NodeScores"]
 
 FIRST = 0.05  # of the nodes
 _NEXT, _DRAINED = 30, 90  # days
-_PAST = (365, 90)  # days that are counted
+_PAST = (365, 90)  # days of the counts
 
 
 class NodeScores:
@@ -34,13 +34,13 @@ class NodeScores:
         self.code, self.start = outages.code[outages.failures], outages.start[outages.failures]
 
     def failures(self, since: int, until: int, nodes: pd.Index) -> FloatArray:
-        """Outages of each node that began from `since` on and before `until`."""
+        """Number of outages of each node that began from `since` to before `until`, nanoseconds."""
         inside = (self.start >= since) & (self.start < until)
         number = np.bincount(self.code[inside], minlength=len(self.nodes)).astype(np.float64)
         return np.asarray(number[self.nodes.get_indexer(nodes)])
 
     def rows(self, origin: int, model: FleetModel) -> list[dict[str, Any]]:
-        """The ranking of the nodes that are there at an origin; and what draining the first would have avoided."""
+        """Rows of one origin: the ranking of the nodes present, and failures that draining the first would avoid."""
         there = model.standing.present
         nodes, rates = model.places.nodes[there], np.asarray(model.node_rates)[there]
         if len(nodes) < 1.0 / FIRST or not rates.sum() > 0.0:

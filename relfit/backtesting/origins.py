@@ -1,4 +1,4 @@
-"""Instants from which a log's own future is predicted: what was known then, and nothing of what came after."""
+"""Origins from which a log's own future is predicted, with only the data known then."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _RECORDS = 30  # of a system, at least
 
 
 def origins_of(log: FailureLog, horizon: float, every: float | None) -> IntArray:
-    """Origins, rising, in nanoseconds: counted back from the last that leaves a horizon of the log to be seen.
+    """Origins in nanoseconds, rising, at equal distances up to one horizon before the end of the log.
 
     Parameters
     ----------
     log : FailureLog
     horizon : float
-        Hours, the shortest.
+        The shortest horizon, hours.
     every : float, optional
-        Days between two of them; 30 or more when left out, so that there are sixty at most.
+        Days between two origins; by default 30 or more, for about sixty origins at most.
 
     Raises
     ------
     DataError
-        When there are fewer than four.
+        If there are fewer than four.
     """
     window = log.window
     first, end = window.start.as_unit("ns").value, window.end.as_unit("ns").value
@@ -68,16 +68,16 @@ class SystemPast:
     Attributes
     ----------
     log : FailureLog
-        Of this system, to its end.
+        The complete log of this system.
     name : str
     origins : ndarray of int
         Nanoseconds.
     counted : ndarray of bool
-        Records that began under observation.
+        Which records began under observation.
     at : ndarray of int
-        When they began, rising.
+        When these began, nanoseconds, rising.
     steps : TimeSteps
-        Whole days, on whose edges the origins lie, to the end of the log.
+        Days to the end of the log, with the origins at their edges.
     """
 
     log: FailureLog
@@ -89,12 +89,12 @@ class SystemPast:
 
     @classmethod
     def of(cls, log: FailureLog, name: str, origins: IntArray, horizon: float) -> SystemPast:
-        """A system, with those origins of the log that it has a past and a future for.
+        """A system, with the origins for which it has a past and a future.
 
         Raises
         ------
         DataError
-            Where they are fewer than four, or its records fewer than thirty.
+            For fewer than four origins, or fewer than thirty records.
         """
         window, counted = log.window, ~log.events["start_cut"].to_numpy(bool)
         at = nanoseconds(log.events["start"])[counted]
@@ -109,44 +109,44 @@ class SystemPast:
         return cls(log, name, mine, counted, np.sort(at), steps)
 
     def cut(self, origin: int) -> FailureLog:
-        """What was on record at an origin."""
+        """The log until an origin."""
         return self.log.between(None, pd.Timestamp(int(origin), tz="UTC"))
 
     def day(self, origin: int) -> int:
-        """Days of `steps` before an origin."""
+        """Number of days of `steps` before an origin."""
         return int(np.searchsorted(self.steps.edges, origin))
 
     def seen(self, origin: int, hours: float, at: IntArray | None = None) -> int:
-        """Records from an origin on; of some, where their instants are given."""
+        """Number of records in the `hours` after an origin; of those at `at`, if set."""
         edges = np.array([origin, origin + int(hours / 24.0 * DAY)])
         first, last = np.searchsorted(self.at if at is None else at, edges, side="left")
         return int(last - first)
 
     def lasts(self, origin: int, hours: float) -> bool:
-        """Whether the log goes on for so long after an origin."""
+        """Whether the log covers `hours` after an origin."""
         return bool(origin + int(hours / 24.0 * DAY) <= self.log.window.end.as_unit("ns").value)
 
     @cached_property
     def records(self) -> FloatArray:
-        """Records by day."""
+        """Number of records by day."""
         inside = self.at[self.at <= self.steps.edges[-1]]
         return self.steps.counts(inside)[0]
 
     @cached_property
     def _known(self) -> bool:
-        """Whether it is known how many nodes there are."""
+        """Whether the number of nodes is known."""
         return bool(watched_of(self.log).n_groups) and self.log.question is None
 
     @cached_property
     def units(self) -> FloatArray:
-        """Nodes watched by day; ones where it is not known how many there are."""
+        """Nodes watched by day; ones if the number of nodes is not known."""
         watched = watched_of(self.log)
         if not self._known:
             return np.ones(self.steps.size)
         return np.asarray(self.steps.watched(watched.entered, watched.left)[0])
 
     def present(self, origin: int) -> float:
-        """Nodes that are watched at an origin; 1 where it is not known how many there are."""
+        """Nodes watched at an origin; 1 if the number of nodes is not known."""
         watched = watched_of(self.log)
         if not self._known:
             return 1.0

@@ -1,4 +1,4 @@
-"""Scores of predictions, the counts that they are held against, and limits by blocks of time."""
+"""Scores of predictions, simple counts to compare with, and limits from resampled blocks of time."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = [
 ]
 
 WINDOWS = (6, 3)
-"""Of the length of the horizon, before the origin: what the two counts look at."""
-_POINTS = 150  # at which a distribution is looked at, at most
-_FAR = 7.0  # standard deviations beyond the mean that are looked at
+"""Numbers of windows before the origin, each as long as the horizon, of the two counts."""
+_POINTS = 150  # at which a distribution is evaluated, at most
+_FAR = 7.0  # standard deviations beyond the mean that are evaluated
 
 
 def interval_score(low: float, high: float, seen: float, level: float) -> float:
-    """Width of an interval, and 2 / (1 - level) times the distance by which it was missed (Gneiting and Raftery 2007).
+    """Width of an interval, plus 2 / (1 - level) times the distance of an outcome outside (Gneiting and Raftery 2007).
 
     Examples
     --------
@@ -39,7 +39,7 @@ def interval_score(low: float, high: float, seen: float, level: float) -> float:
 
 
 def continuous_ranked(mixture: Prediction, seen: float) -> float:
-    """Continuous ranked probability score of a predicted count: the area between its distribution and what was seen.
+    """Continuous ranked probability score: the integrated squared distance of a predicted count's cdf to the outcome.
 
     Examples
     --------
@@ -54,22 +54,26 @@ def continuous_ranked(mixture: Prediction, seen: float) -> float:
     k = np.arange(0.0, most + step, step)
     ends = np.append(0.0, mixture.cdf(k + step - 1.0))
     below = ends[:-1] + (0.5 + 0.5 / step) * np.diff(ends)  # mean over the step, in which it rises evenly
-    # steps that lie on both sides of what was seen belong to both
+    # a step that contains the outcome is divided at it
     after = np.clip(k + step - seen, 0.0, step)
     return float((below**2 * (step - after) + (1.0 - below) ** 2 * after).sum())
 
 
 def counted(at: IntArray, begin: int, origin: int, horizon: int, windows: int) -> tuple[float, float]:
-    """Mean and variance of the counts in the last windows before an origin; of all before it where it is too soon.
+    """Mean and variance of the counts in the last windows before an origin.
+
+    Before the first complete window the mean is scaled from all of the past, and the variance equals it.
 
     Parameters
     ----------
     at : ndarray of int
-        Instants, rising; nanoseconds as all others.
+        Instants, rising; all times have the same unit, such as nanoseconds.
     begin, origin : int
+        Start of observation, and the origin.
     horizon : int
         Length of a window.
     windows : int
+        Number of windows, at most.
 
     Examples
     --------
@@ -88,7 +92,7 @@ def counted(at: IntArray, begin: int, origin: int, horizon: int, windows: int) -
 
 
 def distribution_of_counts(mean: float, variance: float) -> Prediction:
-    """The negative binomial of this mean and variance; Poisson where the variance is not above the mean."""
+    """The negative binomial of this mean and variance; Poisson if the variance is not above the mean."""
     each = np.array([mean]), np.array([max(variance, mean)])
     return Prediction(np.ones(1), *each, np.zeros(1), False, np.zeros(1, np.int64))
 
@@ -109,7 +113,7 @@ def area_under_curve(rank_by: FloatArray, failed: BoolArray) -> float:
 
 
 def first_share(rank_by: FloatArray, number: FloatArray, share: float) -> float:
-    """Part of a total that belongs to the nodes ranked first; those that are tied at the border share it.
+    """Share of a total on the nodes ranked first; nodes tied at the border count in part.
 
     Examples
     --------
@@ -124,7 +128,7 @@ def first_share(rank_by: FloatArray, number: FloatArray, share: float) -> float:
 
 
 def resampled(origins: int, block: int, size: int, rng: np.random.Generator) -> FloatArray:
-    """How often each origin is drawn when blocks of neighbours are, shape (size, origins); blocks may wrap around.
+    """How often each origin is drawn in resampled blocks of neighbours, shape (size, origins); blocks wrap around.
 
     Examples
     --------
@@ -142,7 +146,7 @@ def resampled(origins: int, block: int, size: int, rng: np.random.Generator) -> 
 
 
 def wilson(share: float, size: float, level: float) -> tuple[float, float]:
-    """Limits of a share among `size` independent observations (Wilson 1927).
+    """Confidence interval of a share among `size` independent observations (Wilson 1927).
 
     Examples
     --------

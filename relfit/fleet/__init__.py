@@ -1,10 +1,9 @@
-"""The bridge from a log to a model: incidents by scope, unequal nodes, repairs, and jobs on part of the fleet.
+"""From a log to a model of its fleet: incidents by scope, unequal nodes, repairs, and jobs on part of the fleet.
 
-``prediction`` follows series of counts and mixes what predicted well; ``surveillance`` finds rates and nodes that
-changed; ``calibration`` makes a checked file of parameters from a log. A log and a period go in (``log``,
-``analyses``), a `FleetModel`, a `Forecast` or `Parameters` come out and go to ``planning`` and ``simulation``. Every
-answer is of now unless the long run is asked for (``rates_now``). A newcomer may add a predictor: a function of counts
-and times in ``prediction``.
+``prediction`` predicts series of counts from their past; ``surveillance`` finds rates and nodes that changed;
+``calibration`` makes a checked file of parameters from a log. A log and a period go in; a `FleetModel`, a `Forecast`
+or `Parameters` come out, for ``planning`` and ``simulation``. Results are for now unless the long run is requested
+(``rates_now``). A newcomer may add a predictor: a function of counts and times in ``prediction``.
 """
 
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period

@@ -1,4 +1,4 @@
-"""Which part of a log an answer rests on: the stable period, all of it, or what was asked for."""
+"""The part of a log that results rest on: the stable period, all of it, or the dates requested."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ __all__ = ["ChosenPeriod", "chosen_period"]
 
 
 KNOWN_WITHIN = 0.5
-"""A stable period is used where the limits of its start are no further apart than this share of its length."""
+"""A stable period is used where the confidence interval of its start is at most this share of its length."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChosenPeriod:
-    """A part of a log.
+    """The part of a log that results rest on.
 
     Attributes
     ----------
     log : FailureLog
-        In that part.
+        The log in that part.
     name : str
-        ``all``, ``given``, or what the stable period is called.
+        ``all``, ``given`` (by dates), or the name of the stable period.
     points : ChangePoints or None
-        The search for change points, where there was one.
+        Result of the search for change points, if there was one.
     problem : str or None
-        Why no stable period was looked for or found, so that all of the log is used.
+        Why all of the log is used instead of a stable period.
     before_now : Window, optional
-        Of the period that was found, where `log` goes on to the end of all of it.
+        The period itself, if `log` was extended to the end of the complete log.
     """
 
     log: FailureLog
@@ -47,12 +47,12 @@ class ChosenPeriod:
 
     @property
     def finding(self) -> str | None:
-        """What the search for change points found."""
+        """Headline of the search for change points; None without one."""
         return None if self.points is None else self.points.headline
 
     @property
     def start_limits(self) -> tuple[pd.Timestamp, pd.Timestamp] | None:
-        """Confidence limits of the start of a stable period, where it is not that of the log."""
+        """Confidence interval of the start of the stable period; None if there is none."""
         if self.points is None or self.problem is not None or not self.points.stable:
             return None
         stable = self.points.stable_period
@@ -60,7 +60,7 @@ class ChosenPeriod:
 
     @property
     def headline(self) -> str:
-        """Which period it is, and how well its start is known."""
+        """Which period is used, and how well its start is known."""
         window = self.log.window if self.before_now is None else self.before_now
         if not window.hours >= 0.0:
             return "Period used: all of the log."
@@ -80,7 +80,7 @@ class ChosenPeriod:
         return f"Period used: {dates}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Its name, limits and headline, ready for JSON."""
+        """Name, dates and headline, ready for JSON."""
         start_low, start_high = self.start_limits or (None, None)
         window = self.log.window
         return {
@@ -97,23 +97,24 @@ class ChosenPeriod:
 def chosen_period(
     log: FailureLog, period: str | tuple[object, object] = "stable", rng: int | np.random.Generator | None = 0
 ) -> ChosenPeriod:
-    """The part of a log that is asked for.
+    """The stable period of a log, all of it, or the part between two dates.
 
     Parameters
     ----------
     log : FailureLog
     period : {"stable", "all"} or tuple
-        ``(since, until)``. A log of several systems has no one stable period: all of it is used. So it is where the
-        limits of the stable period's start are further apart than half of its length, or where nodes were new and the
-        rates of the periods are those that their ages would give.
+        A tuple is ``(since, until)``. ``"stable"`` uses all of the log if it has several systems or lifetimes, if the
+        confidence interval of the stable period's start is wider than half of the period, or if the ages of new nodes
+        explain the changes of the rate.
     rng : int or numpy.random.Generator
+        For the search for change points.
 
     Raises
     ------
     ArgumentError
-        For a period that is none of these, or outside of the log.
+        For an unknown period, or one outside the log.
     DataError
-        For a log of one instant, which has no rate.
+        For a log whose records all have one instant, which gives no rate.
 
     Examples
     --------

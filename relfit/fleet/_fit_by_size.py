@@ -1,4 +1,4 @@
-"""`fit_by_size`: times to failure of the first k nodes together, in order or at random, and what fits them."""
+"""`fit_by_size`: distributions fitted to the times to failure of k nodes together, in order or at random."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SizeFits(Result):
     fits : Fits
         One group per order and k.
     zeros : ndarray of int, shape (groups,)
-        Failures at the instant of the one before: their times of length zero are left out of the fits.
+        Failures at the same instant as the one before, left out of the fits as times of zero.
     """
 
     fits: Fits
@@ -44,7 +44,7 @@ class SizeFits(Result):
 
     @property
     def headline(self) -> str:
-        """Which family is the closest at most sizes, and from how many nodes on none fits."""
+        """The distribution that fits best at most sizes, and at how many sizes it is rejected."""
         table = self.to_frame()
         best = table["best"].dropna()
         if not len(best):
@@ -60,11 +60,11 @@ class SizeFits(Result):
         return text + "."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per order, number of nodes and family.
+        """One row per order, number of nodes and distribution.
 
         Columns: ``order``, ``nodes``, ``failures``, ``zeros``, ``family``, ``status``, ``mean`` (hours), ``ks`` with
-        ``ks_p_textbook`` (parameters taken as known, as in the dissertation: too large), ``ks_p`` and ``ad_p`` (which
-        account for the fit), ``aicc`` and ``best`` (family of the lowest).
+        ``ks_p_textbook`` (ignores that parameters were fitted: too large), ``ks_p`` and ``ad_p`` (which account for
+        the fit), ``aicc`` and ``best`` (the distribution with the lowest AICc).
         """
         table = self.fits.to_frame()
         names = [
@@ -86,11 +86,17 @@ class SizeFits(Result):
         return table.assign(best=np.repeat(best, len(self.fits.families)))
 
     def p_values(self, test: str = "ks_p_textbook") -> pd.DataFrame:
-        """One row per order and number of nodes, one column per family: the dissertation's Table 3.3.
+        """One row per order and number of nodes, one column per distribution.
 
         Parameters
         ----------
         test : {"ks_p_textbook", "ks_p", "ad_p"}
+            As in `to_frame`.
+
+        Raises
+        ------
+        ArgumentError
+            For another test.
         """
         if test not in ("ks_p_textbook", "ks_p", "ad_p"):
             raise ArgumentError(f"no p-value {test!r}", remedy="use ks_p_textbook, ks_p or ad_p")
@@ -108,32 +114,33 @@ def fit_by_size(
     n_resamples: int | str = "auto",
     rng: int | np.random.Generator | None = 0,
 ) -> SizeFits:
-    """Fit families to the times to failure of k nodes together: a job on them ends with the first failure of any.
+    """Fit distributions to the times to failure of k nodes together: the first failure of any node ends a job on them.
 
-    The failure instants of the first k nodes are pooled, sorted and differenced. Failures at one instant are counted
-    (``zeros``) and make no time. Before the first failure the age is not known; what follows the
-    last failure is right-censored.
+    The failure instants of the first k nodes are pooled, sorted and differenced. Simultaneous failures are counted
+    (``zeros``) and left out. The time before the first failure has an unknown age unless all k nodes were new; the
+    time after the last failure is right-censored.
 
     Parameters
     ----------
     log : FailureLog
         Of one system.
     sizes : sequence of int, optional
-        Numbers of nodes: 2, 4, ... 256, 350 as far as there are nodes.
+        Numbers of nodes; by default 2, 4, ... 256 and 350, as far as the system has them.
     orders : sequence of {"given", "random"}
-        Nodes as they are numbered, or in one random order.
+        Nodes in the order of the log, or in one random order.
     families : str or sequence of str
+        Distributions, as for `relfit.fit`.
     censor : bool
-        ``False`` leaves out the times before the first and after the last failure, as the dissertation does.
+        ``False`` leaves out the times before the first and after the last failure, as the reference does.
     n_resamples : int or "auto"
         As for `relfit.fit`.
     rng : int or numpy.random.Generator
-        Of the random order and the bootstrap.
+        For the random order and the bootstrap.
 
     Raises
     ------
     ArgumentError
-        For a log of several systems or without dates, a size that the system has no nodes for, or an unknown order.
+        For a log of several systems or without dates, a size above the number of nodes, or an unknown order.
 
     References
     ----------
@@ -142,8 +149,8 @@ def fit_by_size(
     Examples
     --------
     >>> import relfit as rf
-    >>> found = fit_by_size(rf.datasets.load("white").between("2003-04-01", "2004-10-01"), [2, 64])
-    >>> found.to_frame()[["order", "nodes", "failures"]].drop_duplicates().values.tolist()
+    >>> fits = fit_by_size(rf.datasets.load("white").between("2003-04-01", "2004-10-01"), [2, 64])
+    >>> fits.to_frame()[["order", "nodes", "failures"]].drop_duplicates().values.tolist()
     [['given', 2, 10], ['given', 64, 363], ['random', 2, 10], ['random', 64, 316]]
     """
     if log.lifetimes is not None and not len(log.events):
@@ -184,7 +191,7 @@ class _Series:
 
 
 def _pooled(outages: Outages, chosen: BoolArray, censor: bool) -> _Series:
-    """Times between the failures of some nodes together, hours."""
+    """Times between the pooled failures of some nodes, hours."""
     mine = chosen[outages.code] & outages.failures
     instants = np.sort(outages.start[mine])
     gaps = np.diff(instants)

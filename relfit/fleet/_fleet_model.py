@@ -1,4 +1,4 @@
-"""`fleet_model`: what a log implies of a fleet: incidents by scope, unequal nodes, repairs, now or in the long run."""
+"""`fleet_model`: a fleet from its log: incidents by scope, unequal nodes, repairs; now or in the long run."""
 
 from __future__ import annotations
 
@@ -42,37 +42,37 @@ def fleet_model(
 ) -> FleetModel:
     """Model a fleet from its log: rates by scope, differences between nodes, repairs; now or in the long run.
 
-    Records are joined to incidents; each incident has a scope: one node, several nodes of one rack, several nodes
-    elsewhere, the whole system. Each scope has its own times between incidents, in operating hours, and its own
-    repairs. Nodes may differ in rate (frailty), in addition to the change of their failure rate with age.
+    Records are joined to incidents. Each incident has a scope: one node, several nodes of one rack, several nodes not
+    of one rack, the whole system. Each scope has its own times between incidents, in operating hours, and its own
+    repairs. Nodes may differ in rate (frailty), and their rate may change with age.
 
     Parameters
     ----------
     log : FailureLog
         With dated events.
     period : {"stable", "all"}, tuple or ChosenPeriod
-        The part of the log to use: the stable period (of several systems all of the log), all, ``(since, until)``, or a
-        result of `relfit.fleet.chosen_period`.
+        The part of the log to use: the stable period (all of the log if it has several systems), all,
+        ``(since, until)``, or a result of `relfit.fleet.chosen_period`.
     at : {"now", "long run"}
-        ``now``: rates and shares of the nodes follow the complete log, weighted towards the last weeks
-        (`relfit.fleet.prediction`), and jobs are adjusted to the share that recently ran through; impact, ageing and
-        repair of incidents are those of the period, extended to the end of the log. Intervals include what may change
-        over `horizon`. ``long run``: the mean rates of the period.
+        ``now``: the rates of scopes and nodes follow the complete log (between the dates of `period`, if set), weighted
+        towards recent weeks, and jobs are adjusted to the share that recently ran without interruption; impact, ageing
+        and repair of incidents are those of the period, extended to the end of the log. Intervals include changes over
+        `horizon`. ``long run``: the mean rates of the period.
     horizon : duration
-        Time after the end of the log that results of ``now`` cover.
+        Time after the end of the log that results for ``now`` cover.
     window, group
         As for `relfit.incidents`.
     first : {"known", "always", "never"}
-        The time before a place's first incident, as for `FailureLog.ttf`.
+        The time before a node's or rack's first incident, as for `FailureLog.ttf`.
     level : float
         Default level of the intervals.
     rng : int or numpy.random.Generator
-        For the search of the stable period.
+        For the search for the stable period.
 
     Raises
     ------
     ArgumentError
-        For a log of lifetimes without dates, an unknown period, a level outside 0..1.
+        For a log of lifetimes without dates, an unknown `period`, `at` or `first`, or a level outside 0..1.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def fleet_model(
     >>> model.scopes["incidents"].to_dict()
     {'node': 2359, 'rack': 367, 'group': 2, 'system': 286}
 
-    A job on 64 consecutive nodes lasts 24 hours without any interruption with probability 0.31:
+    A job on 64 consecutive nodes runs 24 hours without interruption with probability 0.31:
 
     >>> model.interval("reliability", "24h", size=64, placement="packed").estimate.round(2).tolist()
     0.31
@@ -110,7 +110,7 @@ def _model(
     first: str,
     level: float,
 ) -> FleetModel:
-    """The model of a period: rates of now need all of the log, those of the long run what was known by its end."""
+    """The model of a period: rates for now need all of the log, those of the long run the log until its end."""
 
     def joined(part: FailureLog) -> Incidents:
         return incidents(part, window, group=group, level=level)
@@ -130,7 +130,7 @@ def _model(
             fits[name] = renewal_models(lives, scope.system, level=level, n_groups=size)
         rates[name] = rates_of(scopes[name], fits[name], size, places, part.window)
     earlier, scopes_until = places, scopes
-    if part.window.start > until.window.start:  # ages, and what came before, are known from before the period
+    if part.window.start > until.window.start:  # ages and earlier incidents are known from before the period
         earlier, scopes_until = scopes_of(until, joined(until))
     standing = standing_of(until, scopes_until["node"], earlier.watched, places.nodes)
     if not (now and part.window.hours > 0.0):

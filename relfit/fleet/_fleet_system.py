@@ -1,4 +1,4 @@
-"""A `System` of nodes of a fleet: their own distributions and ages, with racks and whole systems as common causes."""
+"""A `System` of the nodes of a fleet, with failures of racks, groups and whole systems."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ __all__ = ["ages_now", "system_of"]
 
 
 def system_of(model: FleetParts, nodes: IntArray, ages: FloatArray, **options: Any) -> System:
-    """The nodes at these positions as a `System`.
+    """Nodes of a fleet as a `System`.
 
     Parameters
     ----------
     model : FleetParts
     nodes : ndarray of int, shape (k,)
+        Positions of the nodes.
     ages : ndarray, shape (k,)
         Hours of operation since each node's own last failure.
     **options
-        ``tolerance``, ``rack_events``.
+        ``tolerance`` and ``rack_events``, as for `System`.
 
     Raises
     ------
     DataError
-        Where nothing failed while it was watched, so that no life is known.
+        If nothing failed under observation.
     """
     origin, racks = _Origin.of(model, nodes), _racks(model, nodes)
     if not ((model.node_rates[nodes] > 0.0).any() or origin.causes or racks is not None):
@@ -63,8 +64,8 @@ def system_of(model: FleetParts, nodes: IntArray, ages: FloatArray, **options: A
 def ages_now(model: FleetParts) -> FloatArray:
     """Hours of operation since each node's last failure, at the end of the period; shape (nodes,).
 
-    A node that was not seen to fail, and may have failed before it was watched, has the age at which its hazard is
-    what is expected of it: that of stationary renewals given the time watched.
+    A node that never failed, and may have failed before it was watched, gets the age at which its hazard equals the
+    expected one: that of stationary renewals given the time watched.
     """
     now = model.standing
     shape = model.renewals["node"].shape[model.places.system, 1]
@@ -80,7 +81,7 @@ def ages_now(model: FleetParts) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Origin:
-    """Where a system of a fleet has its parameters from, and how uncertain they are (`relfit.system.uncertainty`)."""
+    """The source of a system's parameters, and their uncertainty (`relfit.system.uncertainty`)."""
 
     model: FleetParts
     nodes: IntArray
@@ -137,7 +138,7 @@ class _FleetSource:
 
 
 def _common(model: FleetParts, origin: _Origin) -> CommonCause | None:
-    """Incidents of whole systems, and of several nodes of several racks, which need not hit the job."""
+    """Incidents of whole systems, and of groups of nodes, which need not hit the job."""
     if not origin.causes:
         return None
     lives: list[Family] = []

@@ -1,4 +1,4 @@
-"""`forecast`: failures, repairs and spare parts of the time to come, with prediction intervals."""
+"""`forecast`: future failures, repairs and spare parts, with prediction intervals."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from relfit.log.tables import made_once
 __all__ = ["Forecast", "forecast"]
 
 _QUANTITIES = ("incidents", "failures", "repair_hours")
-_LONGEST = 10.0  # times the part of the log that the forecast rests on
+_LONGEST = 10.0  # longest horizon, relative to the part of the log used
 _WHOLE = "whole system"
 _MANY_CAUSES = 200
-_BINS = 24  # of the history
-_CAUSES = 5  # on a page
+_BINS = 24  # of the history, at most
+_CAUSES = 5  # in the compact table
 _DAY, _WEEK = 24.0, 168.0  # hours
 
 
@@ -53,9 +53,9 @@ def forecast(
     Parameters
     ----------
     log : FailureLog
-        With dated events. Each of several systems has a forecast of its own.
+        With dated events. Several systems are forecast separately.
     horizons : duration, or sequence of these
-        How far ahead, from the end of the log: hours, or text such as "30d".
+        Time ahead from the end of the log: hours, or text such as "30d".
     at : {"now", "long run"}
         Whether rates are current, or means of a period.
     period : {"stable", "all"}, tuple or ChosenPeriod, optional
@@ -66,28 +66,28 @@ def forecast(
     group : str, optional
         Attribute with the rack of a node; rack, frame, cabinet or chassis by default.
     service : float
-        Probability that the stock of parts lasts for the horizon, with one part for each failure.
+        Probability that the stock of parts lasts for the horizon, with one part per failure.
     level : float
-        Of the prediction intervals.
+        Level of the prediction intervals.
     n_draws : int
-        Number of random futures.
+        Number of simulated futures, 100 or more.
     rng : int or numpy.random.Generator
 
     Raises
     ------
     ArgumentError
-        For a log of lifetimes without dates, an unknown column or period, or a horizon that is not positive or over ten
-        times as long as the part of the log used.
+        For a log of lifetimes without dates, an unknown column, period or `at`, a level or service outside 0..1, or a
+        horizon that is not positive or over ten times as long as the part of the log used.
     DataError
-        When no node was under observation at the end of the log, or there is no failure.
+        If no node was under observation at the end of the log, or there is no failure.
 
     Notes
     -----
-    Counts by day are predicted by means that discount the past with half-lives from five days to none at all, each with
-    several sizes of scatter. Every ten days of the past they are scored by the outcome, over ten days and over the
-    horizon, and mixed accordingly (`relfit.fleet.prediction`). At a constant rate the mean of all the past dominates,
-    at a changing rate the recent means. Past errors set the width of the intervals. Racks and causes have shares that
-    follow their own records.
+    Daily counts are predicted by means of the past: discounted with half-lives from 5 days to infinity, and of the last
+    90 and 180 days, each with several sizes of scatter. Every ten days of the past they are scored against the outcome,
+    over ten days and over the horizon, and mixed accordingly. At a constant rate the mean of all the past dominates, at
+    a changing rate the recent means. Past errors set the width of the intervals. The shares of racks and causes follow
+    their own records.
 
     Examples
     --------
@@ -157,32 +157,34 @@ def _horizons(horizons: Durations) -> list[float]:
 
 
 class Forecast(Result):
-    """Expected failures, repairs and parts, with prediction intervals.
+    """Expected failures, repairs and parts, with prediction intervals; made by `relfit.forecast`.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        One row per horizon and ``of`` (``all``, ``system``, the group such as ``rack``, the column of causes) and
-        ``name``: ``incidents``, ``failures`` (records of the log), ``repair_hours`` (failures times the mean repair
+        One row per horizon, ``of`` (``all``, ``system``, the group such as ``rack``, the column of causes) and
+        ``name``: ``incidents``, ``failures`` (records of the log) and ``repair_hours`` (failures times the mean repair
         over the longest horizon), each expected and with ``_low`` and ``_high``; ``stock``: parts that last for the
-        horizon with probability `service`, one for each failure; missing for causes that need none (software, people,
-        unknown), which do not count in all.
+        horizon with probability `service`, one per failure. Causes that need no part (software, people, unknown) have
+        no stock and do not count in the stock of all.
     horizons : tuple of float
         Hours from `start`.
     group : str or None
         Attribute of racks.
     by : str
+        Column of causes.
     service, level : float
+        Probability that the stock lasts; level of the intervals.
     start : pandas.Timestamp
-        End of the observation, where the forecast begins.
+        End of observation, where the forecast starts.
     basis : pandas.DataFrame
-        One row per system: ``system``, ``since`` and ``until`` (what it rests on), ``a_week`` (incidents a week that
-        are expected over the longest horizon), ``a_week_before`` (those of all that time), ``gone`` (nodes not under
-        observation at its end).
+        One row per system: ``system``, ``since`` and ``until`` (the part of the log used), ``a_week`` (incidents per
+        week expected over the last horizon), ``a_week_before`` (mean incidents per week in that part), ``gone`` (nodes
+        not under observation at its end).
     left_out : tuple of str
         Systems without a forecast, and why.
     history : pandas.DataFrame
-        ``start`` and ``failures`` of the last bins before `start`, at most 24, as long as the first horizon.
+        ``start`` and ``failures`` of at most 24 bins before `start`, each as long as the first horizon.
     """
 
     table: pd.DataFrame
@@ -198,7 +200,7 @@ class Forecast(Result):
 
     @property
     def headline(self) -> str:
-        """Failures over each horizon."""
+        """Expected failures over each horizon."""
         parts = []
         for hours, row in zip(self.horizons, self.total.to_dict("records"), strict=True):
             parts.append(
@@ -209,13 +211,13 @@ class Forecast(Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The headline, the stock of parts, and what the forecast rests on."""
+        """The headline, the stock of parts, the incidents per week, and what was left out."""
         out = tuple(f"Left out: {text}." for text in self.left_out)
         return (self.headline, self.stock_headline, *self.notes, *out)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the forecast rests on."""
+        """Incidents per week, and nodes left out."""
         basis = self.basis
         first, single = basis.iloc[0], len(basis) == 1
         if single:
@@ -258,7 +260,7 @@ class Forecast(Result):
 
     @property
     def by_group(self) -> pd.DataFrame:
-        """One row per horizon and rack; what hits a whole system is apart. Empty without racks."""
+        """One row per horizon and rack, and one for failures of the whole system; empty without racks."""
         return self._of(self.group)
 
     @property
@@ -271,13 +273,13 @@ class Forecast(Result):
         return self.table
 
     def compact(self) -> pd.DataFrame:
-        """All failures and those of the five most frequent causes, one row each, for a page.
+        """All failures and those of the five most frequent causes, one row each, as text for a page.
 
         Returns
         -------
         pandas.DataFrame
-            Indexed by ``all failures``, the causes, and ``hours of repair``; for each horizon in words a column of
-            text such as ``158 (121-204)``, and for the causes ``stock`` for the longest horizon.
+            Rows ``all failures``, the causes, and ``hours of repair``; one column per horizon with text such as
+            ``158 (121-204)``, and ``stock`` of the causes for the last horizon.
         """
         longest = self.by_cause[self.by_cause["horizon"] == self.horizons[-1]]
         names = longest.sort_values("failures", ascending=False, kind="stable")["name"].head(_CAUSES).tolist()
@@ -307,7 +309,7 @@ def _days(hours: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _System:
-    """One system of the log, and for each horizon what comes: of all of it, by rack and by cause."""
+    """One system of the log, and its forecast for each horizon: in total, by rack and by cause."""
 
     name: str
     ahead: SystemAhead
@@ -365,7 +367,7 @@ def _history(log: FailureLog, systems: set[str], end: pd.Timestamp, width: float
 
 
 def _basis(part: _System) -> dict[str, Any]:
-    """What the forecast of a system rests on."""
+    """The row of `Forecast.basis` of a system."""
     ahead, window = part.ahead, part.ahead.log.window
     weeks = ahead.steps.size * ahead.steps.width / _WEEK
     return {
@@ -411,7 +413,7 @@ def _rows(parts: list[_System], i: int, hours: float, tail: FloatArray, service:
 
 
 def _sum(futures: list[Future]) -> Future:
-    """What comes of several systems together."""
+    """The forecast of several systems together."""
     first, second, third = (
         Coming(sum(each.expected for each in kind), np.sum([each.drawn for each in kind], axis=0))
         for kind in zip(*futures, strict=True)

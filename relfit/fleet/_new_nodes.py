@@ -1,4 +1,4 @@
-"""Whether failures came as those of new nodes, and whether a rate changed no more than their ages would give."""
+"""Whether nodes were new at the start of a log, and whether their ages explain the changes of the rate."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from relfit.log.failurelog import FailureLog
 
 __all__ = ["explained_by_ages", "renewals_of"]
 
-_SIZE = 0.01  # of the test of periods, as of the search for them
-_DENIED = 0.05  # p-value of failures along time below which ages are not borne out; of new nodes, smaller ones are rare
-_AGAINST = 3.0  # log-likelihood ratio against new nodes that new nodes reach in at most 5 % of logs: log 20
-_LEVEL = 0.95  # of the limits of the shape that tell ageing of periods
+_SIZE = 0.01  # of the test of periods, as in the search for them
+_DENIED = 0.05  # p-value of failures along time below which ages are rejected
+_AGAINST = 3.0  # log-likelihood ratio against new nodes, log 20: new nodes exceed it in at most 5 % of logs
+_LEVEL = 0.95  # of the confidence interval of the shape
 _PARTS = 8  # of a log, in which failures are counted
 
 
@@ -33,25 +33,24 @@ def renewals_of(
     level: float = 0.95,
     n_resamples: int = 99,
 ) -> tuple[ScopeIncidents, RenewalModels]:
-    """Renewals of a scope by system, and the scope with the ages at its start that its failures bear out.
+    """Renewal models of a scope by system, and the scope with those ages at its start that its failures support.
 
     Parameters
     ----------
     scope : ScopeIncidents
     n_systems : int
     log, joined
-        What the scope is of, as for `relfit.fleet.operating_time.scopes_of`.
+        The log and incidents of the scope, as for `relfit.fleet.operating_time.scopes_of`.
     level, n_resamples
         As for `relfit.analyses.screening.renewal_models`.
 
     Notes
     -----
-    That nodes were new is what an inventory says. Where nodes age, their failures tell whether they began so. By the
-    times to the first failure: the likelihood of the best of the three renewal models is not 20 times higher for nodes
-    in steady state (which were in use before the inventory says, or whose first time was not logged in full). By the
-    failures along time: those of eight equal parts of the log are as the ages would give. What fails either test is
-    taken in steady state: a fleet that became better, whose first failures come as soon as those of new nodes, has
-    the rate that is counted.
+    An inventory says that nodes were new; where nodes age, their failures test it. Times to the first failure: the
+    likelihood of the best of the three renewal models is at most 20 times higher for nodes in steady state (in use
+    before the inventory says, or with a first time that was not logged in full). Failures along time: the counts in
+    eight equal parts of the log agree with the ages. Nodes that fail either test are taken to be in steady state, and
+    the rate is the counted one.
     """
     fits = _fitted(scope, n_systems, level, n_resamples)
     denied = _denied(scope, fits, log, joined, level)
@@ -67,7 +66,7 @@ def _fitted(scope: ScopeIncidents, n_systems: int, level: float, n_resamples: in
 
 
 def _denied(scope: ScopeIncidents, fits: RenewalModels, log: FailureLog, joined: Incidents, level: float) -> BoolArray:
-    """The systems whose failures do not bear out the ages at the start, shape (systems,)."""
+    """The systems whose failures contradict the ages at the start, shape (systems,)."""
     size = fits.shape.shape[0]
     seen_new = np.bincount(scope.system, ~np.isnan(scope.start_age), size) > 0.0
     ageing = seen_new & (fits.status == "ok") & (fits.ageing != 0)
@@ -85,11 +84,11 @@ def _denied(scope: ScopeIncidents, fits: RenewalModels, log: FailureLog, joined:
 
 
 def _along_time(scope: ScopeIncidents, clocks: Clocks, fits: RenewalModels) -> FloatArray:
-    """p-value of the failures between instants in each system, shape (systems,): NaN where nothing is expected.
+    """p-value of the counts of failures along time in each system, shape (systems,): NaN without failures.
 
-    Each part of the log has the failures that nodes in steady state have in the hours that they run and those that are
-    ahead of them at its end more than at its start (`relfit.fleet.scope_rates`). The chi-square statistic of all parts
-    allows for the scatter of renewals.
+    In each part of the log the expected count is proportional to the hours in operation plus the increase of the
+    expected residual hours (`relfit.fleet.scope_rates`). The chi-square statistic of all parts allows for the scatter
+    of renewals.
     """
     size = fits.shape.shape[0]
     rates = rates_of(scope, fits, size)
@@ -115,27 +114,26 @@ def _along_time(scope: ScopeIncidents, clocks: Clocks, fits: RenewalModels) -> F
 
 
 def explained_by_ages(log: FailureLog, points: ChangePoints, joined: Incidents) -> bool:
-    """Whether one renewal model of nodes, some known to be new, expects the failures of all periods.
+    """Whether one renewal model of nodes, some of them new, agrees with the failures of all periods.
 
     Parameters
     ----------
     log : FailureLog
         Of one system.
     points : ChangePoints
-        Several periods of it.
+        Its periods, two or more.
     joined : Incidents
-        Of the log.
+        Incidents of the complete log; each counts in the period in which it began.
 
     Notes
     -----
-    Nodes that fail more often when they are young make a log whose rate falls. Incidents are those of the whole log,
-    each of the period in which it began.
+    If young nodes fail more often, the rate of a log falls without any other change.
     """
     new = log.population["entered_known"] & (log.population["entered"] < points.periods[-1].start)
     if not new.any():
         return False
     starts = [(period.start - log.window.start) / pd.Timedelta(hours=1) for period in points.periods]
-    # a period holds what fails at its first instant; the last one what fails at its last, too
+    # a period includes its first instant; the last period also its last
     scope, clocks = clocks_of(log, joined, np.append(starts, log.window.hours + 1.0))
     fits = _fitted(scope, 1, _LEVEL, 0)
     if not fits.ageing[0] or np.isnan(scope.start_age).all() or _denied(scope, fits, log, joined, _LEVEL).any():

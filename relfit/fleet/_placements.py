@@ -1,4 +1,4 @@
-"""Where a job's nodes stand, and how likely an incident of several nodes hits one of them."""
+"""Placements of a job on nodes, and the probability that an incident of several nodes hits it."""
 
 from __future__ import annotations
 
@@ -21,22 +21,20 @@ __all__ = ["PLACEMENTS", "Placements", "hit_probability", "hits_by_size", "place
 PLACEMENTS = ("packed", "spread", "random")
 _MOST, _CELLS, _INSTANTS = 200, 4_000_000, 2000
 _BEFORE = 1_000_000  # nanoseconds
-_TOGETHER = 0.25  # of the time, that the nodes of a job are watched
-_UP: WeakKeyDictionary[Outages, dict[bytes, Any]] = (
-    WeakKeyDictionary()
-)  # jobs of many sizes are asked one after another
+_TOGETHER = 0.25  # least share of the time in which all nodes of a job are watched
+_UP: WeakKeyDictionary[Outages, dict[bytes, Any]] = WeakKeyDictionary()  # shared by jobs of many sizes
 
 
 @dataclass(frozen=True, eq=False)
 class Placements:
-    """Ways to place a job of one size, one row each.
+    """Possible placements of a job of one size, one row each.
 
     Attributes
     ----------
     members : scipy.sparse.csr_array, shape (placements, nodes)
         1 where a node belongs to the job.
     nodes : int
-        Size of the job.
+        Number of nodes of the job.
     """
 
     members: Any
@@ -47,7 +45,7 @@ class Placements:
         return np.asarray(self.members @ by_node.T, np.float64)
 
     def racks_hit(self, places: Places, table: FloatArray) -> FloatArray:
-        """Expected number of racks whose incident hits the job, of one incident in each rack; shape (placements,)."""
+        """Expected number of incidents that hit the job if each rack has one; shape (placements,)."""
         inside = np.flatnonzero(places.rack >= 0)
         shape = (places.rack.size, len(places.racks))
         in_rack = sparse.csr_array((np.ones(inside.size), (inside, places.rack[inside])), shape=shape)
@@ -56,11 +54,11 @@ class Placements:
         return np.asarray(counts.sum(axis=1), np.float64).ravel()
 
     def up_at(self, watched: Outages, at: IntArray) -> BoolArray:
-        """Whether all nodes of each placement were watched and up just before instants, (placements, instants)."""
+        """Whether all nodes of each placement were watched and up just before each instant, (placements, instants)."""
         return np.asarray(self.members @ _up_at(watched, at) >= self.nodes - 0.5)
 
     def watched_at(self, watched: Outages, at: IntArray) -> float:
-        """Share of instants at which all nodes of a placement are watched, over all placements."""
+        """Share of instants at which all nodes of a placement are watched, mean over placements."""
         first, of = self.members.indptr[:-1], self.members.indices
         entered = np.maximum.reduceat(watched.entered[of], first)
         left = np.minimum.reduceat(np.maximum(watched.left, watched.entered)[of], first)
@@ -70,11 +68,11 @@ class Placements:
     def hit_while_up(
         self, watched: Outages, scope: ScopeIncidents, system: int, origin: int
     ) -> tuple[FloatArray, FloatArray]:
-        """Incidents of a scope that hit a job of each placement, of one in the system; and how often it is all up.
+        """Share of a scope's incidents that hit a job at each placement, and the share of time that it is all up.
 
-        Both of shape (placements,), from as many incidents and instants as memory asks for. What hits nodes of a
-        placement while others of it are down interrupts no job; it counts only where all were never up together.
-        `origin` is where the window opened, in nanoseconds.
+        Both have shape (placements,), from a sample of incidents and instants that fits into memory. An incident at a
+        placement with nodes already down interrupts no job; it counts only where all nodes were never up together.
+        `origin` is the start of the window, in nanoseconds.
         """
         most = int(np.clip(_CELLS // max(watched.n_groups, self.members.nnz // 16, 1), 20, _INSTANTS))
         often = self.up_at(watched, _evenly(watched, most)).mean(axis=1)
@@ -96,11 +94,17 @@ def placements(places: Places, candidates: IntArray, size: int, kind: str, rng: 
     ----------
     places : Places
     candidates : ndarray of int
-        Nodes of one system, in their natural order.
+        Positions of nodes of one system, in natural order.
     size : int
+        Number of nodes of the job.
     kind : {"packed", "spread", "random"}
-        A run of consecutive nodes; one node in each rack as far as that goes, in a random order of racks; or any.
+        Consecutive nodes; nodes spread evenly over the racks, in random order; or any nodes.
     rng : numpy.random.Generator
+
+    Returns
+    -------
+    Placements
+        At most 200, chosen at random if there are more; for one node all.
 
     Raises
     ------
@@ -125,7 +129,7 @@ def placements(places: Places, candidates: IntArray, size: int, kind: str, rng: 
         rack = places.rack[candidates]
         by_rack = np.lexsort((key, np.broadcast_to(rack, key.shape)), axis=1)
         sizes = np.unique(rack, return_counts=True)[1]
-        turn = np.arange(total) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # first, second, ... node of its rack
+        turn = np.arange(total) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # 0, 1, ...: the place within its rack
         rounds = np.empty(key.shape)
         np.put_along_axis(rounds, by_rack, np.broadcast_to(turn, key.shape).astype(np.float64), axis=1)
         key = key + rounds
@@ -140,13 +144,13 @@ def _of_rows(nodes: IntArray, n_nodes: int) -> Placements:
 
 
 def _evenly(watched: Outages, number: int) -> IntArray:
-    """Instants at even distances while nodes are watched, in nanoseconds."""
+    """Evenly spaced instants while nodes are watched, in nanoseconds."""
     first, last = watched.entered.min(), watched.left.max()
     return np.asarray(first + ((np.arange(number) + 0.5) * ((last - first) / number)).astype(np.int64))
 
 
 def _up_at(watched: Outages, at: IntArray) -> FloatArray:
-    """1 where a node was watched and up just before an instant, shape (nodes, instants); the last two are kept."""
+    """1 where a node was watched and up just before an instant, shape (nodes, instants); the last two are cached."""
     cache, key = _UP.setdefault(watched, {}), at.tobytes()
     if key not in cache:
         everyone, width = np.arange(watched.n_groups), at.size + 1
@@ -168,13 +172,19 @@ def _up_at(watched: Outages, at: IntArray) -> FloatArray:
 
 
 def hit_probability(hit: npt.ArrayLike, of: npt.ArrayLike, most: int) -> FloatArray:
-    """Probability that an incident hits a job with n nodes at its place, n = 0 ... `most`, averaged over incidents.
+    """Probability that an incident hits a job with n nodes in its rack (or system), averaged over incidents.
 
     Parameters
     ----------
     hit, of : array_like of int, shape (incidents,)
-        Nodes that each incident hit, of how many at its place; which of them is taken as chance.
+        Number of nodes that each incident hit, and number of nodes there; which nodes it hits is taken as random.
     most : int
+        Largest n.
+
+    Returns
+    -------
+    ndarray, shape (most + 1,)
+        For n = 0 ... `most`; without incidents 1 for n above 0.
 
     Examples
     --------
@@ -199,11 +209,22 @@ def hit_probability(hit: npt.ArrayLike, of: npt.ArrayLike, most: int) -> FloatAr
 
 
 def hits_by_size(places: Places, scope: ScopeIncidents, origin: int) -> list[tuple[int, float, float]]:
-    """Jobs of 1, 2, 4, ... consecutive nodes of a system: size, share of a scope's incidents that hit one, time up.
+    """Jobs on 1, 2, 4, ... consecutive nodes of a system: size, share of a scope's incidents that hit one, share up.
 
-    Means over placements, by how often all nodes of each are up; the last is the share of the time in which they are,
-    of that in which they are watched, half an instant where they never were. Left out are sizes whose nodes are
-    watched together for less than a quarter of the time: those hours are not like all others.
+    Parameters
+    ----------
+    places : Places
+        Of one system.
+    scope : ScopeIncidents
+    origin : int
+        Start of the window, nanoseconds.
+
+    Returns
+    -------
+    list of (int, float, float)
+        Means over placements, weighted by how often all nodes of each are up. The third number is the share of the
+        time under observation in which all nodes of the job are up; if they never are, that of half a sampled instant.
+        Sizes whose nodes are all watched for less than a quarter of the time are left out.
     """
     watched, rng = places.watched, np.random.default_rng(0)
     most = watched.n_groups
@@ -220,6 +241,6 @@ def hits_by_size(places: Places, scope: ScopeIncidents, origin: int) -> list[tup
 
 
 def incident_members(scope: ScopeIncidents, n_nodes: int) -> Any:
-    """Nodes that each incident of a scope hit, a sparse array of shape (incidents, nodes)."""
+    """Nodes hit by each incident of a scope, a sparse array of shape (incidents, nodes)."""
     shape = (scope.system_of_incident.size, n_nodes)
     return sparse.csr_array((np.ones(scope.node_of.size), (scope.incident_of, scope.node_of)), shape=shape)

@@ -1,7 +1,7 @@
-"""What a log says of each node, for Slurm: weights, features and a drain list, as files to review and then use.
+"""Files for Slurm from a log: weights, features and a drain list, to review before use.
 
 Names come from a log, so they are data: a name that is no plain host name is never written into a file that a shell or
-Slurm reads, and reasons are made of letters, digits and a few signs.
+Slurm reads, and reasons consist of letters, digits and a few signs.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ __all__ = ["SlurmNodes", "hostlist", "is_host", "plain_reason", "slurm_nodes"]
 
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _RESERVED = ("all", "default", "localhost")
-"""Words that Slurm, in letters of any case, does not take for a node of that name in ``NodeName=``: every node, the
-defaults of the lines that follow, and the host that reads the file."""
-_AVERAGE = 100  # weight of a node that fails as often as the mean
+"""Words that Slurm, in any case, does not read as a node of that name in ``NodeName=``: all nodes, defaults of the
+lines that follow, and the host that reads the file."""
+_AVERAGE = 100  # weight of a node with the mean failure rate
 _HEAVIEST = 60_000
 _AGAIN = 3  # repeat failures in the last 90 days from which a node is to be drained
 _FEATURES = ("mtbf_high", "mtbf_mid", "mtbf_low")
@@ -47,33 +47,32 @@ def slurm_nodes(
     first: str = "known",
     rng: int | np.random.Generator | None = 0,
 ) -> SlurmNodes:
-    """Weights, features and a drain list of the nodes that were there at the end of a log, as they fail now.
+    """Weights, features and a drain list for Slurm, from the current failure rates of the nodes at the end of a log.
 
-    To be drained are nodes that stand out now (`FleetModel.nodes_now`), and those that failed again soon after a
-    repair three times and more in the last 90 days (`relfit.analyses.screening.repeat_failures`).
+    Nodes to drain are outliers now (`FleetModel.nodes_now`) and those with three or more repeat failures soon after a
+    repair in the last 90 days (`relfit.analyses.screening.repeat_failures`).
 
     Parameters
     ----------
     log : FailureLog
         Of one system, or of systems whose nodes all have different names.
-    period : {"stable", "all"} or tuple
-    first : {"known", "always", "never"}
+    period, first
         As for `relfit.fleet_model`.
     rng : int or numpy.random.Generator
-        For the search of the stable period.
+        For the search for the stable period.
 
     Raises
     ------
     ArgumentError
-        When two systems have nodes of one name.
+        If two systems have nodes with the same name.
     DataError
-        When no node was there at the end, no name can be that of a host, or only nodes that failed are known.
+        If no node was under observation at the end, no name is a valid host name, or only nodes that failed are known.
 
     Examples
     --------
     >>> import relfit as rf
-    >>> found = slurm_nodes(rf.datasets.load("white"), period=("2003-04-01", "2004-10-01"))
-    >>> found.table[["node", "feature"]].iloc[0].tolist(), int(found.table["weight"].iloc[0])
+    >>> nodes = slurm_nodes(rf.datasets.load("white"), period=("2003-04-01", "2004-10-01"))
+    >>> nodes.table[["node", "feature"]].iloc[0].tolist(), int(nodes.table["weight"].iloc[0])
     (['n000', 'mtbf_mid'], 79)
     """
     model = fleet_model(log, period, first=first, rng=rng)
@@ -113,7 +112,7 @@ def slurm_nodes(
 
 
 def _why(row: pd.Series, again: Any, ended: pd.Timestamp) -> str:
-    """Why a node is to be drained."""
+    """Why a node should be drained."""
     low, high = number(row.factor_low, 2), number(row.factor_high, 2)
     text = f"relfit: fails {number(row.factor, 2)} times the mean, {low}-{high}, as of {ended:%Y-%m-%d}"
     if again is None:
@@ -122,29 +121,29 @@ def _why(row: pd.Series, again: Any, ended: pd.Timestamp) -> str:
 
 
 def is_host(name: str) -> bool:
-    """Whether Slurm takes a name for that of one host."""
+    """Whether Slurm reads a name as that of one host."""
     return _HOST.fullmatch(name) is not None and name.lower() not in _RESERVED
 
 
 def plain_reason(text: str) -> str:
-    """A reason of letters, digits and a few signs."""
+    """The text with all but letters, digits and a few signs replaced, cut to the longest reason."""
     return re.sub(r"[^A-Za-z0-9 .,:%/-]", "?", text)[:_LONGEST_REASON]
 
 
 class SlurmNodes(Result):
-    """Nodes for Slurm.
+    """Weights, features and a drain list for Slurm; made by `slurm_nodes`.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        One row per node: ``node``, ``rate`` (failures per hour of operation, given what it has been through),
-        ``mtbf_hours``, ``weight`` (100 times its rate over the mean: lower ones are taken first), ``feature``
-        (``mtbf_high``, ``mtbf_mid``, ``mtbf_low``: a third of the nodes each), ``factor`` (times the mean) with
-        ``factor_low`` and ``factor_high``, ``repeats`` (repeat failures, where they go on), ``drain``, ``reason``.
+        One row per node: ``node``, ``rate`` (failures per operating hour, given its history), ``mtbf_hours``,
+        ``weight`` (100 times its rate over the mean; Slurm prefers low ones), ``feature`` (``mtbf_high``,
+        ``mtbf_mid``, ``mtbf_low``: a third of the nodes each), ``factor`` (times the mean) with ``factor_low`` and
+        ``factor_high``, ``repeats`` (repeat failures, if three or more in the last 90 days), ``drain``, ``reason``.
     skipped : tuple of str
-        Nodes whose names are no host names, or words of Slurm's own (``ALL``, ``DEFAULT``, ``localhost``).
+        Nodes whose names are no host names, or reserved by Slurm (``ALL``, ``DEFAULT``, ``localhost``).
     span : str
-        The end of the log.
+        The date of the end of the log.
     """
 
     table: pd.DataFrame
@@ -153,12 +152,12 @@ class SlurmNodes(Result):
 
     @property
     def drain(self) -> pd.DataFrame:
-        """Nodes that fail far more often now or again and again, the worst first."""
+        """The nodes to drain, highest rate first."""
         return self.table[self.table["drain"]].sort_values("rate", ascending=False, kind="stable")
 
     @property
     def headline(self) -> str:
-        """How many nodes are weighed, and which should be drained."""
+        """How many nodes have which weights, and how many should be drained."""
         low, high = int(self.table["weight"].min()), int(self.table["weight"].max())
         if low == high:
             text = f"{count(len(self.table), 'node')} do not differ: all have the weight {low}"
@@ -169,7 +168,7 @@ class SlurmNodes(Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The headline, and what was left out."""
+        """The headline, and how many nodes were left out."""
         return (self.headline, f"{self._left_out}.") if self.skipped else (self.headline,)
 
     @property
@@ -182,7 +181,7 @@ class SlurmNodes(Result):
         return f"Left out: {' and '.join(texts)}"
 
     def to_frame(self) -> pd.DataFrame:
-        """The table."""
+        """The same as `table`."""
         return self.table
 
     def write(self, folder: str | Path) -> list[Path]:
@@ -191,14 +190,23 @@ class SlurmNodes(Result):
         Parameters
         ----------
         folder : str or Path
-            Made where it is missing.
+            Created if missing.
 
         Returns
         -------
         list of Path
+            The files written.
+
+        Raises
+        ------
+        ArgumentError
+            If the folder cannot be written.
         """
         place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ArgumentError(f"cannot make the folder {place}: {error.strerror}", remedy="choose another") from error
         check_writable(place / "nodes.csv")
         head = _HEAD.format(average=_AVERAGE) + (f"# {self._left_out}.\n" if self.skipped else "")
         script = f"#!/bin/sh\n{head}"
@@ -236,12 +244,12 @@ def _joined(lines: list[str]) -> str:
 
 
 def hostlist(names: Iterable[str]) -> str:
-    """Names of hosts as Slurm abbreviates them: runs of numbers of one length in brackets.
+    """Host names as a Slurm host list, with runs of numbers of equal length in brackets.
 
     Raises
     ------
     ArgumentError
-        For a name that no host can have.
+        For an invalid host name.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The fleet of a log as it stood at an instant, as a `System`."""
+"""`system_from_log`: the nodes of a log at a date, as a `System`."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ def system_from_log(
     first: str = "known",
     **options: Any,
 ) -> System:
-    """The nodes of a log at a date as a `System`, with racks and whole-system failures.
+    """The nodes of a log at a date as a `System`, with failures of racks and whole systems.
 
     Parameters
     ----------
     log : FailureLog
     at : str, datetime or pandas.Timestamp, optional
-        A date; later records are not used. By default ("now") the end of the window. "long run" takes the mean rates of
+        A date; later records are not used. By default ("now") the end of the window. "long run" uses the mean rates of
         the period, at its end.
     nodes : sequence of labels, optional
-        By default those under observation and up at that date.
+        By default the nodes under observation and up at that date.
     period, first
         As for `relfit.fleet_model`.
     families : str or sequence of str, optional
-        Fit these distributions to the times between failures, node by node. By default nodes have the fleet's Weibull
-        shape, and each the rate expected given its history (`relfit.fleet.FleetModel`).
+        Fit these distributions to the times between failures of each node. By default all nodes have the fleet's
+        Weibull shape, and each has the rate expected from its history (`relfit.fleet.FleetModel`).
     family, missing
         With `families`: as for `system_from_fits`.
     **options
-        As for `System`.
+        ``tolerance`` and ``rack_events``, as for `System`.
 
     Raises
     ------

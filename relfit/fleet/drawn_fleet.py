@@ -1,4 +1,4 @@
-"""Rates, shapes and frailties as likely as a log leaves them, and what they do to a job in each draw."""
+"""Draws of the rates, shapes and frailties of a fleet, and the failures of a job in each draw."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from relfit.fleet.incident_scopes import SCOPES
 __all__ = ["KEPT", "DrawnFleet", "PlacedJob"]
 
 _CELLS = 20_000_000  # draws times nodes
-KEPT = 1_000_000  # of them that are kept
+KEPT = 1_000_000  # of them that are cached
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedJob:
-    """Placements of a job, the number of racks, and the share of group incidents, that hit each of them.
+    """Placements of a job, with the rack incidents and the share of group incidents that hit each of them.
 
-    ``often`` is how often all of their nodes are up: jobs begin there as often.
+    ``racks`` is the expected number of hits if each rack has one incident. ``often`` is the share of time in which all
+    nodes of a placement are up: jobs start there in proportion.
     """
 
     where: Placements
@@ -32,16 +33,16 @@ class PlacedJob:
     often: FloatArray
 
     def mean(self, values: FloatArray) -> FloatArray:
-        """Mean over the placements of values of shape (placements, draws), by how often jobs begin there."""
+        """Mean of values of shape (placements, draws) over placements, weighted by how often jobs start there."""
         weights = self.often if self.often.any() else np.ones(self.often.size)
         return np.asarray(weights @ values / weights.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnFleet:
-    """Rates, shapes and nodes of one system as likely as the log leaves them.
+    """Draws of the rates, shapes and node rates of one system.
 
-    ``rate`` and ``shape`` have shape (scopes, draws), ``node`` (draws, nodes): rates per hour of operation.
+    ``rate`` and ``shape`` have shape (scopes, draws), ``node`` (draws, nodes). Rates are per operating hour.
     """
 
     system: int
@@ -69,7 +70,7 @@ class DrawnFleet:
         rate = np.stack([own_rate, *(model.rates[name].draw(size, streams[1])[:, code] for name in SCOPES[1:])])
         for i, name in enumerate(SCOPES):
             if i and not model.rates[name].count[code]:
-                rate[i] = 0.0  # nothing of the kind was ever seen
+                rate[i] = 0.0  # no incident of this scope was seen
         fits = [model.renewals[name] for name in SCOPES]
         error = np.array([np.sqrt(fit.covariance[code, 0, 0]) for fit in fits])
         centre = np.array([np.log(fit.shape[code, 1]) for fit in fits])
@@ -79,21 +80,21 @@ class DrawnFleet:
 
     @cached_property
     def _of_nodes(self) -> dict[float, FloatArray]:
-        """Cumulative hazards of the nodes, by hours: jobs of several sizes and placements have them in common."""
+        """Cumulative hazards of the nodes, by hours; shared by jobs of several sizes and placements."""
         return {}
 
     @cached_property
     def _alike(self) -> bool:
-        """Whether all nodes have one rate in each draw."""
+        """Whether all nodes have the same rate in each draw."""
         return bool((self.node == self.node[:, :1]).all())
 
     def hazard(self, scope: str, x: float) -> FloatArray:
-        """Cumulative hazard over `x` hours from a random instant of a place that is up, shape (draws,)."""
+        """Cumulative hazard over `x` hours from a random time at which the place is up, shape (draws,)."""
         i = SCOPES.index(scope)
         return _from_a_random_instant(x, self.rate[i], self.shape[i])
 
     def survival(self, x: float, job: PlacedJob, model: FleetParts) -> FloatArray:
-        """Probability that a job runs for `x` hours, shape (placements, draws)."""
+        """Probability that a job runs for `x` hours without interruption, shape (placements, draws)."""
         node = self._of_nodes.get(x)
         if node is None:
             different = self.node[:, :1] if self._alike else self.node
@@ -106,7 +107,7 @@ class DrawnFleet:
         return np.asarray(np.exp(-spent))
 
     def spent(self, x: float, job: PlacedJob) -> dict[str, float]:
-        """Cumulative hazard of a job over `x` hours by scope, of the first draw."""
+        """Cumulative hazard of a job over `x` hours by scope, in the first draw."""
         node = _from_a_random_instant(x, self.node[:1], self.shape[0][:1, None])
         of = {"rack": job.racks, "group": job.groups, "system": np.ones(job.racks.size)}
         wide = {name: each * self.hazard(name, x)[0] for name, each in of.items()}
@@ -114,7 +115,7 @@ class DrawnFleet:
         return {name: float(job.mean(each[:, None])[0]) for name, each in of_scopes.items()}
 
     def job_rate(self, job: PlacedJob, model: FleetParts) -> FloatArray:
-        """Incidents per hour that hit a job, shape (placements, draws)."""
+        """Incidents per hour that hit a job, by placement and draw, shape (placements, draws)."""
         rack, group, system = self.rate[1:]
         return np.asarray(
             job.where.sums(self.node)
@@ -124,7 +125,7 @@ class DrawnFleet:
         )
 
     def mean_repair(self, of: str, model: FleetParts, rng: Seed) -> FloatArray:
-        """Mean time to repair in each draw: a bootstrap of the repairs, censored ones by total time on test."""
+        """Mean time to repair in each draw, hours: a bootstrap of total repair time over completed repairs."""
         lives = model.by_scope[of].repairs.take(np.array([self.system]))
         if not lives.n_failures.sum():
             return np.full(self.rate.shape[1], np.nan)
@@ -136,7 +137,7 @@ class DrawnFleet:
             return np.asarray(lives.durations[picked].sum(axis=1) / lives.observed[picked].sum(axis=1))
 
     def down_quantile(self, p: float, model: FleetParts, rng: Seed) -> FloatArray:
-        """Number of nodes down at a random instant that is not exceeded with probability `p`, in each draw."""
+        """Quantile `p` of the number of nodes down at a random time, in each draw."""
         generator = np.random.default_rng(rng)
         mean = [model.hours_down(name, self.system) for name in SCOPES[:3]]
         mine = np.flatnonzero(model.places.system == self.system)
@@ -158,7 +159,7 @@ class DrawnFleet:
 
 
 def _from_a_random_instant(x: float, rate: FloatArray, shape: FloatArray) -> FloatArray:
-    """Cumulative hazard over `x` hours of stationary Weibull renewals with this long-run rate (Cox 1962)."""
+    """Cumulative hazard over `x` hours of stationary Weibull renewals with these long-run rates (Cox 1962)."""
     with np.errstate(divide="ignore", under="ignore", over="ignore"):
         return np.asarray(
             -np.log(special.gammaincc(1.0 / shape, (x * rate * special.gamma(1.0 + 1.0 / shape)) ** shape)), np.float64

@@ -1,4 +1,4 @@
-"""`FleetModel`: what a model of a fleet answers: rates, repairs, nodes, and jobs on part of it."""
+"""`FleetModel`: rates, repairs and nodes of a fleet, and jobs on part of it."""
 
 from __future__ import annotations
 
@@ -29,19 +29,17 @@ from relfit.system.checked_nodes import duration_array
 
 __all__ = ["QUANTITIES", "FleetModel"]
 
-_OFTEN, _FALSE = 2.0, 0.05  # times the mean rate, of nodes named; share of them named falsely
+_OFTEN, _FALSE = 2.0, 0.05  # outliers: multiple of the mean rate; expected share of false ones
 QUANTITIES = ("mtbf", "mttr", "mttf", "reliability", "incidents", "nodes_down")
 
 
 class FleetModel(FleetParts, Result):
-    """Incidents of a fleet by scope: rates, ageing, repairs, and their effect on jobs.
-
-    `FleetParts` lists its attributes.
+    """Incidents of a fleet by scope: rates, ageing, repairs, and their effect on jobs; made by `relfit.fleet_model`.
 
     Attributes
     ----------
     lately : Lately, optional
-        What the log says of its jobs and incidents day by day; None for a model of the long run.
+        Daily counts of incidents and interrupted jobs; None for the long run. `FleetParts` lists the other attributes.
     """
 
     lately: Lately | None = None
@@ -55,7 +53,7 @@ class FleetModel(FleetParts, Result):
 
     @property
     def now_headline(self) -> str:
-        """Incidents per week now, with the interval, and in the period; empty for the long run."""
+        """Incidents per week now, with their interval, and in the period; empty for the long run."""
         if self.lately is None:
             return ""
         week, low, high = self.lately.a_week(self.level)
@@ -76,12 +74,12 @@ class FleetModel(FleetParts, Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What is now, and what the period had."""
+        """Incidents per week now, and the headline of the period."""
         return tuple(text for text in (self.now_headline, self.headline) if text)
 
     @property
     def headline(self) -> str:
-        """Time between incidents, and their number by scope."""
+        """Mean time between incidents, and their number by scope."""
         numbers = {name: int(self.incidents_of(name).sum()) for name in SCOPES}
         total = sum(numbers.values())
         if not total:
@@ -94,12 +92,12 @@ class FleetModel(FleetParts, Result):
 
     @cached_property
     def scopes(self) -> pd.DataFrame:
-        """One row per scope (and system, where there are several).
+        """One row per scope (and system, if there are several).
 
-        Columns: ``incidents`` (all), ``places``, ``hours`` on their clocks, ``mtbf`` of one place with limits, Weibull
-        ``shape`` of times between incidents with limits, ``spread`` (variance of the nodes' frailty), ``nodes_hit``
-        (mean), ``repairs`` and ``mttr`` (their mean), all of the period; for a model of now ``mtbf_now`` with limits,
-        too, the upper one infinite where the log does not bound it.
+        Columns, for the period: ``incidents``; ``places`` (nodes, racks or systems); their operating ``hours``;
+        ``mtbf`` of one place (hours) and Weibull ``shape`` of the times between incidents, with intervals; ``spread``
+        (variance of the nodes' frailty); ``nodes_hit`` (mean); ``repairs`` and ``mttr`` (their mean, hours). A model
+        for now adds ``mtbf_now`` with its interval, infinite above where the log does not bound it.
         """
         size = len(self.places.systems)
         rows = []
@@ -144,7 +142,7 @@ class FleetModel(FleetParts, Result):
         return self.scopes
 
     def _mean_hit(self, scope: ScopeIncidents, size: int) -> FloatArray:
-        """Mean number of nodes that an incident hit in each system; all of them where it names none."""
+        """Mean number of nodes hit per incident in each system; all nodes for an incident that names none."""
         hit = self.nodes_hit(scope)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(
@@ -157,14 +155,14 @@ class FleetModel(FleetParts, Result):
         Returns
         -------
         pandas.DataFrame
-            ``system``, ``node``, ``factor`` (times the mean of its system) with ``factor_low`` and ``factor_high``,
-            ``probability`` (that it fails at least twice as often as the mean) and ``outlier``: at an expected share of
-            false outliers of at most 5 %. Highest factors first.
+            One row per node present at the end, highest factors first: ``system``, ``node``, ``factor`` (times the mean
+            of its system) with ``factor_low`` and ``factor_high``, ``probability`` that it fails at least twice as
+            often as the mean, and ``outlier`` (false-discovery rate 5 %).
 
         Raises
         ------
         DataError
-            When the log names only nodes that failed, and there must be others.
+            If only nodes that failed are known.
 
         Examples
         --------
@@ -211,25 +209,24 @@ class FleetModel(FleetParts, Result):
     def system(self, nodes: Iterable[object] | None = None, ages: object = None, **options: Any) -> System:
         """The nodes at the end of the period as a `System`, with failures of racks and whole systems.
 
+        Its intervals include the uncertainty of the rates, the nodes' shape and their frailties.
+
         Parameters
         ----------
         nodes : sequence of labels, optional
-            By default all under observation and up at the end.
+            ``node`` or ``(system, node)``; by default all nodes that are under observation and up at the end.
         ages : float, duration, or array of these, optional
-            Hours of operation since each node's last failure; by default from the log.
+            Hours of operation since each node's last failure; from the log by default.
         **options
             ``tolerance`` and ``rack_events``, as for `System`.
 
         Raises
         ------
         ArgumentError
-            For an unknown node, or when no node is left.
+            For an unknown or repeated node, or if no node is up.
         DataError
-            When the log names only nodes that failed, and there must be others.
+            If nothing failed in the period, or only nodes that failed are known.
 
-        Notes
-        -----
-        Intervals (``system.interval``) include the uncertainty of rates, shapes and frailties of all scopes.
 
         Examples
         --------
@@ -266,41 +263,44 @@ class FleetModel(FleetParts, Result):
         Parameters
         ----------
         quantity : str
-            ``mtbf``: hours of operation of a place of `scope` between its incidents, or, with `size` or `nodes`, hours
-            of a job between the incidents that hit it. ``mttr``: hours until an incident of `scope` is repaired.
-            ``mttf``: hours between incidents of any scope in the system. ``reliability``: probability that a job that
-            begins at a random instant, on nodes that are up, runs for `at` without interruption. ``incidents``:
-            expected number in the time `at`, of `scope` or of all. ``nodes_down``: quantile, at probability `at`, of
-            the number of nodes down at a random instant while the system is up.
-        at : duration, or array of these, or a probability
+            ``mtbf``: operating hours between incidents of one place of `scope`, or, with `size` or `nodes`, of a job.
+            ``mttr``: hours until an incident of `scope` is repaired. ``mttf``: hours between incidents of any scope in
+            the system. ``reliability``: probability that a job that starts at a random time, on nodes that are up, runs
+            for `at` without interruption. ``incidents``: expected number in the time `at`, of `scope` or of all.
+            ``nodes_down``: quantile, at probability `at`, of the nodes down at a random time while the system is up.
+        at : duration, array of these, or probability, optional
+            Hours or text such as "24h" for ``reliability`` and ``incidents``; a probability for ``nodes_down``.
         scope : {"node", "rack", "group", "system"}, optional
         system : label, optional
-            Needed where the log has several.
+            Required if the log has several, unless `nodes` are given.
         size : int, optional
             Nodes of a job; `nodes` says which.
         placement : {"packed", "spread", "random"}
-            Of a job of `size`: see `relfit.fleet.placements`. Answers are means over placements.
+            Nodes of a job of `size`, as for `relfit.fleet.placements`; results are means over placements.
         nodes : sequence of labels, optional
         level : float, optional
-            That of the model when left out.
+            Level of the interval; that of the model by default.
         n_draws : int
-            Of the rates, shapes and frailties.
+            Draws of rates, shapes and frailties, 19 or more; at most 99 for ``nodes_down``.
         rng : int or numpy.random.Generator
 
         Returns
         -------
         Interval
-            Of the shape of `at`. Percentiles of draws: rates from gamma distributions that include the scatter between
-            places, shapes from normal distributions on the log scale, frailties of nodes given their histories. The
-            upper limit of a mean time that the log does not bound (100 times the estimate or more) is infinite, and its
-            status ``unbounded``.
+            Of the shape of `at`; ``unbounded`` if the upper limit of a mean time, infinite, exceeds 100 times its mean.
 
         Raises
         ------
         ArgumentError
             For an unknown quantity, scope, system, node or placement, or a missing or impossible argument.
         DataError
-            For a quantity of nodes when the log names only those that failed, and there must be others.
+            For a quantity of nodes if only nodes that failed are known.
+
+        Notes
+        -----
+        Percentiles of draws: gamma distributions of rates with the scatter between places (lognormal for now), normal
+        ones of log shapes, frailties given the histories of the nodes. For now, results for a job of `size` also use
+        the share of such jobs that the log's outages interrupted, if the log is long enough.
         """
         if quantity != "mttr" and (
             scope == "node" or size is not None or nodes is not None or quantity == "nodes_down"
@@ -314,14 +314,14 @@ class FleetModel(FleetParts, Result):
         if drawn is None:
             drawn = DrawnFleet.of(self, *key[:2], np.random.default_rng(rng))
             if isinstance(rng, int) and drawn.node.size <= KEPT:
-                self._draws.clear()  # the last one is asked for again, for jobs of other sizes
+                self._draws.clear()  # keep the last one: jobs of other sizes use it again
                 self._draws[key] = drawn
         centre = DrawnFleet.centre(self, code)
         job = None
         if size is not None or nodes is not None:
             of_job = (code, size, placement, rng)
             keep = nodes is None and isinstance(size, int) and isinstance(rng, int)
-            job = self._jobs.get(of_job) if keep else None  # of other lengths, or for another quantity
+            job = self._jobs.get(of_job) if keep else None  # the same for other lengths and quantities
             if job is None:
                 job = self._job(code, size, placement, nodes, np.random.default_rng(rng))
                 if keep and sum(one.where.members.nnz for one in (job, *self._jobs.values())) <= KEPT:
@@ -333,7 +333,7 @@ class FleetModel(FleetParts, Result):
             point = np.zeros(()) if at is None else duration_array(at, "horizon")
         value, many = (self._value(name, point, each, job, rng) for each in (centre, drawn))
         tail = 0.5 - level / 2.0
-        with np.errstate(invalid="ignore"):  # of what may be infinite
+        with np.errstate(invalid="ignore"):  # values may be infinite
             low, high = np.nanquantile(many, [tail, 1.0 - tail], axis=0)
         estimate = value[0]
         if size is not None and job is not None and self.lately is not None:
@@ -422,7 +422,7 @@ class FleetModel(FleetParts, Result):
     def _value(self, name: str, at: FloatArray, drawn: DrawnFleet, job: PlacedJob | None, rng: Seed) -> FloatArray:
         """A quantity in each draw, shape (draws,) and that of `at`."""
         quantity, _, of = name.partition(".")
-        # of all incidents: those that began while the system was down go with the others
+        # of all incidents, including those that began while the system was down
         with np.errstate(invalid="ignore"):
             weights = [self.incidents_of(scope) / self.rates[scope].count for scope in SCOPES]
         hours = np.array(

@@ -1,4 +1,4 @@
-"""What a log implies about a fleet, as data: incidents by scope with rates, ageing and the spread of nodes."""
+"""The data of a fleet model: incidents by scope, with rates, ageing and the spread of nodes."""
 
 from __future__ import annotations
 
@@ -31,20 +31,23 @@ class FleetParts:
     Attributes
     ----------
     period : ChosenPeriod
-        The part of the log that it rests on.
+        The part of the log used.
     found : Incidents
+        Its incidents.
     places : Places
         Nodes, racks and systems.
     by_scope : dict of str to ScopeIncidents
-        ``node``, ``rack``, ``group`` (several nodes of several racks), ``system``.
+        ``node``, ``rack``, ``group`` (several nodes, not of one rack), ``system``.
     renewals : dict of str to RenewalModels
-        One group per system.
+        Fits of the times between incidents, one group per system.
     rates : dict of str to ScopeRates
     standing : Standing
         Ages of nodes at the end of the period, and whether they were up then.
     level : float
+        Default level of the intervals.
     multiples : Multiples, optional
-        Of the nodes now; None for a model of the long run, whose nodes have the rates of their renewals.
+        Current rates of the nodes relative to the mean; None for a model of the long run, where they follow from
+        `renewals`.
     """
 
     period: ChosenPeriod
@@ -59,37 +62,37 @@ class FleetParts:
 
     @property
     def hours(self) -> float:
-        """Length of the period."""
+        """Length of the period, hours."""
         return float(self.period.log.window.hours)
 
     @property
     def question(self) -> str | None:
-        """What must be asked before anything is said of one node, where only nodes that failed are known."""
+        """Why nothing can be said of single nodes (only nodes that failed are known), else None."""
         return self.period.log.question
 
     def label(self, scope: str) -> str:
-        """What a scope is called in the log."""
+        """The name of a scope in the log: racks may be frames or cabinets there."""
         return self.found.group if scope == "rack" and self.found.group is not None else scope
 
     def incidents_of(self, name: str) -> FloatArray:
-        """All incidents of a scope in each system, those that began while the system was down among them."""
+        """Incidents of a scope in each system, including those that began while the system was down; (systems,)."""
         scope = self.by_scope[name]
         return np.bincount(scope.system_of_incident, minlength=len(self.places.systems)).astype(np.float64)
 
     def nodes_hit(self, scope: ScopeIncidents) -> IntArray:
-        """Nodes that each incident hit, shape (incidents,); all that were up where it names none."""
+        """Number of nodes hit by each incident, shape (incidents,); all that were up if it names none."""
         hit = np.bincount(scope.incident_of, minlength=scope.system_of_incident.size)
         return np.where(hit > 0, hit, np.maximum(scope.at_risk, 1))
 
     def hit_table(self, name: str, most: int, system: int | None = None) -> FloatArray:
-        """Probability that an incident of a scope hits a job with n of the nodes that were up, n = 0 ... `most`."""
+        """Probability that an incident of a scope hits a job with n of the nodes up, n = 0 ... `most`."""
         scope = self.by_scope[name]
         mine = slice(None) if system is None else scope.system_of_incident == system
         hit = self.nodes_hit(scope)[mine]
         return hit_probability(hit, np.maximum(scope.at_risk[mine], hit), most)
 
     def hours_down(self, name: str, system: int) -> float:
-        """Mean hours that a node is down which an incident of a scope hit; 0 where no repair was seen to end."""
+        """Mean hours that a node hit by an incident of a scope is down; 0 if no repair was seen to end."""
         outages = self.places.watched
         of = np.append(self.found.table["scope"].to_numpy(dtype=object) == self.label(name), False)
         mine = of[np.append(self.found.incident, -1)[outages.row]] & outages.failures & outages.end_known
@@ -104,17 +107,17 @@ class FleetParts:
 
     @cached_property
     def node_multipliers(self) -> FloatArray:
-        """Failure rate of each node as a multiple of its system's mean, given what it has been through; (nodes,)."""
+        """Failure rate of each node as a multiple of its system's mean, given its history; shape (nodes,)."""
         rates = self.renewals["node"].rates() if self.multiples is None else self.multiples.rate
         return self._normalised(rates[None])[0]
 
     @property
     def node_rates(self) -> FloatArray:
-        """Failures per hour of operation of each node by itself, given what it has been through, shape (nodes,)."""
+        """Failures of single nodes per operating hour of each node, given its history; shape (nodes,)."""
         return np.nan_to_num(self.rates["node"].rate)[self.places.system] * self.node_multipliers
 
     def drawn_nodes(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Random rates of the nodes, shape (size, nodes), and shapes of their systems, (size, systems)."""
+        """Draws of the node rates, shape (size, nodes), and of the shapes of their systems, (size, systems)."""
         streams = rng.spawn(3)
         fits = self.renewals["node"]
         rate = self.rates["node"].draw(size, streams[0])
@@ -135,7 +138,7 @@ class FleetParts:
     def _normalised(self, rates: FloatArray) -> FloatArray:
         """Rates of nodes, shape (draws, nodes), relative to the mean of their system.
 
-        Over the hours of the period, or, of now, over the nodes that are there: that is what the mean rate is of.
+        The mean is weighted by hours in the period, or, for now, taken over the nodes present.
         """
         hours, system = self.by_scope["node"].hours, self.places.system
         weight = hours if self.multiples is None else self.standing.present.astype(np.float64)
@@ -146,7 +149,7 @@ class FleetParts:
             return np.nan_to_num(rates / means[:, system], nan=1.0, posinf=1.0)
 
     def positions(self, nodes: Iterable[object]) -> IntArray:
-        """Positions of nodes by their labels: (system, node), or the node alone where that is unique."""
+        """Positions of nodes by label: (system, node), or the node alone if its name is unique."""
         labels = self.places.nodes
         short = labels.get_level_values(-1)
         wanted = [nodes] if isinstance(nodes, (str, tuple)) else list(nodes)

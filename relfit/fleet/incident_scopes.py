@@ -1,4 +1,4 @@
-"""Places where incidents happen, the incidents of one scope, and how nodes stood at the end, as data."""
+"""Data classes: the places of a fleet, the incidents of one scope, and the nodes at the end of a log."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ SCOPES = ("node", "rack", "group", "system")
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where incidents happen: nodes with the system and the rack of each, as numbers.
+    """Where incidents happen: nodes, with the system and the rack of each.
 
     Attributes
     ----------
     nodes : pandas.Index, shape (nodes,)
         Labels, (system, node).
     system, rack : ndarray of int, shape (nodes,)
-        Rack -1 where none is known.
+        Codes; rack -1 if unknown.
     systems, racks : pandas.Index
         Labels.
     system_of_rack : ndarray of int, shape (racks,)
+        Code of each rack's system.
     watched : Outages
         When each node was watched, and its outages.
     """
@@ -43,7 +44,7 @@ class Places:
 
     @property
     def rack_sizes(self) -> IntArray:
-        """Nodes of each rack, shape (racks,)."""
+        """Number of nodes of each rack, shape (racks,)."""
         return np.bincount(self.rack[self.rack >= 0], minlength=len(self.racks)).astype(np.int64)
 
 
@@ -58,31 +59,30 @@ class ScopeIncidents:
     lives : LifeData
         Times between incidents of each place in hours of its clock, one group per place (node, rack or system).
     clock : ndarray, shape (lives, 2)
-        Hours that the system of each place had been up when each of the times that the log has came under observation
-        and left it, those of unknown age among them.
+        Start and end of each time in `lives`, in hours that its system had been up.
     system : ndarray of int, shape (places,)
         System of each place.
     count : ndarray of int, shape (places,)
-        Incidents that began under observation while the place was up: what begins in an outage of the whole system
-        interrupts nobody, and cuts a time off. Those at the very end of the one before are counted and not in `lives`.
+        Incidents that began under observation while the place was up. An incident that begins during an outage of the
+        whole system interrupts no job; it only ends a time. Incidents at the very end of the one before are counted
+        but not in `lives`.
     hours : ndarray, shape (places,)
         Hours that each place's clock ran.
     age : ndarray, shape (places,)
         Hours on the clock since its last incident, or since it was first watched.
     since_start : ndarray of bool, shape (places,)
-        Whether it was never seen to have an incident, so that the age is a lower limit unless it was new.
+        Whether it had no incident under observation, so that the age is a lower limit unless it was new.
     start_age : ndarray, shape (places,)
-        The age when it was first watched: zero where it was new, NaN where that is not known.
+        Age when it was first watched: zero if new, NaN if unknown.
     repairs : LifeData
-        How long incidents lasted, one group per system.
-    incident_of : ndarray of int, shape (hits,)
-        Incident of each node that was hit, numbered from 0 within the scope; not for scope ``node``.
-    node_of : ndarray of int, shape (hits,)
+        Durations of the incidents, one group per system.
+    incident_of, node_of : ndarray of int, shape (hits,)
+        Incident, numbered from 0 within the scope, and position of each node hit; empty for scope ``node``.
     at_risk : ndarray of int, shape (incidents,)
-        Nodes of its rack, or of its system, that were watched and up when it began; not for scope ``node``.
+        Nodes of its rack, or of its system, that were watched and up when it began; empty for scope ``node``.
     system_of_incident : ndarray of int, shape (incidents,)
     instants : ndarray, shape (incidents,)
-        When they began, in hours since the window opened.
+        When the incidents began, in hours since the start of the window.
     """
 
     name: str
@@ -102,7 +102,7 @@ class ScopeIncidents:
     instants: FloatArray
 
     def of_unknown_age(self, systems: BoolArray) -> ScopeIncidents:
-        """The same, with no place of these systems (shape (systems,)) known to have been new when first watched."""
+        """The same, with the start ages of the places of these systems (mask of shape (systems,)) unknown."""
         mine = systems[self.system] & ~np.isnan(self.start_age)
         begins = self.lives.offsets[:-1][mine & (self.lives.sizes > 0)]
         stationary = np.zeros(self.lives.durations.size, np.bool_)
@@ -120,18 +120,18 @@ class ScopeIncidents:
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """How nodes stood at the end of a log, arrays of shape (nodes,).
+    """The nodes at the end of a log, arrays of shape (nodes,).
 
     Attributes
     ----------
     nodes : pandas.Index
         Labels, (system, node).
     age : ndarray
-        Hours of operation since the node's own last failure, or since it was first watched.
+        Operating hours since the node's own last failure, or since it was first watched.
     unseen : ndarray of bool
-        Whether it was never seen to fail, nor to be new, so that the age is a lower limit.
+        Whether it neither failed nor was new under observation, so that the age is a lower limit.
     present, up : ndarray of bool
-        Whether it was watched until then; and not down.
+        Whether it was watched until the end; and not down then.
     """
 
     nodes: pd.Index

@@ -1,4 +1,4 @@
-"""Jobs placed on the nodes of a log that are up, and when the first outage of any scope meets one of their nodes."""
+"""Jobs placed on nodes of a log that are up, and the time until the first outage of one of their nodes."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _CELLS_AT_ONCE = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class NodeOutages:
-    """The nodes of one system with all outages that take them down, in hours from the beginning of the log.
+    """The nodes of one system with all outages that take them down, in hours from the start of the log.
 
     Attributes
     ----------
     system : str
     labels : pandas.Index, shape (nodes,)
-        (system, node) in natural order, which is that of a packed job.
+        (system, node) in natural order; packed jobs take consecutive ones.
     rack : ndarray of int, shape (nodes,)
-        All zero where the log knows none.
+        Code of the rack; zero if the log names none.
     entered, left : ndarray of float, shape (nodes,)
-        When each was watched.
+        Start and end of the observation of each node.
     node, start, end : ndarray, shape (n,)
-        Outages of nodes, by node and time.
+        Outages of nodes, sorted by node and time.
     whole_start, whole_end : ndarray of float
         Outages of the whole system.
     """
@@ -52,7 +52,7 @@ class NodeOutages:
 
     @classmethod
     def of(cls, log: FailureLog) -> list[NodeOutages]:
-        """Every system of a log that has nodes."""
+        """One entry per system of a log that has nodes."""
         outages, of_system = outages_of(log), system_outages_of(log)
         zero = log.window.start.as_unit("ns").value
 
@@ -89,13 +89,13 @@ class NodeOutages:
 
     @property
     def offsets(self) -> IntArray:
-        """Where the outages of each node begin, and where the last one's end."""
+        """Index of the first outage of each node, and the number of outages; shape (nodes + 1,)."""
         return np.searchsorted(self.node, np.arange(self.labels.size + 1))
 
     def at(self, instants: FloatArray, horizon: float) -> tuple[BoolArray, FloatArray, FloatArray]:
-        """Which nodes are up and watched for `horizon`, their ages, and hours to their next outages.
+        """Which nodes are up and watched for `horizon` hours, their ages, and hours to their next outages.
 
-        Shapes (instants, nodes). Age counts from the last outage of the node itself.
+        All have shape (instants, nodes). Age counts from the node's own last outage.
         """
         t = instants[:, None]
         before = np.empty((instants.size, self.labels.size), dtype=np.int64)
@@ -112,8 +112,8 @@ class NodeOutages:
         return up, age, np.minimum(following, until[:, None])
 
     def ranks(self, up: BoolArray, how: str, rng: np.random.Generator) -> FloatArray:
-        """In which order jobs take the nodes that are up, shape of `up`; infinite for nodes that are down."""
-        if how == "packed":  # consecutive nodes that are up, the first one at random, without going round the end
+        """The order in which jobs take the nodes that are up, shape of `up`; infinite for nodes that are down."""
+        if how == "packed":  # consecutive nodes that are up; the caller shifts the first one at random
             order = np.cumsum(up, axis=1) - 1.0
             return np.where(up, order, np.inf)
         rank = np.where(up, rng.random(up.shape), np.inf)
@@ -127,7 +127,7 @@ class NodeOutages:
 
 @njit(cache=True, nogil=True)
 def _begun(start: np.ndarray, offsets: np.ndarray, instants: np.ndarray, order: np.ndarray, out: np.ndarray) -> None:
-    """Position after the last outage of each node that began by each instant; `order` sorts the instants."""
+    """Index after the last outage of each node that began by each instant; `order` sorts the instants."""
     for node in range(offsets.size - 1):
         place, end = offsets[node], offsets[node + 1]
         for i in order:
@@ -138,16 +138,16 @@ def _begun(start: np.ndarray, offsets: np.ndarray, instants: np.ndarray, order: 
 
 @dataclass(frozen=True, eq=False)
 class Jobs:
-    """Jobs of one placement: a job of size k has the first k nodes.
+    """Jobs of one placement; a job of size k has the first k nodes of its row.
 
     Attributes
     ----------
     nodes : ndarray of int, shape (jobs, largest size)
-        Positions among the system's; -1 where fewer were up.
+        Positions in the system; -1 if fewer were up.
     age : ndarray of float, shape (jobs, largest size)
         Hours since each node's last outage.
     ends : ndarray of float, shape (jobs, largest size)
-        Hours until an outage meets one of the first k nodes; infinite if none does.
+        Hours until an outage of one of the first k nodes; infinite if there is none.
     """
 
     nodes: npt.NDArray[np.int32]
@@ -158,7 +158,7 @@ class Jobs:
 def place(
     nodes: NodeOutages, instants: FloatArray, placement: str, size: int, horizon: float, rng: np.random.Generator
 ) -> Jobs:
-    """Jobs of `size` nodes that start at each instant, on nodes that are up."""
+    """Jobs of `size` nodes that start at each of `instants` (hours) on nodes up then, watched for `horizon` hours."""
     shape = (instants.size, size)
     chosen, age, ends = np.full(shape, -1, np.int32), np.full(shape, np.nan), np.full(shape, np.nan)
     step = max(1, _CELLS_AT_ONCE // max(nodes.labels.size, 1))
@@ -180,7 +180,7 @@ def place(
 
 
 def _first(rank: NumberArray, size: int) -> IntArray:
-    """Positions of the lowest `size` ranks of each row, in rising order."""
+    """Positions of the `size` lowest ranks of each row, lowest first."""
     if size < rank.shape[1]:
         lowest = np.argpartition(rank, size - 1, axis=1)[:, :size]
         inner = np.argsort(np.take_along_axis(rank, lowest, axis=1), axis=1)

@@ -1,9 +1,8 @@
-"""How many jobs will go through: as many as did lately, and as the model of the fleet lets expect, weighed by the past.
+"""The share of jobs that outages will interrupt, predicted from past shares and from the model of the fleet.
 
-Day by day of the log it is counted which share of all jobs of a size and length, started on nodes that were up, met an
-outage. That counts what fails together or one after the other as jobs meet it. The model knows what single days do not
-show: how often incidents of each scope come now. Both are predictors of the share over the horizon; how well each would
-have predicted it so far is their weight.
+For each day of the log, the share of all possible jobs of a size and length that met an outage is counted; that
+includes failures that come together or in turn, as jobs meet them. The model adds the current rate of incidents of each
+scope. Both predict the share over the horizon, weighted by how well they would have predicted it in the past.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ __all__ = ["ANY", "TRIALS", "Lately", "interrupted_shares", "side_by_side"]
 ANY = "any"  # incidents of all scopes
 _DAYS = 1100  # of the log that are counted, at most
 _CELLS = 3_000_000  # starts times nodes, about
-_A_DAY = 24  # starts, at most
-_FEWEST = 30  # days with jobs, from which shares are counted at all
-_STEADY = len(HALF_LIVES) - 1  # the half-life without end
-_SPREAD = 4  # placements of a spread job at a start
-_LONGEST = 0.9999  # share that a hazard is taken of
-TRIALS = 10.0  # a day, at most, of the jobs in one place: those that start one after another share most of their hours
-_SHORT = 0.25  # of the time between interruptions: jobs by which that is counted
+_A_DAY = 24  # starts a day, at most
+_FEWEST = 30  # days with jobs that are needed
+_STEADY = len(HALF_LIVES) - 1  # index of the infinite half-life
+_SPREAD = 4  # placements of a spread job per start
+_LONGEST = 0.9999  # largest share that is converted to a hazard
+TRIALS = 10.0  # independent jobs a day on the same nodes, at most: jobs that start in turn share most of their hours
+_SHORT = 0.25  # length of the jobs counted for the time between interruptions, relative to it
 
 
 def interrupted_shares(
@@ -45,10 +44,10 @@ def interrupted_shares(
     placement: str,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Share of the jobs that an outage meets, shape (sizes, lengths, starts); NaN where too few nodes are up.
+    """Share of jobs interrupted by an outage, shape (sizes, lengths, starts); NaN where too few nodes are up.
 
-    All jobs that there can be count: every run of consecutive nodes that are up, or any of them at random; of
-    ``spread`` ones a few.
+    All possible jobs count: every run of consecutive nodes that are up (``packed``), or every set of them
+    (``random``); for ``spread`` a sample of four per start. Starts and lengths are hours.
     """
     if placement == "spread":
         ends = np.stack(
@@ -97,10 +96,10 @@ def _counted(
     sizes: np.ndarray,
     lengths: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nodes that are up at each instant and meet an outage within each length, runs of each size that don't, nodes up.
+    """Counts at each instant: nodes up that fail within each length, runs of each size without a failure, nodes up.
 
-    Shapes (lengths, instants), (sizes, lengths, instants), (instants,); `order` sorts the instants. Between two nodes
-    that meet an outage, n others are up: ``n - size + 1`` runs of a size that none of them interrupts.
+    Shapes (lengths, instants), (sizes, lengths, instants), (instants,); `order` sorts the instants. If n nodes stand
+    between two that fail, they make ``n - size + 1`` runs without a failure.
     """
     hits = np.zeros((lengths.size, instants.size), dtype=np.int64)
     spared = np.zeros((sizes.size, lengths.size, instants.size), dtype=np.int64)
@@ -113,7 +112,7 @@ def _counted(
         if outage > 0 and whole_end[outage - 1] > t:
             continue
         until = whole_start[outage] - t if outage < whole_start.size else np.inf
-        reach = -1.0  # the longest length before the next outage of the whole
+        reach = -1.0  # the longest length that ends before the next outage of the whole system
         for j in range(lengths.size):
             last[j] = -1
             if lengths[j] < until:
@@ -143,25 +142,25 @@ def _counted(
 
 @njit(cache=True, nogil=True)
 def _add_runs(apart: int, sizes: np.ndarray, runs: np.ndarray) -> None:
-    """Add the runs of each size between two nodes that are this far apart."""
+    """Add the number of runs of each size between two nodes this far apart."""
     for k in range(sizes.size):
         runs[k] += max(apart - sizes[k], 0)
 
 
 def side_by_side(nodes: NodeOutages, size: int) -> int:
-    """Jobs that there is room for at once."""
+    """Number of jobs of `size` nodes that fit on the system at once, at least 1."""
     return max(nodes.labels.size // size, 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Lately:
-    """What a log says of its jobs and incidents day by day, until now.
+    """Daily counts of incidents and interrupted jobs of a log until now.
 
     Attributes
     ----------
     log : FailureLog
-    series : dict
-        Incidents by scope, and of all, and by system.
+    series : dict of str to dict of int to ScopeSeries
+        Incidents by scope (``any`` for all of them) and system.
     horizon : float
         Hours ahead that are predicted.
     """
@@ -172,19 +171,19 @@ class Lately:
 
     @cached_property
     def there(self) -> IntArray:
-        """The systems that are watched until now, by number; all of them where none is."""
+        """Codes of the systems that are watched the longest, that is until now."""
         last = {code: int(one.steps.edges[-1]) for code, one in self.series[ANY].items()}
         return np.array([code for code, at in last.items() if at == max(last.values())], np.int64)
 
     def level(self) -> tuple[float, float]:
-        """Incidents an hour in all systems that are there, expected over the horizon, and its relative variance."""
+        """Expected incidents per hour over the horizon in all systems still watched, and the relative variance."""
         mixtures = [self.series[ANY][code].ahead(self.horizon) for code in self.there.tolist()]
         expected = sum(mixture.expected for mixture in mixtures)
         variance = sum(mixture.variance_of_rate() for mixture in mixtures)
         return expected / self.horizon, variance / expected**2 if expected > 0.0 else 0.0
 
     def a_week(self, level: float) -> tuple[float, float, float]:
-        """Incidents a week in all systems that are there over the horizon, and limits of the rate."""
+        """Expected incidents per week over the horizon in all systems still watched, with the limits of the rate."""
         rate, variance = self.level()
         low, high = (float(end) for end in limits_of_multiples(np.asarray(variance), level))
         week = rate * HOURS_PER_WEEK
@@ -202,9 +201,9 @@ class Lately:
     def counted(
         self, code: int, system: str, size: int, lengths: tuple[float, ...], placement: str
     ) -> list[tuple[FloatArray, FloatArray]]:
-        """Jobs that were interrupted, and all jobs, in each day of the log, by length.
+        """Interrupted jobs and all jobs on each day of the log, one pair of arrays (days,) per length.
 
-        At each start as many count as there is room for side by side.
+        Each start counts as many jobs as fit on the system at once.
         """
         missing = tuple(length for length in lengths if (system, size, length, placement) not in self._shares)
         if missing:
@@ -230,18 +229,18 @@ class Lately:
     def interrupted(
         self, code: int, value: FloatArray, number: FloatArray, hazards: dict[str, float], beside: int
     ) -> Prediction | None:
-        """The share of jobs that an outage will meet; None where too few days had such jobs.
+        """The predicted share of interrupted jobs; None if fewer than 30 days had such jobs.
 
         Parameters
         ----------
         code : int
             The system.
         value, number : ndarray, shape (days,)
-            Jobs interrupted, and all.
+            Interrupted jobs, and all jobs.
         hazards : dict of str to float
-            Cumulative hazard of the job by scope, as incidents come now.
+            Cumulative hazard of the job by scope, at the current rates.
         beside : int
-            Such jobs that there is room for at once.
+            Number of such jobs that fit on the system at once.
         """
         if (number > 0.0).sum() < _FEWEST:
             return None
@@ -251,7 +250,7 @@ class Lately:
             level = self.series[scope][code].levels.level
             modelled += hazard * level / max(level_now(self.series[scope][code], self.horizon), 1e-300)
         spent = -np.log1p(-np.minimum(counted.level[_STEADY], _LONGEST))
-        ratio = spent / np.maximum(modelled[_STEADY], 1e-12)  # what fails together meets fewer jobs
+        ratio = spent / np.maximum(modelled[_STEADY], 1e-12)  # nodes that fail together interrupt fewer jobs
         levels = np.concatenate([counted.level, -np.expm1(-modelled * ratio)])
         every = DiscountedLevels(levels, np.tile(counted.uncertain, (2, 1)), np.tile(counted.wander, 2))
         return mix(every, value, number, self.horizon / 24.0, 1.0, shares=True, trials=TRIALS * beside)
@@ -268,22 +267,22 @@ class Lately:
         modelled: tuple[FloatArray, FloatArray, FloatArray],
         tail: float,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Reliability, or time between interruptions, held to jobs of the log; as modelled where there are few.
+        """Reliability, or time between interruptions, adjusted to the jobs of the log; as modelled if there are few.
 
         Parameters
         ----------
         name : str
-            Of the quantity; other ones stay as modelled.
+            ``reliability.job`` or ``mtbf.job``; other quantities stay as modelled.
         at : ndarray
-            Hours.
+            Length of the job, hours.
         code, system
-            The system, by number and by name.
+            Code and name of the system.
         size, placement
-            Of the job.
+            Number of nodes and placement of the job.
         spent : callable
-            Cumulative hazard of the job by scope, of the hours.
+            Gives the cumulative hazard of the job by scope over some hours.
         modelled : tuple of ndarray
-            Estimate and limits, of the shape of `at`.
+            Estimate and limits, with the shape of `at`.
         tail : float
             Probability beyond each limit.
         """
@@ -291,7 +290,7 @@ class Lately:
             return modelled
         if name == "reliability.job":
             lengths = tuple(np.ravel(at).astype(np.float64).tolist())
-        else:  # so short that a job seldom meets two incidents
+        else:  # so short that two incidents in one job are rare
             lengths = (float(np.clip(_SHORT * modelled[0], 0.1, 24.0)),)
         if not 0.0 < max(lengths) < 0.1 * self.log.window.hours:
             return modelled
@@ -313,6 +312,6 @@ class Lately:
 
 
 def level_now(series: ScopeSeries, horizon: float) -> float:
-    """Incidents a day of each place that are expected now."""
+    """Expected incidents per place and step (a day) over the horizon."""
     ahead = float(series.units[-1]) if series.units[-1] > 0.0 else 1.0
     return series.ahead(horizon).expected / (horizon / series.steps.width * ahead)

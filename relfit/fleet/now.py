@@ -1,4 +1,4 @@
-"""Two answers about a fleet: as it is now, and in the long run."""
+"""Results for now and for the long run."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ NOW, LONG_RUN = "now", "long run"
 
 
 def checked_at(at: str) -> str:
-    """The one that is asked for.
+    """``"now"`` or ``"long run"``, checked.
 
     Raises
     ------
     ArgumentError
-        For another word.
+        For any other text.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def checked_at(at: str) -> str:
 
 @made_once
 def until_now(log: FailureLog, chosen: ChosenPeriod) -> ChosenPeriod:
-    """A period of a log, drawn out to its end where something else came after it."""
+    """A period extended to the end of the log; one set by dates stays as it is."""
     if chosen.name == "given" or not chosen.log.window.end < log.window.end:
         return chosen
     part = log.between(chosen.log.window.start, None) if chosen.log.window.start > log.window.start else log

@@ -1,9 +1,8 @@
-"""From incidents to times between them on the clock that each scope runs on, with times to repair beside them.
+"""Times between incidents in operating hours of each scope, and times to repair.
 
-A node's clock runs while it and its system are up. An outage of its own sets it to zero; one that it shares (its rack,
-the system) stops it and does not reset it. A rack runs on the time that it and the system are up, the system on the
-time between its own outages. What hits several nodes elsewhere runs on all the time that the system is up: while some
-nodes are repaired, others can be hit.
+A node's clock runs while it and its system are up. Its own outage resets the clock; an outage of its rack or system
+stops it without a reset. The clock of a rack runs while it and the system are up, that of the system between its own
+outages. For groups of nodes the clock runs while the system is up: while some nodes are repaired, others can be hit.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def _places(log: Tables, watched: Outages, group: str | None) -> Places:
 
 
 def standing_of(log: Tables, scope: ScopeIncidents, watched: Outages, nodes: pd.Index) -> Standing:
-    """How `nodes` stood at the end of a log whose incidents of single nodes are `scope`."""
+    """The state of `nodes` at the end of a log whose single-node incidents are `scope`."""
     at = watched.groups.get_indexer(nodes)
     present = watched.left >= log.window.end.as_unit("ns").value
     up = present.copy()
@@ -51,7 +50,7 @@ def standing_of(log: Tables, scope: ScopeIncidents, watched: Outages, nodes: pd.
 
 
 def scopes_of(log: Tables, incidents: Incidents) -> tuple[Places, dict[str, ScopeIncidents]]:
-    """Where incidents happen, and the times between incidents and repairs of each scope.
+    """The places of a log, and the times between incidents and to repair of each scope.
 
     Parameters
     ----------
@@ -66,16 +65,16 @@ def scopes_of(log: Tables, incidents: Incidents) -> tuple[Places, dict[str, Scop
 
 @dataclass(frozen=True, eq=False)
 class Clocks:
-    """How nodes stood just before some instants, arrays of shape (instants, nodes).
+    """The state of nodes just before some instants, arrays of shape (instants, nodes).
 
     Attributes
     ----------
     hours : ndarray
-        That the clock of each node had run since it was first watched.
+        Hours that each node's clock had run since it was first watched.
     age : ndarray
-        Hours on the clock since its last own outage began, or since it was first watched.
+        Hours on the clock since its own last outage began, or since it was first watched.
     known : ndarray of bool
-        Whether that is its age: it had an outage of its own, or was new.
+        Whether the age is known: it had an outage of its own, or was new.
     count : ndarray of int
         Failures so far, as in `ScopeIncidents`.
     """
@@ -87,21 +86,21 @@ class Clocks:
 
 
 def clocks_of(log: Tables, incidents: Incidents, at: FloatArray) -> tuple[ScopeIncidents, Clocks]:
-    """The scope of single nodes, and how nodes stood at some instants.
+    """The scope of single nodes, and the state of the nodes at some instants.
 
     Parameters
     ----------
-    log, found
+    log, incidents
         As for `scopes_of`.
     at : ndarray, shape (instants,)
-        Hours since the window opened.
+        Hours since the start of the window.
     """
     work = _ClockWork(log, incidents)
     return work.node_scope(), work.clocks(at)
 
 
 class _ClockWork:
-    """Instants in hours since the window opened; `down` is when whole systems were."""
+    """Instants in hours since the start of the window; `down` holds the outages of whole systems."""
 
     def __init__(self, log: Tables, incidents: Incidents) -> None:
         events, table = log.events, incidents.table
@@ -132,12 +131,12 @@ class _ClockWork:
         alone = ~np.isfinite(self.system_entered)  # systems without nodes are watched for as long as the log
         self.system_entered[alone] = 0.0
         self.system_left[alone] = np.maximum(log.window.hours, 0.0)
-        # outages of whole systems that name no node, those in progress when observation began among them
+        # outages of whole systems that name no node, including those in progress when observation began
         of_system = (self.node < 0) & (events["scope"] == "system").to_numpy(dtype=bool)
         self.down = _SystemDown(
             _codes_in(places.systems, events["system"])[of_system], begun[of_system], ended[of_system], size
         )
-        # outages of nodes; those from before observation are their own, for all we know
+        # outages of nodes; those from before observation are taken to be their own
         which = np.append(self.incident, -1)[outages.row]
         self.own = np.where(which >= 0, np.append(self.scope, "node")[which] == "node", True)
         self.begun, self.ended = self._in_hours(outages.start), self._in_hours(outages.end)
@@ -154,7 +153,7 @@ class _ClockWork:
         watched = np.clip(at[:, None], self.entered, self.left)
         now = self.down.up(system.ravel(), watched.ravel()).reshape(system.shape)
         entered = self.down.up(places.system, self.entered)
-        # outages that began before each instant: rows up to `until` of the node, whose instants rise
+        # outages that began before each instant: the node's rows up to `until`, sorted by time
         low = min(self.begun.min(initial=0.0), at.min())
         width = max(self.begun.max(initial=0.0), at.max()) - low + 1.0
         nodes = np.arange(len(places.nodes)) * width
@@ -256,7 +255,7 @@ class _ClockWork:
         )
 
     def _at_risk(self, place_of_node: IntArray, place: IntArray, at: FloatArray) -> IntArray:
-        """Nodes of each place that were watched and not down already at each instant, shape (instants,)."""
+        """Number of nodes of each place that were watched and up just before each instant, shape (instants,)."""
         outages = self.places.watched
         of = outages.code
         begun = np.clip(self._in_hours(outages.start), self.entered[of], self.left[of])
@@ -269,11 +268,11 @@ class _ClockWork:
 def _number_by(
     of_place: IntArray, of_at: FloatArray, place: IntArray, at: FloatArray, *, before: bool = False
 ) -> IntArray:
-    """How many of the instants `of_at` lie at the same place and not after (or `before`) each instant `at`."""
+    """Number of instants `of_at` at the same place, at or before (`before`: strictly before) each instant `at`."""
     if not at.size:
         return np.zeros(0, np.int64)
     least, most = min(of_at.min(initial=0.0), at.min()), max(of_at.max(initial=0.0), at.max())
-    width = most - least + 1.0  # places one after the other on one line
+    width = most - least + 1.0  # puts the places in turn on one line
     line = np.sort(of_place * width + (of_at - least))
     until = np.searchsorted(line, place * width + (at - least), "left" if before else "right")
     return (until - np.searchsorted(line, place * width)).astype(np.int64)
@@ -298,7 +297,7 @@ def _repairs(hours: FloatArray, observed: BoolArray, system: IntArray, systems: 
 
 
 class _SystemDown:
-    """Hours that each system was up until an instant: outages of the whole system are cut out of time."""
+    """Hours that each system was up until an instant, without the outages of the whole system."""
 
     def __init__(self, system: IntArray, start: FloatArray, end: FloatArray, size: int) -> None:
         self.of: dict[int, tuple[FloatArray, FloatArray]] = {}
@@ -315,11 +314,11 @@ class _SystemDown:
             self.of[int(code)] = points, lost.ravel()
 
     def inside(self, system: IntArray, at: FloatArray) -> BoolArray:
-        """Whether the system was down already at each instant."""
+        """Whether the system was already down at each instant."""
         out = np.zeros(at.size, np.bool_)
         for code, (points, _) in self.of.items():
             mine = system == code
-            place = np.searchsorted(points, at[mine], side="left")  # odd: after a beginning, up to its end
+            place = np.searchsorted(points, at[mine], side="left")  # odd: within an outage
             out[mine] = (place % 2 == 1) & (at[mine] < points[np.minimum(place, points.size - 1)])
         return out
 
@@ -354,22 +353,23 @@ def _spans(
     age_known: BoolArray,
     labels: pd.Index,
 ) -> _Spans:
-    """Times that the clocks of places ran between their own outages.
+    """Times between the own outages of places, in hours of their clocks.
 
     Parameters
     ----------
     start, end, code, own, failure : ndarray, shape (outages,)
-        Sorted by place and time, not overlapping. `own` outages reset the clock, the others stop it; those that are
-        `failure` end a time.
-    entered, left, known : ndarray, shape (places,)
-        `age_known` says whether the place was new when it was first watched.
+        Sorted by place and time, without overlap. `own` outages reset the clock, others stop it; a `failure` ends a
+        time as observed.
+    entered, left, age_known : ndarray, shape (places,)
+        Start and end of observation; whether the place was new at the start.
     labels : pandas.Index
+        Labels of the places.
     """
     size = len(labels)
     sizes = np.bincount(code, minlength=size)
     place = np.repeat(np.arange(size), sizes + 1)
-    # a place with k outages has k + 1 stretches of time up: the first from its entry, the last until it left
-    at = np.arange(code.size) + code  # stretch that each outage ends
+    # a place with k outages has k + 1 times up: the first from its entry, the last until it left
+    at = np.arange(code.size) + code  # the time up that each outage ends
     first, last = np.cumsum(sizes + 1) - sizes - 1, np.cumsum(sizes + 1) - 1
     from_, until = np.empty(place.size), np.empty(place.size)
     from_[first], until[last] = entered, left

@@ -1,4 +1,4 @@
-"""The rates of a fleet now: how often incidents of each scope come lately, and which nodes have had more of them."""
+"""Current rates of a fleet: incidents of each scope, and the relative rates of its nodes."""
 
 from __future__ import annotations
 
@@ -30,19 +30,21 @@ __all__ = [
     "unbounded",
 ]
 
-LEAST_RATE = 0.01  # of what is expected: a lower limit of a rate is no lower, and no upper limit of a mean time is then
-_STEPS, _LEAST_STEP = 120, 240.0  # steps behind the multiples of nodes, at most; hours of one, at least
+LEAST_RATE = 0.01  # least lower limit of a rate, relative to its estimate; below it a mean time is unbounded
+_STEPS, _LEAST_STEP = 120, 240.0  # most steps for the relative rates of nodes; least hours per step
 
 
 @dataclass(frozen=True, eq=False)
 class ScopeSeries:
-    """Incidents of a scope in one system, day by day.
+    """Daily incidents of a scope in one system.
 
     Attributes
     ----------
+    steps : TimeSteps
     value, units : ndarray, shape (steps,)
-        Incidents, and places watched.
+        Incidents, and number of places watched.
     levels : DiscountedLevels
+        Levels of the series, by predictor.
     """
 
     steps: TimeSteps
@@ -51,7 +53,7 @@ class ScopeSeries:
     levels: DiscountedLevels
 
     def ahead(self, horizon: float) -> Prediction:
-        """Incidents over the next `horizon` hours, of as many places as there are now."""
+        """Predicted incidents over the next `horizon` hours, for the current number of places."""
         if horizon not in self._ahead:
             ahead = float(self.units[-1]) if self.units[-1] > 0.0 else 1.0
             self._ahead[horizon] = mix(self.levels, self.value, self.units, horizon / self.steps.width, ahead)
@@ -63,12 +65,12 @@ class ScopeSeries:
 
 
 def series_of(log: FailureLog, places: Places, scope: ScopeIncidents, system: int) -> ScopeSeries:
-    """Incidents of a scope in a system of a log, and how many of its places were watched, while any of them was."""
+    """Daily incidents of a scope in a system and the number of places watched, while any of them was watched."""
     start, end = log.window.start, log.window.end
     origin = start.as_unit("ns").value
     nodes = np.flatnonzero(places.system == system)
     entered, left = places.watched.entered[nodes], places.watched.left[nodes]
-    if (left > entered).any():  # the now of a system that is gone is its end
+    if (left > entered).any():  # for a system no longer watched, now is its end
         start, end = max(start, pd.Timestamp(entered.min(), tz="UTC")), min(end, pd.Timestamp(left.max(), tz="UTC"))
     steps = TimeSteps.of(start, end)
     mine = scope.system_of_incident == system
@@ -82,21 +84,21 @@ def series_of(log: FailureLog, places: Places, scope: ScopeIncidents, system: in
 
 
 def of_all(joined: Incidents, system: str, one: ScopeSeries) -> ScopeSeries:
-    """All incidents of a system as one series, those that name no node among them, by another's steps and units."""
+    """All incidents of a system as one series, including those that name no node; steps and units as in `one`."""
     table = joined.table
     value = one.steps.counts(nanoseconds(table["start"])[(table["system"].astype(str) == system).to_numpy()])[0]
     return replace(one, value=value, levels=levels_of(value, one.units, one.steps.days))
 
 
 def limits_of_multiples(variance: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Limits of a rate over what is expected of it, log-normally distributed with this relative variance."""
+    """Limits of a rate relative to its mean, log-normally distributed with this relative variance."""
     spread, z = np.sqrt(np.log1p(np.maximum(variance, 0.0))), special.ndtri(0.5 + level / 2.0)
     low, high = (np.exp(sign * z * spread - spread**2 / 2.0) for sign in (-1.0, 1.0))
     return np.clip(low, LEAST_RATE, 1.0), np.maximum(high, 1.0)
 
 
 def unbounded(mean: FloatArray, high: FloatArray) -> BoolArray:
-    """Whether upper limits of mean times are so far above them that the data do not bound the mean time.
+    """Whether the upper limits of mean times are so high, 100 times the mean or more, that the data do not bound them.
 
     Examples
     --------
@@ -108,15 +110,14 @@ def unbounded(mean: FloatArray, high: FloatArray) -> BoolArray:
 
 @dataclass(frozen=True, eq=False)
 class LevelRates(ScopeRates):
-    """Rates that follow the fleet, arrays of shape (systems,).
+    """Current rates, arrays of shape (systems,); the other attributes are those of the period.
 
     Attributes
     ----------
     now : ndarray
-        Incidents per hour of a place, expected over the horizon; NaN where nothing of the kind was ever seen.
+        Expected incidents per hour of a place over the horizon; NaN without any incident.
     variance : ndarray
-        Relative variance of that: how well the level is known, how far it may move meanwhile, and what good and bad
-        times add.
+        Relative variance of `now`: uncertainty of the level, its changes over the horizon, and scatter beyond Poisson.
     """
 
     now: FloatArray
@@ -129,17 +130,17 @@ class LevelRates(ScopeRates):
 
     @property
     def rate(self) -> FloatArray:
-        """Incidents per hour of a place; that of the period where there is none of now."""
+        """Incidents per hour of a place, now; that of the period where `now` is NaN."""
         return np.where(np.isfinite(self.now), self.now, self.of_period.rate)
 
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Limits between which the rate lies over the horizon; those of the count where nothing ever came."""
+        """Limits of the rate over the horizon; those of the period where `now` is NaN."""
         low, high = self.of_period.interval(level)
         finite, ends = np.isfinite(self.now), limits_of_multiples(self.variance, level)
         return np.where(finite, ends[0] * self.now, low), np.where(finite, ends[1] * self.now, high)
 
     def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
-        """Random rates, shape (size, systems); zero where no hours are known."""
+        """Draws of the rates, shape (size, systems); zero where no hours are known."""
         drawn, spread = self.of_period.draw(size, rng), np.sqrt(np.log1p(self.variance))
         multiple = np.exp(spread * rng.standard_normal((size, spread.size)) - spread**2 / 2.0)
         finite, multiple = np.isfinite(self.now), np.maximum(multiple, LEAST_RATE)
@@ -149,20 +150,20 @@ class LevelRates(ScopeRates):
 def level_rates(
     rates: ScopeRates, every: FloatArray, series: dict[int, ScopeSeries], since: int, horizon: float
 ) -> LevelRates:
-    """Rates of a period, brought to the level of now.
+    """Rates of a period, scaled to the current level.
 
     Parameters
     ----------
     rates : ScopeRates
         Of the period.
     every : ndarray, shape (systems,)
-        Incidents of the period, those that began while the system was down among them.
+        Incidents of the period, including those that began while the system was down.
     series : dict of int to ScopeSeries
-        By system.
+        Daily incidents, by system.
     since : int
-        When the period began, in nanoseconds.
+        Start of the period, in nanoseconds.
     horizon : float
-        Hours ahead that the rates are for.
+        Hours ahead.
     """
     now, variance = np.full(every.size, np.nan), np.zeros(every.size)
     for system, one in series.items():
@@ -180,9 +181,9 @@ def level_rates(
 
 
 def node_multiples(log: FailureLog, joined: Incidents, places: Places) -> Multiples:
-    """How much more, or less, than its share each node fails by itself lately; 1 for one that the log does not know.
+    """Current failure rate of each node relative to the mean; 1 for a node unknown to the log.
 
-    An incident of several nodes is a failure of each by its part: one of four nodes counts a quarter.
+    An incident of n nodes counts 1/n for each of them.
 
     Parameters
     ----------
@@ -190,7 +191,7 @@ def node_multiples(log: FailureLog, joined: Incidents, places: Places) -> Multip
     joined : Incidents
         Of this log.
     places : Places
-        Whose nodes are asked for.
+        The nodes to return.
     """
     watched, steps = watched_of(log), TimeSteps.of(log.window.start, log.window.end)
     node = node_codes(log)[0]

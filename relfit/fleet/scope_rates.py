@@ -1,4 +1,4 @@
-"""How often incidents of a scope happen, and how well that is known: counts over operating hours, by system."""
+"""Rates of incidents by scope and system, from counts and operating hours, with their uncertainty."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from relfit.log.tables import Window
 
 __all__ = ["ScopeRates", "excess_scatter", "mean_residual_life", "rates_of", "relative_rates", "residual_hours"]
 
-_FEWEST_PLACES = 20  # with failures, from which the scatter between places speaks for itself
-_LEAST = 0.1  # of the variance of a Poisson count: no count is more regular than that
-_WITHIN = 1e4  # of hours over incidents, the mean is looked for
+_FEWEST_PLACES = 20  # with failures, from which the dispersion is estimated from the scatter between places
+_LEAST = 0.1  # least dispersion
+_WITHIN = 1e4  # range of the search for the mean, relative to hours over incidents
 _BINS = (8, 16, 32, 64)
 _EACH = 3.0  # events in a bin, on average
 _SIZE = 0.01  # of the test for clustering
-_FAR = 500.0  # cumulative hazard beyond which what is left of a life is one over its hazard
+_FAR = 500.0  # cumulative hazard beyond which the mean residual life is one over the hazard
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,24 +34,24 @@ class ScopeRates:
     Attributes
     ----------
     count, hours : ndarray
-        Incidents, and hours on the clocks of all places.
+        Incidents, and operating hours of all places.
     exposure : ndarray
-        Hours in which places in steady state would be expected to have as many incidents: what lies ahead of a place of
-        known age is more, or less, at the end than it was at the start (see Notes).
+        Hours in which places in steady state would have as many incidents; differs from `hours` if ages at the start
+        are known (see Notes).
     dispersion : ndarray
-        Variance of the count relative to a Poisson count: from the squared deviations of the places where there are
-        20 that had an incident, else the squared coefficient of variation of the fitted times between incidents (below
-        one only where their shape is known to be above one); or that of counts along time where it is larger. What is
-        not known of the exposure adds to it.
+        Variance of the count relative to Poisson. With 20 or more places that had an incident, from the scatter between
+        places; else the squared coefficient of variation of the fitted times between incidents (below one only if the
+        shape is significantly above one). The larger of this and the variance along time, plus the uncertainty of
+        `exposure`.
     along, p : ndarray
-        Variance of counts in bins of time relative to Poisson where it is above what chance explains, else 1, as where
-        places are of known ages; and the p-value of that.
+        Variance of counts in bins of time relative to Poisson if significant, else 1 (also if ages at the start are
+        known); and its p-value.
 
     Notes
     -----
-    A place of age a has m(a) hours ahead of it, the mean residual life. Times between incidents are n means long for n
-    incidents: the hours that it ran, and m at the end less m at the start (Wald's identity). New places whose failure
-    rate falls with age have more incidents in their first time than in later ones, by that much.
+    By Wald's identity, n incidents of a place take n mean times: the hours that it ran, plus its mean residual life at
+    the end, minus that at the start. New places whose failure rate falls with age thus have more incidents in the same
+    hours than places in steady state.
     """
 
     count: FloatArray
@@ -69,12 +69,12 @@ class ScopeRates:
 
     @property
     def _gamma(self) -> tuple[FloatArray, FloatArray]:
-        """Shape and rate of the gamma distribution of the rate (Jeffreys' for a Poisson count)."""
+        """Shape and rate parameter of the gamma distribution of the rate (Jeffreys prior for a Poisson count)."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return self.count / self.dispersion + 0.5, self.exposure / self.dispersion
 
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Exact (Garwood) limits of the rate; the lower one is zero without an incident, the upper then one-sided."""
+        """Exact (Garwood) limits of the rate; without an incident zero and a one-sided upper limit."""
         few, many = poisson_interval(self.count / self.dispersion, level)
         none = self.count == 0
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -82,7 +82,7 @@ class ScopeRates:
             return np.where(none, 0.0, few * each), np.where(none, -np.log1p(-level) / self.exposure, many * each)
 
     def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
-        """Random rates, shape (size, systems); zero where no hours are known."""
+        """Draws of the rates, shape (size, systems); zero where no hours are known."""
         shape, hours = self._gamma
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(hours > 0.0, rng.gamma(shape, size=(size, shape.size)) / hours, 0.0)
@@ -95,7 +95,7 @@ def rates_of(
     places: Places | None = None,
     window: Window | None = None,
 ) -> ScopeRates:
-    """Counts of a scope in each system with their scatter, along a window too where it is given."""
+    """Counts of a scope in each system with their dispersion; along time too if `places` and `window` are given."""
     count = np.bincount(scope.system, scope.count, n_systems).astype(np.float64)
     hours = np.bincount(scope.system, scope.hours, n_systems).astype(np.float64)
     shape = fits.shape[:, 1]
@@ -109,13 +109,13 @@ def rates_of(
         between = squares / count * failed / (failed - 1.0)
         first, second = special.gamma(1.0 + 1.0 / shape), special.gamma(1.0 + 2.0 / shape)
         renewal = np.where(fits.status == "ok", second / first**2 - 1.0, 1.0)
-        # counts are more regular than Poisson ones only where the shape is known to be above one
+        # counts are more regular than Poisson only if the shape is significantly above one
         renewal = np.where(fits.ageing > 0, renewal, np.maximum(renewal, 1.0))
         unknown = count * (np.log(ends[1] / ends[0]) / 2.0) ** 2
-    # what is ahead of places of known age is expected, not seen: counts scatter less about that than about a rate
+    # the residual life of places of known age is an expectation: counts scatter less about it than about a rate
     between = np.where(ends[1] == ends[0], between, np.maximum(between, renewal))
     along, p = _along(scope, n_systems, places, window)
-    along = np.where(exposure == hours, along, 1.0)  # known ages let rates rise and fall as they did
+    along = np.where(exposure == hours, along, 1.0)  # with known ages the rate may change along time
     dispersion = np.maximum(np.where(failed >= _FEWEST_PLACES, between, renewal), _LEAST) + np.nan_to_num(unknown)
     dispersion = np.where(along > 1.0, np.maximum(dispersion, along), dispersion)
     return ScopeRates(count, hours, exposure, np.where(count > 0.0, dispersion, 1.0), along, p)
@@ -141,19 +141,19 @@ def _along(
 
 
 def excess_scatter(times: npt.ArrayLike, span: float, entered: FloatArray, left: FloatArray) -> tuple[float, float]:
-    """Variance of counts relative to Poisson where it is above what chance explains, and the p-value of that.
+    """Variance of counts along time relative to Poisson if significant, else 1, and its p-value.
 
-    Counts in 8, 16, 32 and 64 equal bins are compared with what the exposure of each bin leads to expect; the largest
-    ratio that is significant counts, 1 where none is.
+    Counts in 8, 16, 32 and 64 equal bins are compared with those expected from the exposure of each bin; the largest
+    significant ratio is returned.
 
     Parameters
     ----------
     times : array_like of float
-        Hours since the start of observation.
+        Hours of the events since the start of observation.
     span : float
         Hours of observation.
     entered, left : ndarray of float
-        When what is counted came under observation, and when it left it.
+        Hours at which each unit came under observation and left it.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def excess_scatter(times: npt.ArrayLike, span: float, entered: FloatArray, left:
 def _exposure(
     scope: ScopeIncidents, fits: RenewalModels, shape: FloatArray, count: FloatArray, hours: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Hours in steady state of each place, shape (places,), and of each system."""
+    """Steady-state hours of each place, shape (places,), and of each system, shape (systems,)."""
     of_known_age = np.flatnonzero(~np.isnan(scope.start_age))
     each, exposure = scope.hours.astype(np.float64), hours.copy()
     if not of_known_age.size:
@@ -211,7 +211,7 @@ def relative_rates(scope: ScopeIncidents, fits: RenewalModels, hours: FloatArray
 
 
 def residual_hours(ages: FloatArray, own: FloatArray, shape: float, mean: float) -> FloatArray:
-    """Hours that places of relative rates `own` have ahead of them at the end more than at the start.
+    """Increase of the mean residual life of places from start to end, times their relative rates `own`, hours.
 
     `ages` has shape (2, places): at the end, and at the start.
     """
@@ -220,7 +220,7 @@ def residual_hours(ages: FloatArray, own: FloatArray, shape: float, mean: float)
 
 
 def _ahead(ages: FloatArray, own: FloatArray, shape: float, count: float, hours: float) -> FloatArray:
-    """`residual_hours` at the mean that makes hours in steady state the mean times the count."""
+    """`residual_hours` at the mean time for which the steady-state hours are this mean times the count."""
 
     def log_share(_: object, mean: FloatArray) -> FloatArray:
         more = np.array([residual_hours(ages, own, shape, each).sum() for each in mean.tolist()])
@@ -233,7 +233,7 @@ def _ahead(ages: FloatArray, own: FloatArray, shape: float, count: float, hours:
 
 
 def mean_residual_life(age: FloatArray, mean: FloatArray, shape: float) -> FloatArray:
-    """Hours that a Weibull life of this mean and shape has left on average at an age.
+    """Mean residual life, hours, at an age (hours) of a Weibull distribution with this mean and shape.
 
     Examples
     --------

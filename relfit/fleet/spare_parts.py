@@ -1,4 +1,4 @@
-"""Which causes of failure a part in stock is for."""
+"""Which causes of failure need a spare part."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _SHARED = r"""
 
 
 def needs_part(cause: str) -> bool:
-    """Whether a failure of this cause is one for which a part is taken from stock.
+    """Whether a failure of this cause takes a part from stock.
 
-    It is not for software, people, the network and the building, symptoms such as a node that does not respond, and
-    causes that are not known. What names a part (a network card, a power supply, a GPU's memory) is one, and so is any
-    other cause: a site's own name for one of its parts.
+    Software, people, the network, the building, symptoms such as an unresponsive node, and unknown causes take none.
+    A cause that names a part (a network card, a power supply, a GPU's memory) takes one, and so does any other cause,
+    which is taken for a site's own name of a part.
 
     Parameters
     ----------
     cause : str
-        As the log has it, in any case.
+        As in the log, in upper or lower case.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What may happen to one system over a horizon: its failures, repairs, and the shares of racks and causes in them."""
+"""Forecast of one system: failures, repairs, and the shares of racks and causes in them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STEP = 240.0  # hours, at least
 
 @dataclass(frozen=True, eq=False)
 class Coming:
-    """One quantity over a horizon: what is expected, and random futures of it, shape (draws,)."""
+    """One quantity over a horizon: its expected value, and simulated futures, shape (draws,)."""
 
     expected: float
     drawn: FloatArray
@@ -44,7 +44,7 @@ Future = tuple[Coming, Coming, Coming]
 
 
 def coarse(values: FloatArray, width: float) -> tuple[FloatArray, float]:
-    """Sums over longer steps that end with the last one, (..., steps), and their length in days."""
+    """Sums over longer steps that end with the last one, shape (..., longer steps), and the length of these in days."""
     size = values.shape[-1]
     each = int(max(np.ceil(_STEP / width), np.ceil(size / _PARTS)))
     each = min(each, max(size, 1))
@@ -65,14 +65,14 @@ class SystemAhead:
     by : str
         Column of events with the kind of a failure.
     width : float
-        Hours of a step.
+        Length of a step, hours.
     long_run : bool
-        Whether rates are taken as steady, rather than followed.
+        Whether rates are taken as constant.
 
     Raises
     ------
     DataError
-        When no node was under observation at the end of the log, or there is no failure.
+        If no node was under observation at the end of the log, or there is no failure.
     """
 
     def __init__(self, log: FailureLog, joined: Incidents, by: str, width: float, long_run: bool = False) -> None:
@@ -89,27 +89,27 @@ class SystemAhead:
             raise DataError("no node was under observation at the end of the log")
         if watched.n_groups and log.question is None:
             self.units, self.ahead = self.steps.watched(watched.entered, watched.left)[0], float(self.present.sum())
-        else:  # how many there are is not known
+        else:  # the number of nodes is not known
             self.units, self.ahead = np.ones(self.steps.size), 1.0
 
     def mixture(self, value: FloatArray, hours: float) -> Prediction:
-        """What comes of a series of counts over `hours`."""
+        """Prediction of a series of counts over `hours`."""
         levels = levels_of(value, self.units, self.steps.days)
         return mix(levels.steady if self.long_run else levels, value, self.units, hours / self.steps.width, self.ahead)
 
     @cached_property
     def records(self) -> FloatArray:
-        """Records in each step."""
+        """Number of records in each step."""
         return self.steps.counts(self.at)[0]
 
     @cached_property
     def incidents(self) -> FloatArray:
-        """Incidents in each step."""
+        """Number of incidents in each step."""
         return self.steps.counts(nanoseconds(self.joined.table["start"]))[0]
 
     @cached_property
     def repairs(self) -> tuple[IntArray, FloatArray]:
-        """When the repairs began whose end is known, and how many hours each took."""
+        """Start (nanoseconds) and hours of the repairs whose end is known."""
         events = self.log.events[self.counted]
         hours = (nanoseconds(events["end"]) - self.at) / NANOSECONDS_PER_HOUR
         timed = events["end"].notna().to_numpy() & ~events["end_cut"].to_numpy(bool) & (hours > 0.0)
@@ -123,7 +123,7 @@ class SystemAhead:
         return self.steps.counts(at, weight=hours)[0] / unit
 
     def mean_repair(self, hours: float) -> float:
-        """Hours that a repair of the next `hours` takes; 0 where none is known."""
+        """Mean hours of the repairs that begin in the next `hours`; 0 if no repair is known."""
         at, lasted = self.repairs
         return mean_time_ahead(self.steps, at, lasted, hours, long_run=self.long_run)[0] if lasted.size else 0.0
 
@@ -131,7 +131,7 @@ class SystemAhead:
 
     @cached_property
     def causes(self) -> tuple[list[str], IntArray]:
-        """Names of causes, and that of each record."""
+        """Names of the causes, and the code of each record's cause."""
         kinds = self.log.events[self.by].astype("category").cat
         code, present = pd.factorize(kinds.codes.to_numpy()[self.counted])
         labels = np.array([*map(str, kinds.categories), "unknown"], dtype=object)[present]  # -1 is the last
@@ -140,7 +140,7 @@ class SystemAhead:
 
     @cached_property
     def racks(self) -> tuple[list[str], IntArray, FloatArray]:
-        """Racks of nodes that are there, the rack of each record (-1: whole system), and nodes, (racks, steps)."""
+        """Racks of nodes present, rack of each record (-1: whole system), and nodes watched, (racks, steps)."""
         group = self.joined.group
         if group is None or group not in self.log.population.columns:
             return [], np.full(self.at.size, -1), np.zeros((0, self.steps.size))
@@ -158,7 +158,7 @@ class SystemAhead:
         return [str(racks[k]) for k in there], np.where(of_system | (node < 0), -1, np.append(of_node, -1)[node]), nodes
 
     def longer(self, code: IntArray, size: int) -> FloatArray:
-        """Mean repair of the records of each part relative to that of all, shape (parts,)."""
+        """Mean repair of each part's records relative to the mean of all, shape (parts,)."""
         events = self.log.events[self.counted]
         hours = (nanoseconds(events["end"]) - self.at) / NANOSECONDS_PER_HOUR
         timed = events["end"].notna().to_numpy() & (hours > 0.0) & (code >= 0)
@@ -169,7 +169,7 @@ class SystemAhead:
         return np.asarray((sums + mean) / (number + 1.0) / mean)
 
     def of_causes(self, hours: float, size: int, expected: float, rng: np.random.Generator) -> list[Coming]:
-        """Records of each cause over a horizon, by its own past; together as many as are `expected`."""
+        """Forecast records of each cause from its own past, scaled so that they add up to `expected`."""
         names, code = self.causes
         mixtures = [self.mixture(value, hours) for value in self.steps.counts(self.at, code, len(names))]
         factor = expected / max(sum(mixture.expected for mixture in mixtures), 1e-300)
@@ -182,7 +182,7 @@ class SystemAhead:
         return parts
 
     def shares_of_racks(self) -> tuple[FloatArray, RelativeRates]:
-        """Expected shares of the racks, and last of what is in none of them, with their multiples."""
+        """Expected shares of the racks (last: failures outside of racks), and their relative rates."""
         names, code, nodes = self.racks
         size = len(names)
         counts, days = coarse(self.steps.counts(self.at, np.where(code < 0, size, code), size + 1), self.steps.width)
@@ -192,9 +192,9 @@ class SystemAhead:
         return now / now.sum(), rates
 
     def futures(self, hours: float, mean_repair: float, size: int, rng: np.random.Generator) -> Future:
-        """Incidents, records and hours of repair over a horizon; draws with many of one have many of the others.
+        """Incidents, records and hours of repair over a horizon, with draws of the three sorted together.
 
-        As many hours of repair are expected as there are records, times `mean_repair`; they scatter as their sums did.
+        Expected hours of repair are expected records times `mean_repair`; their scatter is that of past sums.
         """
         series = (self.incidents, self.records, self.repair_hours)
         mixtures = [self.mixture(value, hours) for value in series]
@@ -212,7 +212,7 @@ class SystemAhead:
 
 
 def split(records: Coming, share: FloatArray, rates: RelativeRates, rng: np.random.Generator) -> list[Coming]:
-    """Records of each part of a whole, given its expected share and how uncertain that is."""
+    """Forecast records of each part, from its expected share of all `records` and the uncertainty of the share."""
     size = records.drawn.size
     factor = rng.gamma(rates.shape, size=(size, share.size)) / rates.shape * share
     scatter = max(rates.scatter - 1.0, 1e-9)
@@ -222,7 +222,7 @@ def split(records: Coming, share: FloatArray, rates: RelativeRates, rng: np.rand
 
 
 def with_repairs(total: Future, parts: list[Coming], longer: FloatArray) -> list[Future]:
-    """Incidents, records and hours of repair of each part, from its records and its mean repair."""
+    """Incidents, records and hours of repair of each part, from its records and its relative mean repair."""
     incidents, records, repairs = total
     share = np.array([part.expected for part in parts]) / max(records.expected, 1e-300)
     longer = longer / max(float(share @ longer), 1e-300)

@@ -1,8 +1,8 @@
-"""Planners: what to do about failures whose rates are known (spares, checkpoints, migration, replication).
+"""Planners: spares, checkpoints, migration and replication for known failure rates.
 
-A package for each. `Parameters`, a `System` or a rate go in, a plan comes out with the uncertainty of its inputs;
-``plan`` is what all plans have, ``job_rate`` how often something interrupts a job. ``simulation`` and the tests check
-them event by event. A newcomer may add a planner: its module, its line here, its command.
+A package for each. `Parameters`, a `System` or a rate go in; a plan with the uncertainty of its inputs comes out.
+``plan`` is the base of all plans, ``job_rate`` the rate of interruptions of a job. ``simulation`` and the tests check
+the planners event by event. A newcomer may add a planner: its module, its line here, its command.
 """
 
 from __future__ import annotations

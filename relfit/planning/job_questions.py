@@ -1,4 +1,4 @@
-"""`what_if`: a grid of answers about jobs, from which any job, save, spares and repairs are answered at once."""
+"""`what_if`: a grid over sizes and lengths of jobs, from which results for any job and repairs follow at once."""
 
 from __future__ import annotations
 
@@ -22,31 +22,34 @@ from relfit.system.jobs.checkpoint import best_interval
 __all__ = ["HOURS", "WhatIf", "what_if"]
 
 HOURS = (1.0, 2.0, 6.0, 12.0, 24.0, 48.0, 72.0)
-_STEP = 2  # between two sizes that are worked out
-_NEARLY = 0.02  # of a probability, within which failures are said to come evenly
+_STEP = 2  # ratio of successive sizes
+_NEARLY = 0.02  # difference of probabilities below which failures count as evenly spread
 
 
 class WhatIf(Result):
-    """Answers about jobs on a grid of sizes; between sizes hazards and rates are straight lines.
+    """Reliability of jobs on a grid of sizes and lengths; hazards and rates are linear between sizes.
 
     Attributes
     ----------
     nodes : ndarray, shape (sizes,)
+        Numbers of nodes of the jobs.
     hours : ndarray, shape (lengths,)
+        Lengths of the jobs.
     hazard : ndarray, shape (sizes, lengths)
-        Minus the logarithm of the probability that nothing interrupts a job; NaN where it is not known.
+        Minus the logarithm of the probability that nothing interrupts a job; NaN if unknown.
     own : ndarray, shape (sizes,)
         Share of a job's failures that are of single nodes.
     mtbf : ndarray, shape (2, sizes)
-        Hours between a job's failures: as it is, and without the worst nodes.
+        Hours between a job's failures: with all nodes, and without the worst.
     wait : ndarray, shape (2, 2, sizes)
-        Hours until all nodes are up again, without spares: the same; as it is, and with repairs in half the time.
+        Hours until all nodes are up again without spares: with all nodes and without the worst; with repair times as
+        they are and halved.
     down : float
-        Share of the time that a node is down by itself.
+        Share of the time that a node is down because of its own failures.
     worst : int
-        Nodes that fail far more often than the others.
+        Number of outlier nodes, which fail far more often than the others.
     excess : float
-        Share of the failures of nodes that go with them.
+        Share of the failures of single nodes that disappears without them.
     """
 
     nodes: FloatArray
@@ -61,11 +64,11 @@ class WhatIf(Result):
 
     @property
     def headline(self) -> str:
-        """The sizes that can be asked about."""
+        """The range of sizes."""
         return f"What if, for jobs on {self.nodes[0]:,.0f} to {count(int(self.nodes[-1]), 'node')}."
 
     def to_frame(self) -> pd.DataFrame:
-        """The grid as it is, one row per size."""
+        """One row per size: ``nodes``, ``mtbf``, ``wait`` (hours), and the reliability for each length."""
         frame = pd.DataFrame({"nodes": self.nodes.astype(int), "mtbf": self.mtbf[0], "wait": self.wait[0, 0]})
         survived = pd.DataFrame(np.exp(-self.hazard), columns=[f"{hours:g}h" for hours in self.hours])
         return pd.concat([frame, survived], axis=1)
@@ -80,31 +83,31 @@ class WhatIf(Result):
         half_repair: bool = False,
         without_worst: bool = False,
     ) -> dict[str, float]:
-        """What a job would meet.
+        """Reliability, checkpoint interval and waste of a job.
 
         Parameters
         ----------
         nodes : int
-            Of the job, within the grid.
+            Nodes of the job; outside the grid, the nearest size counts.
         hours : duration
-            How long it runs: one of the grid, or between two of them.
+            Length of the job; outside the grid, the nearest length counts.
         save : duration
-            To save, and to restore.
+            Time to save, and to restore.
         spares : int
-            Nodes that stand by: a job waits for a repair only when as many others are down (Poisson).
+            Standby nodes: the job waits for a repair only if at least as many nodes are down (Poisson).
         half_repair, without_worst : bool
-            Repairs in half the time; the worst nodes gone.
+            With repairs in half the time; without the outlier nodes.
 
         Returns
         -------
         dict of str to float
-            ``survives`` (probability that nothing interrupts it), ``mtbf`` (hours between its failures),
-            ``checkpoint_every`` (best hours of work between two saves) and ``waste`` (share of time that is lost).
+            ``survives`` (probability that nothing interrupts the job), ``mtbf`` (hours between its failures),
+            ``checkpoint_every`` (best hours of work between two checkpoints) and ``waste`` (share of time lost).
 
         Raises
         ------
         ArgumentError
-            For a duration or number that cannot be.
+            For an invalid duration or number.
 
         Examples
         --------
@@ -132,7 +135,7 @@ class WhatIf(Result):
         return {"survives": float(np.exp(-hazard * fewer)), "mtbf": mtbf, "checkpoint_every": every, "waste": waste}
 
     def sentence(self, nodes: int, hours: Durations = "24h", save: Durations = "5min", **options: Any) -> str:
-        """The same in words; where failures cluster, with the share that their mean time alone would give."""
+        """The results of `at` in words; if failures cluster, with the share for evenly spread ones."""
         answer = self.at(nodes, hours, save, **options)
         survives = answer["survives"]
         evenly = float(np.exp(-float(durations("hours", hours)) / answer["mtbf"]))
@@ -149,19 +152,19 @@ class WhatIf(Result):
 
 
 def what_if(model: FleetModel, parameters: Parameters) -> WhatIf:
-    """Work out the grid for jobs of consecutive nodes.
+    """Compute the grid for jobs on consecutive nodes.
 
     Parameters
     ----------
     model : FleetModel
-        Of one system, all of whose nodes are known.
+        Of one system, with all its nodes known.
     parameters : Parameters
-        Its rates and repairs, as of `relfit.calibrate`.
+        Its rates and repairs, from `relfit.calibrate`.
 
     Raises
     ------
     DataError
-        Where only nodes that failed are known.
+        If only nodes that failed are known.
     """
     most = model.period.log.n_nodes
     sizes = np.unique([*(_STEP**power for power in range(12) if _STEP**power < most), most]).astype(np.float64)

@@ -1,4 +1,4 @@
-"""How often a job fails, how long it then waits for repairs, and how uncertain both are."""
+"""The failure rate of a job, its wait for repairs, and the uncertainty of both."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class JobRate:
     scopes: tuple[ScopeFailures, ...]
     nodes: int
     source: str = ""  # where the rate comes from
-    waits: str = ""  # in a sentence, whether the job waits for repairs
+    waits: str = ""  # a sentence on the wait for repairs
     drawn: JobRate | None = None  # draws of uncertain parameters
     like: str = ""  # how its nodes fail, after "that fail"
     longer: Callable[[FloatArray], FloatArray] | None = None
-    """How many times a repair a job of this many nodes waits until all are up, where that was counted."""
+    """Wait until all nodes of a job are up relative to the mean repair, by size, if counted."""
     counted: Sequence[tuple[float, float]] | None = None
-    """Sizes of jobs, and how many times as often they fail as the rates of the scopes say."""
+    """Size of a job, and its counted failure rate relative to that from the rates of the scopes."""
 
     @property
     def premise(self) -> str:
-        """The job and its failures in a sentence: what a plan holds for."""
+        """The job, its failures and its wait for repairs, as the opening of a plan's headline."""
         return f"For {self.failing}, {repairs_in_words(float(self.wait))}:"
 
     @property
@@ -63,27 +63,27 @@ class JobRate:
         return 1.0 / self._total(sizes)
 
     def own_share(self, sizes: npt.ArrayLike) -> Any:
-        """Share of the failures of such jobs that are of a node or a rack, along a last axis."""
+        """Share of the failures of such jobs that are of single nodes or racks, along a last axis."""
         return self._total(sizes, wide=False) / self._total(sizes)
 
     def repair_of(self, sizes: npt.ArrayLike) -> Any:
-        """Mean hours of a repair of what such jobs lose, along a last axis."""
+        """Mean time to repair after a failure of such jobs, hours, along a last axis."""
         return self._total(sizes, repair=True) / self._total(sizes)
 
     @property
     def node_mtbf(self) -> Any:
-        """Mean hours between the failures of one node of the job, with its share of those that hit a rack."""
+        """Mean hours between failures of one node of the job, including its share of rack failures."""
         return self.nodes / self._total(np.array([self.nodes]), wide=False)[..., 0]
 
     @property
     def node_repair(self) -> Any:
-        """Mean hours of their repair."""
+        """Mean time to repair of these failures, hours."""
         size = np.array([self.nodes])
         return (self._total(size, wide=False, repair=True) / self._total(size, wide=False))[..., 0]
 
     @property
     def wide_rate(self) -> Any:
-        """Failures per hour of groups of nodes and of whole systems that strike the job."""
+        """Failures per hour of groups of nodes and of whole systems that hit the job."""
         return self._total(np.array([self.nodes]), wide=True)[..., 0]
 
     def wait_of(self, sizes: npt.ArrayLike) -> Any:
@@ -99,7 +99,7 @@ class JobRate:
 
     @property
     def repair(self) -> Any:
-        """Mean hours of a repair of what the job loses."""
+        """Mean time to repair after a failure of the job, hours."""
         return self.repair_of(np.array([self.nodes]))[..., 0]
 
     @property
@@ -117,14 +117,29 @@ def rate_of_job(
     n_draws: int = 1000,
     rng: Seed = 0,
 ) -> JobRate:
-    """Failures of a job of `nodes`, and the repairs that it waits for, by a node's mean time or calibrated parameters.
+    """Failure rate of a job and its wait for repairs, from a node's mean time or calibrated parameters.
 
-    Failures of a system hit any job of it. A job takes whole racks, in turn; an incident of a rack, or of a
-    group of nodes, hits it as far as ``fleet.rack_share`` and ``fleet.group_share`` say (all of them when left out),
-    or, of a group, as ``fleet.group_hits`` has counted. Where ``fleet.job_failures`` has counted jobs, they fail as
-    often as counted. A job waits until those of its nodes that were hit are back: one takes ``mttr.rack_node``, all
-    that an incident hit ``mttr.rack``; between them by how many of them are the job's. `repair` stands in for these
-    times. `events` failures behind a mean time make it as uncertain as a count is.
+    Parameters
+    ----------
+    source : duration or Parameters
+        Mean time between failures of one node, or calibrated parameters.
+    nodes : int, optional
+        Nodes of the job; by default 1, or those of the parameters' fleet.
+    repair : duration, optional
+        Mean time to repair, instead of that of the parameters.
+    events : float, optional
+        Number of failures behind a mean time, which gives its uncertainty.
+    n_draws : int
+        Draws of uncertain parameters.
+    rng : int or numpy.random.Generator
+
+    Notes
+    -----
+    A failure of the system hits every job. A job takes complete racks in turn. An incident of a rack or of a group hits
+    it with the probability from ``fleet.rack_share`` and ``fleet.group_share`` (1 if they are missing); for a group,
+    counts in ``fleet.group_hits`` take precedence. Counts in ``fleet.job_failures`` correct the sum. A job waits until
+    all its nodes that were hit are repaired: ``mttr.rack_node`` for one, ``mttr.rack`` for all that an incident hit,
+    and between these in proportion to the nodes of the job.
 
     Examples
     --------
@@ -156,8 +171,8 @@ def rate_of_job(
 def until_all_are_up(mtbf: Durations, repair: Durations) -> FloatArray:
     """Mean hours from a failure until all nodes of a job are up again.
 
-    Nodes go on failing while others are repaired: the busy period of a queue with any number of servers, whatever the
-    distribution of repairs (Takacs 1962).
+    Nodes continue to fail while others are repaired: this is the busy period of a queue with infinitely many servers,
+    for any distribution of repairs (Takacs 1962). Arguments are hours.
 
     Examples
     --------
@@ -177,7 +192,7 @@ def repairs_in_words(wait: float) -> str:
 def wait_for_repair(
     repair: Durations | None, mttr: float | None = None, names: str = "", *, wait: float | None = None
 ) -> tuple[float, str]:
-    """Hours that a repair takes, and in a sentence how long a job waits for it: `wait` until all nodes are up."""
+    """Hours of a repair, and a sentence on the wait of a job for it: `wait` hours until all nodes are up."""
     hours = mttr if repair is None else float(durations("repair", repair))
     if hours is None:
         return 0.0, "Times to repair are not known and left out: the job goes on at once, as with spares."
@@ -230,6 +245,6 @@ def _of_parameters(
 
 
 def _longer(means: JobRate, hits: Sequence[tuple[int, float, float]], nodes: FloatArray) -> FloatArray:
-    """Hours until all nodes of a job are up, by the share of the time in which they were, over those of a repair."""
+    """Hours until all nodes of a job are up, from the counted share of time up, relative to the mean repair."""
     up = counted_share(hits, nodes, 2)
     return np.asarray(means.mtbf_of(nodes) * (1.0 - up) / up / means.repair_of(nodes))

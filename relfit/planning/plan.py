@@ -1,4 +1,4 @@
-"""What all plans have in common: the failure rate they rest on, how certain it is, and the table of alternatives."""
+"""The base of all plans: the failure rate they rest on, its uncertainty, and the table of alternatives."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ _MATTERS = {
 class Plan(Result, kw_only=True):
     """Base of plans.
 
-    A plan is a dataclass with fields of its own, a `headline`, where there is more to say `remarks`, and a `_frame`.
+    A plan is a dataclass with its own fields, a `headline`, optional `remarks`, and a `_frame`.
 
     Attributes
     ----------
     mtbf : float
-        Mean hours between failures of what is planned for.
+        Mean hours between failures; of a job, a node or a tray, as each plan says.
     source : str
         Where the failure rate comes from.
     level : float
-        Of all intervals.
+        Level of all intervals.
     n_draws : int
-        Draws of the parameters behind the limits; 0 where nothing is known of their uncertainty.
+        Number of draws of the parameters behind the intervals; 0 if their uncertainty is unknown.
     assumptions : tuple of str
-        What the plan takes for granted, or what speaks against it.
+        Assumptions of the plan.
     premise : str
-        The job, its failures and its spares that the headline holds for, to be said before it.
+        The job, its failures and its spares, as the opening of the headline.
     """
 
     mtbf: float
@@ -67,7 +67,7 @@ class Plan(Result, kw_only=True):
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """The remarks that change what to do; the others say what the plan rests on."""
+        """The remarks that affect what to do; the others say what the plan rests on."""
         return self.remarks
 
     @property
@@ -77,19 +77,19 @@ class Plan(Result, kw_only=True):
 
     @property
     def shown(self) -> pd.DataFrame:
-        """The table as a screen shows it."""
+        """The table for a screen."""
         return self.to_frame()
 
 
 def contradictions(source: object, kind: str) -> tuple[str, ...]:
-    """What a log says against a plan, and what follows: only what matters for a plan of this kind."""
+    """Findings of a log that contradict a plan of this kind, each with its consequence."""
     matters = _MATTERS[kind]
     checks = getattr(source, "checks", ())
     return tuple(f"{c.finding} {matters[c.name]}" for c in checks if c.concern and c.name in matters)
 
 
 def limits(drawn: npt.ArrayLike | None, level: float, *, integer: bool = False) -> tuple[float, float]:
-    """Central limits of a quantity over draws of the parameters; NaN without draws; `integer`: values that were drawn.
+    """Central interval of a quantity over draws of the parameters; NaN without draws; `integer`: limits are draws.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Systems of many nodes: reliability, failure rate and mean time to failure of a job on k nodes of given ages.
+"""Systems of many nodes: reliability, failure rate and mean time to failure of a job on k nodes of known ages.
 
-Data runs from fits and ages (``builders``) or given distributions into `System`; its quantities come from one engine
-for the first k nodes (``first_k``), random times from ``sampling``, intervals from draws of the parameters
-(``uncertainty``). ``jobs`` puts jobs on a system: completion times with restarts and checkpoints, best sizes. ``fleet``
-and ``planning`` build on both. A newcomer may add a quantity: a method of `System` that asks ``first_k``.
+Fits and ages (``builders``), or distributions, make a `System`. Its quantities come from one engine for the first k
+nodes (``first_k``), random times from ``sampling``, intervals from draws of the parameters (``uncertainty``). ``jobs``
+adds completion times with restarts and checkpoints, and best sizes. A newcomer may add a quantity: a method of `System`
+that uses ``first_k``.
 """
 
 from relfit.system._common_cause import CommonCause, Racks

@@ -1,4 +1,4 @@
-"""Events that hit more than one node: a whole rack, or whatever the whole job stands on."""
+"""Events that hit more than one node: all nodes of a rack, or the complete job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["CommonCause", "Racks", "common_cause", "racks_of"]
 
 
 def _with_factors(components: tuple[Component, ...], factors: FloatArray) -> tuple[Component, ...]:
-    """Exponential and Weibull lives whose hazards are multiplied by factors, one for each position."""
+    """Exponential and Weibull distributions with their hazards multiplied by factors, one for each position."""
     scaled = []
     for component in components:
         family, by = component.family, factors[component.positions]
@@ -33,17 +33,19 @@ def _with_factors(components: tuple[Component, ...], factors: FloatArray) -> tup
 
 @dataclass(frozen=True, eq=False)
 class CommonCause:
-    """Events that end the job whatever nodes it has.
+    """Events that end the job on any nodes.
 
     Attributes
     ----------
     components : tuple of Component
-        Lives until the next such event; positions are those of `names`.
-    ages : ndarray
-        Hours since the last event of each kind.
+        Distributions of the time to the next event of each cause; positions are those of `names`.
+    ages : ndarray, shape (causes,)
+        Hours since the last event of each cause.
     names : pandas.Index
+        Names of the causes.
     hits : dict of int to ndarray
-        For causes that need not hit the job: the probability that an event hits a job of n nodes, n = 0, 1, ...
+        For causes that need not hit the job, by position: the probability that an event hits a job on n nodes,
+        n = 0, 1, ...
     """
 
     components: tuple[Component, ...]
@@ -54,32 +56,32 @@ class CommonCause:
     def node_shares(self, count: int) -> FloatArray:
         """What each of the first `count` nodes adds to the probability that an event hits the job, (causes, count)."""
         shares = np.zeros((self.ages.size, count))
-        shares[:, 0] = 1.0  # what hits any job hits its first node
+        shares[:, 0] = 1.0  # an event that hits every job hits its first node
         for i, table in self.hits.items():
             shares[i] = added(table, np.arange(count))
         return shares
 
     def times(self, factors: FloatArray) -> CommonCause:
-        """The causes with their hazards multiplied, one factor each."""
+        """The causes with their hazards multiplied by one factor each."""
         return replace(self, components=_with_factors(self.components, factors))
 
 
 @dataclass(frozen=True, eq=False)
 class Racks:
-    """Events that take down all nodes of a rack.
+    """Events of racks.
 
     Attributes
     ----------
     of_node : ndarray of int, shape (n_nodes,)
         Rack of each node.
     components : tuple of Component
-        Lives of the racks; positions are those of `names`.
+        Distributions of the time to the next event of each rack; positions are those of `names`.
     ages : ndarray, shape (n_racks,)
-        Hours.
+        Hours since the last event of each rack.
     names : pandas.Index
         Labels of the racks.
     hits : ndarray, optional
-        Probability that an event of a rack hits a job with n of its nodes, n = 0, 1, ...; any hits all when left out.
+        Probability that an event of a rack hits a job with n of its nodes, n = 0, 1, ...; 1 for n above 0 by default.
     """
 
     of_node: IntArray
@@ -98,7 +100,7 @@ class Racks:
         return (turn == 0).astype(np.float64) if self.hits is None else added(self.hits, turn)
 
     def times(self, factor: float) -> Racks:
-        """The racks with their hazards multiplied."""
+        """The racks with their hazards multiplied by a factor."""
         return replace(self, components=_with_factors(self.components, np.full(self.ages.size, factor)))
 
     def take(self, nodes: IntArray) -> Racks:
@@ -121,13 +123,13 @@ class Racks:
 
 
 def added(hits: FloatArray, turn: IntArray) -> FloatArray:
-    """What the first, second, ... node of a job adds to the probability to be hit: `turn` is 0, 1, ..."""
+    """What the first, second, ... node of a job (`turn` 0, 1, ...) adds to the probability that an event hits it."""
     last = hits.size - 1
     return np.asarray(hits[np.minimum(turn + 1, last)] - hits[np.minimum(turn, last)])
 
 
 def common_cause(causes: object) -> CommonCause | None:
-    """What ends the job beside its nodes, from one distribution, several, or (distribution, age) pairs by name."""
+    """Common causes from one distribution, a list or a dict of them, or of pairs (distribution, age)."""
     if causes is None or isinstance(causes, CommonCause):
         return causes
     if isinstance(causes, Distribution):
@@ -151,7 +153,7 @@ def common_cause(causes: object) -> CommonCause | None:
 
 
 def racks_of(labels: object, lives: object, ages: NamedDurations, size: int) -> Racks | None:
-    """Racks from a label for each node, and the life of a rack: one for all, or by label; None without both."""
+    """Racks from a label for each node and distributions, one for all racks or by label; None without both."""
     if labels is None and lives is None:
         return None
     if labels is None or lives is None:

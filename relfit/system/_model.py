@@ -1,4 +1,4 @@
-"""`System`: the nodes that a job runs on, with the time until one too many of them has failed."""
+"""`System`: the nodes of a job, with the time until more of them have failed than the job tolerates."""
 
 from __future__ import annotations
 
@@ -27,49 +27,51 @@ __all__ = ["System", "SystemsBySize"]
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class System(SystemNodes, Quantities):
-    """Nodes of any distributions, parameters and ages, with common causes that end a job on them.
+    """Nodes with any distributions and ages, with common causes that end a job on them.
 
     Parameters
     ----------
     nodes : Distribution, or sequence of Distribution
         Distributions of the nodes: a batch with one entry per node, one distribution for all nodes, or a list.
     ages : float, duration, or array of these
-        Time since each node's last failure, in hours unless it says otherwise ("30 days", Timedelta).
+        Time since each node's last failure: one for all nodes or one per node, in hours (see `unit`) or text such as
+        "30 days"; 0 by default.
     names : sequence, optional
         Names of the nodes in errors and tables; their positions from 0 by default.
     sources : array_like of int, optional
-        The fitted group of each node's parameters; nodes with one group share its uncertainty.
+        The fitted group of each node's parameters; nodes of one group share its uncertainty.
     tolerance : int
-        Number of nodes that may fail before the job ends: hot spares, or replicas. Failed nodes are not replaced.
+        Number of nodes that may fail before the job ends (hot spares or replicas). Failed nodes are not replaced.
     common : Distribution, list or dict of these, optional
-        Times to events that end the job whatever its nodes (power, cooling, file system). A pair ``(distribution,
-        age)`` gives the time since the last such event.
+        Times to events that end the job on any nodes (power, cooling, file system). A pair ``(distribution, age)``
+        gives the time since the last such event.
     racks, rack_lives, rack_ages : optional
-        Label of each node's rack; the time to an event that takes all its nodes down (one distribution, or one for each
-        label); its age. Only racks with nodes in the system count.
+        Label of each node's rack; time to an event that takes all its nodes down (one distribution, or one per label);
+        time since the last one (0 by default). Only racks with nodes in the system count.
     rack_events : {"nodes", "job"}
         With a tolerance: whether an event of a rack counts as the failure of all its nodes in the system, or ends the
         job. Without one it always ends the job.
     unit : str
-        Unit of ages that are plain numbers.
+        Unit of numbers in `ages`.
     longest_age : float or duration, optional
-        An age above it (a hundred years by default) is rejected as a wrong unit; None allows any.
+        A longer age (a hundred years by default) is rejected as a wrong unit; None allows any.
 
     Raises
     ------
     DataError
         For an impossible age or parameter; the error names the node.
     ArgumentError
-        For a system of no nodes, or arguments that do not fit together.
+        For a system of no nodes, or inconsistent arguments.
 
     Notes
     -----
-    Cumulative hazards are summed, so 100,000 nodes do not underflow. ``R(x) = prod S_i(t_i + x) / S_i(t_i)``
-    (reliability-aware allocation, chapter 4).
+    ``R(x) = prod S_i(t_i + x) / S_i(t_i)`` (reliability-aware allocation, chapter 4). Cumulative hazards are summed, so
+    100,000 nodes do not underflow. Horizons are hours from now, or text such as "24h", of any shape; results have the
+    shape of the horizon.
 
     Examples
     --------
-    Three nodes of one family, 200 hours after their last failures (reliability-aware allocation, chapter 4):
+    Three nodes of one distribution, 200 hours after their last failures (reliability-aware allocation, chapter 4):
 
     >>> import relfit as rf
     >>> system = rf.System(rf.families.Weibull(0.8606, [1542.0] * 3), ages=200.0)
@@ -82,7 +84,7 @@ class System(SystemNodes, Quantities):
     1399.4
     """
 
-    # ------------------------------------------------------------ what is asked
+    # -------------------------------------------------------------- quantities
 
     @cached_property
     def _rule(self) -> FailureRule:
@@ -93,7 +95,7 @@ class System(SystemNodes, Quantities):
         return ()
 
     def _combined(self, x: FloatArray, *, rates: bool, every: bool = False, count: int | None = None) -> FloatArray:
-        """Log reliabilities, or failure rates, of all nodes (m, 1), or of the first 1, 2, ... `count` (m, count)."""
+        """Log reliabilities, or failure rates, of all nodes, (m, 1), or of the first 1, 2, ... `count`, (m, count)."""
         if self.tolerance and rates:
             x = np.maximum(x, 1e-100)  # the limit at zero
         size = self.n_nodes if count is None else count
@@ -116,25 +118,25 @@ class System(SystemNodes, Quantities):
         return self._rule.means_are_finite(node_tails(self.components, self.n_nodes)).reshape(1)
 
     def node_cumulative_hazards(self, horizon: Durations) -> FloatArray:
-        """Conditional cumulative hazard of each node until `horizon`, shape (n_nodes,) and that of the horizon."""
+        """Conditional cumulative hazard of each node until `horizon` (hours or text), shape (n_nodes, *horizon)."""
         x = duration_array(horizon, "horizon")
         return np.ascontiguousarray(node_hazards(self.components, self.ages, x.reshape(-1)).T).reshape(-1, *x.shape)
 
     def sample(self, size: int = 1, rng: Seed = 0) -> FloatArray:
-        """Random times to failure of the job in hours, shape (size,); infinite where it never fails."""
+        """`size` random times to failure of the job in hours, shape (size,); infinite if it never fails."""
         return sampling.sample(self.components, self.ages, self._rule, size, rng)
 
     def sequences(
         self, until: Durations | None = None, failures: int | None = None, size: int = 1, rng: Seed = 0
     ) -> sampling.Sequences:
-        """Random sequences of failures: a failed node is new, the others continue to age.
+        """Random sequences of node failures: a failed node is new, the others continue to age.
 
         Parameters
         ----------
         until : float or duration, optional
-            End of each sequence.
+            End of each sequence, hours or text.
         failures : int, optional
-            Number of failures in each sequence; one of the two is needed.
+            Number of failures in each sequence; give either this or `until`.
         size : int
             Number of sequences.
         rng : int or numpy.random.Generator
@@ -144,9 +146,14 @@ class System(SystemNodes, Quantities):
         Sequences
             Failures in order of time, with their nodes.
 
+        Raises
+        ------
+        ArgumentError
+            Without an end, with both, or with a number that is not positive.
+
         Notes
         -----
-        Tolerance does not matter here. Events of racks and common causes are not part of the sequences.
+        The sequences ignore the tolerance, events of racks and common causes.
 
         Examples
         --------
@@ -164,7 +171,7 @@ class System(SystemNodes, Quantities):
         Parameters
         ----------
         horizon : float or duration, or array of these
-            Horizons of the reliability and the hazard.
+            Horizons of the reliability and the hazard, hours or text.
         order : array_like of int, optional
             Positions of the nodes in the order in which they are added; the order of the system by default.
 
@@ -176,8 +183,8 @@ class System(SystemNodes, Quantities):
         Examples
         --------
         >>> import relfit as rf
-        >>> found = rf.System(rf.families.Weibull(0.8606, [1542.0] * 3), ages=200.0).by_size(350.0)
-        >>> found.reliability.round(4).tolist(), found.mttf.round(1).tolist()
+        >>> sizes = rf.System(rf.families.Weibull(0.8606, [1542.0] * 3), ages=200.0).by_size(350.0)
+        >>> sizes.reliability.round(4).tolist(), sizes.mttf.round(1).tolist()
         ([0.7871, 0.6196, 0.4877], [1761.3, 814.7, 522.4])
         """
         positions = np.arange(self.n_nodes) if order is None else self.checked_positions(order)
@@ -186,13 +193,13 @@ class System(SystemNodes, Quantities):
         return SystemsBySize(self, positions, x, nodes.quantity_by_size("reliability", x), hazard, mttf)
 
     def quantity_by_size(self, quantity: str, at: FloatArray | None = None) -> FloatArray:
-        """One quantity of the first k nodes for every k, shape (n_nodes,) and that of `at`.
+        """One quantity of the first k nodes for every k, shape (n_nodes, *at).
 
         Parameters
         ----------
         quantity : {"reliability", "cdf", "cumulative_hazard", "hazard", "mttf"}
         at : ndarray, optional
-            Hours from now; none for the mean time to failure.
+            Horizons in hours; not for the mean time to failure.
         """
         if self._rule.racks_count:  # each size counts its own racks
             spare = self.tolerance
@@ -230,7 +237,7 @@ class System(SystemNodes, Quantities):
 
     @cached_property
     def no_limits(self) -> str:
-        """Why `interval` is undefined for this system; empty if it is defined."""
+        """Why `interval` is not available for this system; empty if it is."""
         try:
             self._parameters()
         except ArgumentError as error:
@@ -239,6 +246,12 @@ class System(SystemNodes, Quantities):
 
     def drawn(self, n_draws: int = 199, rng: Seed = 0) -> Iterator[System]:
         """The system with parameters drawn from the distribution of the fits, one draw at a time.
+
+        Parameters
+        ----------
+        n_draws : int
+            Number of draws.
+        rng : int or numpy.random.Generator
 
         Raises
         ------
@@ -253,13 +266,13 @@ class System(SystemNodes, Quantities):
             yield self._replaced(components, self.ages, common=common, racks=racks)
 
     def drawn_values(self, quantity: str, at: Any = None, n_draws: int = 999, rng: Seed = 0) -> FloatArray:
-        """A quantity in every draw of the parameters, shape (n_draws,) and that of `at`; see `interval`."""
+        """A quantity in every draw of the parameters, shape (n_draws, *at); arguments as for `interval`."""
         return self._parameters().values(quantity, at, self.ages, self._rule, n_draws, rng)
 
     def interval(
         self, quantity: str, at: object = None, level: float = 0.95, *, n_draws: int = 999, rng: Seed = 0
     ) -> Interval:
-        """Confidence interval of a quantity by the uncertainty of the fitted parameters, for systems made from fits.
+        """Confidence interval of a quantity from the uncertainty of the fitted parameters, for systems made from fits.
 
         Parameters
         ----------
@@ -267,17 +280,19 @@ class System(SystemNodes, Quantities):
             ``reliability``, ``cdf``, ``cumulative_hazard``, ``hazard``, ``pdf``, ``quantile``, ``mttf``,
             ``mean_residual_life``, ``truncated_mean`` or ``mean_given_failure``.
         at : optional
-            The horizon or age in hours or as text such as "24h", or the probability of a quantile; any shape.
+            The horizon or age, hours or text such as "24h", or the probability of a quantile; any shape. Not for
+            ``mttf``.
         level : float
             Between 0 and 1.
         n_draws : int
-            Draws of the parameters, normal around the fits in their free coordinates.
+            Draws of the parameters, normal around the fits in their free coordinates; 19 or more.
         rng : int or numpy.random.Generator
 
         Returns
         -------
         Interval
-            Status ``infinite`` if the estimate is infinite, ``not_defined`` if a bound is undefined.
+            With the shape of `at`. Status ``infinite`` if the estimate is infinite, ``not_defined`` if a limit is
+            undefined.
 
         Raises
         ------
@@ -287,9 +302,9 @@ class System(SystemNodes, Quantities):
 
         Notes
         -----
-        Nodes that share a fit share its draws. Percentiles are reflected at the estimate (`uncertainty.limits`), except
-        for pooled nodes. Ages count as exact, and so do the times to events of racks and common causes, unless the
-        system comes from a model of a fleet.
+        Nodes that share a fit share its draws. Percentiles are reflected at the estimate (basic bootstrap), except for
+        pooled nodes. Ages count as exact, and so do the distributions of racks and common causes unless the system
+        comes from a model of a fleet.
 
         Examples
         --------
@@ -313,13 +328,13 @@ class System(SystemNodes, Quantities):
 
 
 class SystemsBySize(Result):
-    """Systems of the first k nodes, k = 1 ... K.
+    """Reliability, hazard and mean time to failure of the first k nodes, k = 1 ... K; made by `System.by_size`.
 
     Attributes
     ----------
     system : System
     order : ndarray of int, shape (K,)
-        Nodes in the order in which they are added.
+        Positions of the nodes in the order in which they are added.
     horizon : ndarray, shape (...)
         Hours.
     reliability, hazard : ndarray, shape (K, ...)
@@ -352,7 +367,7 @@ class SystemsBySize(Result):
     def interval(
         self, quantity: str = "reliability", level: float = 0.95, *, n_draws: int = 199, rng: Seed = 0
     ) -> Interval:
-        """Confidence intervals for every k, at the horizons, along a first axis; see `System.interval`.
+        """Confidence intervals for every k (first axis) at the horizons; see `System.interval`.
 
         Parameters
         ----------
@@ -364,8 +379,8 @@ class SystemsBySize(Result):
         --------
         >>> import relfit as rf
         >>> fits = rf.fit(rf.LifeData.from_array(rf.families.Weibull(0.8, 1000.0).sample(60, rng=1)), "weibull")
-        >>> found = rf.system_from_fits(fits, nodes=10).by_size("24h").interval("mttf", 0.9)
-        >>> found.low.shape, bool((found.low < found.estimate).all())
+        >>> mttf = rf.system_from_fits(fits, nodes=10).by_size("24h").interval("mttf", 0.9)
+        >>> mttf.low.shape, bool((mttf.low < mttf.estimate).all())
         ((10,), True)
         """
         at = None if quantity == "mttf" else self.horizon
@@ -388,7 +403,7 @@ class SystemsBySize(Result):
         return frame
 
     def to_dict(self) -> dict[str, Any]:
-        """The horizons, and the rows of `to_frame`."""
+        """The horizons and the rows of `to_frame`, ready for JSON."""
         return {"horizon": json_ready(self.horizon), "sizes": json_ready(self.to_frame())}
 
 
@@ -402,7 +417,7 @@ def _interval(
     labels: pd.Index,
     most: npt.ArrayLike = np.inf,
 ) -> Interval:
-    """An interval from draws, which are cumulative hazards where the quantity is a probability."""
+    """An interval from draws; for probabilities these are cumulative hazards."""
     reflect = not any(source.pooled for source in parameters.sources)
     low, high = uncertainty.limits(estimate, drawn, level, reflect=reflect, most=most)
     if quantity == "reliability":

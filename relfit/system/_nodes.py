@@ -1,4 +1,4 @@
-"""The nodes of a system: which they are, how old, and what else can end a job on them."""
+"""The nodes of a system: their distributions and ages, and other causes that end a job on them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["SystemNodes"]
 
 
 RACK_EVENTS = ("nodes", "job")
-_FAR = 2.0  # times the longest time to failure that was fitted, above which an age is worth a note
+_FAR = 2.0  # multiple of the longest fitted time to failure above which an age gets a note
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class SystemNodes:
-    """The checked parts of a `System`, and the same nodes in other numbers or of other ages."""
+    """The checked parts of a `System`, and systems of some of its nodes or at other ages."""
 
     components: tuple[Component, ...]
     ages: FloatArray
@@ -128,7 +128,7 @@ class SystemNodes:
         rack_ages: NamedDurations = 0.0,
         **options: Any,
     ) -> Self:
-        """A system of checked nodes; racks as in the constructor, or `Racks`; options are the other fields."""
+        """A system of checked nodes; racks as for the constructor, or `Racks`; options are the other fields."""
         system = object.__new__(cls)
         if not isinstance(racks, Racks):
             racks = racks_of(racks, rack_lives, rack_ages, ages.size)
@@ -152,11 +152,11 @@ class SystemNodes:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What should be looked at before the system is relied on, in sentences; often none.
+        """Warnings about ages far beyond the fitted data; often none.
 
-        A node of a system made from fits that is more than twice as old as the longest time to failure that the fits
-        have seen is named: either its age is in other units, or the answer rests on the form of the distribution
-        alone. Ages that relfit takes from a log are not named.
+        In a system made from fits, an age of more than twice the longest fitted time to failure is reported: either it
+        is in other units, or the result rests on the form of the distribution alone. Ages taken from a log are not
+        reported.
 
         Examples
         --------
@@ -180,9 +180,17 @@ class SystemNodes:
         )
 
     def take(self, positions: npt.ArrayLike) -> Self:
-        """The system of the nodes at these positions, in this order; positions or a mask.
+        """The system of some of the nodes.
 
-        An `ArgumentError` for no position, one that is not there, or one given twice.
+        Parameters
+        ----------
+        positions : array_like of int or bool
+            Positions of the nodes, in the order wanted, or a mask of shape (n_nodes,).
+
+        Raises
+        ------
+        ArgumentError
+            For no position, an unknown one, or a repeated one.
         """
         places = self.checked_positions(positions)
         place = np.full(self.n_nodes, -1, dtype=np.int64)
@@ -203,7 +211,7 @@ class SystemNodes:
         )
 
     def checked_positions(self, positions: npt.ArrayLike) -> IntArray:
-        """Positions of nodes as an array, from positions or a mask; raises as `take` does."""
+        """Positions of nodes as an array, from positions or a mask; errors as for `take`."""
         places = np.asarray(positions)
         if places.dtype == np.bool_:
             if places.shape != (self.n_nodes,):
@@ -223,12 +231,12 @@ class SystemNodes:
         return nodes
 
     def at_age(self, ages: Durations, unit: str = "hours") -> Self:
-        """The same nodes at other ages; racks and common causes keep theirs."""
+        """The same nodes at other ages, in `unit` or as text; racks and common causes keep their ages."""
         checked = ages_in_hours(duration_array(ages, "age", unit), self.n_nodes, self.names, longest=None)
         return self._replaced(self.components, checked)
 
     def later(self, hours: Durations) -> Self:
-        """The same system after a time in which nothing has failed."""
+        """The same system after a time without failures, in hours or as text."""
         by = float(duration_array(hours))
         if not by >= 0.0:
             raise ArgumentError(f"{by:g} hours later", remedy="give a time at or above zero")
@@ -241,7 +249,7 @@ class SystemNodes:
         )
 
     def tolerating(self, tolerance: int) -> Self:
-        """The same system with another number of nodes that may fail."""
+        """The same system with another tolerance: the number of nodes that may fail."""
         return self._replaced(self.components, self.ages, tolerance=tolerance)
 
     # ----------------------------------------------------------------- showing
@@ -261,7 +269,7 @@ class SystemNodes:
         return f"<p>{escape(repr(self))}</p>"
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per node: its name, family, age, parameters, and its own mean time to failure from now."""
+        """One row per node: ``node``, ``family``, ``age`` (hours), parameters, and ``mttf`` from now (hours)."""
         parts = []
         for component in self.components:
             family, where = component.family, component.positions
@@ -272,7 +280,7 @@ class SystemNodes:
         return frame[[*frame.columns.drop("mttf"), "mttf"]]
 
     def to_dict(self) -> dict[str, Any]:
-        """The nodes and what else can end a job, ready for JSON."""
+        """The nodes, the tolerance, racks and common causes, ready for JSON."""
         racks = self.racks
         return {
             "nodes": json_ready(self.to_frame().reset_index(drop=True)),

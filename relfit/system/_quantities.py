@@ -1,4 +1,4 @@
-"""What a system can be asked: reliability, failure rate, quantiles and mean times; of one, or of many draws of it."""
+"""Quantities of a system: reliability, failure rate, quantiles and mean times, for one system or many draws of it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _SMALLEST = 1e-300
 
 
 class Quantities(ABC):
-    """Quantities of a job on given nodes, for one or several sets of their parameters.
+    """Quantities of a job on some nodes, for one or several sets of their parameters.
 
-    Results have the shape of the sets of parameters (none for one system), and then that of the argument.
+    Results have the shape of the sets of parameters (none for one system), followed by that of the argument. Times are
+    hours, or text such as "24h".
     """
 
     @property
@@ -34,11 +35,11 @@ class Quantities(ABC):
 
     @abstractmethod
     def _log_reliability(self, x: FloatArray) -> FloatArray:
-        """Log reliability at times of shape (m, rows), or those of the first of the rows; the same shape."""
+        """Log reliability at times of shape (m, rows), which may have only the first rows; the same shape."""
 
     @abstractmethod
     def _rate(self, x: FloatArray) -> FloatArray:
-        """Failure rate per hour, of the job given that it runs; as `_log_reliability`."""
+        """Failure rate per hour of the job given that it still runs; shapes as for `_log_reliability`."""
 
     @abstractmethod
     def _finite(self) -> BoolArray:
@@ -76,7 +77,7 @@ class Quantities(ABC):
             return -np.expm1(self.log_reliability(horizon))
 
     def hazard(self, horizon: Durations) -> FloatArray:
-        """Failure rate of the job after `horizon`, which must be finite, per hour, given that it still runs."""
+        """Failure rate per hour of the job after a finite `horizon`, given that it still runs."""
         x = finite_hours(horizon)
         return self._shaped(self._rate(self._each(x)), x)
 
@@ -90,7 +91,7 @@ class Quantities(ABC):
     # --------------------------------------------------------- of a probability
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Time by which the job has failed with this probability, hours; infinite where it never does."""
+        """Hours by which the job has failed with this probability; infinite if it never has."""
         p = np.asarray(probability, dtype=np.float64)
         if np.any(~((p >= 0.0) & (p <= 1.0))):
             raise ArgumentError("a probability must lie between 0 and 1")
@@ -100,7 +101,7 @@ class Quantities(ABC):
         return self._shaped(np.stack(times) if times else np.empty((0, self._rows)), p)
 
     def _time_of(self, log_level: float, after: float = 0.0) -> FloatArray:
-        """Time at which the cumulative hazard of each row, beyond that `after` some hours, has this log."""
+        """Time at which the log of each row's cumulative hazard, counted from `after`, has this value."""
         rows = self._rows
         before = self._log_reliability(np.full((1, rows), after))[0] if after else np.zeros(rows)
 
@@ -114,21 +115,21 @@ class Quantities(ABC):
     # ------------------------------------------------------------------- means
 
     def mttf(self) -> FloatArray:
-        """Mean time to failure of the job in hours; infinite where the integral of the reliability is.
+        """Mean time to failure of the job in hours, the integral of its reliability.
 
-        It is infinite with nodes that may never fail (`LimitedFailure`) or whose reliability falls no faster than 1/x
-        (loglogistic of shape up to 1, alone), and where it exceeds the largest float.
+        It is infinite for nodes that may never fail (`LimitedFailure`), for a reliability that falls no faster than 1/x
+        (one loglogistic node of shape up to 1), and beyond the largest float.
         """
         return self._mean_after(0.0).reshape(self._shape)
 
     def mean_residual_life(self, after: Durations) -> FloatArray:
-        """Mean time that is left, in hours, to a job that still runs after `after`, which must be finite."""
+        """Mean hours that remain to a job that still runs after a finite time `after`."""
         x = finite_hours(after)
         means = [self._mean_after(float(one)) for one in x.reshape(-1)]
         return self._shaped(np.stack(means) if means else np.empty((0, self._rows)), x)
 
     def _mean_after(self, after: float) -> FloatArray:
-        """Mean time left of each row."""
+        """Mean residual life of each row."""
         rows = self._rows
         centre = self._time_of(np.log(_HALF), after)
         usable = self._finite() & np.isfinite(centre)
@@ -142,7 +143,7 @@ class Quantities(ABC):
         return np.where(usable, means, np.where(np.isneginf(before), np.nan, np.inf))
 
     def truncated_mean(self, horizon: Durations) -> FloatArray:
-        """Mean of the shorter of the time to failure and `horizon`: the integral of the reliability up to it, hours."""
+        """Mean hours until the failure or `horizon`, the earlier: the integral of the reliability up to `horizon`."""
         x = horizon_hours(horizon)
         means = np.zeros((x.size, self._rows))
         for i, end in enumerate(x.reshape(-1)):
@@ -158,7 +159,7 @@ class Quantities(ABC):
         return self._shaped(means, x)
 
     def mean_given_failure(self, horizon: Durations) -> FloatArray:
-        """Mean time to failure of the jobs that fail within `horizon`: what a failed attempt costs, in hours."""
+        """Mean time to failure, hours, of the jobs that fail within `horizon`: the time lost in a failed attempt."""
         x = horizon_hours(horizon)
         with np.errstate(all="ignore"):
             failed = self.cdf(x)
@@ -174,7 +175,7 @@ class Quantities(ABC):
             return np.where(failed > 0.01, lost, self._shaped(rare, x))
 
     def _log_share(self, failed: FloatArray, time: FloatArray, count: int) -> FloatArray:
-        """Log of the probability to have failed by `time` relative to that at the end."""
+        """Log of the probability of failure by `time` relative to that at the end."""
         log_alive = self._log_reliability(np.broadcast_to(time, (time.shape[0], count)))
         return np.asarray(np.log(-np.expm1(log_alive)) - np.log(failed[:count]))
 
@@ -189,7 +190,7 @@ def horizon_hours(horizon: Durations) -> FloatArray:
 
 
 def finite_hours(horizon: Durations) -> FloatArray:
-    """As `horizon_hours`, for what is given that the job still runs then."""
+    """As `horizon_hours`, for quantities that assume that the job still runs then: finite."""
     x = horizon_hours(horizon)
     if np.isinf(x).any():
         raise ArgumentError("no job still runs after an infinite time", remedy="give a finite one")

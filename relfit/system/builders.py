@@ -1,4 +1,4 @@
-"""Systems from fits and from a log: which distribution each node gets, and how old it is."""
+"""Systems from fits: the distribution and the age of each node."""
 
 from __future__ import annotations
 
@@ -41,27 +41,27 @@ def system_from_fits(
     fits : Fits, FamilyFit or PooledFit
         A result of `relfit.fit`, ``fits["weibull"]`` or ``fits.pool()``, with one group per node.
     nodes : sequence of labels, or int, optional
-        Groups to take, in this order; a repeated label makes several nodes with the parameters of one group. With a
+        Groups to use, in this order; a repeated label makes several nodes with the parameters of one group. With a
         single group, the number of nodes. All groups by default.
     ages : float, duration, or array of these
         As for `System`: one for all nodes, or one for each of `nodes`.
     family : str
-        ``"best"`` takes the best distribution of each node by the criterion `by`, or the simplest one if a node has too
-        few failures to compare; else one distribution for all.
+        ``"best"``: the best distribution of each node by the criterion `by`, or the simplest one if a node has too few
+        failures to compare; else the distribution of all nodes.
     by : str
         Criterion, as for ``Fits.best``.
     missing : {"error", "drop", "pool"}
-        Nodes without an estimate: raise an error, omit them, or give them the expectation for a node of the fleet given
-        its failure-free time (``Fits.pool``). For intervals on pooled nodes, build the system from ``fits.pool()``.
+        Nodes without an estimate: raise an error, omit them, or use what is expected of a node of the fleet given its
+        failure-free time (``Fits.pool``). For intervals with pooled nodes, build the system from ``fits.pool()``.
     unit, longest_age, **options
         As for `System`.
 
     Raises
     ------
     DataError
-        When a node has no estimate, or an impossible age; the error names it.
+        For a node without an estimate, or with an impossible age; the error names it.
     ArgumentError
-        For an unknown label, family or option.
+        For an unknown label, distribution or option.
 
     Examples
     --------
@@ -129,11 +129,11 @@ def system_of_estimates(
     longest_age: Durations | None = LONGEST_AGE,
     **options: Any,
 ) -> System:
-    """A system of fitted groups, each of the family of its `kind` (as `family_code` numbers them, -1 for none).
+    """A system of fitted groups, each with the distribution of its `kind` (a `family_code`, -1 for none).
 
-    `values` are parameters by family, `remedy` says what to do about nodes without an estimate and `status` why they
-    have none, `pooled` gives the fleet that stands in for them, `origin` has the fits whose uncertainty is carried on;
-    other arguments as of `system_from_fits`.
+    `values` are parameters by distribution; `remedy` says what to do about nodes without an estimate, `status` why they
+    have none; `pooled` gives the pooled fit for these; `origin` has the fits with their uncertainty. Other arguments as
+    for `system_from_fits`.
     """
     sources, names = positions_of(groups, nodes)
     estimated: BoolArray = kind[sources] >= 0
@@ -177,12 +177,12 @@ def system_of_estimates(
 
 
 def family_code(name: str) -> int:
-    """The number of a family."""
+    """The position of a distribution in `FAMILIES`."""
     return list(FAMILIES).index(name)
 
 
 def _of_fits(fits: Fits, family: str, by: str) -> tuple[dict[str, FloatArray], IntArray]:
-    """Parameters by family, and which family each group takes: a number, -1 for none."""
+    """Parameters by distribution, and the code of each group's distribution, -1 for none."""
     values = {name: result.parameter_array for name, result in fits.results.items()}
     if family != "best":
         name = family_named(family).name
@@ -191,7 +191,7 @@ def _of_fits(fits: Fits, family: str, by: str) -> tuple[dict[str, FloatArray], I
     codes = {name: family_code(name) for name in values}
     best = fits.best(by).to_numpy()
     kind = np.array([-1 if name is None or name != name else codes[name] for name in best], dtype=np.int64)
-    # too few failures for the criterion: the family with the fewest parameters that could be fitted
+    # too few failures for the criterion: the fitted distribution with the fewest parameters
     for name in sorted(values, key=lambda n: values[n].shape[1]):
         kind = np.where((kind < 0) & fits[name].ok, codes[name], kind)
     return values, kind
@@ -241,7 +241,7 @@ def positions_of(groups: pd.Index, nodes: object) -> tuple[IntArray, pd.Index]:
 
 
 def _short(groups: pd.Index) -> pd.Index:
-    """The labels without levels that are the same for all."""
+    """The last level of the labels if it is unique, else all levels."""
     if groups.nlevels == 1:
         return groups
     last = groups.get_level_values(-1)

@@ -1,4 +1,4 @@
-"""What a system is made of: nodes put together by family, with checked ages and names."""
+"""The parts of a system: nodes grouped by distribution, with checked ages and names."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["LONGEST_AGE", "Component", "Life", "ages_in_hours", "components_of",
 
 
 Life: TypeAlias = Family | CompetingRisks
-"""What the time to failure of a node can be: a batch of it can be indexed."""
+"""Possible distributions of a node: batches of them can be indexed."""
 
 _REMEDY = "use a family of the toolkit"
-LONGEST_AGE = 100.0 * 365.25 * 24.0  # hours; an age above it is taken for one in other units
+LONGEST_AGE = 100.0 * 365.25 * 24.0  # hours; a longer age is taken to be in other units
 
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """Nodes of one family: a batch of one dimension, and their positions in the system."""
+    """Nodes of one distribution: ``family``, a batch of shape (n,), and their ``positions`` in the system."""
 
     family: Life
     positions: IntArray
@@ -39,7 +39,7 @@ class Component:
 
 
 def node_label(names: pd.Index | None, position: int, what: str = "node") -> str:
-    """How an error names a node."""
+    """The name of a node in an error."""
     plain = names is None or isinstance(names, pd.RangeIndex)
     return f"{what} {position}" if plain or names is None else f"{what} {names[position]!r}"
 
@@ -47,10 +47,14 @@ def node_label(names: pd.Index | None, position: int, what: str = "node") -> str
 def components_of(
     nodes: object, count: int | None, names: pd.Index | None = None, what: str = "node"
 ) -> tuple[Component, ...]:
-    """Components from a batch of a family, one distribution for `count` equal nodes, or a sequence of distributions.
+    """Components from a batch, one distribution for `count` equal nodes, or a sequence of distributions.
 
-    An `ArgumentError` for no node at all, a batch of more than one dimension, a number of nodes that does not agree
-    with `count`. A `DataError` for a node whose parameters are missing or impossible; the error names it.
+    Raises
+    ------
+    ArgumentError
+        For no nodes, a batch of more than one dimension, or another number of nodes than `count`.
+    DataError
+        For a node with missing or impossible parameters; the error names it.
     """
     if isinstance(nodes, Distribution):
         components: tuple[Component, ...] = (_of_batch(nodes, count),)
@@ -107,7 +111,7 @@ def _of_sequence(nodes: Sequence[Any], names: pd.Index | None, what: str) -> tup
             )
     kinds: dict[Any, list[int]] = {}
     for position, node in enumerate(nodes):
-        # distributions that are not families stay apart, unless they are one and the same
+        # composite distributions stay separate, unless they are the same object
         kinds.setdefault(type(node) if isinstance(node, Family) else id(node), []).append(position)
     components = []
     for places in kinds.values():
@@ -149,7 +153,7 @@ def _check_parameters(component: Component, names: pd.Index | None, what: str) -
 
 
 def duration_array(value: Any, what: str = "duration", unit: str = "hours") -> FloatArray:
-    """Durations in hours: numbers in `unit`, text, Timedelta, or arrays of these."""
+    """Durations in hours, from numbers in `unit`, text, Timedelta, or arrays of these."""
     factor = unit_in_hours(unit)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item() if value.dtype.kind in "iufOU" else value[()]
@@ -177,7 +181,7 @@ def ages_in_hours(
     longest: Durations | None = LONGEST_AGE,
     what: str = "node",
 ) -> FloatArray:
-    """Ages of the nodes in hours; a DataError names the node whose age is negative, infinite or too long."""
+    """Ages of the nodes in hours, shape (size,); a DataError names a node of negative, infinite or too high age."""
     values = duration_array(ages, "age", unit)
     if values.ndim > 1 or values.size not in (1, size):
         raise ArgumentError(f"{size} nodes but ages of shape {values.shape}", remedy="give one age for every node")

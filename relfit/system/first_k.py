@@ -1,7 +1,7 @@
-"""Probability that the first k nodes of an order still run their job, for every k or for all: the one engine.
+"""The engine of all quantities: the probability that a job on the first k nodes still runs, for every k or for all.
 
-The nodes' conditional cumulative hazards are added up along the order. Where some nodes may fail, the number of failed
-nodes is counted by recursion over the nodes; events of racks and common causes come in beside them.
+The nodes' conditional cumulative hazards are summed along the order. With a tolerance, a recursion over the nodes gives
+the distribution of the number of failed nodes. Events of racks and common causes are added.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["CELLS", "FailureRule", "node_hazards", "node_tails"]
 
 
 CELLS = 2_000_000
-"""Entries of a matrix of times by nodes that are held at a time."""
+"""Largest number of entries of a matrix of times by nodes."""
 
 _STEEP = 1e6  # stands for an infinite tail index in sums
 
@@ -33,7 +33,7 @@ _STEEP = 1e6  # stands for an infinite tail index in sums
 def node_hazards(
     components: Sequence[Component], ages: FloatArray, x: FloatArray, *, rates: bool = False, count: int | None = None
 ) -> FloatArray:
-    """Conditional cumulative hazards of the nodes from their ages on, or failure rates per hour, shape (m, n)."""
+    """Conditional cumulative hazards of the nodes given their ages, or failure rates per hour, shape (m, n)."""
     size = ages.size if count is None else count
     out = np.empty((x.size, size))
     for component in components:
@@ -58,7 +58,7 @@ def node_tails(components: Sequence[Component], size: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class FailureRule:
-    """When failures of nodes, events of racks and common causes end a job; fields as in `System`."""
+    """The rule by which failures of nodes, events of racks and common causes end a job; fields as in `System`."""
 
     tolerance: int
     common: CommonCause | None
@@ -67,7 +67,7 @@ class FailureRule:
 
     @property
     def racks_count(self) -> bool:
-        """Whether events of racks are counted as failures of their nodes."""
+        """Whether events of racks count as failures of their nodes."""
         return self.tolerance > 0 and self.racks is not None and self.rack_events == "nodes"
 
     def combine(
@@ -81,9 +81,18 @@ class FailureRule:
     ) -> tuple[FloatArray, FloatArray]:
         """Log reliability of the job, and its failure rate per hour given that it runs, shape (r, n) or (r, 1).
 
-        From conditional cumulative hazards `spent` of the nodes, shape (r, n), which may be overwritten, and their
-        `rates`; `every`: of the first k nodes for every k; `factors`: of the hazards of common causes (r, causes) and
-        racks (r,).
+        Parameters
+        ----------
+        x : ndarray, shape (r,)
+            Times, hours.
+        spent : ndarray, shape (r, n)
+            Conditional cumulative hazards of the nodes; may be overwritten.
+        rates : ndarray, optional
+            Their failure rates per hour; without them no rate is computed.
+        every : bool
+            Whether results are for the first k nodes, for every k.
+        factors : tuple of ndarray, optional
+            Factors of the hazards of common causes, shape (r, causes), and of racks, shape (r,).
         """
         n_nodes = spent.shape[1]
         if self.tolerance:
@@ -163,7 +172,7 @@ class FailureRule:
         return out[0], out[1] if rates is not None else np.empty((x.size, 0))
 
     def means_are_finite(self, tails: FloatArray, *, every: bool = False) -> npt.NDArray[np.bool_]:
-        """Whether the mean time to failure is finite, of the first k nodes for `every` k, by their tails."""
+        """Whether the mean time to failure is finite, by the tails of the nodes; for `every`, of the first k."""
         more = np.zeros(tails.shape[-1])
         if self.common is not None:
             more[0] = node_tails(self.common.components, self.common.ages.size).sum()
@@ -212,8 +221,8 @@ def _count_failures(
 ) -> None:
     """Recursion over the number of failed nodes, rack by rack, for the rows `first` to `last` of times.
 
-    The nodes of `order` stand rack by rack from each of `blocks` to the next. f[k] is the probability that k of the
-    nodes so far have failed, g its slope in time, `over` that more than `allowed` have.
+    `order` lists the nodes rack by rack; rack i is ``order[blocks[i]:blocks[i + 1]]``. f[k] is the probability that k
+    of the nodes so far have failed, g its derivative in time, `over` the probability that more than `allowed` have.
     """
     slopes = rate.shape[0] > 0
     racks = blocks.size > 2
@@ -270,7 +279,7 @@ def _count_failures(
 
 @njit(cache=True, nogil=True)
 def _rescaled(f: np.ndarray, g: np.ndarray, low: int, high: int) -> float:
-    """Scale probabilities that are close to underflow to a largest of one; gives the factor."""
+    """Rescale probabilities close to underflow so that the largest is one; returns the factor."""
     peak = 0.0
     for k in range(low, high + 1):
         peak = max(peak, f[k])

@@ -1,7 +1,7 @@
 """Random times to failure of a job, and random sequences of failures of its nodes.
 
-In a sequence a node that fails starts anew, and the others go on ageing: the failures of the system are those of the
-nodes' renewal processes, put in order (reliability-aware allocation, Figure 4.1).
+In a sequence a failed node is new and the others continue to age: the failures are those of the nodes' renewal
+processes, in order of time (reliability-aware allocation, Figure 4.1).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from relfit.system.first_k import CELLS, FailureRule
 __all__ = ["Sequences", "sample", "sequences", "times_left"]
 
 
-_MOST = 200_000_000  # failures that are held
+_MOST = 200_000_000  # failures in memory
 _ROUNDS = 100_000
 
 
 def times_left(
     components: Sequence[Component], ages: FloatArray, size: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Random times to failure of the nodes, shape (size, nodes)."""
+    """Random times to failure of the nodes from now, hours, shape (size, nodes)."""
     out = np.empty((size, ages.size))
     for component in components:
         where = component.positions
@@ -68,7 +68,7 @@ def _times(
 
 
 class Sequences(Result, Ragged):
-    """Failures of a system in order of time, one sequence after the other.
+    """Sequences of failures of a system, in order of time; made by `System.sequences`.
 
     Attributes
     ----------
@@ -77,13 +77,13 @@ class Sequences(Result, Ragged):
     nodes : ndarray of int, shape (n,)
         Position of the node that failed.
     worked : ndarray, shape (n,)
-        Hours that the node had worked since its last failure; for its first failure its age counts.
+        Hours since the node's last failure, including its age before the start.
     offsets : ndarray of int, shape (sequences + 1,)
-        Where each sequence begins.
+        Start of each sequence.
     names : pandas.Index
-        Of the nodes.
+        Names of the nodes.
     until : float
-        End of observation in hours; infinite where the number of failures ends a sequence.
+        End of the sequences in hours; infinite if a number of failures ends them.
     """
 
     times: FloatArray
@@ -100,7 +100,7 @@ class Sequences(Result, Ragged):
 
     @property
     def counts(self) -> IntArray:
-        """Failures in each sequence."""
+        """Number of failures in each sequence."""
         return self.sizes
 
     def __len__(self) -> int:
@@ -108,13 +108,13 @@ class Sequences(Result, Ragged):
 
     @property
     def headline(self) -> str:
-        """How many failures there are."""
+        """The number of failures, nodes and sequences."""
         end = f" until {self.until:g} h" if np.isfinite(self.until) else ""
         runs = count(self.n_sequences, "sequence")
         return f"{count(len(self), 'failure')} of {count(len(self.names), 'node')} in {runs}{end}"
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per failure: sequence, time in hours, node, its position, and the hours that it had worked."""
+        """One row per failure: ``sequence``, ``time`` (hours), ``node``, its ``position``, ``worked`` (hours)."""
         return pd.DataFrame(
             {
                 "sequence": self.group_codes(),
@@ -135,13 +135,7 @@ def sequences(
     size: int,
     rng: Seed,
 ) -> Sequences:
-    """Random failures; `System.sequences` documents the arguments.
-
-    Raises
-    ------
-    ArgumentError
-        Where neither an end nor a number of failures is given, or both, or a number that cannot be.
-    """
+    """Random sequences of failures; `System.sequences` documents arguments and errors."""
     if (until is None) == (failures is None):
         raise ArgumentError("give either until= or failures=", remedy="an end, or how many failures")
     for name, value in (("size", size), ("failures", failures)):
@@ -163,7 +157,7 @@ def sequences(
 
 
 class _Renewals:
-    """The next failure of every node in every sequence, and what has come before."""
+    """The next failure of every node in every sequence, and the failures so far."""
 
     def __init__(
         self, components: Sequence[Component], ages: FloatArray, count: int, generator: np.random.Generator
@@ -197,7 +191,7 @@ class _Renewals:
         raise ArgumentError("a node fails without end", remedy="its lifetimes are too short beside the horizon")
 
     def _as_new(self, nodes: IntArray) -> FloatArray:
-        """Lives of new nodes."""
+        """Random times to failure of new nodes."""
         out = np.empty(nodes.size)
         spent = self.generator.standard_exponential(nodes.size)
         for number, component in enumerate(self.components):
@@ -214,7 +208,7 @@ class _Renewals:
     def first(self, failures: int) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
         """The first failures of every sequence."""
         ahead = self.next.reshape(self.count, self.nodes)
-        # a sequence that has a failure of each of the m nodes that come first has as many
+        # once each of the m nodes that fail first has failed, a sequence has m failures
         most = min(failures, self.nodes) - 1
         end = np.partition(ahead, most, axis=1)[:, most]
         short = np.ones(self.count, dtype=np.bool_)

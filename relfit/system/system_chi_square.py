@@ -21,30 +21,33 @@ _LEAST = 5.0
 
 
 class SystemChiSquare(Result):
-    """Observed and expected numbers of failures in intervals of the time to failure; arrays of shape (bins,).
+    """Chi-square test of times to failure against a system; made by `chi_square`. Arrays have shape (bins,).
 
     Attributes
     ----------
     edges : ndarray, shape (bins + 1,)
-        Hours; the last is infinite, since every failure belongs somewhere.
+        Edges of the bins, hours; the last is infinite.
     observed : ndarray of int
+        Observed failures.
     expected : ndarray of float
+        Expected failures.
     contributions : ndarray of float
         ``(observed - expected)**2 / expected``.
     statistic : float
-        Their sum.
+        Sum of the contributions.
     estimated : int
-        Parameters that were estimated from these very times.
+        Number of parameters that were estimated from these times.
     degrees : int
-        Bins less one and the parameters estimated.
+        Degrees of freedom: bins minus one minus the estimated parameters.
     p, p_upper : float
-        P-values with `degrees`, and with ``bins - 1``; after an estimation from the times themselves (not from the
-        counts) the truth lies between (Chernoff and Lehmann 1954).
+        P-values with `degrees` and with ``bins - 1`` degrees of freedom; after an estimation from the times themselves
+        (not from the counts) the true one lies between (Chernoff and Lehmann 1954).
     critical : float
-        What the statistic exceeds by chance with probability `alpha`, at `degrees`.
+        Critical value at level `alpha` and `degrees`.
     alpha : float
+        Level of the test.
     zeros : int
-        Times of zero, which no model of single failures explains; they are left out.
+        Times of zero (simultaneous failures), which are left out.
     """
 
     edges: FloatArray
@@ -67,7 +70,7 @@ class SystemChiSquare(Result):
 
     @property
     def headline(self) -> str:
-        """Whether the times agree with the system."""
+        """Whether the system is rejected, with statistic and p-value."""
         n = int(self.observed.sum())
         text = (
             f"{n} times to failure {'disagree' if self.rejected else 'agree'} with the system: chi-square "
@@ -86,7 +89,7 @@ class SystemChiSquare(Result):
         return text + "."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per bin: ``from``, ``to`` (hours), ``observed``, ``expected``, ``contribution``."""
+        """One row per bin: ``from_hours``, ``to_hours``, ``observed``, ``expected``, ``contribution``."""
         return pd.DataFrame(
             {
                 "from_hours": self.edges[:-1],
@@ -107,30 +110,30 @@ def chi_square(
     alpha: float = 0.05,
     decimals: int | None = None,
 ) -> SystemChiSquare:
-    """Compare times to failure of a system, simulated or logged, with what the system says.
+    """Test times to failure, simulated or observed, against a system.
 
     Parameters
     ----------
     times : array_like of float
-        Hours from the moment at which the nodes had the system's ages to the first failure, independent of each other.
+        Independent times from the system's ages to its failure, hours.
     system : System
     bins : int or array_like of float, optional
-        Number of bins of equal expected counts, or edges in hours: the first bin is continued to zero and the last to
-        infinity. When left out, ``2 n**0.4`` bins, but no more than leave five failures to expect in each.
+        Number of bins of equal expected counts, or edges in hours; with edges the first bin extends to zero and the
+        last to infinity. By default ``2 n**0.4`` bins, with at least five expected failures in each.
     estimated : int
-        How many of the system's parameters were estimated from these very times: 0 for known ones. A system that was
-        fitted to other data misses by its own uncertainty, which many new times show.
+        Number of the system's parameters that were estimated from these times; 0 for known ones. For a system fitted to
+        other data, many new times reveal the errors of its estimates.
     alpha : float
         Level of the test.
     decimals : int, optional
-        Round the expected numbers before they are compared, as the paper does with one decimal.
+        Round the expected numbers first, as the paper does to one decimal.
 
     Raises
     ------
     ArgumentError
         For edges that do not rise, fewer than two bins, or no degree of freedom left.
     DataError
-        For a time that is negative or missing, or too few of them.
+        For a negative or missing time, or too few times.
 
     Examples
     --------

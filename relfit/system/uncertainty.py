@@ -1,7 +1,7 @@
-"""How far the parameters of fitted nodes are known: draws of them, and limits of a system's quantities from these.
+"""Draws of the parameters of fitted nodes, and confidence intervals of a system's quantities from them.
 
-Nodes that share a fit share its draw, for they are wrong together; pooled nodes share the uncertainty of the fleet's
-mean besides.
+Nodes that share a fit share its draws, because their errors are the same. Pooled nodes also share the uncertainty of
+the fleet's mean.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ QUANTITIES = {
     "truncated_mean": "horizon",
     "mean_given_failure": "horizon",
 }
-"""Quantities of a system that have limits, and what they are asked at."""
+"""Quantities with intervals, and the argument of each."""
 
 BY_SIZE = ("reliability", "cdf", "cumulative_hazard", "hazard", "mttf")
 _FEWEST = 19
 _GIVE_A_LOG = "give the log itself, or a file that relfit fit --out wrote"
 _FROM_FITS = Remedy("make it from fits: rf.system_from_fits(rf.fit(times), ages=...)", _GIVE_A_LOG)
-_MOST_WORK = 10_000_000  # nodes, times those that may fail, times draws: ten minutes
+_MOST_WORK = 10_000_000  # nodes times tolerance times draws: ten minutes
 
 
 @runtime_checkable
 class DrawsNodes(Protocol):
-    """What a system was made from, where that draws its nodes itself."""
+    """The origin of a system that draws its nodes itself."""
 
     def node_sources(self, components: Sequence[Component], groups: IntArray) -> list[ParameterSource]:
         """Where the parameters of the nodes come from."""
@@ -69,15 +69,15 @@ class DrawsNodes(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ParameterSource:
-    """The nodes of one family, the fitted groups of their parameters, and how uncertain these are."""
+    """The nodes of one distribution, the fitted groups of their parameters, and the uncertainty of these."""
 
     family: type[Family]
     positions: IntArray  # of the nodes in the system
     of_node: IntArray  # group of each
     free: FloatArray  # estimates in free coordinates, (groups, k)
-    root: FloatArray  # of the covariance of each group's own uncertainty, (groups, k, k)
-    shared: FloatArray | None  # the same of what all pooled groups have in common
-    pooled: bool  # parameters of pooled nodes, which vary from node to node
+    root: FloatArray  # matrix root of each group's own covariance, (groups, k, k)
+    shared: FloatArray | None  # the same for the error that pooled groups have in common
+    pooled: bool  # whether these are pooled nodes, whose parameters vary from node to node
 
     def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Random parameters of the nodes, shape (size, nodes, k), normal in free coordinates."""
@@ -90,11 +90,15 @@ class ParameterSource:
 def sources_of(
     components: Sequence[Component], names: pd.Index, groups: IntArray | None, origin: object
 ) -> list[ParameterSource]:
-    """Where the parameters of a system's nodes come from, one entry per family.
+    """The sources of the parameters of a system's nodes, one entry per distribution.
 
-    `groups` has the position of each node's fitted group, `origin` the fits, or what draws the nodes itself
-    (``node_sources``) and the factors of wider causes (``wide_factors``). An `ArgumentError` for a system that was not
-    made from fits, or fits without a covariance.
+    `groups` has the position of each node's fitted group; `origin` the fits, or an object that draws the nodes itself
+    (``node_sources``) and factors of wider causes (``wide_factors``).
+
+    Raises
+    ------
+    ArgumentError
+        For a system that was not made from fits, or fits without a covariance.
     """
     if origin is None or groups is None:
         raise ArgumentError(
@@ -128,7 +132,7 @@ def sources_of(
 
 
 def _roots(fit: FamilyFit | PooledFit, kind: type[Family], groups: IntArray) -> tuple[FloatArray, FloatArray | None]:
-    """Roots of the covariances of each group in free coordinates: its own, and what it shares with the fleet."""
+    """Roots of the covariances of each group in free coordinates: its own, and the one shared with the fleet."""
     if isinstance(fit, PooledFit):
         return _pooled_roots(fit, groups)
     covariance = free_covariance(kind, kind.to_free(fit.parameter_array[groups]), fit.covariance[groups])
@@ -149,7 +153,7 @@ def _pooled_roots(fit: PooledFit, groups: IntArray) -> tuple[FloatArray, FloatAr
     """Own and shared uncertainty of pooled nodes.
 
     A node's posterior mean moves with the fleet's mean by its shrinkage B. The information about that mean is the sum
-    of the precisions ``inv(covariance) (1 - B)`` over the fleet, and the remainder of a node's covariance is its own.
+    of the precisions ``inv(covariance) (1 - B)`` over the fleet; the rest of a node's covariance is its own.
     """
     seen: BoolArray = np.isfinite(np.concatenate([fit.shrinkage, fit.free], axis=1)).all(axis=1)
     if not seen[groups].all():
@@ -162,7 +166,7 @@ def _pooled_roots(fit: PooledFit, groups: IntArray) -> tuple[FloatArray, FloatAr
 
 
 def _root(covariance: FloatArray) -> FloatArray:
-    """Roots of symmetric matrices, shape (..., k, k), with negative eigenvalues taken for zero."""
+    """Roots of symmetric matrices, shape (..., k, k), with negative eigenvalues set to zero."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :])
 
@@ -172,7 +176,7 @@ def _root(covariance: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class DrawnParameters:
-    """Parameters of all nodes as likely as the fits leave them, in chunks that fit into memory."""
+    """Draws of the parameters of all nodes, in chunks that fit into memory."""
 
     sources: list[ParameterSource]
     n_nodes: int
@@ -181,7 +185,7 @@ class DrawnParameters:
     def chunks(
         self, n_draws: int, rng: Seed
     ) -> Iterator[tuple[list[tuple[type[Family], FloatArray, IntArray]], tuple[FloatArray, FloatArray] | None]]:
-        """Families with parameters (draws, nodes, k) and positions, and factors of causes and racks, by parts."""
+        """Distributions with parameters (draws, nodes, k) and positions, and factors of causes and racks, by chunk."""
         generator = np.random.default_rng(rng)
         step = max(1, CELLS // self.n_nodes)
         for first in range(0, n_draws, step):
@@ -190,7 +194,7 @@ class DrawnParameters:
             yield drawn, None if self.wide is None else self.wide(size, generator)
 
     def each(self, n_draws: int, rng: Seed) -> Iterator[tuple[tuple[Component, ...], tuple[FloatArray, float] | None]]:
-        """The nodes of one draw after the other, and the factors of the hazards of common causes and of racks."""
+        """The nodes of each draw in turn, and the factors of the hazards of common causes and of racks."""
         for chunk, wide in self.chunks(n_draws, rng):
             for i in range(chunk[0][1].shape[0]):
                 nodes = tuple(Component(family.unchecked(*values[i].T), where) for family, values, where in chunk)
@@ -199,7 +203,7 @@ class DrawnParameters:
     def values(
         self, quantity: str, at: FloatArray | None, ages: FloatArray, rule: FailureRule, n_draws: int, rng: Seed
     ) -> FloatArray:
-        """A quantity of the system in every draw, shape (n_draws,) and that of `at`."""
+        """A quantity of the system in every draw, shape (n_draws, *at)."""
         arguments = () if at is None else (at,)
         parts = [getattr(DrawnSystems(*c, ages, rule), quantity)(*arguments) for c in self.chunks(n_draws, rng)]
         return np.concatenate(parts)
@@ -207,7 +211,7 @@ class DrawnParameters:
 
 @dataclass(frozen=True, eq=False)
 class DrawnSystems(Quantities):
-    """A system under several draws of its nodes' parameters at once."""
+    """A system with several draws of its nodes' parameters at once."""
 
     nodes: list[tuple[type[Family], FloatArray, IntArray]]  # parameters (draws, nodes, k), and positions
     factors: tuple[FloatArray, FloatArray] | None  # of hazards of common causes (draws, causes), and of racks (draws,)
@@ -219,7 +223,7 @@ class DrawnSystems(Quantities):
         return (self.nodes[0][1].shape[0],)
 
     def _batches(self, rows: int) -> Iterator[tuple[Family, IntArray]]:
-        """Each family as a batch of shape (rows, nodes)."""
+        """Each distribution as a batch of shape (rows, nodes)."""
         for family, values, where in self.nodes:
             yield family.unchecked(*np.moveaxis(values[:rows], -1, 0)), where
 
@@ -264,7 +268,7 @@ class DrawnSystems(Quantities):
 
 
 def check_work(nodes: int, tolerance: int, n_draws: int = 1) -> None:
-    """Refuse to count the failures of this many nodes in this many draws, which would take more than ten minutes."""
+    """Reject a count of failures of this many nodes in this many draws that takes more than ten minutes."""
     work = float(nodes) * (tolerance + 2.0) * n_draws
     if tolerance and work > _MOST_WORK:
         raise ArgumentError(
@@ -276,7 +280,7 @@ def check_work(nodes: int, tolerance: int, n_draws: int = 1) -> None:
 
 
 def checked(quantity: str, argument: object, level: float, n_draws: int, by_size: bool) -> FloatArray | None:
-    """The argument in hours, or a probability, when all that is asked for is possible."""
+    """The argument in hours, or as a probability; raises an ArgumentError for an impossible request."""
     if quantity not in QUANTITIES:
         raise ArgumentError(f"no quantity {quantity!r} of a system", remedy=f"use one of {', '.join(QUANTITIES)}")
     if by_size and quantity not in BY_SIZE:
@@ -307,11 +311,11 @@ def checked(quantity: str, argument: object, level: float, n_draws: int, by_size
 def limits(
     estimate: FloatArray, drawn: FloatArray, level: float, *, reflect: bool, most: npt.ArrayLike = np.inf
 ) -> tuple[FloatArray, FloatArray]:
-    """Limits of a positive quantity from draws: percentiles of its log, or of its log odds where it has an upper end.
+    """Limits of a positive quantity from draws: percentiles of its log, or of its log odds if it has an upper bound.
 
-    `reflect` the percentiles at the estimate (the basic bootstrap: Davison and Hinkley 1997, section 5.2): with many
-    fits the curvature of the scale adds up to a shift of the draws that plain percentiles take twice. `most` is what
-    the quantity cannot exceed. Limits are widened to hold the estimate where the shift of the draws leaves it outside.
+    `most` is the upper bound. `reflect` reflects the percentiles at the estimate (basic bootstrap: Davison and Hinkley
+    1997, section 5.2): with many fits the curvature of the scale shifts the draws, and plain percentiles would count
+    this shift twice. Limits are widened to contain the estimate.
     """
     end = np.asarray(most, dtype=np.float64)
     ended = np.isfinite(end)

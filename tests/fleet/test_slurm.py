@@ -154,6 +154,14 @@ def test_what_cannot_be_exported() -> None:
         rf.fleet.slurm_nodes(both, period="all")
 
 
+def test_a_file_in_place_of_the_folder_is_an_error(found, tmp_path: Path) -> None:
+    taken = tmp_path / "slurm"
+    taken.write_text("a file")
+    with pytest.raises(ArgumentError, match="cannot make the folder"):
+        found.write(taken)
+    assert taken.read_text() == "a file"
+
+
 def test_nodes_that_no_record_names_are_said_to_be_that(tmp_path: Path) -> None:
     """Their names were said to be no names of hosts."""
     at = pd.Timestamp("2024-01-01") + pd.to_timedelta(25.0 * np.arange(80), unit="h")

@@ -22,6 +22,7 @@ from relfit.planning.checkpointing.two_level import LevelCosts
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, robust_interval
 from relfit.planning.job_rate import rate_of_job, wait_for_repair
 from relfit.planning.plan import contradictions, limits
+from relfit.system import System
 from relfit.system.jobs import Checkpoint, _time_to_failure, expected_time, time_to_failure
 from tests.factories import migration_costs
 from tests.planning.followed_jobs import follow
@@ -529,6 +530,15 @@ def test_a_thousand_nodes_by_their_family_are_not_new_at_every_restart() -> None
     new = plan_checkpoints(AgeingNodes(known, 0.0), costs("1min", "3min"), "2min")
     assert new.waste > 0.85
     assert new.assumptions[0] == "Every restart meets nodes of the ages given."
+
+
+def test_a_batch_of_nodes_and_a_system_have_the_same_ages_at_every_restart() -> None:
+    batch, one = Weibull(0.6, [1000.0] * 20), Weibull(0.6, 1000.0)
+    plans = [plan_checkpoints(source, costs("1min")) for source in (batch, AgeingNodes(System(batch)), System(batch))]
+    for plan in plans:  # the first failure of twenty new nodes
+        assert plan.mtbf == pytest.approx(1000.0 * 20.0 ** (-1.0 / 0.6) * special.gamma(1.0 + 1.0 / 0.6), rel=1e-6)
+        assert plan.assumptions[0] == "Every restart meets nodes of the ages given."
+    assert plan_checkpoints(one, costs("1min"), nodes=20).assumptions[0].startswith("A node that failed is new")
 
 
 @pytest.mark.parametrize(

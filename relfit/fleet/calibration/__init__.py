@@ -1,7 +1,7 @@
-"""From a failure log, or a spec sheet, to the parameters that planners need, each with its uncertainty.
+"""Parameters for planners, each with its uncertainty, from a failure log or a specification.
 
 `relfit.calibrate` estimates them, `Parameters` holds and checks them, `read_parameters` and `write_parameters` keep
-them in files, and `draw_parameters` gives what planners need to say how uncertain their answers are.
+them in files, and `draw_parameters` draws them for the intervals of plans.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`calibrate`: from a failure log to the parameters that planners need."""
+"""`calibrate`: parameters for planners from a failure log."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
     model: FleetModel | None = None,
     rng: int | np.random.Generator | None = 0,
 ) -> Parameters:
-    """Estimate all parameters that planners need from a failure log, each with its interval and provenance.
+    """Estimate the parameters that planners need from a failure log, each with its interval and provenance.
 
-    ``absent`` says why a parameter is missing. A scope without failures has a lower bound of its mean time between
+    ``absent`` says why a parameter is missing. A scope without failures has a lower limit of its mean time between
     failures and no value.
 
     Parameters
@@ -69,14 +69,15 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
     at : {"now", "long run"}
         As for `relfit.fleet_model`: current rates and repairs, or those of the period.
     horizon : duration
-        Time after the end of the log that results of now cover.
+        Time after the end of the log that results for now cover.
     period : {"stable", "all"} or (since, until)
         The part of the log to use, as for `relfit.fleet_model`.
     parts : sequence of str
-        Of ``"mtbf"``, ``"mttr"``, ``"repair_kinds"`` (quick and slow ones), ``"families"``, ``"bad_nodes"``,
-        ``"dependence"`` and ``"trend"``; ``"period"`` is always included.
+        Some of ``"mtbf"``, ``"mttr"``, ``"repair_kinds"`` (quick and slow), ``"families"``, ``"bad_nodes"``,
+        ``"dependence"`` and ``"trend"``; all by default. ``"period"`` is always included.
     families : sequence of str
-        Candidate distributions of `failure` and `repair`, compared by AICc.
+        Candidate distributions of `failure` and `repair`, compared by AICc; by default exponential, Weibull, gamma and
+        lognormal.
     window : float or duration, optional
         Join records within this time to incidents; chosen from the log by default.
     group : str, optional
@@ -88,21 +89,21 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
     name : str, optional
         Name of the cluster; by default that of the log's only system.
     model : FleetModel, optional
-        A model of this log, to reuse; its period replaces `period`, `window` and `group`.
+        A model of this log, to reuse; it replaces `at`, `horizon`, `period`, `window`, `group` and `first`.
     rng : int or numpy.random.Generator, optional
-        For the test of bad nodes and dependence.
+        For the tests of bad nodes and dependence.
 
     Raises
     ------
     ArgumentError
-        For an unknown part, period or family, or a level outside 0..1.
+        For an unknown part, period, `at` or distribution, or a level outside 0..1.
 
     Notes
     -----
-    Rates are those of the model of the fleet (`relfit.fleet_model`): incidents over hours in operation, with Poisson
-    intervals widened by the scatter of counts between places and along time. The mean time to repair has an exact, a
-    profile or a skewness-corrected interval, depending on the distribution of the repairs
-    (`relfit.fleet.calibration.repair_times`).
+    Rates are those of the model of the fleet (`relfit.fleet_model`). For the long run: incidents over operating hours,
+    with Poisson intervals widened by the scatter of counts between places and along time; the mean time to repair has
+    an exact, a profile or a skewness-corrected interval, depending on the distribution of the repairs. For now these
+    are scaled to the current level, and the intervals, log-normal, include changes over `horizon`.
 
     Examples
     --------
@@ -191,14 +192,14 @@ def _moment(stamp: pd.Timestamp) -> dt.datetime:
 
 
 def _rates(part: FailureLog, model: FleetModel | None, level: float) -> Rates:
-    """Mean times between failures by scope."""
+    """Mean times between failures, by scope."""
     rates = rates_of_durations(part.ttf("node"), level) if model is None else rates_of_log(model, level=level)
     rates.checks += systems_check(part)
     return rates
 
 
 def _mttr(repairs: Repairs | None, level: float, wanted: set[str]) -> Estimated:
-    """Mean time to repair, and those of quick and slow repairs."""
+    """Mean time to repair, of all repairs and of quick and slow ones."""
     names = [
         *(["mean"] if "mttr" in wanted else []),
         *(["quick", "slow", "share_quick"] if "repair_kinds" in wanted else []),
@@ -212,7 +213,7 @@ def _mttr(repairs: Repairs | None, level: float, wanted: set[str]) -> Estimated:
 
 
 def _times_to_failure(part: FailureLog, model: FleetModel | None) -> LifeData:
-    """Those of nodes by themselves; times that the source gives say more than its events do."""
+    """Times to failure of single nodes; lifetimes of the source are preferred to times from its events."""
     return part.ttf("node") if model is None or part.lifetimes is not None else model.by_scope["node"].lives
 
 
@@ -238,7 +239,7 @@ def _repair(repairs: Repairs | None, families: Sequence[str], level: float) -> E
 
 
 def _censoring(part: FailureLog, times: LifeData | None, repairs: Repairs | None) -> Censoring:
-    """What was cut off, as far as it was looked at."""
+    """Counts of censored and zero durations, as far as they were used."""
     counts: dict[str, int] = {}
     if times is not None:
         counts |= {

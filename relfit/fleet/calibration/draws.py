@@ -1,8 +1,8 @@
-"""`draw_parameters`: draws from the calibrated distribution, for the uncertainty of what planners compute from them.
+"""`draw_parameters`: draws of calibrated parameters, for the uncertainty of plans.
 
-A rate of failures counted over a fixed time has, after Jeffreys, a gamma distribution with half an event more than was
-counted; the mean of completed exponential repairs an inverse gamma distribution with as many as there were. Intervals
-from these cover as they say even where events are few. Families are normal in their free coordinates.
+A failure rate from a count has a gamma distribution with half an event more than counted (Jeffreys), a mean of
+exponential repairs an inverse gamma distribution with the number of repairs; these intervals cover at their level even
+with few events. Parameters of distributions are normal in their free coordinates.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ __all__ = ["Draws", "draw_parameters", "free_slope", "quantity_quantile"]
 
 
 class Draws(Result, Mapping[str, FloatArray]):
-    """Parameters drawn together; entry i of every array belongs to draw i.
+    """Parameters drawn together, a mapping from names to arrays; entry i of every array belongs to draw i.
 
     Attributes
     ----------
-    arrays : dict from str to ndarray of float, shape (n_draws,)
-        By dotted name, as ``mtbf.node`` (hours), ``mttr.share_quick``, ``failure.shape``.
-    kinds : dict from str to str
-        Name of the family of ``failure`` and ``repair``.
+    arrays : dict of str to ndarray of float, shape (n_draws,)
+        By dotted name, such as ``mtbf.node`` (hours), ``mttr.share_quick``, ``failure.shape``.
+    kinds : dict of str to str
+        Name of the distribution of ``failure`` and ``repair``.
     fixed : tuple of str
-        Names whose uncertainty is not known: every draw has the same value.
+        Parameters of unknown uncertainty, the same in every draw.
     """
 
     arrays: dict[str, FloatArray]
@@ -45,7 +45,7 @@ class Draws(Result, Mapping[str, FloatArray]):
 
     @property
     def count(self) -> int:
-        """How many draws there are."""
+        """Number of draws."""
         return next(iter(self.arrays.values())).size if self.arrays else 0
 
     def __getitem__(self, name: str) -> FloatArray:
@@ -54,7 +54,7 @@ class Draws(Result, Mapping[str, FloatArray]):
         Raises
         ------
         ArgumentError
-            For one that is not there.
+            For an unknown name.
         """
         if name not in self.arrays:
             listed = ", ".join(self.arrays) or "nothing"
@@ -71,7 +71,19 @@ class Draws(Result, Mapping[str, FloatArray]):
         return len(self.arrays)
 
     def interval(self, name: str, level: float = LEVEL) -> tuple[float, float]:
-        """Limits between which a share `level` of the draws lies, as many below as above.
+        """The central interval that contains a share `level` of the draws.
+
+        Parameters
+        ----------
+        name : str
+            Dotted name of a parameter.
+        level : float
+            Between 0 and 1.
+
+        Returns
+        -------
+        tuple of float
+            Lower and upper limit.
 
         Raises
         ------
@@ -83,12 +95,16 @@ class Draws(Result, Mapping[str, FloatArray]):
         return float(low), float(high)
 
     def family(self, name: str = "failure") -> Family:
-        """The families drawn for ``failure`` or ``repair``, as a batch.
+        """The draws of a distribution, as a batch of shape (n_draws,).
+
+        Parameters
+        ----------
+        name : {"failure", "repair"}
 
         Raises
         ------
         ArgumentError
-            When the parameters have none.
+            If the parameters have no such distribution.
         """
         if name not in self.kinds:
             raise ArgumentError(f"these parameters have no family for {name}", remedy="calibrate with families")
@@ -100,27 +116,30 @@ class Draws(Result, Mapping[str, FloatArray]):
         return pd.DataFrame(self.arrays)
 
     def to_dict(self) -> dict[str, Any]:
-        """Median and 95 % limits of every parameter."""
+        """Median and 95 % interval of every parameter, ready for JSON."""
         rows = {name: (float(np.median(v)), *self.interval(name)) for name, v in self.arrays.items()}
         named = {name: dict(zip(("median", "low", "high"), row, strict=True)) for name, row in rows.items()}
         return json_ready({"n_draws": self.count, "level": LEVEL, "parameters": named, "fixed": self.fixed})
 
     @property
     def headline(self) -> str:
-        """What the intervals of a planner's results leave out."""
+        """How many draws there are, and which parameters keep one value."""
         if not self.fixed:
             return f"{self.count:,} draws of {len(self.arrays)} parameters."
         return f"The uncertainty of {', '.join(self.fixed)} is not known, so results look more precise than they are."
 
 
 def draw_parameters(parameters: Parameters, n_draws: int = 1000, rng: int | np.random.Generator | None = 0) -> Draws:
-    """Draw every parameter; each has a stream of its own, so that none changes with another.
+    """Draw all parameters from their uncertainty.
+
+    Each parameter has its own random stream, so its draws do not depend on which others are known; only the mean and
+    the kinds of repairs are drawn together.
 
     Parameters
     ----------
     parameters : Parameters
     n_draws : int
-        At least 1.
+        Number of draws, 1 or more.
     rng : int or numpy.random.Generator
         The same seed gives the same draws.
 
@@ -161,7 +180,7 @@ def draw_parameters(parameters: Parameters, n_draws: int = 1000, rng: int | np.r
 
 _PARTS = ("share_quick", "quick", "slow")
 
-# a fixed order, so that what is drawn for one does not depend on what else is known
+# a fixed order, so that the draws of one do not depend on which others are known
 _NAMES = (
     "mtbf.node",
     "mtbf.rack",
@@ -182,7 +201,7 @@ _LATER = ("mttr.rack_node", "mttr.group_node")
 
 
 def quantity_quantile(quantity: Quantity, probability: npt.ArrayLike) -> FloatArray:
-    """Quantiles of the distribution from which a quantity is drawn.
+    """Quantiles of the distribution of a quantity's draws.
 
     Parameters
     ----------
@@ -205,7 +224,7 @@ def quantity_quantile(quantity: Quantity, probability: npt.ArrayLike) -> FloatAr
         with np.errstate(divide="ignore", over="ignore"):
             rate = special.gammaincinv(shape, 1.0 - p) * spread / (quantity.exposure or np.nan)
             return np.asarray(1.0 / np.maximum(rate, 1e-300))
-    # two halves of a normal distribution around the value on the log or logit scale, one for each side of the interval
+    # half-normal distributions on the log or logit scale, one for each side of the interval
     shares = kind == "logit-normal"
     ends = np.array([quantity.low, quantity.value, quantity.high], dtype=np.float64)
     low, middle, high = special.logit(np.clip(ends, 1e-12, 1.0 - 1e-12)) if shares else np.log(ends)
@@ -217,8 +236,8 @@ def quantity_quantile(quantity: Quantity, probability: npt.ArrayLike) -> FloatAr
 def _together(mttr: Mttr, count: int, rng: np.random.Generator) -> dict[str, FloatArray]:
     """Probabilities at which the parts of the repairs and their mean are drawn, so that they agree.
 
-    The parts are correlated as their estimates are (a Gaussian copula). The mean follows them: it is drawn from its own
-    distribution at the probability at which the mean that the parts imply lies, to first order, within its own.
+    The parts have the correlation of their estimates (a Gaussian copula). The mean is drawn from its own distribution,
+    at the probability of the mean that the parts imply, to first order.
     """
     parts = [getattr(mttr, name) for name in _PARTS]
     if mttr.correlation is None or not all(part is not None and part.uncertain for part in parts):
@@ -239,7 +258,7 @@ def _together(mttr: Mttr, count: int, rng: np.random.Generator) -> dict[str, Flo
 
 
 def _family(fitted: FittedFamily, count: int, rng: np.random.Generator) -> dict[str, FloatArray]:
-    """Parameters of a family, normal in its free coordinates."""
+    """Draws of the parameters of a distribution, normal in its free coordinates."""
     kind = type(fitted.distribution())
     names = kind.parameter_names()
     centre = np.array([fitted.parameters[name] for name in names])
@@ -255,7 +274,7 @@ def _family(fitted: FittedFamily, count: int, rng: np.random.Generator) -> dict[
 
 
 def free_slope(kind: type[Family], centre: FloatArray) -> FloatArray:
-    """Derivative of the free coordinates by the parameters, by central differences."""
+    """Derivatives of the free coordinates with respect to the parameters, by central differences."""
     columns = []
     for i, value in enumerate(centre):
         step = np.zeros(centre.size)

@@ -1,4 +1,4 @@
-"""What a part of a calibration gives: values by their field, why others are absent, and what is to be known of them."""
+"""The result of one part of a calibration: values, reasons for missing ones, and checks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Estimated"]
 
 @dataclass
 class Estimated:
-    """Values of `relfit.Parameters` by the field that takes them, reasons for those that are not there, and checks."""
+    """Values by field of `relfit.Parameters`, reasons for missing ones, and checks of assumptions."""
 
     fields: dict[str, Any] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)

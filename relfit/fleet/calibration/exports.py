@@ -1,8 +1,8 @@
-"""Parameters in the forms that other tools read: AIReSim's YAML, the options of LANL's BatSim driver, scipy.stats.
+"""Parameters for other tools: AIReSim's YAML, the options of LANL's BatSim driver, scipy.stats.
 
 AIReSim (github.com/karthikp-ubc/airesim) reads a flat YAML of its parameters, times in minutes. LANL's driver of BatSim
-(github.com/hpc/simulator) reads ``SMTBF`` and ``MTTR``, in seconds, from its JSON configuration, and BatSim takes them
-as the options ``--SMTBF`` and ``--MTTR``.
+(github.com/hpc/simulator) reads ``SMTBF`` and ``MTTR``, in seconds, from its JSON configuration; BatSim itself has the
+options ``--SMTBF`` and ``--MTTR``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 _MINUTES = 60.0
 _SECONDS = 3600.0
 
-# every key of AIReSim's parameters that a file may set, whatever its version
+# the parameters that a file may set, in any version of AIReSim
 AIRESIM_KEYS = (
     "random_failure_rate",
     "systematic_failure_rate_multiplier",
@@ -76,18 +76,18 @@ AIRESIM_KEYS = (
 
 
 def airesim_values(parameters: Parameters) -> dict[str, float | str]:
-    """What the parameters say in AIReSim's names and units: minutes, and failures per minute.
+    """The parameters in AIReSim's names and units: minutes, and failures per minute.
 
-    A good server fails at the rate r, a bad one at r (1 + m): m is the factor of bad nodes less one, and r such that
-    the mean over all servers is that of single nodes. AIReSim's repairs make a bad server good unless they fail; nodes
-    of a log are bad for good, so both kinds of repair are said to fail. Every repair begins with the automatic one, so
-    that the manual one takes what slow repairs take longer than quick ones. Times to failure are exponential: AIReSim
-    draws the lives of all servers anew at each restart, which changes the rate of any other family.
+    A good server fails at the rate r, a bad one at r (1 + m): m is the factor of bad nodes minus one, and r is chosen
+    so that the mean over all servers is that of single nodes. AIReSim's repairs make a bad server good unless they
+    fail; in a log bad nodes stay bad, so both kinds of repair always fail. Every repair begins with the automatic one,
+    so the manual one takes the difference between slow and quick repairs. Times to failure are exponential, because
+    AIReSim redraws those of all servers at each restart, which changes the rate of any other distribution.
 
     Raises
     ------
     ArgumentError
-        When the mean time between failures of a node is not known.
+        If the mean time between failures of a node is not known.
 
     Examples
     --------
@@ -126,20 +126,25 @@ def airesim_values(parameters: Parameters) -> dict[str, float | str]:
 
 
 def to_airesim(parameters: Parameters, path: str | Path, **others: float | str | bool) -> Path:
-    """Write a parameter file for AIReSim; what a log does not tell keeps AIReSim's defaults.
+    """Write a parameter file for AIReSim; parameters that are not known keep AIReSim's defaults.
 
     Parameters
     ----------
     parameters : Parameters
     path : str or Path
-        YAML; complete or absent.
+        A YAML file, written completely or not at all.
     **others
-        Further parameters of AIReSim, as ``job_size=1024``.
+        Further parameters of AIReSim, such as ``job_size=1024``.
+
+    Returns
+    -------
+    Path
+        The file.
 
     Raises
     ------
     ArgumentError
-        When the mean time between failures of a node is not known, or AIReSim has no such parameter.
+        If the mean time between failures of a node is not known, or AIReSim has no such parameter.
     """
     for name in others:
         if name not in AIRESIM_KEYS:
@@ -156,7 +161,7 @@ def to_airesim(parameters: Parameters, path: str | Path, **others: float | str |
 
 
 def _left_out(parameters: Parameters) -> list[str]:
-    """What of the parameters AIReSim's cannot say."""
+    """What AIReSim's parameters cannot express."""
     lines, failures, fitted = [], FailuresByScope.of_parameters(parameters), parameters.failure
     if failures.bad_nodes is not None and failures.bad_nodes[1] >= 1.0:
         lines.append("Repairs are said to fail, or they would make bad servers good, which those of the log stay.")
@@ -171,7 +176,7 @@ def _left_out(parameters: Parameters) -> list[str]:
 
 
 def _yaml(value: float | str | bool) -> str:
-    """A scalar as YAML 1.1 reads it: a number in powers of ten needs a point and a sign."""
+    """A scalar for YAML 1.1, whose numbers with an exponent need a point and a sign."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -186,22 +191,23 @@ def _yaml(value: float | str | bool) -> str:
 
 
 def batsim_values(parameters: Parameters, nodes: int | None = None) -> dict[str, float | int]:
-    """``SMTBF`` and ``MTTR`` in seconds, and ``nodes``, as LANL's driver of BatSim has them.
+    """``SMTBF`` and ``MTTR`` in seconds, and ``nodes``, for LANL's driver of BatSim.
 
-    A failure of BatSim hits one node; SMTBF is the mean time between failures of any node. An incident that hits many
-    nodes thus counts once for each of them, in SMTBF (``mtbf.outage``, else each scope at the nodes that it hits) and
-    in MTTR (``mttr.outage``, else ``mttr.mean``), so that the share of node-hours down is that of the log.
+    A failure in BatSim hits one node; SMTBF is the mean time between failures of any node. An incident of several nodes
+    therefore counts once per node, in SMTBF (``mtbf.outage``, else the sum of the rates of a node, its rack and its
+    system) and in MTTR (``mttr.outage``, else the mean over these scopes), so that the share of node-hours down agrees
+    with the log.
 
     Parameters
     ----------
     parameters : Parameters
     nodes : int, optional
-        Those of ``parameters.fleet`` when left out.
+        Number of nodes; that of ``parameters.fleet`` by default.
 
     Raises
     ------
     ArgumentError
-        When the number of nodes or their mean time between failures is not known.
+        If the number of nodes or their mean time between failures is not known.
 
     Examples
     --------
@@ -236,15 +242,20 @@ def to_batsim(parameters: Parameters, path: str | Path, nodes: int | None = None
     ----------
     parameters : Parameters
     path : str or Path
-        ``.json``: keys of the driver's configuration, to be taken into its ``input``. Else: one line of options for
+        ``.json``: keys for the ``input`` of the driver's configuration. Any other ending: one line of options for
         BatSim's command line.
     nodes : int, optional
-        As for `batsim_values`.
+        Number of nodes; that of ``parameters.fleet`` by default.
+
+    Returns
+    -------
+    Path
+        The file.
 
     Raises
     ------
     ArgumentError
-        When the number of nodes or their mean time between failures is not known.
+        If the number of nodes or their mean time between failures is not known.
     """
     values = batsim_values(parameters, nodes)
     target = Path(path)
@@ -278,9 +289,19 @@ SCIPY_FAMILIES: dict[str, Callable[..., rv_frozen]] = {
 
 
 def scipy_distribution(family: str, parameters: Mapping[str, float]) -> rv_frozen:
-    """The frozen distribution of scipy.stats for a family of relfit; times are hours.
+    """The frozen scipy.stats distribution of a relfit distribution; times are hours.
 
-    A family that scipy does not have is an `ArgumentError`.
+    Parameters
+    ----------
+    family : str
+        Name of the distribution.
+    parameters : mapping of str to float
+        Its parameters by name.
+
+    Raises
+    ------
+    ArgumentError
+        For a distribution that relfit or scipy does not have.
 
     Examples
     --------
@@ -294,12 +315,26 @@ def scipy_distribution(family: str, parameters: Mapping[str, float]) -> rv_froze
 
 
 def to_scipy(parameters: Parameters, path: str | Path) -> Path:
-    """Write a Python module that needs scipy only: frozen distributions of what the parameters know, in hours.
+    """Write a Python module with scipy.stats distributions of the times to failure and to repair, in hours.
 
-    ``failure`` and ``repair`` are the fitted families where scipy has them, else exponentials with the calibrated means
-    of single nodes and of all repairs.
+    ``failure`` and ``repair`` are the fitted distributions if scipy has them, else exponentials with the calibrated
+    means of single nodes and of all repairs. The module needs only scipy.
 
-    The module at `path` is complete or absent. It is an `ArgumentError` when neither is known.
+    Parameters
+    ----------
+    parameters : Parameters
+    path : str or Path
+        A Python file, written completely or not at all.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    ArgumentError
+        If neither time is known.
 
     Examples
     --------
@@ -332,7 +367,7 @@ def to_scipy(parameters: Parameters, path: str | Path) -> Path:
 
 
 def _about(parameters: Parameters) -> list[str]:
-    """Where the parameters come from, in lines of a comment."""
+    """The source of the parameters, as lines of a comment."""
     lines = [parameters.headline]
     source: Any = parameters.provenance
     if source is not None and source.files:

@@ -1,4 +1,4 @@
-"""`FailuresByScope`: how nodes, racks, groups of nodes and the whole system fail and are repaired, by parameters."""
+"""`FailuresByScope`: failures and repairs of nodes, racks, groups of nodes and whole systems, from parameters."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class ScopeFailures:
     name : str
         ``node``, ``rack``, ``group`` or ``system``.
     mtbf : float or ndarray, optional
-        Mean hours between the failures of one place; None where that is not known.
+        Mean hours between failures of one node, rack or system; None if unknown.
     mttr : float or ndarray, optional
-        Mean hours until all that a failure hit is repaired.
+        Mean hours until everything that a failure hit is repaired; None if unknown.
     mttr_name : str
-        The parameter that this is: of the scope, or ``mttr.mean``.
+        The parameter behind `mttr`: that of the scope, or ``mttr.mean``.
     mttr_node : float or ndarray, optional
-        Mean hours until one node that a failure hit is repaired, where that is known.
+        Mean hours until one node hit by a failure is repaired; None if unknown.
     place : float
-        Nodes of a rack, or all of them; 0 where that is not known.
+        Nodes of a rack, or (``group``) all nodes; 0 if unknown.
     share : float, optional
-        Share of the nodes of its place that a failure hits on average; all of them when left out.
+        Mean share of these nodes that a failure hits; all of them by default.
     hits : sequence of (int, float, float), optional
-        Sizes of jobs, the share of the failures that hit such a job, and the share of the time in which it is up.
+        Size of a job, share of the failures that hit such a job, and share of the time in which all its nodes are up.
     """
 
     name: str
@@ -60,16 +60,16 @@ class ScopeFailures:
 
     @property
     def is_placed(self) -> bool:
-        """Whether it is known which nodes a failure can hit, and how many."""
+        """Whether the nodes that a failure can hit are known."""
         return {"rack": self.place > 0.0, "group": self.share is not None}.get(self.name, True)
 
     @property
     def has_own_mttr(self) -> bool:
-        """Whether `mttr` is of this scope, not of all repairs."""
+        """Whether `mttr` is that of this scope, not of all repairs."""
         return self.mttr is not None and self.mttr_name != "mttr.mean"
 
     def met(self, sizes: npt.ArrayLike) -> FloatArray:
-        """Failures of one place that jobs on this many nodes meet: for racks, of all racks that they have nodes in."""
+        """Expected hits of a job with this many nodes if each place has one failure; shape of `sizes`."""
         n = np.asarray(sizes, dtype=np.float64)
         if self.name == "rack":
             part = _hit(self.share, np.minimum(n, self.place), self.place)
@@ -79,11 +79,11 @@ class ScopeFailures:
         return n if self.name == "node" else np.ones_like(n)
 
     def rate_of(self, sizes: npt.ArrayLike) -> FloatArray:
-        """Failures per hour that strike jobs on this many nodes, along a last axis."""
+        """Failures per hour that hit jobs on this many nodes, along a last axis."""
         return np.asarray(np.asarray(1.0 / self.mtbf)[..., None] * self.met(sizes))
 
     def repair_of(self, sizes: npt.ArrayLike) -> FloatArray:
-        """Hours until all is repaired that such jobs lose in a failure, along a last axis."""
+        """Hours until all nodes that such jobs lose in a failure are repaired, along a last axis."""
         n, together = np.asarray(sizes, dtype=np.float64), 0.0 if self.mttr is None else self.mttr
         if self.mttr_node is None or not (self.has_own_mttr and self.place and self.share):
             return np.asarray(np.asarray(together)[..., None] + np.zeros(n.shape))
@@ -96,30 +96,30 @@ class ScopeFailures:
 
 @dataclass(frozen=True, eq=False)
 class FailuresByScope:
-    """The failures and repairs of a fleet, by what fails: what simulators and planners take from parameters.
+    """Failures and repairs of a fleet by scope, as simulators and planners use them.
 
     Attributes
     ----------
     node : ScopeFailures
-        Failures of nodes by themselves; all their outages where nothing else is known.
+        Failures of single nodes; all their outages if only those are known.
     wider : tuple of ScopeFailures
-        Failures of racks, groups of nodes and the system, as far as they are known.
+        Failures of racks, groups of nodes and the system, as far as known.
     outage_mtbf : float, optional
-        Mean hours between the outages of a node, whatever failed.
+        Mean hours between outages of a node of any scope.
     times : Family, optional
         Distribution of the times to failure of a node, hours.
     spread : float
-        Variance of the relative rates of nodes, which are gamma distributed.
+        Variance of the nodes' frailty, which is gamma distributed with mean one.
     bad_nodes : tuple of float, optional
-        Share of bad nodes, and how many times as often as others they fail.
+        Share of bad nodes, and their failure rate relative to the other nodes.
     repairs : Family, optional
         Distribution of the times to repair, hours.
     kinds : tuple of float, optional
         Mean hours of quick and of slow repairs, and the share of quick ones.
     mttr : float, optional
-        Mean hours of a repair.
+        Mean time to repair, hours.
     job_failures : sequence of (int, float), optional
-        Sizes of jobs, and how many times as often they fail as the rates say.
+        Size of a job, and its counted failure rate relative to that from the rates of the scopes.
 
     Examples
     --------
@@ -144,15 +144,15 @@ class FailuresByScope:
     def of_parameters(
         cls, parameters: Parameters, draws: Draws | None = None, *, nodes: int | None = None, racks: int | None = None
     ) -> FailuresByScope:
-        """What parameters say of each scope, or draws of them.
+        """From parameters, or draws of them.
 
         Parameters
         ----------
         parameters : Parameters
         draws : Draws, optional
-            Of these parameters: means are arrays then.
+            Draws of these parameters; the means by scope are then arrays of shape (n_draws,).
         nodes, racks : int, optional
-            Those of ``parameters.fleet`` when left out.
+            Numbers of nodes and racks; those of ``parameters.fleet`` by default.
         """
         values, fleet = parameters.values(), parameters.fleet
         of: Any = values if draws is None else draws
@@ -167,7 +167,7 @@ class FailuresByScope:
             place, share = places.get(name, 0.0), shares.get(name)
             return ScopeFailures(name, mtbf, of[mttr] if mttr else None, mttr, one, place, share, hits)
 
-        # every outage of a node holds the failures of what it stands in
+        # outages of a node include the failures of its rack and system
         single = "outage" if "mtbf.outage" in values and "mtbf.node" not in values else "node"
         wider = [name for name in _WIDER if single == "node" and f"mtbf.{name}" in values]
 
@@ -190,22 +190,22 @@ class FailuresByScope:
 
     @property
     def scopes(self) -> tuple[ScopeFailures, ...]:
-        """Nodes first."""
+        """All scopes, nodes first."""
         return (self.node, *self.wider)
 
     @property
     def placed(self) -> tuple[ScopeFailures, ...]:
-        """Those that are known to hit jobs: of racks only where their nodes are known."""
+        """The scopes whose failures can be assigned to jobs: racks only if their size is known."""
         return tuple(scope for scope in self.scopes if scope.name != "rack" or scope.is_placed)
 
     def totals(self, sizes: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Failures per hour, and hours of repair per hour, of jobs on this many nodes, as the rates say."""
+        """Failures per hour, and hours of repair per hour, of jobs on this many nodes, from the rates of the scopes."""
         rates = [scope.rate_of(sizes) for scope in self.placed]
         repairs = [scope.repair_of(sizes) * rate for scope, rate in zip(self.placed, rates, strict=True)]
         return np.asarray(sum(rates)), np.asarray(sum(repairs))
 
     def relative_rates(self, rng: np.random.Generator, count: int) -> FloatArray:
-        """Failure rates of `count` nodes relative to their mean: bad nodes, or a gamma frailty of known variance."""
+        """Random failure rates of `count` nodes relative to their mean: with bad nodes, or with a gamma frailty."""
         if self.bad_nodes is not None:
             share, factor = self.bad_nodes
             rates = np.where(rng.permutation(count) < round(share * count), factor, 1.0)
@@ -222,15 +222,15 @@ class FailuresByScope:
 
 
 def counted_share(hits: Sequence[tuple[int, float, float]], sizes: FloatArray, column: int = 1) -> FloatArray:
-    """A share for jobs of some sizes, between those for which it was counted on log scales."""
+    """A share for jobs of some sizes, interpolated on log scales between the sizes for which it was counted."""
     points = np.array([(row[0], row[column]) for row in hits if row[column] > 0.0])
     return np.asarray(np.exp(np.interp(np.log(sizes), *np.log(points).T)))
 
 
 def _hit(share: float | None, nodes: FloatArray, of: float | None) -> FloatArray:
-    """Probability that an incident of a share of the `of` nodes at a place hits a job that has some of them.
+    """Probability that an incident that hits a share of the `of` nodes of a place hits a job with some of them.
 
-    Which nodes it hits is taken as chance: it misses the job in C(of - hit, nodes) of C(of, nodes) cases.
+    The nodes hit are taken as random: C(of - hit, nodes) of C(of, nodes) cases miss the job.
     """
     if share is None or share >= 1.0:
         return np.ones_like(nodes)

@@ -1,4 +1,4 @@
-"""Parameter files: TOML or JSON by their ending, checked on reading, complete or absent after writing."""
+"""Parameter files: TOML or JSON by their ending, checked on reading, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 _KINDS = ("toml", "json")
 _HEADER = "# Parameters of a cluster, for relfit's planners. Times are hours.\n\n"
 _REMEDY = "name a .toml or .json file, as relfit calibrate LOG -o params.toml writes it"
-_VERSION_1 = {  # keys that files of version 1 have
+_VERSION_1 = {  # keys of version 1
     "era": "period",
     "law": "distribution",
     "lives": "times_to_failure",
@@ -35,18 +35,23 @@ _VERSION_1 = {  # keys that files of version 1 have
 
 
 def read_parameters(path: str | Path) -> Parameters:
-    """Read and check a parameter file, TOML or JSON by its ending.
+    """Read and check a parameter file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A ``.toml`` or ``.json`` file.
 
     Raises
     ------
     ReadError
-        When it cannot be read, is neither TOML nor JSON, or has an invalid value; the error names the dotted key.
+        If the file cannot be read, is neither TOML nor JSON, or has an invalid value; the error names the dotted key.
     """
     return parameters_of_document(read_document(Path(path)), Path(path))
 
 
 def parameters_of_text(text: str, kind: str = "toml") -> Parameters:
-    """Read and check a text.
+    """Read and check parameters in a text.
 
     Parameters
     ----------
@@ -56,7 +61,9 @@ def parameters_of_text(text: str, kind: str = "toml") -> Parameters:
     Raises
     ------
     ReadError
-        As `read_parameters`.
+        As for `read_parameters`.
+    ArgumentError
+        For another kind.
 
     Examples
     --------
@@ -70,17 +77,17 @@ def parameters_of_text(text: str, kind: str = "toml") -> Parameters:
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """The tables and values of a file, unchecked; errors as of `relfit.io.parsing.settings.read_settings`."""
+    """The tables and values of a file, unchecked; raises as `relfit.io.parsing.settings.read_settings` does."""
     return read_settings(path, _kind(path, ReadError), "parameters", _REMEDY)
 
 
 def parameters_of_document(document: dict[str, object], path: Path | None) -> Parameters:
-    """The parameters that tables and values say; `path` is for messages.
+    """Parameters from tables and values; `path` is for messages.
 
     Raises
     ------
     ReadError
-        For what cannot be, by the key as the document has it.
+        For an invalid value; the error names the key as written in the document.
     """
     if not document:
         raise ReadError("there are no parameters here", path=path, remedy='write at least mtbf = "20000h"')
@@ -95,12 +102,23 @@ def parameters_of_document(document: dict[str, object], path: Path | None) -> Pa
 
 
 def write_parameters(parameters: Parameters, path: str | Path) -> Path:
-    """Write to a file, TOML or JSON by its ending; the file is complete or absent.
+    """Write parameters to a file, completely or not at all.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    path : str or Path
+        A ``.toml`` or ``.json`` file.
+
+    Returns
+    -------
+    Path
+        The file.
 
     Raises
     ------
     ArgumentError
-        For another ending, or a place where nothing can be written.
+        For another ending, or a path that cannot be written.
     """
     target = Path(path)
     text = text_of_parameters(parameters, _kind(target, ArgumentError))
@@ -110,7 +128,18 @@ def write_parameters(parameters: Parameters, path: str | Path) -> Path:
 
 
 def text_of_parameters(parameters: Parameters, kind: str = "toml") -> str:
-    """As `write_parameters` writes it; `kind` is ``"toml"`` or ``"json"``."""
+    """The text that `write_parameters` writes.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    kind : {"toml", "json"}
+
+    Raises
+    ------
+    ArgumentError
+        For another kind.
+    """
     if kind == "json":
         return json.dumps(plain(parameters, json=True), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     if kind != "toml":
@@ -139,9 +168,9 @@ def _has(document: Any, place: Place) -> bool:
 
 
 def _written(place: Place, document: dict[str, object]) -> Place:
-    """The place as the document has it.
+    """The place as written in the document.
 
-    ``mtbf = "20h"`` stands for ``mtbf.node.value``, ``tray`` for ``node``, ``[mtbf] value = 20`` for a table of a node.
+    ``mtbf = "20h"`` stands for ``mtbf.node.value``, ``tray`` for ``node``, ``[mtbf] value = 20`` for ``[mtbf.node]``.
     """
     short = {"mtbf": "node", "mttr": "mean"}.get(str(place[0])) if place else None
     if len(place) > 1 and place[1] == short and not _has(document, place[:2]):

@@ -1,4 +1,4 @@
-"""The families that describe times to failure and to repair, with a covariance that planners can draw from."""
+"""Distributions of times to failure and to repair, with a covariance for draws."""
 
 from __future__ import annotations
 
@@ -21,21 +21,23 @@ from relfit.log.lifedata import LifeData
 __all__ = ["family_of_unequal_nodes", "fitted_family", "widening"]
 
 
-_LEAST_NODES = 20  # from which on dependence of the times of one node can be seen
+_LEAST_NODES = 20  # needed to estimate how much the times of one node depend on each other
 
 
 def fitted_family(times: LifeData, families: Sequence[str], level: float) -> tuple[FittedFamily | None, str]:
-    """The best of several families by AICc, fitted to the times of all groups together, or None and why there is none.
+    """The best of several distributions by AICc, fitted to the times of all groups together, or None and the reason.
 
-    Times of one node resemble each other. Where there are nodes enough to see how much, the covariance is widened by
-    the ratio of the robust (sandwich) one, in which nodes and not times are independent, to that of the likelihood.
+    Times of one node resemble each other. With 20 or more nodes the covariance is widened by the ratio of the robust
+    (sandwich) covariance, which takes nodes and not times as independent, to that of the likelihood.
 
     Parameters
     ----------
     times : LifeData
         One group per node.
     families : sequence of str
+        Names of the candidates.
     level : float
+        Level of the intervals.
     """
     above = times.durations > 0.0
     pooled = _kept(times.pooled(), above)
@@ -70,10 +72,10 @@ def fitted_family(times: LifeData, families: Sequence[str], level: float) -> tup
 
 
 def family_of_unequal_nodes(model: FleetModel, families: Sequence[str]) -> FittedFamily | None:
-    """The Weibull distribution of a node where nodes differ in rate, None where they are equal or too few to tell.
+    """The Weibull distribution of a node if nodes differ in rate; None if they are equal, or too few to decide.
 
-    Its shape is that of each node's renewals, which lives of all nodes pooled as alike would make too small; its mean
-    is the mean time between the failures of a node over the fleet.
+    The shape is that of each node's renewals; pooling unequal nodes would make it too small. The mean is the mean time
+    between failures of a node over the fleet.
     """
     fits, rates = model.renewals["node"], model.rates["node"]
     if len(model.places.systems) != 1 or "weibull" not in families:
@@ -107,7 +109,7 @@ def family_of_unequal_nodes(model: FleetModel, families: Sequence[str]) -> Fitte
 
 
 def widening(one: FamilyFit, codes: npt.NDArray[np.int64], nodes: int) -> float:
-    """How many times wider the robust covariance is than that of the likelihood, on average; at least 1.
+    """Mean ratio of the robust covariance to that of the likelihood; at least 1, and 1 with fewer than 20 nodes.
 
     Parameters
     ----------
@@ -116,7 +118,7 @@ def widening(one: FamilyFit, codes: npt.NDArray[np.int64], nodes: int) -> float:
     codes : ndarray of int, shape (n,)
         The node of each time.
     nodes : int
-        How many nodes there are.
+        Number of nodes.
     """
     present = np.unique(codes)
     if present.size < _LEAST_NODES:
@@ -152,7 +154,7 @@ def _kept(times: LifeData, which: npt.NDArray[np.bool_]) -> LifeData:
 
 
 def _limits(one: FamilyFit, factor: float, level: float) -> list[dict[str, float]] | None:
-    """Wald limits of each parameter on its free scale; None where they are not finite."""
+    """Wald limits of each parameter, from its free scale; None if they are not finite."""
     kind, centre = one.family, one.parameter_array[0]
     slope = free_slope(kind, centre)
     error = np.sqrt(np.maximum(np.diag(slope @ one.covariance[0] @ slope.T) * factor, 0.0))
@@ -165,7 +167,7 @@ def _limits(one: FamilyFit, factor: float, level: float) -> list[dict[str, float
 
 
 def _mean(one: FamilyFit, factor: float, level: float) -> Duration | None:
-    """Mean under the family; its interval widened on the log scale."""
+    """Mean of the distribution, with its interval widened on the log scale."""
     low, mean, high = (float(values[0]) for values in (one.mean_low, one.mean, one.mean_high))
     if not (np.isfinite(mean) and mean > 0.0):
         return None

@@ -1,7 +1,7 @@
-"""Logs as folders of the Failure Trace Archive, which its tools and `relfit.read` read.
+"""Logs as folders of the Failure Trace Archive, for its tools and `relfit.read`.
 
-Four tables, separated by tabs, padded with blanks: events (when each node was available and when not, in Unix seconds),
-components, nodes and platforms.
+Four tables, separated by tabs and padded with blanks: events (when each node was available and when not, in Unix
+seconds), components, nodes and platforms.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["to_fta"]
 
 _CONTROLS = [*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]  # of terminals and writing
 _BAD = dict.fromkeys(_CONTROLS, "_") | dict.fromkeys(map(ord, "\t\n\r"), " ")
-_WIDEST = 64  # letters to which columns are padded
+_WIDEST = 64  # characters to which columns are padded, at most
 _NANOSECONDS = 1_000_000_000  # per second
 _PLACE = ("location", "rack", "frame", "cabinet", "row")
 
@@ -33,22 +33,27 @@ _PLACE = ("location", "rack", "frame", "cabinet", "row")
 def to_fta(log: FailureLog, folder: str | Path) -> Path:
     """Write a log as a folder of the Failure Trace Archive.
 
-    Times are whole seconds. Records that name no node are left out, as the format has no place for them; outages of a
-    node that overlap are one; one without a known end lasts no time. What a node was before
-    its first and after its last outage is written as available.
+    Times are whole seconds. Records that name no node are left out, because the format has no place for them;
+    overlapping outages of a node are joined; an outage without a known end lasts zero seconds. Before its first and
+    after its last outage a node counts as available.
 
     Parameters
     ----------
     log : FailureLog
     folder : str or Path
-        Must not exist; complete or absent.
+        A new folder, written completely or not at all.
+
+    Returns
+    -------
+    Path
+        The folder.
 
     Raises
     ------
     ArgumentError
-        When there is something at this place already, or it cannot be made.
+        If the path exists already or cannot be written.
     DataError
-        For a log without dates, or one without nodes.
+        For a log without dates, without nodes, or with nodes of unknown time under observation.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Where parameters come from: the files of a log, what was read of them, and when."""
+"""The provenance of parameters: the files of a log, the rows read, and when."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["provenance"]
 
 
 def provenance(log: FailureLog, rates: Rates) -> Provenance:
-    """Of parameters of a log."""
+    """The provenance of parameters calibrated from a log."""
     from relfit import __version__
 
     source = log.source

@@ -1,7 +1,6 @@
-"""Durations, shares and ratios as a parameter file has them: a value, its interval, and what stands behind both.
+"""Durations, shares and ratios of a parameter file: a value, its interval, and the data behind both.
 
-A duration may be written as text (``"20000h"``, ``"3 days"``), as a number of hours, or as a table with a unit. Inside
-it is always hours.
+A duration may be text (``"20000h"``, ``"3 days"``), a number of hours, or a table with a unit; it is stored in hours.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ _TEXT = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z]+
 
 
 def rejection(message: str, *, at: str | None = None, remedy: str | None = None) -> PydanticCustomError:
-    """An error of validation in the words of relfit, `at` a key further down than the value being checked."""
+    """A validation error with relfit's message; `at` is a key below the value being checked."""
     return PydanticCustomError("relfit", "{message}", {"message": message, "at": at or "", "remedy": remedy or ""})
 
 
 class Model(BaseModel):
-    """What all parts of a parameter file have in common: nothing unknown in them, and nothing changes afterwards."""
+    """Base of all parts of a parameter file: unknown keys are errors, and values are frozen."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -47,22 +46,21 @@ class Model(BaseModel):
 class Quantity(Model):
     """A number with its interval.
 
-    A value alone means that its uncertainty is not known. `low` alone means that the log gives a limit and no estimate,
-    as where nothing failed.
+    A value alone has an unknown uncertainty. `low` alone is a limit without an estimate, for example if nothing failed.
     """
 
     _needs: ClassVar[dict[str, tuple[str, ...]]] = {"lognormal": _INTERVAL}
-    """Distributions that a planner may draw from, the first by default, and what each needs."""
+    """Distributions of draws, and the fields that each needs; the first whose fields are known is the default."""
 
     value: Number | None = Field(None, description="the estimate; absent where the log gives a limit only")
     low: Number | None = Field(None, description="lower limit of the interval")
     high: Number | None = Field(None, description="upper limit of the interval")
-    level: Level | None = Field(None, description="level of the interval, 0.95 where it is not given")
+    level: Level | None = Field(None, description="level of the interval, 0.95 by default")
     events: Count | None = Field(None, description="failures, repairs or nodes behind the value")
     distribution: Literal["poisson", "exponential", "lognormal", "logit-normal"] | None = Field(
         None,
-        description="how planners draw it: poisson, exponential, lognormal or (shares) logit-normal; follows from what "
-        "else is given",
+        description="how planners draw it: poisson, exponential, lognormal or (shares) logit-normal; by default from "
+        "the other fields",
     )
     method: str | None = Field(None, description="how value and interval were obtained")
 
@@ -105,12 +103,12 @@ class Quantity(Model):
 
     @property
     def uncertain(self) -> bool:
-        """Whether anything is known about how far the value may be off."""
+        """Whether the uncertainty of the value is known."""
         return self.drawn_by is not None
 
     @property
     def drawn_by(self) -> str | None:
-        """The distribution that planners draw from; None where only a point is known."""
+        """The distribution of draws; None if only a value is known."""
         if self.distribution is not None:
             return self.distribution
         return next(
@@ -121,7 +119,7 @@ class Quantity(Model):
 class Duration(Quantity):
     """A mean time in hours.
 
-    Counts alone do as well: `events` over `exposure` give the value, or the lower limit where there was no event.
+    Counts are enough: `exposure` over `events` gives the value, or without an event the lower 95 % limit.
 
     Examples
     --------
@@ -179,7 +177,7 @@ class Duration(Quantity):
 
 
 class Share(Quantity):
-    """A part of a whole, from 0 to 1.
+    """A share, from 0 to 1.
 
     Examples
     --------
@@ -203,7 +201,7 @@ class Ratio(Quantity):
 
 
 def _hours_of(value: object, name: str) -> float:
-    """Hours of a text or timedelta; texts beyond the 292 years that pandas reaches are read too."""
+    """Hours of a text or timedelta; texts may exceed pandas' limit of 292 years."""
     match = _TEXT.fullmatch(value) if isinstance(value, str) else None
     try:
         if match is not None:
@@ -216,7 +214,7 @@ def _hours_of(value: object, name: str) -> float:
 
 
 def _from_counts(read: dict[str, object]) -> dict[str, Any]:
-    """The table with a value from events and exposure, where it has these and nothing else."""
+    """The table with a value from events and exposure, if it has no value or limit of its own."""
     events: Any = read.get("events")
     exposure: Any = read.get("exposure")
     if any(read.get(name) is not None for name in _INTERVAL):

@@ -1,4 +1,4 @@
-"""Parameters of a fleet as it is now: rates that follow it, repairs as long as lately, jobs that fail as counted."""
+"""Parameters of a fleet for now: current rates, current repair times, and failures of jobs as counted."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from relfit.log.outages import clock_step, outages_of, timed_repairs
 
 __all__ = ["brought_to_now", "mtbf_now", "mttr_now"]
 
-_STEP = 2  # between two sizes of jobs that are counted
-_DRAWS = 19  # behind limits that are not used
+_STEP = 2  # ratio of successive job sizes
+_DRAWS = 19  # for limits that are not used
 
 
 def brought_to_now(parameters: Parameters, model: FleetModel, level: float) -> Parameters:
-    """Parameters of a period, brought to now.
+    """Parameters of a period, scaled to now.
 
     Parameters
     ----------
     parameters : Parameters
         Of the model's period.
     model : FleetModel
-        Of now.
+        A model for now.
     level : float
-        Of the limits.
+        Level of the intervals.
     """
     assert model.lately is not None
     update: dict[str, Any] = {"mtbf": mtbf_now(parameters.mtbf, model, level)}
@@ -48,7 +48,7 @@ def brought_to_now(parameters: Parameters, model: FleetModel, level: float) -> P
 
 
 def _jobs_now(before: Parameters, now: Parameters, model: FleetModel) -> dict[str, Any]:
-    """How jobs by size fail as counted, over what the rates give; and how often they are up, by rates of now."""
+    """Counted failures of jobs by size relative to those from the rates, and the share of time that jobs are up."""
     most = model.period.log.n_nodes
     sizes = np.unique([*_STEP ** np.arange(int(np.ceil(np.log2(max(most, 1))))), most])
     then, lately = (FailuresByScope.of_parameters(parameters).totals(sizes) for parameters in (before, now))
@@ -69,17 +69,17 @@ def _jobs_now(before: Parameters, now: Parameters, model: FleetModel) -> dict[st
 
 
 def mtbf_now(mtbf: Mtbf, model: FleetModel, level: float) -> Mtbf:
-    """Mean times between failures of a period, brought to the rates of now.
+    """Mean times between failures of a period, scaled to the current rates.
 
     Parameters
     ----------
     mtbf : Mtbf
         Of the model's period.
     model : FleetModel
-        Of now.
+        A model for now.
     level : float
-        Of the limits, which hold for the rate that the horizon will turn out to have had: for what may change until
-        then, and for its good and bad times.
+        Level of the intervals, which are for the realised rate over the horizon: they include its changes and its
+        scatter.
     """
     assert model.lately is not None
     lately = model.lately
@@ -110,7 +110,7 @@ def mtbf_now(mtbf: Mtbf, model: FleetModel, level: float) -> Mtbf:
 
 
 def _of_rate(rate: float, variance: float, level: float, events: int | None, method: str) -> Duration:
-    """The mean time between events of a rate with this relative variance, log-normally distributed."""
+    """Mean time between events, from a log-normal rate with this relative variance."""
     low, high = (float(end) for end in limits_of_multiples(np.asarray(variance), level))
     method += "; the log does not bound it from above" if low <= LEAST_RATE else ""
     return Duration(
@@ -125,16 +125,16 @@ def _of_rate(rate: float, variance: float, level: float, events: int | None, met
 
 
 def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> Mttr:
-    """Mean times to repair of a part of a log, brought to how long repairs take lately.
+    """Mean times to repair of a part of a log, scaled to the current repair times.
 
-    Their limits hold for the mean of the repairs over the horizon.
+    The intervals are for the mean of the repairs over the horizon.
 
     Parameters
     ----------
     mttr : Mttr
         Of the part.
     log, part : FailureLog
-        Repairs of the log say how long they take now, those of the part how long they took then.
+        The complete log gives the current mean, the part that of its period.
     horizon : float
         Hours ahead.
     """
@@ -158,7 +158,7 @@ def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> M
 
 
 def _scaled(value: Duration, factor: float, variance: float) -> Quantity:
-    """A mean time times a factor that is known with this relative variance."""
+    """A mean time multiplied by a factor with this relative variance."""
     if value.value is None:
         return value
     low, high = value.low, value.high

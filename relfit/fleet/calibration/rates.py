@@ -1,4 +1,4 @@
-"""Mean times between failures by scope: incidents counted over exposure, with intervals that allow for clustering."""
+"""Mean times between failures by scope: exposure over incidents, with intervals that allow for clustering."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from relfit.log.outages import outages_of, system_outages_of, watched_of
 __all__ = ["Rates", "duration_of_counts", "rates_of_durations", "rates_of_log"]
 
 
-_FEWEST_OF_GROUPS = 30  # incidents of several nodes, from which it is told how they hit jobs by size
+_FEWEST_OF_GROUPS = 30  # incidents of groups that are needed to count their hits of jobs by size
 
 
 @dataclass
 class Rates(Estimated):
-    """Mean times between failures, the incidents behind them, and what of racks and fleet these hit."""
+    """Mean times between failures, the incidents behind them, and the shares of racks and fleet that they hit."""
 
     incidents: Incidents | None = None
     racks: int | None = None
@@ -42,15 +42,16 @@ class Rates(Estimated):
 def duration_of_counts(events: int, exposure: float, level: float, dispersion: float = 1.0) -> Duration:
     """Mean time between events counted over `exposure` hours, with exact (Garwood) limits.
 
-    Without an event there is a lower limit only, one-sided at `level`.
+    Without an event there is only a lower limit, one-sided at `level`. `dispersion` is the variance of the count
+    relative to Poisson.
 
     Examples
     --------
-    >>> found = duration_of_counts(10, 1000.0, 0.95)
-    >>> round(found.value), round(found.low), round(found.high)
+    >>> mean = duration_of_counts(10, 1000.0, 0.95)
+    >>> round(mean.value), round(mean.low), round(mean.high)
     (100, 54, 209)
-    >>> found = duration_of_counts(0, 1000.0, 0.95)
-    >>> found.value, round(found.low), found.high
+    >>> mean = duration_of_counts(0, 1000.0, 0.95)
+    >>> mean.value, round(mean.low), mean.high
     (None, 334, None)
     """
     if events == 0:
@@ -80,13 +81,14 @@ def duration_of_counts(events: int, exposure: float, level: float, dispersion: f
 
 
 def rates_of_log(model: FleetModel, *, level: float) -> Rates:
-    """Mean times between failures of every scope that the log tells apart: hours in operation over incidents.
+    """Mean times between failures of every scope in the log: operating hours over incidents.
 
     Parameters
     ----------
     model : FleetModel
-        Of the log. Incidents that began while the whole system was down interrupt nobody and are not counted.
+        Incidents that began while the whole system was down interrupt no job and are not counted, except in ``any``.
     level : float
+        Level of the intervals.
     """
     log, span = model.period.log, model.hours
     rates, absent, checks = {}, {}, []
@@ -112,7 +114,7 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
     if hours > 0.0:
         incidents = np.concatenate([model.by_scope[name].instants for name in SCOPES])
         begun = model.found.table["start"]
-        if not incidents.size and len(begun):  # of unknown places
+        if not incidents.size and len(begun):  # the places are unknown
             incidents = ((begun - log.window.start) / pd.Timedelta(hours=1)).to_numpy()
         along, p = excess_scatter(incidents, span, *_spans(log))
         scatter = _of_any_scope(along, _mean_dispersion(model, SCOPES[:1]), _mean_dispersion(model, SCOPES))
@@ -130,9 +132,9 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
 
 
 def _of_any_scope(along: float, of_nodes: float, of_all: float) -> float:
-    """Dispersion of all incidents, from that along time, that of incidents of one node and that of all scopes.
+    """Dispersion of all incidents, from those along time, of single nodes and of all scopes.
 
-    Most incidents are of one node, and the sum of nodes scatters as they do; more regular only if all scopes are.
+    Most incidents are of single nodes, so their dispersion dominates; it is below one only if that of all scopes is.
 
     Examples
     --------
@@ -150,7 +152,7 @@ def _mean_dispersion(model: FleetModel, scopes: Sequence[str]) -> float:
 
 
 def _shares(model: FleetModel) -> dict[str, Any]:
-    """What share of its rack, or of the fleet, an incident of several nodes hits, by the field of `Fleet`."""
+    """Mean share of its rack, or of the fleet, that an incident of several nodes hits, by field of `Fleet`."""
     shares: dict[str, Any] = {}
     for name in ("rack", "group"):
         scope, hit = model.by_scope[name], model.nodes_hit(model.by_scope[name])
@@ -172,7 +174,7 @@ def _outage(
     rates: dict[str, Duration],
     absent: dict[str, str],
 ) -> None:
-    """Outages of nodes whatever their scope: each node that an incident names, and each of what hit a whole system."""
+    """Outages of nodes of any scope: each node named by an incident, and all nodes of an outage of a whole system."""
     records, system = outages_of(log, overlaps="keep"), nodeless_outages(log)
     failed = np.flatnonzero(records.failures)
     named = incidents.incident[records.row[failed]] * records.n_groups + records.code[failed]
@@ -182,16 +184,16 @@ def _outage(
         return
     times = (records.start[mine] - log.window.start.value) / NANOSECONDS_PER_HOUR
     scatter, _ = excess_scatter(times, span, *spans) if span > 0.0 and spans[0].size else (1.0, 1.0)
-    # outages come in batches, one batch an incident: a compound Poisson count varies by the mean square batch
+    # outages come in batches, one per incident: the variance of a compound Poisson count is the sum of squared batches
     batches = np.append(np.bincount(incidents.incident[records.row[mine]]), system["nodes"]).astype(np.float64)
     scatter = max(scatter, float((batches**2).sum() / max(batches.sum(), 1.0)))
     rates["outage"] = duration_of_counts(int(batches.sum()), node_hours, level, scatter)
 
 
 def nodeless_outages(log: FailureLog) -> pd.DataFrame:
-    """Outages of whole systems that began under observation and name no node: ``nodes`` that were down, ``hours``.
+    """Outages of whole systems that began under observation and name no node.
 
-    Also ``ended``, whether the end was seen, and ``known``, whether there is one at all.
+    Columns: ``nodes`` of the system, ``hours``, ``ended`` (the end was observed), ``known`` (the end is recorded).
     """
     outages, watched = system_outages_of(log), watched_of(log)
     unnamed = log.events["node"].isna().to_numpy()
@@ -210,7 +212,7 @@ def nodeless_outages(log: FailureLog) -> pd.DataFrame:
 
 
 def rates_of_durations(ttf: LifeData, level: float) -> Rates:
-    """The node's mean time between failures from times to failure without dates or places."""
+    """Mean time between failures of a node, from times to failure without dates or places."""
     absent = {
         f"mtbf.{name}": "the log gives times to failure without dates: what failed together is not known"
         for name in ("rack", "group", "system", "any", "outage")
@@ -231,7 +233,10 @@ def _clustered(what: str, name: str, scatter: float, p: float) -> Check:
 
 
 def _spans(log: FailureLog) -> tuple[FloatArray, FloatArray]:
-    """When each node came under observation and left it, in hours since the window began; known ones only."""
+    """Hours from the start of the window at which each node came under observation and left it.
+
+    Without nodes, one unit watched for the whole window.
+    """
     nodes, zero = watched_of(log), log.window.start.value
     entered, left = (nodes.entered - zero) / NANOSECONDS_PER_HOUR, (nodes.left - zero) / NANOSECONDS_PER_HOUR
     if not nodes.n_groups:

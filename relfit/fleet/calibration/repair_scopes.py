@@ -1,4 +1,4 @@
-"""Times to repair by what a failure hit: until a whole incident is over, and of each node that it took down."""
+"""Times to repair by scope: until an incident is over, and of each node that it took down."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Repairs:
     ----------
     model : FleetModel
     outages : LifeData
-        Of every node.
+        Outages of every node.
     incident : ndarray of int, shape (outages,)
-        The incident of each of them, -1 for none.
+        The incident of each outage, -1 for none.
     of_incidents : LifeData
-        One repair for each incident and node.
+        One repair per incident: the mean outage of its nodes.
     """
 
     model: FleetModel
@@ -49,13 +49,13 @@ class Repairs:
 
     @classmethod
     def of(cls, model: FleetModel) -> Repairs:
-        """Those of a model."""
+        """The repairs of a model's period."""
         repairs = times_to_repair(model.period.log, rules=Rules(zeros="keep"))
         incident = model.found.incident[repairs.begun]
         return cls(model, repairs.lives, incident, repairs_of_incidents(repairs.lives, incident))
 
     def means(self, level: float) -> tuple[dict[str, Duration | None], list[Check]]:
-        """Mean times to repair: of all, by scope, of a node that an incident took down; what is to be known of them."""
+        """Mean times to repair (of all, by scope, of a node that an incident took down), and checks of assumptions."""
         log, joined = self.model.period.log, self.model.found
         step = clock_step(log)
         mean, check = mean_of_repairs(repairs_of_incidents(self.outages, self.incident, step), level)
@@ -68,15 +68,15 @@ class Repairs:
         return means, [] if check is None else [check]
 
     def kinds(self, level: float) -> tuple[dict[str, Any], dict[str, str]]:
-        """Those of quick and slow repairs, or why there are none."""
+        """Mean times of quick and slow repairs, or why they are absent."""
         return kinds_of_repairs(self.of_incidents, level)
 
 
 def repairs_by_scope(log: FailureLog, incidents: Incidents, level: float) -> dict[str, Duration]:
     """Mean time from the first failure of an incident until its last record ends, by scope.
 
-    That is what a job waits for that needs all that the incident hit. Incidents with an end that is not known, or of no
-    length, are left out; those that were going on at the end of observation are censored.
+    A job that needs all nodes hit waits this long. Incidents of unknown end, or of zero length, are left out; those in
+    progress at the end of observation are censored.
 
     Parameters
     ----------
@@ -84,11 +84,12 @@ def repairs_by_scope(log: FailureLog, incidents: Incidents, level: float) -> dic
     incidents : Incidents
         Of the log.
     level : float
+        Level of the intervals.
 
     Returns
     -------
     dict of str to Duration
-        By ``node``, ``rack``, ``group`` and ``system``, as far as a repair of that scope was seen to end.
+        For ``node``, ``rack``, ``group`` and ``system``, if a repair of that scope was seen to end.
     """
     table = incidents.table
     scope, length = table["scope"].astype(str).to_numpy(dtype=object), table["duration"].to_numpy(dtype=np.float64)
@@ -110,10 +111,11 @@ def repairs_by_scope(log: FailureLog, incidents: Incidents, level: float) -> dic
 def repair_of_an_outage(
     outages: LifeData, incident: IntArray, level: float, nodeless: pd.DataFrame | None = None, step: int = 0
 ) -> Duration | None:
-    """Mean time that a node is down for an outage of it, every node of an incident counted.
+    """Mean time that a node is down in an outage; every node of an incident counts.
 
-    With the mean time between outages of a node it gives the share of node-hours that are lost. Limits are on the log
-    scale, from the scatter of whole incidents, whose nodes are repaired together; None without a completed repair.
+    With the mean time between outages of a node it gives the share of node-hours lost. The interval is on the log
+    scale, from the scatter between incidents, because their nodes are repaired together. None without a completed
+    repair.
 
     Parameters
     ----------
@@ -124,7 +126,7 @@ def repair_of_an_outage(
     nodeless : pandas.DataFrame, optional
         Outages of whole systems that name no node, as `relfit.fleet.calibration.rates.nodeless_outages` gives them.
     step : int
-        Nanoseconds, of the log's clock.
+        Resolution of the log's clock, nanoseconds.
 
     Examples
     --------

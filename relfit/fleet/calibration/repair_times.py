@@ -1,4 +1,4 @@
-"""Mean time to repair, composite and by its quick and slow parts."""
+"""Mean time to repair, of all repairs and of quick and slow ones."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ __all__ = ["kinds_of_repairs", "mean_of_repairs", "repairs_of_incidents"]
 
 
 _FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
-_MANY = 100_000  # repairs, from which the profile likelihood takes those in classes (`relfit.fitting.condensing`)
-_LEAST_FITTED = 10  # repairs below which no family but the exponential is tried
-_BETTER = 2.0  # AICc by which another family must be better for repairs not to be exponential
-_NEAR = 6.0  # AICc up to which a family describes the repairs about as well as the best
-_REJECTED = 0.05  # p-value of Anderson-Darling below which a family is not trusted with the mean
+_MANY = 100_000  # repairs above which the profile likelihood is binned (`relfit.fitting.condensing`)
+_LEAST_FITTED = 10  # repairs below which only the exponential is used
+_BETTER = 2.0  # AICc by which another distribution must be better for repairs not to be exponential
+_NEAR = 6.0  # AICc within which a distribution describes the repairs about as well as the best
+_REJECTED = 0.05  # p-value of the Anderson-Darling test below which no distribution is used for the mean
 
 
 def repairs_of_incidents(outages: LifeData, incident: npt.NDArray[np.int64], step: int = 0) -> LifeData:
-    """One repair for each incident: the mean outage of the nodes that it hit, censored where one of them is.
+    """One repair per incident: the mean outage of its nodes, censored if one of them is.
 
-    Nodes of one incident are repaired together, so that they are one observation of a time to repair and not many.
-    Outages of no length are left out unless the clock is coarse (`relfit.log.outages.timed_repairs`), as are those that
-    had begun before observation did.
+    Nodes of one incident are repaired together, so they are one observation of a time to repair. Outages of zero length
+    are left out unless the clock is coarse (`relfit.log.outages.timed_repairs`), as are outages without an incident.
 
     Parameters
     ----------
@@ -44,7 +43,7 @@ def repairs_of_incidents(outages: LifeData, incident: npt.NDArray[np.int64], ste
     incident : ndarray of int, shape (outages,)
         The incident of each outage, -1 for none.
     step : int
-        Nanoseconds, of the log's clock.
+        Resolution of the log's clock, nanoseconds.
 
     Examples
     --------
@@ -61,14 +60,14 @@ def repairs_of_incidents(outages: LifeData, incident: npt.NDArray[np.int64], ste
 
 
 def mean_of_repairs(times: LifeData, level: float) -> tuple[Duration | None, Check | None]:
-    """Mean of all repairs with an interval that holds for how they are distributed.
+    """Mean of all repairs, with an interval that suits their distribution.
 
-    The family is not known, so the interval is that of all core families that describe the repairs about as well as the
-    best (AICc within 6), from the lowest to the highest limit of the mean by profile likelihood, with Student's t for
-    the normal quantile; of more than 100,000 repairs, those of classes a hundredth wide. Where the exponential is as
-    good and the lognormal is not, it is exact; where the repairs speak against the best of them it allows for skewness,
-    without a family, by Hall's transformation of Student's t (1992). Fewer than ten repairs are taken as exponential.
-    With repairs of no length, by a coarse clock, no family is tried.
+    The distribution is unknown, so the interval spans those of all core distributions with an AICc within 6 of the
+    best: profile likelihoods of the mean, with Student's t instead of the normal quantile; above 100,000 repairs from
+    bins of 1 % width. If the exponential is as good and the lognormal is not, the interval is exact. If the
+    Anderson-Darling test rejects the best, or a coarse clock gives repairs of zero length, it allows for skewness
+    without a distribution (Hall's transformation of Student's t, 1992). Fewer than ten repairs are taken as
+    exponential.
     """
     n = int(times.n_failures.sum())
     total = float(times.total_time.sum())
@@ -114,7 +113,7 @@ def _exponential(n: int, total: float, level: float) -> Duration:
 
 
 def _of_families(times: LifeData, fits: Fits, near: list[str], level: float) -> Duration | None:
-    """The mean under the best family with the limits of all that are near, where the repairs do not speak against."""
+    """The mean of the best distribution with the limits of all near it; None if the repairs reject the best."""
     seen = LifeData.from_array(times.durations[times.observed])
     n = seen.durations.size
     p = fit(seen, near[0], n_resamples=0)[near[0]].goodness(("ad",), n_resamples=0).p[0, 0]
@@ -145,7 +144,7 @@ def _without_family(times: LifeData, level: float) -> Duration:
     n = seen.size
     value = float(times.total_time.sum()) / n
     low, high = _hall(seen, level)
-    centre = value / float(seen.mean())  # hours of repairs cut off belong to the mean as well
+    centre = value / float(seen.mean())  # hours of censored repairs count in the mean too
     return Duration(
         value=value,
         low=min(low * centre, value),
@@ -177,10 +176,10 @@ def _hall(values: FloatArray, level: float) -> tuple[float, float]:
 
 
 def _correlation(times: LifeData, share: float, quick: float, slow: float) -> list[list[float]] | None:
-    """Correlation of the estimates of logit share, log quick and log slow mean, both kinds taken as exponential.
+    """Correlation of the estimates of logit share, log quick mean and log slow mean, both kinds taken as exponential.
 
-    The more the two kinds overlap, the more a larger share of quick repairs goes with longer ones of both kinds. From
-    the scores of the single repairs.
+    From the scores of the repairs. The more the two kinds overlap, the more a larger share of quick repairs goes with
+    longer means of both kinds.
     """
     time, ended = times.durations, times.observed
     logs = [np.log(w) - ended * np.log(mean) - time / mean for w, mean in ((share, quick), (1.0 - share, slow))]
@@ -197,7 +196,7 @@ def _correlation(times: LifeData, share: float, quick: float, slow: float) -> li
 
 
 def kinds_of_repairs(times: LifeData, level: float) -> tuple[dict[str, Any], dict[str, str]]:
-    """Quick and slow repairs, where two kinds explain the times better than one."""
+    """Quick and slow repairs, if two kinds explain the times better than one, else the reasons."""
     names = ("quick", "slow", "share_quick")
     row = repair_kinds(times, level=level).best().iloc[0]
     why = {

@@ -1,7 +1,6 @@
-"""`Parameters`: what planners need to know of a cluster, as a file says it and as it is checked on reading.
+"""`Parameters`: the parameters of a cluster for planners, checked when they are read.
 
-Every part may be missing; `absent` says why where a log could not give it. A person who knows only a mean time between
-failures writes one line, ``mtbf = "20000h"``.
+Every part may be missing; `absent` says why a log could not give it. One line is enough: ``mtbf = "20000h"``.
 """
 
 from __future__ import annotations
@@ -39,18 +38,18 @@ _OF_A_DURATION = {"value", "unit", "low", "high", "events", "exposure"}  # a tab
 
 
 class Mtbf(Model):
-    """Mean times between failures by what a failure hits.
+    """Mean times between failures, by scope.
 
-    `node`, `rack`, `group` and `system` count each incident once, by its scope; `any` and `outage` count the same
-    incidents together in other ways, so that a planner uses either those or these.
+    `node`, `rack`, `group` and `system` count each incident once, by its scope. `any` and `outage` count the same
+    incidents together, so a planner uses either the former or the latter.
     """
 
     node: Duration | None = Field(None, description="of one node (tray, server), by incidents that hit it alone")
-    rack: Duration | None = Field(None, description="of one rack, by incidents that hit several of its nodes alone")
-    group: Duration | None = Field(None, description="of one system, by incidents that hit several nodes elsewhere")
+    rack: Duration | None = Field(None, description="of one rack, by incidents that hit several of its nodes only")
+    group: Duration | None = Field(None, description="of one system, by incidents of several nodes, not of one rack")
     system: Duration | None = Field(None, description="of one system, by incidents that hit half of it or more")
     any: Duration | None = Field(None, description="of one system, by incidents of any scope")
-    outage: Duration | None = Field(None, description="of one node, by every outage of it, whole systems' included")
+    outage: Duration | None = Field(None, description="of one node, by all its outages, of whole systems too")
 
     @model_validator(mode="before")
     @classmethod
@@ -66,18 +65,18 @@ class Mtbf(Model):
 
 
 class Mttr(Model):
-    """Mean times to repair: of all repairs, by what failed, and of the quick (automatic) and the slow (manual) ones."""
+    """Mean times to repair: of all repairs, by scope, and of quick (automatic) and slow (manual) ones."""
 
     mean: Duration | None = Field(None, description="of all repairs together")
-    node: Duration | None = Field(None, description="of incidents that hit one node alone, until it is over")
+    node: Duration | None = Field(None, description="of incidents that hit one node, until it is back")
     rack: Duration | None = Field(None, description="of incidents of one rack, until the last node is back")
-    group: Duration | None = Field(None, description="of incidents of several nodes elsewhere, until the last is back")
+    group: Duration | None = Field(None, description="of incidents of several other nodes, until the last is back")
     system: Duration | None = Field(None, description="of incidents of a whole system, until the last node is back")
     rack_node: Duration | None = Field(None, description="of one node that an incident of a rack hit")
-    group_node: Duration | None = Field(None, description="of one node that an incident of several nodes elsewhere hit")
-    outage: Duration | None = Field(None, description="of one node, over all its outages, whole systems' included")
+    group_node: Duration | None = Field(None, description="of one node that an incident of several other nodes hit")
+    outage: Duration | None = Field(None, description="of one node, over all its outages, of whole systems too")
     quick: Duration | None = Field(None, description="mean of quick repairs, such as a reboot")
-    slow: Duration | None = Field(None, description="mean of slow repairs, such as an exchange by hand")
+    slow: Duration | None = Field(None, description="mean of slow repairs, such as a replacement by hand")
     share_quick: Share | None = Field(None, description="share of repairs that are quick")
     split: Duration | None = Field(None, description="a repair longer than this is more likely a slow one")
     correlation: list[list[Number]] | None = Field(
@@ -106,7 +105,7 @@ class Mttr(Model):
 
     @property
     def overall(self) -> float | None:
-        """Mean of all repairs in hours: as given, else what the parts amount to."""
+        """Mean of all repairs in hours: `mean`, else from `quick`, `slow` and `share_quick`; None if unknown."""
         mean, quick, slow, share = (value_of(x) for x in (self.mean, self.quick, self.slow, self.share_quick))
         if mean is not None or quick is None or slow is None or share is None:
             return mean
@@ -114,25 +113,25 @@ class Mttr(Model):
 
 
 class FittedFamily(Model):
-    """A distribution of times to failure or to repair, with what the fit says about its uncertainty."""
+    """A distribution of times to failure or to repair, with the uncertainty of the fit."""
 
-    family: str = Field(description="name of the family, as weibull; see rf.families")
+    family: str = Field(description="name of the distribution, such as weibull; see rf.families")
     parameters: dict[str, Number] = Field(description="its parameters by name, times in hours")
     low: dict[str, Number] | None = Field(None, description="lower limits by name")
     high: dict[str, Number] | None = Field(None, description="upper limits by name")
     level: Annotated[float, Strict(), Field(gt=0.0, lt=1.0)] | None = Field(None, description="level of the limits")
-    covariance: list[list[Number]] | None = Field(None, description="covariance, in the order of the family's names")
+    covariance: list[list[Number]] | None = Field(None, description="covariance, in the order of the parameters")
     unit: Literal["hours"] = Field("hours", description="unit of time in the parameters; only hours")
     events: Count | None = Field(None, description="failures or completed repairs behind the fit")
-    censored: Count | None = Field(None, description="times cut off")
+    censored: Count | None = Field(None, description="censored times")
     dispersion: Annotated[float, Strict(), Field(ge=1.0, allow_inf_nan=False)] | None = Field(
         None, description="factor by which the covariance was widened because times of one node depend on each other"
     )
     spread: Annotated[float, Strict(), Field(ge=0.0, allow_inf_nan=False)] | None = Field(
         None, description="variance of the frailty of nodes, a gamma factor of mean one on the hazard of each"
     )
-    mean: Duration | None = Field(None, description="mean under the fitted family")
-    method: str | None = Field(None, description="how it was fitted, and chosen among which families")
+    mean: Duration | None = Field(None, description="mean of the fitted distribution")
+    method: str | None = Field(None, description="how it was fitted, and among which distributions it was chosen")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -166,7 +165,7 @@ class FittedFamily(Model):
         return self
 
     def distribution(self) -> Family:
-        """The distribution itself.
+        """The distribution, as one of `rf.families`.
 
         Examples
         --------
@@ -178,7 +177,7 @@ class FittedFamily(Model):
 
 
 class BadNodes(Model):
-    """Nodes that fail more often than the others, as a class of their own."""
+    """A class of nodes that fail more often than the others."""
 
     fraction: Share | None = Field(None, description="share of the nodes that are bad")
     factor: Ratio | None = Field(None, description="how many times as often a bad node fails as a good one")
@@ -189,48 +188,48 @@ class BadNodes(Model):
 
 
 class Check(Model):
-    """An assumption of planners, and what the log says about it."""
+    """An assumption of planners, and what the log shows about it."""
 
     name: str = Field(description="dependence.<part>, trend or dispersion")
-    concern: bool = Field(description="whether the log speaks against the assumption")
-    finding: str = Field(description="what was found, in a sentence")
+    concern: bool = Field(description="whether the log contradicts the assumption")
+    finding: str = Field(description="the result, in a sentence")
 
 
 class Fleet(Model):
-    """How much of everything was under observation."""
+    """The size of the fleet under observation, and how failures of racks and groups hit jobs."""
 
     nodes: Count | None = Field(None, description="nodes")
     racks: Count | None = Field(None, description="racks")
     systems: Count | None = Field(None, description="systems")
-    rack_share: Part | None = Field(None, description="share of a rack's nodes that an incident of it hits; or all")
-    group_share: Part | None = Field(None, description="share of all nodes that an incident of a group hits; or all")
+    rack_share: Part | None = Field(None, description="share of a rack's nodes that its incidents hit; or all")
+    group_share: Part | None = Field(None, description="share of all nodes that incidents of a group hit; or all")
     group_hits: list[tuple[Count, Number, Number]] | None = Field(
-        None, description="size of jobs on consecutive nodes, share of such incidents that hit one, share of time up"
+        None, description="size of jobs on consecutive nodes, share of group incidents that hit one, share of time up"
     )
-    job_failures: list[tuple[Count, Number]] | None = Field(None, description="size, failures over those of mtbf")
+    job_failures: list[tuple[Count, Number]] | None = Field(None, description="size, failures relative to mtbf")
 
 
 class PeriodUsed(Model):
     """The part of the log that the parameters come from."""
 
     name: str = Field(description="of the stable period (steady, ...); given; or all")
-    start: dt.datetime | None = Field(None, description="its beginning, UTC")
+    start: dt.datetime | None = Field(None, description="its start, UTC")
     end: dt.datetime | None = Field(None, description="its end, UTC")
     hours: Annotated[float, Strict(), Field(ge=0.0, allow_inf_nan=False)] | None = Field(None, description="its length")
     finding: str | None = Field(None, description="why this part, in a sentence")
 
 
 class Censoring(Model):
-    """What was seen whole, and what was cut off."""
+    """Numbers of complete and censored durations."""
 
     times_to_failure: Count | None = Field(None, description="times to failure")
-    times_to_failure_censored: Count | None = Field(None, description="of them, cut off by the end of observation")
+    times_to_failure_censored: Count | None = Field(None, description="of them, censored by the end of observation")
     outages: Count | None = Field(None, description="outages of nodes")
-    outages_censored: Count | None = Field(None, description="of them, cut off by an end of observation")
-    zero_times_to_failure: Count | None = Field(None, description="times to failure of no length, left out of families")
-    zero_repairs: Count | None = Field(None, description="repairs of no length, left out of families")
-    begun_before: Count | None = Field(None, description="outages that had begun before observation did")
-    ends_unknown: Count | None = Field(None, description="outages without a known end, no repair times")
+    outages_censored: Count | None = Field(None, description="of them, censored by an end of observation")
+    zero_times_to_failure: Count | None = Field(None, description="times to failure of zero, left out of the fits")
+    zero_repairs: Count | None = Field(None, description="repairs of zero length, left out of the fits")
+    begun_before: Count | None = Field(None, description="outages that began before observation")
+    ends_unknown: Count | None = Field(None, description="outages of unknown end, without a repair time")
 
 
 class Provenance(Model):
@@ -240,8 +239,8 @@ class Provenance(Model):
     sha256: list[str] = Field(default_factory=list, description="hashes of their contents")
     format: str | None = Field(None, description="format of the log")
     rows_read: Count | None = Field(None, description="rows in the log")
-    rows_rejected: Count | None = Field(None, description="of them, not usable")
-    selection: list[str] = Field(default_factory=list, description="what part of the log was selected")
+    rows_rejected: Count | None = Field(None, description="of them, rejected")
+    selection: list[str] = Field(default_factory=list, description="the part of the log that was selected")
     window: float | None = Field(None, description="hours within which records were joined to incidents")
     relfit: str | None = Field(None, description="version of relfit")
     created: dt.datetime | None = Field(None, description="when, UTC")
@@ -249,6 +248,8 @@ class Provenance(Model):
 
 class Parameters(Model):
     """The parameters of a cluster, checked.
+
+    All parts are optional keywords; durations are text (``"20000h"``), hours, or tables as in a parameter file.
 
     Examples
     --------
@@ -260,26 +261,26 @@ class Parameters(Model):
     """
 
     version: Literal[2] = Field(2, description="version of this schema")
-    name: str | None = Field(None, description="what the cluster is called")
+    name: str | None = Field(None, description="name of the cluster")
     mtbf: Mtbf = Field(default_factory=lambda: Mtbf(), description="mean times between failures")
     mttr: Mttr = Field(default_factory=lambda: Mttr(), description="mean times to repair")
     failure: FittedFamily | None = Field(None, description="distribution of the times to failure of one node")
     repair: FittedFamily | None = Field(None, description="distribution of the times to repair")
     bad_nodes: BadNodes = Field(default_factory=lambda: BadNodes(), description="nodes that fail more often")
-    fleet: Fleet = Field(default_factory=lambda: Fleet(), description="how much was under observation")
+    fleet: Fleet = Field(default_factory=lambda: Fleet(), description="size of the fleet under observation")
     period: PeriodUsed | None = Field(None, description="the part of the log that was used")
-    censoring: Censoring = Field(default_factory=lambda: Censoring(), description="what was cut off")
-    checks: list[Check] = Field(default_factory=list, description="assumptions, and what the log says about them")
+    censoring: Censoring = Field(default_factory=lambda: Censoring(), description="numbers of censored durations")
+    checks: list[Check] = Field(default_factory=list, description="assumptions, and what the log shows about them")
     absent: dict[str, str] = Field(default_factory=dict, description="what could not be estimated, and why")
-    provenance: Provenance | None = Field(None, description="where all this comes from")
+    provenance: Provenance | None = Field(None, description="the source of the parameters")
 
     def __init__(self, /, **values: object) -> None:
-        """Check what is given.
+        """Check the values.
 
         Raises
         ------
         ParameterError
-            For what cannot be, with its dotted name; an `ArgumentError`.
+            For an invalid value, with its dotted name; an `ArgumentError`.
         """
         try:
             super().__init__(**values)
@@ -287,7 +288,7 @@ class Parameters(Model):
             raise ParameterError(error, Parameters) from None
 
     def quantities(self) -> Iterator[tuple[str, Quantity]]:
-        """Durations, shares and ratios that are there, each with its dotted name."""
+        """All durations, shares and ratios that are known, each with its dotted name."""
         for part in ("mtbf", "mttr", "bad_nodes"):
             model = getattr(self, part)
             for name in type(model).model_fields:
@@ -296,14 +297,14 @@ class Parameters(Model):
                     yield f"{part}.{name}", quantity
 
     def families(self) -> Iterator[tuple[str, FittedFamily]]:
-        """``failure`` and ``repair``, as far as they are there."""
+        """``failure`` and ``repair`` with their distributions, as far as they are known."""
         for name in ("failure", "repair"):
             family = getattr(self, name)
             if family is not None:
                 yield name, family
 
     def values(self) -> dict[str, float]:
-        """Estimates by the names that draws have; quantities with a limit only are left out.
+        """Estimates by dotted name, as in `draw_parameters`; quantities with only a limit are left out.
 
         Examples
         --------
@@ -324,7 +325,7 @@ class Parameters(Model):
         Raises
         ------
         ArgumentError
-            For one that is not there; it says why, as far as the file does.
+            For a missing one; the error says why, if the file does.
 
         Examples
         --------
@@ -348,18 +349,18 @@ class Parameters(Model):
 
     @property
     def unknown_uncertainty(self) -> tuple[str, ...]:
-        """Names of what has a value and no uncertainty, which draws therefore keep fixed."""
+        """Names of values without an uncertainty, which keep one value in all draws."""
         names = [name for name, quantity in self.quantities() if not quantity.uncertain]
         return (*names, *(name for name, family in self.families() if family.covariance is None))
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Findings that speak against what planners assume."""
+        """Findings that contradict assumptions of planners."""
         return tuple(check.finding for check in self.checks if check.concern)
 
     @property
     def headline(self) -> str:
-        """The main figures in one line."""
+        """Mean times between failures and to repair, in one line."""
         shown = [f"{name} {_text(quantity)}" for name, quantity in self.quantities() if name.startswith("mt")]
         return ", ".join(shown) or "no parameters are known"
 
@@ -382,7 +383,7 @@ class Parameters(Model):
         return frame.astype(dict.fromkeys(columns[1:5], float) | {"events": "Int64"})
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; what is not there is left out."""
+        """The parameters as nested dicts, ready for JSON, without missing ones."""
         table: dict[str, Any] = plain(self, json=True)
         return table
 
@@ -402,7 +403,7 @@ class Parameters(Model):
 
 
 def plain(value: object, *, json: bool) -> Any:
-    """A model as tables, lists and values; what is not there is left out, what is empty too.
+    """A model as tables, lists and values, without missing and empty ones.
 
     Examples
     --------
@@ -420,7 +421,7 @@ def plain(value: object, *, json: bool) -> Any:
 
 
 def value_of(quantity: Quantity | None) -> float | None:
-    """Its value; None where there is none."""
+    """The value of a quantity; None if there is none."""
     return None if quantity is None else quantity.value
 
 

@@ -1,4 +1,4 @@
-"""What planners take for granted, held to a log: equal nodes, a constant rate, independent failures, no trend."""
+"""Tests of planners' assumptions with a log: equal nodes, a constant rate, independent failures, no trend."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NO_CLASS = {
 
 
 def systems_check(part: FailureLog) -> list[Check]:
-    """Whether several systems are taken as one."""
+    """A warning if several systems are taken as one."""
     if len(part.systems) < 2:
         return []
     text = f"{len(part.systems)} systems are taken as one: if they differ, the parameters describe none."
@@ -39,7 +39,7 @@ def systems_check(part: FailureLog) -> list[Check]:
 
 
 def shape_check(times: LifeData, model: FleetModel | None, level: float) -> list[Check]:
-    """Whether nodes fail at a constant rate; unequal nodes are told apart from ageing."""
+    """Whether nodes fail at a constant rate; separates differences between nodes from ageing."""
     if model is not None and model.level == level:
         fits = model.renewals["node"]
     else:
@@ -51,7 +51,7 @@ def shape_check(times: LifeData, model: FleetModel | None, level: float) -> list
 
 
 def bad_nodes(part: FailureLog, joined: Incidents | None, level: float, rng: Seed) -> Estimated:
-    """Nodes that fail more often, as a class."""
+    """A class of nodes that fail more often, or why there is none."""
     why = part.question
     if len(part.systems) != 1:
         why = "the log has several systems; select one" if part.systems else "the log has no system"

@@ -1,4 +1,4 @@
-"""What pydantic says is wrong with parameters, in one line: the dotted key, what is wrong there, what to do."""
+"""Errors of parameters in one line: the dotted key, what is wrong there, what to do."""
 
 from __future__ import annotations
 
@@ -50,13 +50,14 @@ _TABLES = {
 
 
 class ParameterError(ArgumentError):
-    """Parameters that cannot be.
+    """Invalid parameters.
 
     Attributes
     ----------
     place : tuple of str and int
-        The keys that lead to the first thing wrong; the message tells it.
+        The keys that lead to the first error.
     what_is_wrong : str
+        The message without the keys.
     """
 
     def __init__(self, error: ValidationError, model: type[Model], prefix: Place = ()) -> None:
@@ -67,7 +68,7 @@ class ParameterError(ArgumentError):
 
 
 def dotted(place: Place) -> str:
-    """A place as text.
+    """A place as a dotted key.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def dotted(place: Place) -> str:
 
 
 def _one(item: ErrorDetails, model: type[Model]) -> tuple[Place, str, str | None]:
-    """Place, what is wrong there, remedy; branches of unions, which pydantic names by their types, are no place."""
+    """Place, what is wrong there, remedy; names of union branches, which pydantic adds, are removed from the place."""
     place: Place = tuple(part for part in item["loc"] if part not in _BRANCHES and "[" not in str(part))
     context: dict[str, Any] = dict(item.get("ctx") or {})
     kind = item["type"]
@@ -124,13 +125,13 @@ def _shown(value: object) -> str:
     else:
         try:
             text = repr(value)
-        except ValueError:  # an integer of more digits than python writes
+        except ValueError:  # an integer with more digits than Python converts
             text = "a number of very many digits"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _fields(model: type[Model], place: Place) -> list[str]:
-    """Names that a table at this place may have."""
+    """Keys that a table at this place may have."""
     kind: Any = model
     for part in place:
         if isinstance(part, int):
@@ -143,7 +144,7 @@ def _fields(model: type[Model], place: Place) -> list[str]:
 
 
 def _model_in(annotation: object) -> Any:
-    """The model that an annotation such as ``list[Model] | None`` speaks of; None where there is none."""
+    """The model in an annotation such as ``list[Model] | None``; None if there is none."""
     if isinstance(annotation, type) and issubclass(annotation, Model):
         return annotation
     return next((inner_model for inner in get_args(annotation) if (inner_model := _model_in(inner)) is not None), None)

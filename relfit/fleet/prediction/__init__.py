@@ -1,10 +1,9 @@
-"""What comes next, from counts and times alone: levels that follow their fleet, weighed by what they said before.
+"""Predictions from counts and times alone: levels of a series, weighted by how well they predicted its past.
 
-`steps` counts what a log holds in days that end with its observation, `discounted_levels` discounts the past of a
-series, `mixing` weighs the levels by how well each predicted that series so far and mixes them, `mean_times` does
-so with the length of repairs, `rates_of_parts` with the parts of a whole (racks, causes), and `switching` follows the
-nodes, a few of which change suddenly.
-Nothing here knows of fleets or jobs; `relfit.fleet` and `relfit.backtesting` do.
+`steps` counts events in days that end with the observation; `discounted_levels` discounts the past of a series;
+`mixing` weights the levels by their past predictions and mixes them; `mean_times` does the same for the length of
+repairs, `rates_of_parts` for racks and causes; `switching` follows nodes, a few of which change suddenly. Nothing here
+depends on fleets or jobs.
 """
 
 from relfit.fleet.prediction.discounted_levels import HALF_LIVES, DiscountedLevels, levels_of

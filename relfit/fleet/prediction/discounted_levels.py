@@ -1,9 +1,8 @@
-"""The level of a series as its past says: exponentially weighted means, and plain counts of the last months.
+"""Levels of a series from its past: exponentially weighted means, and means of the last months.
 
-A mean with a half-life is the best guess of a level that wanders as fast as that half-life suits (Muth 1960): with gain
-``K = 1 - 2**(-1/H)`` a day and a variance ``s`` of what is seen in a day, the level is known with variance ``K s`` and
-wanders by ``K**2 s`` a day. A half-life without end is the mean of a level that never moves; a count of the last months
-is that of one that has not moved since.
+A mean with half-life H is optimal for a level that follows a random walk of matching speed (Muth 1960): with gain
+``K = 1 - 2**(-1/H)`` per day and daily variance ``s``, the level is known with variance ``K s`` and moves by ``K**2 s``
+per day. An infinite half-life is the mean of a constant level, a mean of the last months that of one constant since.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ __all__ = ["HALF_LIVES", "WINDOWS", "DiscountedLevels", "discounted", "levels_of
 
 HALF_LIVES = (5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, np.inf)
 WINDOWS = (90.0, 180.0)
-"""Days, too."""
-_DOUBLINGS = 500  # of a weight, that a number of double precision holds with room to spare
-_PRIOR = 0.5  # of an event, at the mean of all that was seen before
+"""Days, as `HALF_LIVES`."""
+_DOUBLINGS = 500  # of a weight, far from overflow in double precision
+_PRIOR = 0.5  # events added at the mean of the past
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +29,11 @@ class DiscountedLevels:
     Attributes
     ----------
     level : ndarray, shape (predictors, steps + 1)
-        Per unit and step, as known at the start of each step; the last is that of now.
+        Rate per unit and step, as known at the start of each step; the last is that of now.
     uncertain : ndarray, shape (predictors, steps + 1)
-        Variance of the level, in variances of what one step shows.
+        Variance of the level, relative to the variance of one step's value.
     wander : ndarray, shape (predictors,)
-        By how much the variance of the level grows in a step, likewise.
+        Growth of this variance per step.
     """
 
     level: FloatArray
@@ -43,13 +42,13 @@ class DiscountedLevels:
 
     @property
     def steady(self) -> DiscountedLevels:
-        """The one level that does not move."""
+        """The level with an infinite half-life."""
         row = [len(HALF_LIVES) - 1]
         return DiscountedLevels(self.level[row], self.uncertain[row], self.wander[row])
 
 
 def discounted(values: FloatArray, half_life: float) -> FloatArray:
-    """Sums of the values before each step, and before now, discounted by age; half-lives in steps.
+    """Sums of the values before each step and before now, discounted by age with a half-life in steps.
 
     Examples
     --------
@@ -59,7 +58,7 @@ def discounted(values: FloatArray, half_life: float) -> FloatArray:
     size = values.shape[-1]
     sums = np.zeros((*values.shape[:-1], size + 1))
     block = size if np.isinf(half_life) else max(int(_DOUBLINGS * half_life), 1)
-    for first in range(0, size, max(block, 1)):  # blocks within which no weight overflows
+    for first in range(0, size, max(block, 1)):  # no weight overflows within a block
         part = values[..., first : first + block]
         growth = 2.0 ** (np.arange(1, part.shape[-1] + 1) / half_life)
         own = np.cumsum(part * growth, axis=-1) + sums[..., first : first + 1]
@@ -68,14 +67,14 @@ def discounted(values: FloatArray, half_life: float) -> FloatArray:
 
 
 def levels_of(value: FloatArray, exposure: FloatArray, days: float = 1.0) -> DiscountedLevels:
-    """Levels of a series by half-life, then those of the last days.
+    """Levels of a series: one per half-life, then the means of the last 90 and 180 days.
 
     Parameters
     ----------
     value, exposure : ndarray, shape (steps,)
-        What was counted in each step, and of how many units.
+        Count in each step, and number of units.
     days : float
-        In a step.
+        Days per step.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How long repairs last that begin over a horizon, from how long those of the past did."""
+"""The mean duration of repairs that begin over a horizon, predicted from past ones."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ __all__ = ["mean_time_ahead"]
 def mean_time_ahead(
     steps: TimeSteps, at: IntArray, hours: FloatArray, horizon: float, *, long_run: bool = False
 ) -> tuple[float, float]:
-    """Mean of the times that begin over a horizon, and its relative variance.
+    """Predicted mean of the durations that begin over a horizon, hours, and its relative variance.
 
     Parameters
     ----------
     steps : TimeSteps
         Of the log.
     at : ndarray of int, shape (n,)
-        When each time of the past began, nanoseconds.
+        Start of each past duration, nanoseconds.
     hours : ndarray of float, shape (n,)
-        How long it lasted.
+        Past durations.
     horizon : float
         Hours ahead.
     long_run : bool
-        Whether the mean is taken as one that does not change.
+        Whether the mean is taken as constant.
 
     Examples
     --------
@@ -44,9 +44,9 @@ def mean_time_ahead(
     step = np.clip(np.searchsorted(steps.edges, at, side="right") - 1, 0, steps.size - 1)
     sums = np.bincount(step, hours / unit, steps.size).astype(np.float64)
     number = np.bincount(step, minlength=steps.size).astype(np.float64)
-    expected = float(number[number > 0.0].mean())  # on a day with repairs, of which the levels are made
+    expected = float(number[number > 0.0].mean())  # on a day with repairs
     levels = levels_of(sums, number, steps.days)
     mixture = mix(levels.steady if long_run else levels, sums, number, horizon / steps.width, expected)
     mean = mixture.expected * unit / (expected * horizon / steps.width)
-    of_number = float(hours.mean()) / unit  # what the chance of the number of repairs adds to that of their sum
+    of_number = float(hours.mean()) / unit  # variance of the sum that is due to the number of repairs
     return mean, mixture.variance_of_rate(of_number) / mixture.expected**2

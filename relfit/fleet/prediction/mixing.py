@@ -1,10 +1,10 @@
-"""Predictors weighed by what they said of the past, and mixed: one rule for counts and for shares.
+"""Predictors weighted by their past predictions, and mixed, for counts and for shares.
 
-Each predictor has a level and says how far what comes may be from it: the scatter of what is seen, in one of several
-sizes, how well it knows its level, and how far that may wander meanwhile. It is scored by the logarithm of the density
-that it had given to what came: in the next ten days, and over the horizon. Weights follow the scores, and a small share
-of them goes back to all predictors alike, so that one that was wrong for years can be right again (Herbster and Warmuth
-1998: the loss is that of the best sequence of predictors, and a term that grows with the number of its changes only).
+Each predictor has a level and a variance around it: scatter of one of several sizes, uncertainty of the level, and its
+movement over the horizon. Its score is the log density of the outcome in the next ten days and over the horizon.
+Weights follow the scores; a small share returns to all predictors, so that one that was wrong for years can recover
+(fixed share, Herbster and Warmuth 1998: the loss is that of the best sequence of predictors, plus a term that grows
+only with the number of its changes).
 """
 
 from __future__ import annotations
@@ -21,31 +21,32 @@ __all__ = ["Prediction", "fixed_share", "log_negative_binomial", "mix"]
 
 _SCATTER = (1.0, 1.5, 2.5, 5.0, 10.0, 20.0, 60.0, 200.0, 600.0)  # variance of counts relative to Poisson
 _SCATTER_OF_SHARES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # variance of a day's share, relative to one trial a day
-_WANDER = (1.0, 3.0)  # variance by which levels wander, relative to what their half-lives suit
-_SCORED = 10  # steps between two predictions that are scored
+_WANDER = (1.0, 3.0)  # variance of the level's movement, relative to the one that suits its half-life
+_SCORED = 10  # steps between two scored predictions
 _BEGIN = 20  # steps before the first
-_BACK = 0.03  # share of the weights that goes back to all predictors in a horizon
-_LEAST = 1e-4  # weights below are left out
-_MOST = 1e12  # of a count that is drawn
+_BACK = 0.03  # share of the weights that returns to all predictors in a horizon
+_LEAST = 1e-4  # smaller weights are dropped
+_MOST = 1e12  # largest drawn count
 
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """The distribution of what comes over a horizon, arrays of shape (components,).
+    """The predictive distribution over a horizon, a mixture; arrays of shape (components,).
 
     Attributes
     ----------
     weight : ndarray
+        Weights of the components, with sum one.
     mean : ndarray
-        Of the count over the horizon, or of the share.
+        Mean of the count over the horizon, or of the share.
     variance : ndarray
-        Of what will be seen.
+        Variance of the outcome.
     of_level : ndarray
-        The part of it that belongs to the level: how well it is known and how far it may wander.
+        Its part due to the level: uncertainty and movement.
     shares : bool
-        Whether it is a share between 0 and 1 (normal components, cut off) rather than a count (negative binomial).
+        Whether the outcome is a share between 0 and 1 (normal components, truncated) or a count (negative binomial).
     predictor : ndarray of int
-        Row of the levels that each component rests on.
+        Row of the level of each component.
     """
 
     weight: FloatArray
@@ -57,18 +58,18 @@ class Prediction:
 
     @property
     def expected(self) -> float:
-        """The mean of what comes."""
+        """The mean of the outcome."""
         return float(self.weight @ self.mean)
 
     @property
     def variance_of_level(self) -> float:
-        """Of what is expected: how well the level is known, and how far it may move over the horizon."""
+        """Variance of the expected outcome: uncertainty of the level and its movement over the horizon."""
         return float(self.weight @ (self.of_level + self.mean**2)) - self.expected**2
 
     def variance_of_rate(self, chance: float = 1.0) -> float:
-        """Of the rate that the horizon will turn out to have had: its level, and what good and bad times add.
+        """Variance of the realised rate over the horizon: its level, and scatter beyond Poisson.
 
-        The part of the variance that a Poisson process has by chance, `chance` times the mean, is left out.
+        The Poisson part of the variance, `chance` times the mean, is left out.
         """
         square = float(self.weight @ (self.variance + self.mean**2))
         return max(square - self.expected**2 - chance * self.expected, self.variance_of_level)
@@ -84,7 +85,7 @@ class Prediction:
         return np.asarray(np.where(at < 0.0, 0.0, each) @ self.weight)
 
     def quantile(self, p: float) -> float:
-        """The least value that is not exceeded with probability `p`."""
+        """The smallest value that is not exceeded with probability `p`."""
         if self.shares:
             return self._share_at(p)
         size, chance = _negative_binomial(self.mean, self.variance)
@@ -106,7 +107,7 @@ class Prediction:
         return high
 
     def _share_at(self, p: float) -> float:
-        """The share that is not exceeded with probability `p`: between those of the single components."""
+        """The share that is not exceeded with probability `p`."""
         from scipy import optimize  # slow to import
 
         deviation = np.sqrt(self.variance)
@@ -121,7 +122,7 @@ class Prediction:
         return float(optimize.brentq(beyond, low, high, xtol=1e-15)) if beyond(high) > 0.0 else high
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Random levels (the mean of what comes, were it known) and what comes with them, both of shape (size,)."""
+        """Random levels (means of the outcome) and random outcomes with them, both of shape (size,)."""
         row = rng.choice(self.weight.size, size, p=self.weight)
         mean, variance, of_level = self.mean[row], self.variance[row], self.of_level[row]
         if self.shares:
@@ -129,7 +130,7 @@ class Prediction:
             seen = level + np.sqrt(variance - of_level) * rng.standard_normal(size)
             return np.clip(level, 0.0, 1.0), np.clip(seen, 0.0, 1.0)
         level = _gamma(mean, of_level, rng)
-        # what is beyond the level scatters in proportion to it
+        # scatter beyond the level is proportional to it
         beyond = np.maximum(variance - of_level - mean, 0.0) * level / np.maximum(mean, 1e-12)
         return level, rng.poisson(_gamma(level, beyond, rng)).astype(np.float64)
 
@@ -144,22 +145,22 @@ def mix(
     shares: bool = False,
     trials: float = 10.0,
 ) -> Prediction:
-    """What comes over a horizon, as predictors say that are weighed by their past.
+    """Prediction of a series over a horizon, by predictors weighted by their past.
 
     Parameters
     ----------
     levels : DiscountedLevels
-        By predictor.
+        Levels of the predictors.
     value, exposure : ndarray, shape (steps,)
-        What was seen in each step, and of how many units.
+        Count in each step, and number of units.
     horizon : float
-        Steps.
+        Number of steps.
     ahead : float
         Units over the horizon.
     shares : bool
-        Whether values are numbers out of `exposure`, and what comes is their share.
+        Whether values are numbers out of `exposure`, and their share is predicted.
     trials : float
-        Independent trials in a step that a share can be of, at most: it does not scatter less than they do.
+        For shares, independent trials per step at most: the share does not scatter less than theirs.
 
     Examples
     --------
@@ -199,7 +200,7 @@ def mix(
         gains.append(density * share)
     order = np.argsort(np.concatenate(ends), kind="stable")
     back = _BACK * min(_SCORED / max(horizon, 1.0), 1.0)
-    prior = 1.0 / np.sqrt(phi)  # little scatter is the rule
+    prior = 1.0 / np.sqrt(phi)  # little scatter is more likely
     weight = fixed_share(np.concatenate(gains, axis=1)[:, order], back, prior / prior.sum())
     now = np.array([value.size])
     mean, variance, of_level = (each[:, 0] for each in moments(now, horizon, np.array([ahead])))
@@ -209,9 +210,9 @@ def mix(
 
 
 def fixed_share(scores: FloatArray, back: float, prior: FloatArray | None = None) -> FloatArray:
-    """Weights after some scores in turn, shape (components, scores), of which a share goes back to the first ones.
+    """Weights of the components after log scores in turn, shape (components, scores); fixed share.
 
-    The first weights are `prior`; all alike when left out.
+    After each score a share `back` of the weights returns to the first ones: `prior`, equal by default.
 
     Examples
     --------
@@ -227,7 +228,7 @@ def fixed_share(scores: FloatArray, back: float, prior: FloatArray | None = None
 
 
 def log_negative_binomial(seen: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
-    """Logarithm of the probability of a count with this mean and variance, at least that of Poisson."""
+    """Log probability of a count with this mean and variance; a variance below Poisson counts as Poisson."""
     size, p = _negative_binomial(mean, variance)
     return np.asarray(
         special.gammaln(seen + size)
@@ -249,7 +250,7 @@ def _negative_binomial(mean: FloatArray, variance: FloatArray) -> tuple[FloatArr
 
 
 def _gamma(mean: FloatArray, variance: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Random values of this mean and variance; the mean where the variance is next to nothing."""
+    """Gamma distributed values of this mean and variance; the mean if the variance is negligible."""
     varies = (variance > 1e-9 * mean**2) & (mean > 0.0)
     shape = np.maximum(np.divide(mean**2, variance, out=np.ones(mean.shape), where=varies), 1e-6)
     return np.where(varies, np.minimum(rng.gamma(shape) / shape * mean, _MOST), mean)

@@ -1,8 +1,8 @@
-"""How much more, or less, than their share parts of a whole fail now: racks, causes.
+"""Current failure rates of racks and causes relative to the mean.
 
-Each part has the rate of the whole times a multiple. Before anything is seen of it that is gamma distributed around
-one; what a part did counts less the longer ago it was. How alike parts are, and how soon they change, is weighed by how
-well the next step of all parts was predicted (as in `relfit.fleet.prediction.mixing`).
+Each part has the common rate times a multiple with a gamma prior around one; older failures of a part count less. The
+variance between parts, and how fast they change, are weighted by how well the next step of all parts was predicted (as
+in `relfit.fleet.prediction.mixing`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["RelativeRates", "relative_rates"]
 
 _HALF_LIVES = (20.0, 60.0, 180.0, 540.0, np.inf)  # days
 _ALIKE = (0.5, 2.0, 8.0, 32.0, 128.0)  # one over the variance of the parts' multiples
-_BACK = 0.01  # share of the weights that goes back to all in a step
-_MOST = 20_000  # parts whose past is scored
-_FIRST = 2  # steps before the first that is scored
+_BACK = 0.01  # share of the weights that returns to all in a step
+_MOST = 20_000  # parts whose past is scored, at most
+_FIRST = 2  # steps before the first scored one
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +32,13 @@ class RelativeRates:
     Attributes
     ----------
     rate : ndarray
-        Expected.
+        Expected multiple.
     shape : ndarray
-        Of the gamma distribution of each: one over its squared coefficient of variation.
+        Shape of its gamma distribution: one over the squared coefficient of variation.
     scatter : float
-        Variance of the counts of parts in a step, given the whole's and their multiples, relative to Poisson.
+        Variance of the counts of parts in a step relative to that predicted, 1 or more.
     half_life : float
-        Days after which what a part did counts half, of the predictor with the most weight.
+        Half-life in days of the predictor with the largest weight.
     """
 
     rate: FloatArray
@@ -52,18 +52,18 @@ class RelativeRates:
 
 
 def relative_rates(counts: FloatArray, exposure: FloatArray, days: float) -> RelativeRates:
-    """Multiples of the parts of a whole now.
+    """Current multiples of the mean rate.
 
     Parameters
     ----------
     counts, exposure : ndarray, shape (parts, steps)
-        What was counted of each part in each step, and how much of it there was.
+        Count of each part in each step, and its number of units.
     days : float
-        In a step.
+        Days per step.
 
     Examples
     --------
-    Ten nodes, one of which fails ten times as often as the others since 200 days:
+    Ten nodes, one of which has failed ten times as often as the others for 200 days:
 
     >>> rng = np.random.default_rng(1)
     >>> rates = np.ones((10, 70)); rates[3, 50:] = 10.0

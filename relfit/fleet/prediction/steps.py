@@ -1,4 +1,4 @@
-"""Equal steps of time that end with the observation, and what falls into each of them."""
+"""Equal steps of time that end with the observation, with counts and exposure in each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TimeSteps:
 
     @classmethod
     def of(cls, start: pd.Timestamp, end: pd.Timestamp, width: float = _DAY) -> TimeSteps:
-        """As many whole steps as there are between two instants; one step that is shorter where there is none."""
+        """As many complete steps of `width` hours as fit between two instants, or one shorter step."""
         first, last = start.as_unit("ns").value, end.as_unit("ns").value
         hours = max((last - first) / NANOSECONDS_PER_HOUR, 1e-6)
         width = min(width, hours)
@@ -54,9 +54,9 @@ class TimeSteps:
     def counts(
         self, at: IntArray, group: CodeArray | None = None, size: int = 1, weight: FloatArray | None = None
     ) -> FloatArray:
-        """Instants (nanoseconds) in each step, shape (groups, steps); those outside of all steps, or of group -1, not.
+        """Number of instants (nanoseconds) in each step, or sum of their weights, shape (groups, steps).
 
-        Each counts one, or its weight.
+        Instants outside all steps, or in group -1, do not count.
 
         Examples
         --------
@@ -73,12 +73,12 @@ class TimeSteps:
         return flat.reshape(size, self.size).astype(np.float64)
 
     def watched(self, entered: IntArray, left: IntArray, group: IntArray | None = None, size: int = 1) -> FloatArray:
-        """Units watched in each step, on average, shape (groups, steps), from when each was watched (nanoseconds)."""
+        """Mean number of units watched in each step, shape (groups, steps), from their entry and exit (nanoseconds)."""
         code = np.zeros(entered.size, np.int64) if group is None else group
         left = np.maximum(left, entered)
         until = np.zeros((size, self.edges.size))
         for sign, instants in ((1.0, entered), (-1.0, left)):
-            # hours after an instant, cumulated: those of the step it falls in, and all of the later ones
+            # cumulative hours after each instant
             at = np.clip(np.searchsorted(self.edges, instants, side="right"), 0, self.edges.size)
             number, sums = np.zeros((size, self.edges.size + 1)), np.zeros((size, self.edges.size + 1))
             np.add.at(number, (code, at), 1.0)

@@ -1,10 +1,10 @@
-"""How much more often than its share each node fails now: multiples that stay for a while, then are drawn anew.
+"""Current failure rates of nodes relative to the mean: multiples that last for some time and then change suddenly.
 
-A node keeps its multiple of the mean rate until it changes (a part begins to fail, a repair helps): then the new one is
-drawn from those of all nodes, a gamma distribution around that of the usual ones and, for a few, anything from twice
-the mean up. What is known of each node's multiple is carried from step to step (Adams and MacKay 2007, on a grid of
-multiples). How alike nodes are, and how long a multiple lasts, is weighed by how well the past of all was predicted; so
-is whether the nodes next to a node, in the order of their names, say something of it.
+A node keeps its multiple of the mean rate until it changes (a part begins to fail, a repair helps). The new multiple
+comes from a gamma distribution around one or, for a few nodes, from anywhere above twice the mean. The probabilities of
+each node's multiple are updated from step to step (Adams and MacKay 2007, on a grid of multiples). The variance between
+nodes, the mean duration of a multiple, and the influence of neighbouring nodes (in the order of names) are weighted by
+how well the past of all nodes was predicted.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from relfit.fleet.prediction.discounted_levels import discounted
 
 __all__ = ["Multiples", "multiples_now"]
 
-_LASTS = (120.0, 960.0)  # days that a multiple stays, on average
+_LASTS = (120.0, 960.0)  # mean days that a multiple lasts
 _ALIKE = (0.5, 2.0, 8.0, 32.0, 128.0)  # one over the variance of the multiples of most nodes
-_FEW, _OFTEN = 0.1, 2.0  # share of multiples drawn that are large, and from where on
-_GRID, _LEAST, _LARGEST = 40, 1.0 / 16.0, (64.0, 8.0, 1e4)  # multiples looked at: to the first, or so many a node
+_FEW, _OFTEN = 0.1, 2.0  # share of large new multiples, and their least value
+_GRID, _LEAST, _LARGEST = 40, 1.0 / 16.0, (64.0, 8.0, 1e4)  # grid: size, start, end (least, per node, most)
 _SCORED, _BLOCK = 1000, 25  # nodes whose past is scored, at most; nodes at a time
-_ABOUT, _RARE = 60.0, 1e-3  # days before and after; chance of so many failures, below which a node is not usual
-_FIRST = 2  # steps before the first that is scored
-_SMALL = 0.01  # weights below are left out
-_NEXT, _HALF_LIFE = 8.0, 120.0  # places that count as next to a node; days
-_PRIOR = 4.0  # failures at the mean rate that are added where a rate is of few
+_ABOUT, _RARE = 60.0, 1e-3  # days before and after; tail probability below which a node is unusual
+_FIRST = 2  # steps before the first scored one
+_SMALL = 0.01  # smaller weights are dropped
+_NEXT, _HALF_LIFE = 8.0, 120.0  # standard deviation of the neighbourhood in places; half-life in days
+_PRIOR = 4.0  # failures at the mean rate that are added to a rate from few
 
 
 @dataclass(frozen=True, eq=False)
 class Multiples:
-    """What is known of multiples of a mean rate.
+    """Probability distributions of multiples of a mean rate.
 
     Attributes
     ----------
@@ -52,12 +52,12 @@ class Multiples:
 
     @classmethod
     def same(cls, parts: int) -> Multiples:
-        """One, for sure, of each part."""
+        """Multiples of exactly one."""
         return cls(np.array([1.0, _OFTEN]), np.tile([1.0, 0.0], (parts, 1)))
 
     @cached_property
     def rate(self) -> FloatArray:
-        """Expected, shape (parts,)."""
+        """Expected multiples, shape (parts,)."""
         return np.asarray(self.weight @ self.value)
 
     @cached_property
@@ -68,14 +68,14 @@ class Multiples:
 
     @property
     def _ends(self) -> FloatArray:
-        """Logarithms of the ends of the cells around the values."""
+        """Logarithms of the edges of the cells around the values."""
         logs = np.log(self.value)
         half = 0.5 * (logs[1] - logs[0])
         return np.append(logs - half, logs[-1] + half)
 
     @cached_property
     def _below(self) -> FloatArray:
-        """Probability below each end, shape (parts, values + 1)."""
+        """Probability below each edge, shape (parts, values + 1)."""
         return np.concatenate([np.zeros((self.weight.shape[0], 1)), np.cumsum(self.weight, axis=1)], axis=1)
 
     def quantile(self, p: float) -> FloatArray:
@@ -87,34 +87,34 @@ class Multiples:
         return np.asarray(np.exp(ends[cell] + np.clip(part, 0.0, 1.0) * (ends[1] - ends[0])))
 
     def above(self, x: FloatArray) -> FloatArray:
-        """Probability of more than `x`, one for each part, shape (parts,)."""
+        """Probability of a multiple above `x`, one value per part, shape (parts,)."""
         ends = self._ends
         at = np.clip((np.log(x) - ends[0]) / (ends[1] - ends[0]), 0.0, self.value.size * (1.0 - 1e-12))
         cell, row = at.astype(np.int64), np.arange(at.size)
         return np.asarray(1.0 - self._below[row, cell] - (at - cell) * self.weight[row, cell])
 
     def take(self, rows: IntArray) -> Multiples:
-        """Those of some parts; one, for sure, for -1."""
+        """The multiples of some parts; exactly one for -1."""
         weight = self.weight[rows]
         weight[rows < 0] = np.eye(self.value.size)[np.abs(np.log(self.value)).argmin()]
         return Multiples(self.value, weight)
 
 
 def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, of: int | None = None) -> Multiples:
-    """Multiples of the mean rate of all nodes, now.
+    """Current multiples of the mean rate of all nodes.
 
     Parameters
     ----------
     counts, exposure : ndarray, shape (nodes, steps)
-        Failures of each node in each step, and how much of it was watched; nodes in their order.
+        Failures of each node in each step, and the share of the step watched; nodes in natural order.
     days : float
-        In a step.
+        Days per step.
     of : int, optional
-        Nodes by whose number the largest multiple that is looked at is chosen; these when left out.
+        Number of nodes that sets the largest multiple of the grid; that of `counts` by default.
 
     Examples
     --------
-    Two hundred nodes, one of which fails twelve times as often as the others since 100 days:
+    Two hundred nodes, one of which has failed twelve times as often as the others for 100 days:
 
     >>> rng = np.random.default_rng(1)
     >>> rates = np.full((200, 70), 0.2); rates[3, 60:] = 2.4
@@ -153,9 +153,9 @@ def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, of: int
 
 
 def _expected(counts: FloatArray, exposure: FloatArray, days: float) -> FloatArray:
-    """Failures of a usual node in each step: those of all, but for nodes that had far too many about that time.
+    """Expected failures of a usual node in each step, without nodes that had far too many around that time.
 
-    Where a step has few, its rate is shrunk to that of the time about it, and that to the rate of all steps.
+    The rate of a step with few failures is shrunk to that of the surrounding days, and that to the overall rate.
     """
     about = max(2 * round(_ABOUT / days) + 1, 3)
 
@@ -177,7 +177,7 @@ def _expected(counts: FloatArray, exposure: FloatArray, days: float) -> FloatArr
 
 
 def _near(counts: FloatArray, expected: FloatArray, days: float) -> FloatArray:
-    """Multiples of the nodes next to each lately, before each step and now, shape (nodes, steps + 1)."""
+    """Recent multiples of each node's neighbours, before each step and now, shape (nodes, steps + 1)."""
     there = gaussian_filter1d(np.eye(1, 101, 50)[0], _NEXT, mode="constant")[50]  # of the node itself
     sums = (discounted(values, _HALF_LIFE / days) for values in (counts, expected))
     did, should = (gaussian_filter1d(each, _NEXT, axis=0, mode="constant") / there - each for each in sums)
@@ -185,7 +185,7 @@ def _near(counts: FloatArray, expected: FloatArray, days: float) -> FloatArray:
 
 
 def _prior(value: FloatArray, alike: float) -> FloatArray:
-    """Probability of each multiple where one is drawn."""
+    """Probability of each value of a new multiple."""
     between = np.sqrt(value[1:] * value[:-1])
     most = np.diff(np.concatenate([[0.0], special.gammainc(alike, alike * between), [1.0]]))
     few = np.where(value >= _OFTEN, value**-0.5, 0.0)
@@ -195,7 +195,7 @@ def _prior(value: FloatArray, alike: float) -> FloatArray:
 def _blocks(
     counts: FloatArray, expected: FloatArray, value: FloatArray, change: FloatArray, prior: FloatArray
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """`_forward` of some nodes after others."""
+    """`_forward` for blocks of nodes in turn."""
     for i in range(0, counts.shape[0], _BLOCK):
         yield _forward(counts[i : i + _BLOCK], expected[i : i + _BLOCK], value, change, prior)
 
@@ -203,7 +203,7 @@ def _blocks(
 def _forward(
     counts: FloatArray, expected: FloatArray, value: FloatArray, change: FloatArray, prior: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """What is known of the nodes after the last step, (predictors, nodes, values); logarithms of what was seen."""
+    """Probabilities of the nodes' multiples after the last step, (predictors, nodes, values), and log likelihoods."""
     density = counts[:, :, None] * np.log(value) - expected[:, :, None] * value
     most = density.max(axis=2)
     density -= most[:, :, None]
@@ -215,7 +215,7 @@ def _forward(
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
 def _steps(density: np.ndarray, stays: np.ndarray, drawn: np.ndarray, weight: np.ndarray, score: np.ndarray) -> None:
-    """Carry what is known of each node from step to step, in place."""
+    """Update the probabilities of each node from step to step, in place."""
     for node in range(density.shape[0]):
         for i in range(stays.size):
             state, back, stay, total = weight[i, node], drawn[i], 1.0, 1.0
@@ -238,7 +238,7 @@ def _steps(density: np.ndarray, stays: np.ndarray, drawn: np.ndarray, weight: np
 
 
 def _moved(weight: FloatArray, by: FloatArray) -> FloatArray:
-    """Probabilities moved by a number of values, one for each row; what would leave stays at the ends."""
+    """Probabilities shifted by a number of values, one for each row; those beyond the ends stay there."""
     rows, values = weight.shape
     low = np.floor(by).astype(np.int64)
     out = np.zeros(weight.shape)

@@ -1,9 +1,9 @@
-"""What changed in a watched fleet, at a stated tail probability: rates, nodes, repairs.
+"""Changes in a watched fleet, at a stated tail probability: rates, nodes, repairs.
 
-A `WatchedFleet` is a log until now, as streams of incidents by day and by node. `rate_scans` holds windows of counts
-against the year before them, `recurrence_scans` the last failures of a place against those of all others, and both are
-of arrays alone; `rates_of_fleet`, `repair_scans` and `node_scans` apply them, and share out the false findings that are
-allowed in a year. What is to be said of it, and to whom, is `relfit.live`'s.
+A `WatchedFleet` is a log until now, as streams of incidents by day and by node. `rate_scans` compares windows of counts
+with the year before them, `recurrence_scans` the last failures of a place with those of all others; both work on arrays
+alone. `rates_of_fleet`, `repair_scans` and `node_scans` apply them and divide the false alarms allowed in a year among
+the tests. `relfit.live` reports the results.
 """
 
 from relfit.fleet.surveillance.count_scores import scored, tails_of_counts

@@ -1,4 +1,4 @@
-"""Forecasts of counts, held to what came: interval scores, and how far a count is from what was forecast."""
+"""Forecasts of counts compared with the outcome: interval scores, and tail probabilities of counts."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _COLUMNS = ["made", "system", "horizon_hours", "mean", "lower", "upper", "level"
 
 
 def scored(forecasts: pd.DataFrame, log: FailureLog) -> pd.DataFrame:
-    """The forecasts whose time is over by the end of a log, with what came.
+    """Forecasts with their outcome, for those whose horizon is over by the end of a log.
 
     Parameters
     ----------
     forecasts : pandas.DataFrame
-        Of `relfit.live.forecast_record`, of any days.
+        From `relfit.live.forecast_record`, of any days.
     log : FailureLog
 
     Returns
     -------
     pandas.DataFrame
-        With ``happened``, the incidents of that system meanwhile, and ``score``, the interval score of Gneiting and
-        Raftery (2007): the width of the interval and, for what came outside of it, ``2 / (1 - level)`` times how far.
-        Of a system that was not watched to the end of that time they stay unknown.
+        With ``happened``, the incidents of the system over the horizon, and ``score``, the interval score of Gneiting
+        and Raftery (2007): width of the interval, plus ``2 / (1 - level)`` times the distance of an outcome outside.
+        Both stay missing for a system that was not watched to the end of the horizon.
 
     Examples
     --------
@@ -61,11 +61,12 @@ def scored(forecasts: pd.DataFrame, log: FailureLog) -> pd.DataFrame:
 
 
 def tails_of_counts(seen: FloatArray, mean: FloatArray, upper: FloatArray, level: FloatArray) -> FloatArray:
-    """Two-sided tail probability of counts, gamma-Poisson with a mean and an upper limit of that level.
+    """Two-sided tail probabilities of counts, gamma-Poisson with these means and upper limits.
 
     Parameters
     ----------
     seen, mean, upper, level : ndarray, shape (n,)
+        Counts, their expected values, and the upper limits of intervals of this level.
 
     Examples
     --------

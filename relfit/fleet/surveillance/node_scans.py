@@ -1,4 +1,4 @@
-"""Nodes that stand out, and repairs that did not help: since when, when it was noticed, and when it was over."""
+"""Outlier nodes and failed repairs: their start, when they were noticed, and their end."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ __all__ = ["NodeEpisode", "failed_repairs", "nodes_standing_out"]
 
 _RUNS, _LONGEST, _LOOKS = (4, 5, 6, 8, 11, 15, 20, 28, 40), 365.0, 3.0
 _REPEATS, _LONGEST_REPEAT, _REPEAT_LOOKS = (2, 3, 4, 5), 90.0, 2.0
-"""Failures in turn that are looked at, within so many days; independent tests that this is for each failure."""
+"""Lengths of the runs of failures, their longest duration in days, and equivalent independent tests per failure."""
 _LEAST_DAYS = 14
-"""Days of records before a node can stand out. How often failures repeat takes `LEAST_REFERENCE` days to learn."""
+"""Days of records before a node can be an outlier; repeat failures need `LEAST_REFERENCE` days."""
 
 
 @dataclass(frozen=True)
 class NodeEpisode:
-    """A time in which a node failed sooner than by chance.
+    """A time in which a node failed more often than by chance.
 
     Attributes
     ----------
     node, cause : int
         Codes of the node, and of the cause of its last failure.
     since, raised, over : int
-        Instants (nanoseconds) of the first failure of the run by which it was noticed, of the last one of that run, and
-        after which the node is inconspicuous again; `over` may be after the log.
+        Instants (nanoseconds) of the first and the last failure of the run that raised the alarm, and of the end of the
+        alarm, which may lie after the log.
     number : int
-        Failures in the last conspicuous run, which took `hours`.
+        Failures in the last significant run.
     hours, expected, p : float
-        `expected` are those that others had in that time, of the same cause if that is looked at.
+        Duration of that run, expected further failures (from other nodes, by cause for repairs), tail probability.
     """
 
     node: int
@@ -52,7 +52,7 @@ class NodeEpisode:
 
 
 def nodes_standing_out(fleet: WatchedFleet, allowed: float) -> Iterator[NodeEpisode]:
-    """Nodes with more failures than the others, at most `allowed` false ones in a year.
+    """Nodes with more failures than the others, with at most `allowed` false alarms per year.
 
     Examples
     --------
@@ -65,14 +65,14 @@ def nodes_standing_out(fleet: WatchedFleet, allowed: float) -> Iterator[NodeEpis
 
 
 def failed_repairs(fleet: WatchedFleet, allowed: float) -> Iterator[NodeEpisode]:
-    """Nodes that failed again of the same cause after their repair, at most `allowed` false ones in a year."""
+    """Nodes that failed again from the same cause after a repair, with at most `allowed` false alarms per year."""
     return _episodes(fleet, allowed / _REPEAT_LOOKS, runs=_REPEATS, longest=_LONGEST_REPEAT, by_cause=True)
 
 
 def _episodes(
     fleet: WatchedFleet, allowed: float, *, runs: tuple[int, ...], longest: float, by_cause: bool = False
 ) -> Iterator[NodeEpisode]:
-    """Conspicuous failures of a place while it was so, put together."""
+    """Significant failures of a node (and cause), joined to episodes."""
     rows = np.flatnonzero(fleet.own >= 0).astype(np.int32)
     if not rows.size:
         return
@@ -111,15 +111,15 @@ def _episodes(
 
 
 def _numbered(values: IntArray) -> CodeArray:
-    """Values as numbers from 0 on."""
+    """Values as codes from 0."""
     return pd.factorize(values)[0].astype(np.int32)
 
 
 def _alpha(at: IntArray, origin: int, allowed: float, least: int) -> FloatArray:
-    """Tail probability for each incident that spends what is allowed in a year over those of the year before it.
+    """Tail probability for each incident that divides the false alarms per year among the incidents of the past year.
 
-    The days since the log began over the incidents so far estimate the time between incidents without bias, so it
-    spends no more than its due in the first weeks either. Before `least` days nothing is conspicuous.
+    Days since the start of the log over incidents so far estimate the time between incidents without bias, so the first
+    weeks do not exceed their share either. Before `least` days there are no alarms.
     """
     span = np.clip(at - origin, least * DAY, REFERENCE * DAY)
     number = np.searchsorted(at, at, "right") - np.searchsorted(at, at - span, "right")

@@ -1,9 +1,8 @@
-"""Rates that changed: counts by day of many parts, each window that ends today against the year before it.
+"""Rates that changed: daily counts of many parts, with each window that ends today compared with the year before it.
 
-A window of one day to sixteen weeks is held against what the 365 days before it say of the same part (a generalised
-likelihood-ratio scan over the time of the change). What is expected is a gamma-Poisson count: its variance holds how
-well the past knows the rate, and how far days, weeks and months scattered around it, so that a fleet with good and bad
-weeks is measured by its own. The rest of the system may be up as well: a part is only blamed for what is its own.
+Windows of one day to sixteen weeks are compared with the 365 days before them (a generalised likelihood-ratio scan over
+the time of the change). The expected count is gamma-Poisson: its variance includes the uncertainty of the past rate and
+the past scatter of days, weeks and months. An increase in the rest of the system is not attributed to a part.
 """
 
 from __future__ import annotations
@@ -30,32 +29,33 @@ __all__ = [
 ]
 
 WINDOWS = (1, 2, 4, 7, 14, 28, 56, 112)
-"""Days that are looked back."""
+"""Lengths of the windows, days."""
 REFERENCE, LEAST_REFERENCE = 365, 56
-"""Days before a window that it is held against: so many at most, and at least."""
+"""Days before a window that it is compared with, at most and at least."""
 LOOKS = 500.0
-"""Independent tests in a year of a stream that the daily scan of all windows amounts to."""
-_SCALES = (1, 7, 28)  # days in which scatter is measured
-_TYPICAL = 0.3  # spread of relative scatter between streams, for how far the own one is believed
+"""Independent tests per year and stream to which the daily scan of all windows is equivalent."""
+_SCALES = (1, 7, 28)  # days over which scatter is measured
+_TYPICAL = 0.3  # spread of relative scatter between streams, for the shrinkage of each stream's own
 _DOUBT = 1.5  # standard errors that are added to scatter
-_SURE = 1.645  # standard errors by which the rest of a system must be up, before it excuses a part
-_SCREEN = 1.5  # standard deviations above which tail probabilities are worked out
-_CLOSE, _LOOSEST = 1000.0, 0.1  # an alarm lasts until the tail probability is so many times that which raised it
+_SURE = 1.645  # standard errors subtracted from the increase of the rest of a system
+_SCREEN = 1.5  # standard deviations above which tail probabilities are computed
+_CLOSE, _LOOSEST = 1000.0, 0.1  # an alarm ends once p exceeds this multiple of alpha, or this value
 
 
 @dataclass(frozen=True)
 class RateEpisode:
-    """A time in which the rate of a stream was conspicuous.
+    """A time in which the rate of a stream was significantly changed.
 
     Attributes
     ----------
     stream : int
     begin, first, last : int
-        First day of the window that was conspicuous first, the day with which it ended, and the last such day so far.
+        First and last day of the window that raised the alarm, and the last day of the alarm so far.
     lasts : bool
-        Whether it does so to the end.
+        Whether the alarm lasts to the end.
     seen, expected, days, p : float
-        What came in the window of least `p`, what would have, its days: when it was noticed, or now while it lasts.
+        Observed and expected count in the window of least `p`, and its length: now if the alarm lasts, else when it was
+        raised.
     """
 
     stream: int
@@ -71,16 +71,16 @@ class RateEpisode:
 
 @dataclass(frozen=True, eq=False)
 class RateScan:
-    """What the windows that end with each day say, arrays of shape (streams, days).
+    """The most significant window that ends with each day, arrays of shape (streams, days).
 
     Attributes
     ----------
     p : ndarray
-        Least tail probability over the windows; 1 where nothing can be said.
+        Least tail probability over the windows; 1 without enough data.
     window : ndarray of int
-        Days of that window.
+        Length of that window, days.
     seen, expected : ndarray
-        What came in it, and would have.
+        Observed and expected count in it.
     """
 
     p: FloatArray
@@ -90,18 +90,18 @@ class RateScan:
 
     @classmethod
     def nothing(cls, shape: tuple[int, ...]) -> RateScan:
-        """Before any window was looked at."""
+        """A scan without windows."""
         return cls(np.ones(shape), np.ones(shape, np.int64), np.zeros(shape), np.zeros(shape))
 
     def take(self, window: int, p: FloatArray, seen: FloatArray, expected: FloatArray) -> None:
-        """Put in one more window, the p-value of which is nan where it says nothing."""
+        """Add a window; its p-value is NaN without enough data."""
         better = p < self.p
         self.window[better] = window
         for own, new in ((self.p, p), (self.seen, seen), (self.expected, expected)):
             own[better] = new[better]
 
     def episodes(self, alpha: float) -> Iterator[RateEpisode]:
-        """The times in which a tail probability of `alpha` was reached, until it was far from it (`episodes`)."""
+        """The alarms at a tail probability of `alpha`, each until it ends (see `episodes`)."""
         for stream, first, over in zip(*episodes(self.p, np.array(alpha)), strict=True):
             lasts = bool(over == self.p.shape[1])
             told = stream, over - 1 if lasts else first
@@ -131,14 +131,13 @@ def scan_rates(
     Parameters
     ----------
     counts, exposure : ndarray, shape (streams, days)
-        Incidents, and places watched.
+        Incidents, and number of places watched.
     prior : tuple of ndarray, optional
-        Counts and exposure of what a stream without a past of its own is like, by broadcasting. Its own past alone
-        when left out.
+        Counts and exposure that predict a stream with a short past, broadcast; by default only its own past.
     rest : tuple of ndarray, optional
         Counts and exposure of the rest of the system of each stream.
     down : bool
-        Whether to look for rates that fell.
+        Whether to search for rates that fell.
 
     Examples
     --------
@@ -184,7 +183,7 @@ def scan_rates(
 
 
 def _seen_since(counts: FloatArray) -> IntArray:
-    """Days of records before each day, of which those before a first incident count after a year only."""
+    """Days of records before each day; days before the first incident count only after a year."""
     quiet = (np.cumsum(counts, axis=1) <= 0.0).sum(axis=1)  # days before the first incident
     day, first = np.arange(counts.shape[1] + 1), np.where(counts.any(axis=1), quiet, 0)
     return np.where(day >= REFERENCE, day, np.maximum(day - first[:, None], 0))
@@ -195,7 +194,7 @@ _ALIKE = 10.0  # one over the variance of rates between the parts of a system
 
 @dataclass(frozen=True, eq=False)
 class _Past:
-    """Sums of counts and exposure until each day, shape (streams, days + 1)."""
+    """Cumulative counts and exposure before each day, shape (streams, days + 1)."""
 
     count: FloatArray
     units: FloatArray
@@ -218,7 +217,7 @@ class _Past:
 
 
 def _tail(seen: FloatArray, mean: FloatArray, variance: FloatArray, usable: BoolArray, down: bool) -> FloatArray:
-    """Probability of as many (as few) or more extreme, of a gamma-Poisson count with this relative variance."""
+    """Tail probability of a gamma-Poisson count with this relative variance: upper, or `down` lower."""
     spread = np.sqrt(mean + mean**2 * variance)
     far = usable & ((seen < mean - _SCREEN * spread) if down else (seen > mean + _SCREEN * spread) & (seen >= 2.0))
     p, shape = np.ones(seen.shape), 1.0 / np.broadcast_to(variance, seen.shape)[far]
@@ -228,7 +227,7 @@ def _tail(seen: FloatArray, mean: FloatArray, variance: FloatArray, usable: Bool
 
 
 def _scatter(past: _Past) -> list[FloatArray]:
-    """Relative variance beyond Poisson of counts in days, weeks and months, of the year before each day."""
+    """Relative variance beyond Poisson of daily, weekly and monthly counts in the year before each day."""
     out = []
     size = past.count.shape[1]
     for scale in _SCALES:
@@ -245,7 +244,7 @@ def _scatter(past: _Past) -> list[FloatArray]:
         bins = np.maximum((t - first) / scale, 1.0)
         unbiased = bins / np.maximum(bins - 1.0, 0.5)
         beyond = unbiased * (squares - 2.0 * rate * both + rate**2 * square) - rate * total
-        weight = rate**2 * square  # in overlapping bins, `scale` of which are one
+        weight = rate**2 * square  # over overlapping bins: `scale` of them hold the information of one
         pooled = np.maximum(beyond.sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-9), 0.0)
         noise = 2.0 * scale / np.maximum(weight, 1e-9)
         noise_of_all = 2.0 * scale / np.maximum(weight.sum(axis=0), 1e-9)
@@ -265,7 +264,7 @@ def _over(scatter: list[FloatArray], at: IntArray, window: int) -> FloatArray:
 
 
 def _excuse(others: _Past, scatter: list[FloatArray], t: IntArray, window: int) -> FloatArray:
-    """By how much the rest of the system is surely up in the window; 1 where it may be as before."""
+    """Factor by which the rest of the system has significantly increased in the window, else 1."""
     seen, units, past, past_units = others.window(t, window)
     mean = np.where(past_units > 0.0, (past + 0.5) / np.maximum(past_units, 1e-9) * units, 0.0)
     spread = np.sqrt(mean + mean**2 * (1.0 / (past + 0.5) + _over(scatter, t - window, window)))
@@ -292,7 +291,7 @@ def scan_scores(sums: FloatArray, numbers: FloatArray) -> RateScan:
         t = np.arange(window, size + 1)
         if not t.size:
             break
-        if window in _SCALES:  # scores of a day, week or month that go together
+        if window in _SCALES:  # scores within a day, week or month are correlated
             score, number = (each[:, window:] - each[:, :-window] for each in (past.count, past.units))
             first = np.maximum(np.arange(size + 1) - REFERENCE, 0)
             squares, total = (np.pad(np.cumsum(e, axis=1), ((0, 0), (window, 0))) for e in (score**2, number))
@@ -313,23 +312,24 @@ _FEWEST = 6  # scores in a window
 
 
 def for_each_test(allowed: float, streams: int) -> float:
-    """Tail probability that so many streams, looked at every day, may have for `allowed` false findings in a year."""
+    """Tail probability per test for `allowed` false alarms per year in so many streams, tested daily."""
     return allowed / (streams * LOOKS)
 
 
 def episodes(p: FloatArray, alpha: FloatArray) -> tuple[IntArray, IntArray, IntArray]:
-    """When alarms were raised and when they were over.
+    """First day and end of each alarm.
 
     Parameters
     ----------
     p : ndarray, shape (streams, days)
-    alpha : ndarray, shape (streams,) or broadcast to that of `p`
-        Tail probability that raises an alarm. It lasts until that of a day is a thousand times as large, or 0.1.
+        Tail probabilities.
+    alpha : ndarray, broadcast to the shape of `p`
+        Tail probability that raises an alarm; it ends once that of a day exceeds 1000 `alpha`, or 0.1.
 
     Returns
     -------
     stream, first, last : ndarray of int
-        First day of each, and the day on which it was over; the number of days where it lasts.
+        Stream, first day, and the day on which the alarm ended (the number of days if it lasts).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rates that changed in a fleet: of its systems, and of racks, causes, models and batches beyond the rest of theirs."""
+"""Changed rates in a fleet: of systems, and of racks, causes, models and batches relative to the rest of the system."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["RateChange", "rate_changes"]
 
 @dataclass(frozen=True)
 class RateChange:
-    """A time in which the rate of a part of the fleet was conspicuous.
+    """A time in which the rate of a part of the fleet was significantly changed.
 
     Attributes
     ----------
     streams : Streams
-        The parts of its kind, of which it is ``when.stream``.
+        All parts of its kind; the part is ``when.stream``.
     when : RateEpisode
     down : bool
         Whether the rate fell.
     cause : str
-        Of a system's rate that rose, the cause with most of the excess; empty where there is none.
+        For an increase of a system's rate, the cause with most of the excess; empty if none has half of it.
     """
 
     streams: Streams
@@ -39,8 +39,8 @@ def rate_changes(fleet: WatchedFleet, budget: Mapping[str, float]) -> Iterator[R
     ----------
     fleet : WatchedFleet
     budget : mapping
-        False ones that are allowed in a year: ``system``, ``system down``, ``rack``, ``cause``, ``model`` (batches and
-        every other attribute, together).
+        False alarms allowed per year for ``system``, ``system down``, ``rack``, ``cause`` and ``model`` (batches and
+        all other attributes together).
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""What comes again at one place sooner than chance: a node that stands out, a repair that did not help.
+"""Incidents that recur at one place sooner than by chance: an outlier node, a failed repair.
 
-Of `n` equal places each is as likely to be the next. The last few incidents of a place are held against how many came
-to all others meanwhile, whatever the rate of the fleet did. How places of this fleet differ, and how its incidents come
-in bursts, is counted (pairs at one place within a day, a week, a month and so on, over those by chance): a place stands
-out only from what is usual here. Its own incidents do not count for what is usual.
+Of `n` equal places each is equally likely to be the next. The last few incidents of a place are compared with the
+incidents of all others in the same time, so changes of the fleet's rate do not matter. Differences between places and
+bursts of incidents are measured by pairs at one place within lags of 1 to 365 days, relative to chance, at the other
+places: a place must exceed what is usual in its fleet.
 """
 
 from __future__ import annotations
@@ -19,31 +19,32 @@ from relfit.base.units import NANOSECONDS_PER_HOUR
 __all__ = ["Recurrence", "scan_recurrence"]
 
 _DAY = 24 * NANOSECONDS_PER_HOUR
-_LAGS = np.array([1.0, 4.0, 14.0, 60.0, 365.0])  # days in which pairs are counted
-_TOGETHER = 250_000  # instants that are looked up at once
+_LAGS = np.array([1.0, 4.0, 14.0, 60.0, 365.0])  # days within which pairs are counted
+_TOGETHER = 250_000  # instants per batch
 _CELLS = 2_000_000  # of a grid in time, over all streams
-_PAST = 730 * _DAY  # that says what is usual
+_PAST = 730 * _DAY  # past from which the usual number of pairs is counted
 _DOUBT = 0.2  # pairs that are added to those counted and to those by chance
 _CLOSE, _LOOSEST, _LONGEST = 1000.0, 0.01, 180 * _DAY
 
 
 @dataclass(frozen=True, eq=False)
 class Recurrence:
-    """Incidents at which a place was conspicuous, in the order of place and time, arrays of shape (incidents,).
+    """Incidents that end a significant run at their place, sorted by place and time; arrays of shape (incidents,).
 
     Attributes
     ----------
     row : ndarray of int
-        Of the incident.
+        Row of the incident.
     first : ndarray of int
-        Row of the incident with which its run began.
+        Row of the first incident of the run.
     number : ndarray of int
         Incidents in the run.
     expected : ndarray
-        Further ones that would have come to a place like any other.
+        Expected incidents after the first of the run at a usual place.
     p : ndarray
+        Tail probability.
     until : ndarray of int
-        Instant (nanoseconds) from which the place is inconspicuous again, if no more comes.
+        Instant (nanoseconds) at which the alarm ends without further incidents.
     """
 
     row: IntArray
@@ -65,26 +66,25 @@ def scan_recurrence(
     longest: float,
     end: IntArray | None = None,
 ) -> Recurrence:
-    """Find the incidents by which a place has had more than its share.
+    """Find the incidents at which a place has had significantly more than its share.
 
     Parameters
     ----------
     place, stream : ndarray of int, shape (incidents,)
-        Which place (node, or node and cause) was hit, and among which it is one (system, or system and cause). Places
-        come one after the other, each with its incidents in the order of time.
+        Codes of the place hit (node, or node and cause), and of its stream (system, or system and cause); sorted by
+        place and time.
     at : ndarray of int, shape (incidents,)
-        Instant (nanoseconds) at which it began.
+        Start of the incident, nanoseconds.
     size : ndarray of int, shape (incidents,)
-        Places of the stream that were watched when it began, one or more.
+        Places of the stream that were watched then, one or more.
     alpha : ndarray, shape (incidents,)
-        Tail probability that is conspicuous.
+        Tail probability that raises an alarm.
     runs : tuple of int
-        Numbers of incidents in turn that are looked at.
+        Numbers of successive incidents that are tested.
     longest : float
-        Days that these may take.
+        Longest duration of a run, days.
     end : ndarray of int, shape (incidents,), optional
-        Instant at which its repair was over: time counts from there, of each incident in turn. From when it began when
-        left out.
+        End of the repair, nanoseconds, from which the time to the next incident counts; by default from the start.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def scan_recurrence(
 
 
 class _Grid:
-    """What is summed over time in each stream, in steps of an hour or so, linear between."""
+    """Cumulative sums over time in each stream, in steps of an hour or more, linear between."""
 
     def __init__(self, stream: CodeArray, at: IntArray) -> None:
         self.origin = int(at.min(initial=0)) - 1
@@ -158,7 +158,7 @@ class _Grid:
         self.cell = stream * np.int32(self.size) + ((at - self.origin) // self.width).astype(np.int32)
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """Values of the incidents until each step begins, shape (streams, steps + 1)."""
+        """Sums of the incidents' values before each step, shape (streams, steps + 1)."""
         each = np.bincount(self.cell, values, self.streams * self.size).reshape(self.streams, self.size)
         return np.hstack([np.zeros((self.streams, 1)), np.cumsum(each, axis=1)])
 
@@ -173,7 +173,7 @@ class _Grid:
         return out
 
     def when(self, sums: FloatArray, stream: CodeArray, instant: IntArray, more: FloatArray) -> IntArray:
-        """When so much more has come after an instant; after everything where it has not."""
+        """Instant at which the sum has grown by `more` after an instant; far in the future if it has not."""
         aim = self.at(sums, stream, instant) + more
         step = np.array([np.searchsorted(sums[i], x) for i, x in zip(stream, aim, strict=True)], np.int64)
         return np.where(step > self.size, np.iinfo(np.int64).max // 2, self.origin + step * self.width)
@@ -189,7 +189,7 @@ def _usual(
     head: CodeArray,
     rows: IntArray,
 ) -> FloatArray:
-    """Pairs at one place within each lag, over those by chance, of other places in the two years before some rows."""
+    """Ratio of pairs at one place within each lag to chance, at other places in the two years before some rows."""
     out = np.ones((rows.size, _LAGS.size))
     if not rows.size:
         return out
@@ -218,7 +218,7 @@ def _usual(
 
 
 def _at_lag(usual: FloatArray, lag: FloatArray) -> FloatArray:
-    """What is usual within a lag (days), between those that were counted."""
+    """The usual ratio within a lag (days), interpolated between the counted lags."""
     x = np.log(_LAGS)
     at = np.clip(np.log(np.maximum(lag, _LAGS[0])), x[0], x[-1])
     low = np.clip(np.searchsorted(x, at, side="right") - 1, 0, x.size - 2)
@@ -227,14 +227,14 @@ def _at_lag(usual: FloatArray, lag: FloatArray) -> FloatArray:
 
 
 def _tail(more: int | IntArray, spent: FloatArray, times: FloatArray, among: FloatArray) -> FloatArray:
-    """Probability of so many more after one, where places differ (or repeat) `times` as often as chance."""
+    """Probability of `more` or more incidents after one, if pairs are `times` as frequent as by chance."""
     variance = 1.0 / (1.0 / np.maximum(times - 1.0, 1e-6) + 1.0) + 1.0 / (among + 1.0)
     mean, shape = np.maximum(spent * times, 1e-300), 1.0 / variance
     return np.asarray(special.betainc(more, shape, mean / (mean + shape)))
 
 
 def _spent_at(p: FloatArray, more: IntArray, times: FloatArray) -> FloatArray:
-    """What must be expected for so many more to have this probability."""
+    """The expected number at which `more` further incidents have probability `p`."""
     low, high = np.zeros(p.size), np.maximum(more, 1).astype(np.float64)
     for _ in range(40):
         middle = 0.5 * (low + high)

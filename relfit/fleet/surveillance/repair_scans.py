@@ -1,4 +1,4 @@
-"""Repairs that take longer than those of the year before: a normal score of each, and windows of their means."""
+"""Repairs that take longer than in the year before: normal scores of repairs, and windows of their means."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from relfit.fleet.surveillance.watched_fleet import WatchedFleet
 
 __all__ = ["RepairEpisode", "slower_repairs"]
 
-_FEWEST, _MOST = 30, 20_000  # repairs that others are held against
-_LAG, _WEEK = 28, 7  # days before a repair at which those that it is compared with end; days that share them
+_FEWEST, _MOST = 30, 20_000  # repairs to compare with, at least and at most
+_LAG, _WEEK = 28, 7  # days between a repair and those it is compared with; days with the same comparison
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class RepairEpisode:
     ----------
     when : RateEpisode
     hours, before : ndarray
-        Hours of the repairs since it began (until it was noticed, or now while it lasts), and of the year before.
+        Hours of the repairs since it began (until it was noticed, or until now if it lasts), and of the year before.
     """
 
     when: RateEpisode
@@ -35,7 +35,7 @@ class RepairEpisode:
 
 
 def slower_repairs(fleet: WatchedFleet, allowed: float) -> Iterator[RepairEpisode]:
-    """The times in which repairs of a system took longer, at most `allowed` false ones in a year."""
+    """Times in which repairs of a system took longer, with at most `allowed` false alarms per year."""
     system, end, hours = fleet.repairs()
     size, day = len(fleet.systems), np.searchsorted(fleet.ends, end)
     score = np.full(end.size, np.nan)
@@ -54,7 +54,7 @@ def slower_repairs(fleet: WatchedFleet, allowed: float) -> Iterator[RepairEpisod
 
 
 def _scores(day: IntArray, hours: FloatArray) -> FloatArray:
-    """Normal score of each repair among those of the year until four weeks before it; nan where these are few."""
+    """Normal score of each repair among those of the year until four weeks before it; NaN if they are few."""
     out = np.full(day.size, np.nan)
     week = day // _WEEK
     edges = np.append(0, np.flatnonzero(np.diff(week)) + 1)

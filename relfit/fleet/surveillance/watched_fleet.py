@@ -1,4 +1,4 @@
-"""A log as it is watched: incidents by day of each system, rack, cause, model and batch, and those of each node."""
+"""A watched log: daily incidents of each system, rack, cause, model and batch, and the incidents of each node."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from relfit.log.outages import node_codes, node_values, watched_of
 __all__ = ["DAY", "Streams", "WatchedFleet"]
 
 DAY = 24 * NANOSECONDS_PER_HOUR
-_MOST_VALUES, _MOST_CAUSES = 60, 2000  # of an attribute that tells models apart; of causes
+_MOST_VALUES, _MOST_CAUSES = 60, 2000  # values of an attribute; causes
 _LEAST_NODES = 4  # of a model or a batch
 _NOT_STATED = "not stated"
 
 
 def _coded(column: pd.Series, names: list[str]) -> CodeArray:
-    """Number of each value among names; what is missing is not stated."""
+    """Code of each value among names; missing values are "not stated"."""
     kinds = column.astype("category").cat
     number = {name: i for i, name in enumerate(names)}
     codes = [*(number.get(str(kind), -1) for kind in kinds.categories), number.get(_NOT_STATED, -1)]
@@ -34,15 +34,16 @@ def _coded(column: pd.Series, names: list[str]) -> CodeArray:
 
 @dataclass(frozen=True, eq=False)
 class Streams:
-    """Incidents by day of the parts of one kind, shape (streams, days).
+    """Daily incidents of the parts of one kind.
 
     Attributes
     ----------
     kind : str
-        ``system``, ``rack``, ``cause``, ``batch``, or the name of an attribute.
+        ``system``, ``cause``, ``batch``, or the name of an attribute such as ``rack``.
     system : ndarray of int, shape (streams,)
-        Code of the system that each is part of.
+        Code of each part's system.
     names : list of str
+        Names of the parts.
     counts, exposure : ndarray, shape (streams, days)
         Incidents, and nodes watched.
     """
@@ -63,7 +64,7 @@ class Streams:
         return out[0], out[1]
 
     def main_excess(self, system: int, begin: int, end: int) -> str:
-        """The part of a system with most of the excess of some days over the year before; empty where none has half."""
+        """The part of a system with most of the excess of some days over the year before; empty if none has half."""
         mine = np.flatnonzero(self.system == system)
         if not mine.size:
             return ""
@@ -75,12 +76,12 @@ class Streams:
 
 
 class WatchedFleet:
-    """A log until now: its days, incidents and nodes, asked once.
+    """A log until now: its days, incidents and nodes, computed once.
 
     Parameters
     ----------
     log : FailureLog
-        All that is known until now.
+        The log until now.
     """
 
     def __init__(self, log: FailureLog) -> None:
@@ -109,7 +110,7 @@ class WatchedFleet:
 
     @cached_property
     def node(self) -> CodeArray:
-        """The node of each incident that hit one, or the first of a rack's; -1 for wider ones and without a name."""
+        """The node of each incident, or its first node for a rack; -1 for wider scopes and without a name."""
         number, node = self.joined.incident, self.node_of_event
         rows = np.flatnonzero((number >= 0) & (node >= 0))[::-1]
         out = np.full(self.begun.size, -1, np.int32)
@@ -118,7 +119,7 @@ class WatchedFleet:
 
     @cached_property
     def own(self) -> CodeArray:
-        """The node of each incident that hit one alone; -1 for the others."""
+        """The node of each incident that hit only one; -1 for the others."""
         return np.where(self.alone, self.node, np.int32(-1))
 
     @cached_property
@@ -128,7 +129,7 @@ class WatchedFleet:
 
     @cached_property
     def watch(self) -> tuple[IntArray, IntArray]:
-        """When each node began and ceased to be watched; the whole window for one that is not listed."""
+        """Start and end of each node's observation; the complete window for a node that is not listed."""
         watched = watched_of(self.log)
         where = watched.groups.get_indexer(self.nodes)
         edges = self.steps.edges
@@ -138,7 +139,7 @@ class WatchedFleet:
         return entered, left
 
     def node_label(self, node: int) -> str:
-        """A node's name, with its system where another has one of that name; a comma and a space are in none."""
+        """A node's name, with its system if the name is not unique; names never contain a comma and a space."""
         system, name = (str(each).replace(", ", ",") for each in self.nodes[node])
         return f"{name} of {system}" if name in self._twice else name
 
@@ -148,12 +149,12 @@ class WatchedFleet:
         return set(names[names.duplicated()])
 
     def repaired(self, incident: CodeArray) -> IntArray:
-        """Instants (nanoseconds) at which outages of incidents were over; when they began where that is not known."""
+        """Ends (nanoseconds) of the outages of incidents; their starts if the end is not known."""
         hours = np.nan_to_num(self.joined.table["duration"].to_numpy(np.float64)[incident])
         return self.begun[incident] + (hours * NANOSECONDS_PER_HOUR).astype(np.int64)
 
     def sizes(self, system: CodeArray, at: IntArray) -> CodeArray:
-        """Nodes of a system that were watched at an instant; one at least."""
+        """Number of nodes of a system watched at an instant, 1 or more."""
         out = np.ones(at.size, np.int32)
         for code in range(len(self.systems)):
             mine, nodes = np.flatnonzero(system == code), self.system_of_node == code
@@ -189,7 +190,7 @@ class WatchedFleet:
     def of_parts(self) -> list[Streams]:
         """Incidents of single nodes by rack, by each attribute of nodes with few values, and by month of installation.
 
-        What hit several nodes of one rack is one incident of that rack, and of none of the others.
+        An incident of several nodes of one rack counts once for that rack, and for no other kind.
         """
         out = []
         rack = self.joined.group
@@ -202,7 +203,7 @@ class WatchedFleet:
         return [*out, *([streams] if streams is not None else [])]
 
     def _installed(self) -> pd.Series:
-        """Month in which each node was installed, where that was seen."""
+        """Month in which each node was installed, if that is known."""
         people = self.log.population
         known = people["entered"].dt.strftime("%Y-%m").where(people["entered_known"].astype(bool)).astype(object)
         labels = pd.MultiIndex.from_arrays([people["system"].astype(str), people["node"].astype(str)])
@@ -211,7 +212,7 @@ class WatchedFleet:
         return each[~each.index.duplicated()].reindex(index).reset_index(drop=True)
 
     def _by(self, kind: str, values: pd.Series, node: CodeArray, rack: bool) -> Streams | None:
-        """Streams by a value of the nodes, within systems; None where it tells no parts apart."""
+        """Streams by a value of the nodes, within systems; None if it does not separate parts."""
         known = values.notna().to_numpy()
         pair = pd.MultiIndex.from_arrays([self.system_of_node, values.astype(str)])
         code, labels = pd.factorize(pair)

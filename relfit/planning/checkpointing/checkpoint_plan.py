@@ -1,4 +1,4 @@
-"""`plan_checkpoints`: how often to save, what it costs, and how certain that is."""
+"""`plan_checkpoints`: the best checkpoint interval, its cost, and the uncertainty of both."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class AgeingNodes:
     Attributes
     ----------
     of : Parameters, Distribution or System
-        Of parameters the distribution that was fitted to the times to failure of a node, not their rates.
+        The distribution of the times to failure; for parameters, their fitted distribution instead of their rates.
     ages : array_like of durations, optional
-        At every restart; of all ages, as after many failures, when left out.
+        Ages of the nodes at every restart, hours or text; by default nodes of all ages, as after many failures.
     """
 
     of: Any
@@ -51,43 +51,47 @@ class AgeingNodes:
 
 
 class CheckpointPlan(Plan, kw_only=True):
-    """How often to save; the fields of every `Plan`, and these.
+    """The best checkpoint interval of a job; made by `plan_checkpoints`.
+
+    `mtbf` is that of the job; it and further attributes are those of `relfit.planning.plan.Plan`.
 
     Attributes
     ----------
     checkpoint_every, waste : float
-        Best hours of work between two saves, and the share of time that is lost.
+        Best hours of work between two checkpoints, and the share of time lost.
     every_limits, waste_limits : tuple of float
-        Limits by the draws of the parameters; NaN where nothing is known of their uncertainty.
+        Their intervals over the draws of the parameters; NaN if the uncertainty is unknown.
     robust_every, robust_waste : float
-        The hours of work that are best over all draws, and the mean (or quantile) of the waste there.
+        The best interval over all draws, hours of work, and the mean (or quantile) of its waste.
     robust_by : str
         ``"mean"`` or the quantile.
     rules : pandas.DataFrame
-        One row per rule: ``rule``, ``checkpoint_every`` (hours), ``waste`` there (exact), and ``excess``, points above
-        the best, to a millionth.
+        One row per rule: ``rule``, ``checkpoint_every`` (hours), its exact ``waste``, and ``excess`` in percentage
+        points above the best.
     checkpoint : Checkpoint
-        The costs, and the hours of work asked about.
+        The costs, and the interval requested, if any.
     restart : float
-        Hours, with the wait for a repair.
+        Hours from a failure to the restore, including the wait for a repair.
     waits : str
-        Whether the job waits for repairs, in a sentence.
+        A sentence on the wait for repairs.
     spared_waste : float
-        Least waste where spares take over at once; NaN where that is so already.
+        Least waste if spares take over at once; NaN if the job does not wait for repairs.
     own_waste : float
-        Waste with the hours of work asked about; NaN where none are.
+        Waste of the interval requested; NaN without one.
     own_limits : tuple of float
+        Interval of `own_waste` over the draws.
     curve : pandas.DataFrame
-        ``checkpoint_every`` (hours), ``waste``, and by the draws its limits ``low`` and ``high`` (NaN without).
+        ``checkpoint_every`` (hours), ``waste``, and its limits ``low`` and ``high`` over the draws (NaN without).
     two_levels : TwoLevels or None
+        The plan with two levels, if requested.
     two_level_limits : dict or None
-        Limits by the draws of the fields of the plan with two levels.
+        Intervals of its fields over the draws.
     expected_hours : float or None
-        For the work asked about, with the best hours of work between saves.
+        Expected time of a job of the requested work at the best interval.
     least_mtbf : float
-        Below it the first-order waste is 1 however often the job saves.
+        Hours; below this mean time the first-order waste is 1 at any interval.
     status : str
-        ``"ok"``, or ``"no_progress"``: however often the job saves, less than a billionth of the time is useful work.
+        ``"ok"``, or ``"no_progress"``: at any interval less than a billionth of the time is useful work.
     """
 
     checkpoint_every: float
@@ -115,7 +119,7 @@ class CheckpointPlan(Plan, kw_only=True):
 
     @property
     def headline(self) -> str:
-        """What to do, and how certain it is."""
+        """The best interval and its waste, with their intervals."""
         if self.status != "ok":
             return (
                 f"No interval makes progress: failures come every {duration(self.mtbf)} on average, and a checkpoint "
@@ -129,12 +133,12 @@ class CheckpointPlan(Plan, kw_only=True):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Further findings."""
+        """Findings after the headline."""
         return (" ".join([self.waits, *self._spared]), *self._robust, *self._further)
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What spares would save, and what was asked beside the interval."""
+        """The waste with spares, and results for further requests."""
         return (*self._spared, *(() if self.robust_by == "mean" else self._robust), *self._further)
 
     @property
@@ -196,38 +200,42 @@ def plan_checkpoints(
 ) -> CheckpointPlan:
     """Plan the checkpoints of a job.
 
-    Failures with rates are exponential. With a distribution the plan comes from the renewal equation: a failed node is
-    new, and the others continue to age through restarts. They are of all ages, unless `AgeingNodes` sets their ages.
+    With a mean time or rates, failures are exponential. With a distribution the plan comes from the renewal equation: a
+    failed node is new, and the others continue to age through restarts, so they are of all ages. `AgeingNodes` with
+    ages, a system (with its ages) and a batch of distributions (new nodes) have the same ages at every restart.
 
     Parameters
     ----------
     source : duration, Parameters, Distribution, System or AgeingNodes
-        A mean time between failures of one node, calibrated parameters (their rates), or the distribution of the times
-        to failure of the nodes.
+        Mean time between failures of one node, calibrated parameters (their rates), or the distribution of the times to
+        failure of the nodes.
     checkpoint : Checkpoint
-        Costs of checkpoints; with ``every``, the plan includes the loss with this checkpoint interval.
+        Costs of a checkpoint; with ``every``, the plan includes the waste of this interval.
     restart : duration
-        Time from a failure, or from the repair that the job waits for, to the restore.
+        Time from a failure, or from the end of the repair that the job waits for, to the restore.
     nodes : int, optional
-        Nodes of the job; see `rate_of_job`.
+        Nodes of the job; by default those of the parameters' fleet, else 1.
     repair : duration, optional
         Mean time to repair that a job without spares waits for after each failure; 0 if spares take over at once. By
-        default that of the parameters (by what failed), else 0.
+        default that of the parameters, by scope, else 0.
     global_saves : GlobalSaves, optional
-        Plan two levels: `checkpoint` has the costs of the local one. See `relfit.planning.checkpointing.two_level`.
+        Plan two levels; `checkpoint` then has the costs of the local one. For exponential failures only.
     work : duration, optional
-        Hours of work of the job, for its expected time.
+        Work of the job without failures, for its expected time.
     events : float, optional
-        Number of failures behind the mean time.
+        Number of failures behind the mean time, for its uncertainty.
     robust : "mean" or float
-        Choose the robust interval by the mean waste over the draws, or by a quantile of it.
-    n_draws, level, rng
-        Number of draws, level of the intervals, seed.
+        Choose the robust interval by the mean waste over the draws, or by this quantile of it.
+    n_draws : int
+        Draws of the parameters; of a distribution at most 300.
+    level : float
+        Level of the intervals.
+    rng : int or numpy.random.Generator
 
     Raises
     ------
     DataError
-        When the mean time between failures is infinite.
+        If the mean time between failures is infinite.
     ArgumentError
         For incompatible options, or a quantile or level outside 0..1.
 
@@ -308,7 +316,10 @@ def _limited(value: str, ends: list[str]) -> str:
 
 
 def _assumptions(life: TimeToFailure | None, source: object, drawn: int) -> tuple[str, ...]:
-    about = () if life is None else (_AGEING if getattr(source, "ages", None) is None else _SAME_AGES,)
+    nodes = source.of if isinstance(source, AgeingNodes) else source
+    of_ages = any(getattr(each, "ages", None) is not None for each in (source, nodes))
+    same = of_ages or bool(getattr(nodes, "batch_shape", None))
+    about = () if life is None else (_SAME_AGES if same else _AGEING,)
     return (*about, _REPAIRING, *((NOISE,) if drawn else ()))
 
 
@@ -322,7 +333,7 @@ def _model(
     n_draws: int,
     rng: Seed,
 ) -> tuple[ExponentialWaste | RenewalWaste, str, str, str]:
-    """Waste by the interval, what it rests on, whether the job waits for repairs, and the premise of the plan."""
+    """Waste as a function of the interval, its source, a sentence on the wait for repairs, and the premise."""
     size, ages = 1 if nodes is None else int(whole("nodes", nodes)), None
     ageing = isinstance(source, AgeingNodes)
     if ageing:
@@ -369,7 +380,7 @@ def _model(
 def _wait(
     repair: Durations | None, life: TimeToFailure, mttr: float | None = None, name: str = ""
 ) -> tuple[float, str]:
-    """Hours until all nodes of a job are up after a failure, and in a sentence."""
+    """Hours until all nodes of a job are up after a failure, and a sentence on them."""
     hours, _ = wait_for_repair(repair, mttr, name)
     wait = float(until_all_are_up(life.mean(), hours))
     return wait, wait_for_repair(repair, mttr, name, wait=wait)[1]
@@ -419,7 +430,7 @@ def _curve(model: ExponentialWaste | RenewalWaste, middle: float, drawn: int, le
 def _expected_hours(
     model: ExponentialWaste | RenewalWaste, work: Durations, every: float, life: TimeToFailure | None
 ) -> float:
-    """Expected hours of a job that saves its end too."""
+    """Expected hours of a job that also writes a checkpoint at its end."""
     if every <= 0.0:
         return float(durations("work", work))
     plan = model.checkpoint

@@ -1,7 +1,7 @@
-"""How often to checkpoint under exponential failures: the exact optimum, and the estimates in common use.
+"""Checkpoint intervals under exponential failures: the exact optimum, and estimates in common use.
 
 All functions take arrays of cases. The costs are hours to save (C), to restore (R), and the restart (D), from a failure
-to the restore, in which nothing fails; `relfit.system.jobs.Checkpoint` says what they mean. ``every`` is work alone.
+to the restore, in which nothing fails; see `relfit.system.jobs.Checkpoint`. ``every`` is work without the save.
 
 Sources: Daly (2006), Future Generation Computer Systems 22, 303-312 (first and higher order); Young (1974),
 Communications of the ACM 17, 530-531; "Checkpointing or migration" section 6 (waste to first order).
@@ -55,7 +55,7 @@ def daly_interval(mtbf: Durations, save: Durations, restore: Durations = 0.0, or
     Raises
     ------
     ArgumentError
-        For another order, or durations that cannot be.
+        For another order, or invalid durations.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def first_order_best_waste(
 
 
 def least_mtbf(save: Durations, restore: Durations = 0.0, restart: Durations = 0.0) -> FloatArray:
-    """Mean time between failures, hours, below which the first-order waste reaches 1 at any period.
+    """Mean time between failures, hours, below which the first-order waste is 1 at any interval.
 
     The migration paper, section 6: ``1/nu**2`` with ``nu`` the root of ``nu**2 (R + D) + nu sqrt(2 C) = 1``.
 
@@ -112,9 +112,9 @@ def slowdown(
     Parameters
     ----------
     mtbf, every, save, restore, restart : array_like of durations
-        Cases, broadcast. ``every`` is hours of work between two saves; zero is its limit.
+        Cases, broadcast. ``every`` is hours of work between two checkpoints; zero gives the limit.
     exposed : tuple of str
-        In which of ``"save"`` and ``"restore"`` failures can strike.
+        In which of ``"save"`` and ``"restore"`` failures can occur.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def slowdown(
 
 
 class Exposed(TypedDict, total=False):
-    """In which of ``"save"`` and ``"restore"`` failures can strike, as of `slowdown`."""
+    """In which of ``"save"`` and ``"restore"`` failures can occur, as for `slowdown`."""
 
     exposed: tuple[str, ...]
 
@@ -141,7 +141,7 @@ def waste(
     restart: Durations = 0.0,
     **how: Unpack[Exposed],
 ) -> FloatArray:
-    """Share of time that is lost, ``1 - 1/slowdown``.
+    """Share of time lost, ``1 - 1/slowdown``.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def waste(
 def best_waste(
     mtbf: Durations, save: Durations, restore: Durations = 0.0, restart: Durations = 0.0, **how: Unpack[Exposed]
 ) -> FloatArray:
-    """Waste at `best_interval`; 1 where no interval gives progress that a float can hold.
+    """Waste at `best_interval`; 1 if the progress at every interval is below the smallest float.
 
     Examples
     --------

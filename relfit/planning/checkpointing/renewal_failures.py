@@ -1,8 +1,8 @@
-"""Checkpoints at a fixed interval when failures have any distribution: exact, by the renewal equation.
+"""Checkpoints at a fixed interval for failures of any distribution: exact, by the renewal equation.
 
-Between two failures the clock runs from a restart; the time to the next failure has a distribution (nodes of some age,
-a system). What is kept of it is the work before its last complete save. When every restart meets the same distribution,
-useful work over time is the mean of both between two failures.
+The time from a restart to the next failure has a distribution (of nodes of some age, or of a system). The work before
+the last complete save is kept. If the distribution is the same at every restart, the long-run share of useful work is
+the mean work kept over the mean time between two failures.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from relfit.system.jobs.checkpoint import best_interval
 
 __all__ = ["LEAST_PROGRESS", "BestFixed", "best_fixed_interval", "lattice_sum", "renewal_waste"]
 
-LEAST_PROGRESS = 1e-9  # kept hours per hour, below which a job is said to make no progress
-_DIRECT = 384  # terms of a lattice sum that are added one by one
+LEAST_PROGRESS = 1e-9  # useful share of time below which a job makes no progress
+_DIRECT = 384  # terms of a lattice sum that are added directly
 _CHUNK = 2_000_000
 
 
 @dataclass(frozen=True)
 class BestFixed:
-    """The best hours of work between two saves (0: they best follow one another), and what they waste."""
+    """The best hours of work between two saves (0: saves without a pause), and their waste."""
 
     every: float
     waste: float
@@ -35,10 +35,10 @@ class BestFixed:
 
 
 def renewal_waste(source: object, every: npt.ArrayLike, checkpoint: Checkpoint, restart: Durations = 0.0) -> FloatArray:
-    """Long-run waste of saves after a fixed number of hours of work, when every restart meets the same ages.
+    """Long-run waste of checkpoints at fixed hours of work, if the ages are the same at every restart.
 
-    `source` as for `relfit.system.jobs.time_to_failure`. A restore in which failures can strike counts for the time to
-    the next failure. `every` may be zero where saves take time and do not block: they follow one another.
+    `source` as for `relfit.system.jobs.time_to_failure`. A restore in which failures can occur is part of the time to
+    the next failure. `every` may be zero if saves take time and do not stop the work: they then run without a pause.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def renewal_waste(source: object, every: npt.ArrayLike, checkpoint: Checkpoint, 
 
 
 def best_fixed_interval(source: object, checkpoint: Checkpoint, restart: Durations = 0.0) -> BestFixed:
-    """The interval with the least waste, by search over eight decades and refinement; arguments as in `renewal_waste`.
+    """The interval with the least waste, by a search over eight decades; arguments as for `renewal_waste`.
 
     Examples
     --------
@@ -70,12 +70,12 @@ def best_fixed_interval(source: object, checkpoint: Checkpoint, restart: Duratio
         return BestFixed(every, 1.0 - useful, "ok" if useful > LEAST_PROGRESS else "no_progress")
 
     guess = float(best_interval(life.mean(), checkpoint.save))
-    if guess <= 0.0:  # saves that cost nothing: as often as one likes
+    if guess <= 0.0:  # saves cost nothing
         return result(0.0, float(progress(1e-9 * life.mean())))
-    if checkpoint.slowed < 1.0 and float(progress(0.0)) >= float(progress(1e-4 * guess)):  # one save after another
+    if checkpoint.slowed < 1.0 and float(progress(0.0)) >= float(progress(1e-4 * guess)):  # saves without a pause
         return result(0.0, float(progress(0.0)))
     middle, _ = highest(lambda log: progress(np.exp(log)), np.log(guess) - 9.5, np.log(guess) + 9.5, first=96, rounds=5)
-    # near the top the curve is a parabola: its vertex is steadier than the highest of noisy points
+    # near the top the curve is a parabola: its vertex is more precise than the highest of noisy points
     width = 1e-3
     left, centre, right = progress(np.exp(middle + np.array([-width, 0.0, width])))
     bend = left - 2.0 * centre + right

@@ -1,4 +1,4 @@
-"""`checkpoint_table`: how often jobs of several sizes should save, as a table that a script can read."""
+"""`checkpoint_table`: best checkpoint intervals of jobs of several sizes, as a table for scripts."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["CheckpointTable", "checkpoint_table"]
 
 
 class CheckpointTable(Result):
-    """Best checkpoint intervals by size of job.
+    """Best checkpoint intervals by size of job; made by `checkpoint_table`.
 
     Attributes
     ----------
     table : pandas.DataFrame
         One row per size: ``nodes``, ``mtbf_seconds`` (between failures of the job), ``checkpoint_every_seconds`` (of
-        work between saves) with limits, ``lost`` (share of the time that is lost) with limits, ``status``.
-        Limits are NaN where nothing is known of the uncertainty.
+        work) and ``lost`` (share of time), both with ``_low`` and ``_high`` (NaN if the uncertainty is unknown),
+        ``status``.
     plans : tuple of CheckpointPlan
         One per size.
     """
@@ -52,7 +52,7 @@ class CheckpointTable(Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The headline, and what the plan of the largest job rests on."""
+        """The headline, and premise and wait for repairs of the largest job."""
         last = self.plans[-1]
         return (self.headline, last.premise.rstrip(":") + ".", last.waits)
 
@@ -69,17 +69,17 @@ def checkpoint_table(
     sizes : sequence of int
         Nodes of each job.
     **options
-        As for `plan_checkpoints`, but for ``nodes``.
+        As for `plan_checkpoints`, except ``nodes``.
 
     Raises
     ------
     ArgumentError
-        Without a size, or for one below one; and as for `plan_checkpoints`.
+        Without sizes, for a repeated size or one below 1, and as for `plan_checkpoints`.
 
     Examples
     --------
-    >>> found = checkpoint_table("20000h", Checkpoint(save="5min", restore="10min"), [1, 64, 1000])
-    >>> found.table[["nodes", "checkpoint_every_seconds"]].round().astype(int).values.tolist()
+    >>> plans = checkpoint_table("20000h", Checkpoint(save="5min", restore="10min"), [1, 64, 1000])
+    >>> plans.table[["nodes", "checkpoint_every_seconds"]].round().astype(int).values.tolist()
     [[1, 207646], [64, 25781], [1000, 6374]]
     """
     if not len(sizes):

@@ -1,8 +1,8 @@
-"""Two levels of checkpoints: quick local saves, of which every k-th is a global one that survives worse failures.
+"""Two levels of checkpoints: fast local ones, with every k-th written globally to survive worse failures.
 
-A share of the failures destroys what was saved locally: then the job goes back to the last global save. Exact in closed
-form for exponential failures, which strike in saves and restores too. The idea of levels: Moody, Bronevetsky, Mohror
-and de Supinski (2010), SC '10.
+A share of the failures destroys local checkpoints; the job then continues from the last global one. Exact in closed
+form for exponential failures, also during saves and restores. Levels of checkpoints: Moody, Bronevetsky, Mohror and
+de Supinski (2010), SC '10.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _MOST_LOCAL = 2000
 
 
 class TwoLevels(Result):
-    """The best work between saves and the best number of saves per global one; arrays are cases.
+    """The best checkpoint interval and number of checkpoints per global one; arrays are cases.
 
     Attributes
     ----------
     checkpoint_every : ndarray of float
-        Hours of work between two saves.
+        Hours of work between two checkpoints.
     saves_per_global : ndarray of int
-        Every this many saves, one is global; 1 where local saves do not pay.
+        One of this many checkpoints is global; 1 if local ones do not pay.
     waste : ndarray of float
-        Share of time that is lost.
+        Share of time lost.
     global_only : ndarray of float
-        Waste of the best interval with global ones alone.
+        Least waste with global checkpoints only.
     """
 
     checkpoint_every: FloatArray
@@ -51,7 +51,7 @@ class TwoLevels(Result):
 
     @property
     def headline(self) -> str:
-        """What to do, of the first case."""
+        """The best plan, for the first case."""
         every, k, waste, alone = self.to_frame().iloc[0]
         if not waste < 1.0 - 1e-9:
             return "No interval makes progress."
@@ -67,15 +67,16 @@ class TwoLevels(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class GlobalSaves:
-    """The second level of checkpoints, for failures that destroy what was saved locally.
+    """The second level of checkpoints, for failures that destroy local ones.
 
     Attributes
     ----------
     save : duration
+        Time to write a global checkpoint, hours or text.
     share : float
-        Share of the failures that need a global save.
+        Share of the failures that need a global checkpoint.
     restore : duration, optional
-        That of the local checkpoints when left out.
+        Time to read it; that of the local checkpoints by default.
     """
 
     save: Any
@@ -85,16 +86,14 @@ class GlobalSaves:
 
 @dataclass(frozen=True, eq=False)
 class LevelCosts:
-    """Failures and costs of saves of two levels; arrays are cases, broadcast.
+    """Failures, and costs of two levels of checkpoints; arrays are cases, broadcast.
 
     Attributes
     ----------
-    mtbf, save, global_save, restore, global_restore : ndarray
+    mtbf, save, global_save, restore, global_restore, restart : ndarray
         Hours, or any durations.
     share_global : ndarray
-        Probability that a failure needs the global save.
-    restart : ndarray
-        Hours, or any durations.
+        Probability that a failure needs the global checkpoint.
     """
 
     mtbf: Any
@@ -114,7 +113,7 @@ class LevelCosts:
             object.__setattr__(self, name, value)
 
     def waste(self, checkpoint_every: Durations, saves_per_global: npt.ArrayLike) -> FloatArray:
-        """Long-run waste; every `saves_per_global` saves, one is global (and not local too).
+        """Long-run waste if one of `saves_per_global` checkpoints is global (instead of local).
 
         Examples
         --------
@@ -130,7 +129,7 @@ class LevelCosts:
         return 1.0 - _progress(w, k, costs)
 
     def best(self) -> TwoLevels:
-        """The interval and the number of saves for each global one (up to 2000) with the least waste.
+        """The interval and the number of checkpoints per global one (up to 2000) with the least waste.
 
         Examples
         --------
@@ -144,7 +143,7 @@ class LevelCosts:
         long = np.log(best_interval(self.mtbf, np.maximum(self.save, self.global_save)))[..., None] + 0.7
 
         def by_number(k: FloatArray, rounds: int = 7) -> tuple[FloatArray, FloatArray]:
-            """Best work between saves for each number of saves (last axis), and what is kept then."""
+            """Best work between saves for each number of saves (last axis), and the useful share of time."""
             low, high = np.broadcast_to(short, k.shape), np.broadcast_to(long, k.shape)
             return highest(lambda log: _progress(np.exp(log), k[..., None], costs), low, high, rounds=rounds)
 
@@ -163,10 +162,10 @@ class LevelCosts:
 
 
 def _progress(w: FloatArray, k: FloatArray, costs: Sequence[FloatArray]) -> FloatArray:
-    """Useful work for an hour: k intervals over the mean time from one global save to the next.
+    """Useful work per hour: k intervals over the mean time from one global save to the next.
 
-    With V(i) the mean time to the next global save after i - 1 local ones, ``V(i) = a + b V(i+1) + (1 - b) G``, G the
-    mean time from a failure that needs the global save.
+    With V(i) the mean time to the next global save after i - 1 local ones, ``V(i) = a + b V(i+1) + (1 - b) G``, where G
+    is the mean time from a failure that needs the global save.
     """
     mu, c1, c2, r1, r2, phi, d = costs
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):

@@ -1,4 +1,4 @@
-"""Waste by the work between saves, and over draws of the parameters: exponential failures, or any times to failure."""
+"""Waste as a function of the checkpoint interval, and over draws, for exponential failures or any distribution."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ExponentialWaste:
         return self._of(np.asarray(self.mtbf), every, np.asarray(self.restart))
 
     def drawn_at(self, every: FloatArray, most: int) -> FloatArray:
-        """The same for each of at most this many draws; draws first."""
+        """Waste of each interval for each of at most `most` draws, along a first axis."""
         mu, restart = (values[:most].reshape((-1,) + (1,) * every.ndim) for values in self._draws)
         return self._of(mu, every[None], restart)
 
@@ -76,14 +76,14 @@ class ExponentialWaste:
         where, _ = highest(
             lambda log: -self._of(mu[..., None], np.exp(log), restart[..., None]), middle - 9.0, middle + 4.0
         )
-        # one save after another, where that is better still
+        # saves without a pause, if that is better still
         at_once = self._of(mu, np.zeros(mu.shape), restart) <= self._of(mu, 1e-4 * guess, restart)
         return np.where(at_once, 0.0, np.exp(where))
 
 
 @dataclass(frozen=True, eq=False)
 class RenewalWaste:
-    """Waste when every restart meets the same time to failure of any distribution."""
+    """Waste for times to failure of any distribution, the same at every restart; hours."""
 
     life: TimeToFailure
     drawn: Sequence[TimeToFailure]
@@ -100,7 +100,7 @@ class RenewalWaste:
         return self._of(self.life, every)
 
     def drawn_at(self, every: FloatArray, most: int) -> FloatArray:
-        """The same for each of at most this many draws; draws first."""
+        """Waste of each interval for each of at most `most` draws, along a first axis."""
         return np.stack([self._of(life, every) for life in self.drawn[:most]])
 
     def best(self) -> tuple[float, float]:
@@ -124,7 +124,7 @@ class RenewalWaste:
 def robust_interval(
     model: ExponentialWaste | RenewalWaste, near: float, by: str | float, most: int
 ) -> tuple[float, float]:
-    """The interval near `near` with the least mean, or quantile, of the waste over `most` draws, and that."""
+    """The interval near `near` with the least mean (or quantile) waste over at most `most` draws, and that waste."""
 
     def over_draws(interval: FloatArray) -> FloatArray:
         waste = model.drawn_at(interval, most)

@@ -1,1 +1,1 @@
-"""Whether migration on predictions pays beside checkpoints: throughput, imperfect predictions, the plan."""
+"""Migration on predicted failures, compared with checkpoints alone: throughput, imperfect predictions, the plan."""

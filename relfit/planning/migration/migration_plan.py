@@ -1,4 +1,4 @@
-"""`plan_migration`: whether migration on predictions pays beside checkpoints, for which jobs, with how many spares."""
+"""`plan_migration`: whether migration on predicted failures pays, for which jobs, and with how many spares."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from relfit.system.jobs.checkpoint import best_interval
 __all__ = ["MigrationPlan", "plan_migration", "spares_for_alarms"]
 
 
-_NO_RECALL = 0.005  # a recall below it is as good as none
+_NO_RECALL = 0.005  # a recall below it counts as none
 _NO_GAIN = 1e-12  # a difference of yields below it is rounding
 _PRECISIONS = (1.0, 0.9, 0.7, 0.5, 0.3, 0.1)
 _TAKEN = (
@@ -43,38 +43,41 @@ _TAKEN = (
 
 
 class MigrationPlan(Plan):
-    """Checkpoints alone against migration on predictions with checkpoints, on a machine full of jobs.
+    """Checkpoints alone compared with migration and checkpoints, on a fully used machine; made by `plan_migration`.
 
-    `mtbf` is that of a node. What rests on the quality of the predictions is NaN where that is not stated.
+    Results that depend on the predictions are NaN without their recall and precision. `mtbf` is that of a node; it and
+    further attributes are those of `relfit.planning.plan.Plan`.
 
     Attributes
     ----------
     by_size : pandas.DataFrame
-        One row per size of job: ``nodes``, ``mtbf`` (hours, of the job), share of the machine ``nodes_share``,
-        ``checkpoint_every`` (hours of work between saves), ``checkpoint_yield``, ``migration_every``,
-        ``migration_yield`` (spares taken off), ``break_even_recall`` (at the precision stated, else 1; with the spares
-        of the plan, else with those that the recall needs).
+        One row per size of job: ``nodes``, ``mtbf`` (hours, of the job), ``nodes_share`` (of the machine),
+        ``checkpoint_every`` and ``checkpoint_yield`` (checkpoints alone; hours of work, and share of useful work),
+        ``migration_every`` and ``migration_yield`` (with migration; spares count as lost), ``break_even_recall`` (at
+        the stated precision, else 1; with the spares of the plan, else those that the recall needs).
     break_even : pandas.DataFrame
-        ``precision`` and ``recall`` from which on migration yields more on the machine as a whole, as far as they are
-        not stated; NaN where it never does.
+        ``precision`` and ``recall`` from which migration yields more on the complete machine: the stated one (or
+        several precisions) with the least of the other; NaN if it never does.
     spares, spares_low, spares_high : float
-        Spare nodes for the risk, and limits by the draws (NaN where nothing is known of the uncertainty).
+        Spare nodes for the risk, and their interval over the draws (NaN if the uncertainty is unknown).
     checkpoint_yield, migration_yield : float
         Share of all nodes that does useful work.
     gain, gain_low, gain_high : float
-        Their difference.
+        Migration yield minus checkpoint yield, and its interval.
     probability : float
         Share of the draws in which migration yields more; NaN without draws.
     perfect : Throughputs
-        The paper's model: every failure is predicted in time.
+        The model of the paper, in which every failure is predicted in time.
     nodes : int
+        Nodes of the machine.
     predictor : Predictor or None
-        None where recall or precision is not stated.
+        None if recall or precision is not stated.
     scenario : Scenario
-        Costs; the restart with the wait for the repair of a node.
+        Costs; the restart includes the repair of a node.
     risk : float
+        Probability of running out of spares.
     waits : str
-        Whether jobs wait for repairs, in a sentence.
+        A sentence on the wait for repairs.
     """
 
     by_size: pd.DataFrame
@@ -99,7 +102,7 @@ class MigrationPlan(Plan):
 
     @property
     def headline(self) -> str:
-        """Whether migration pays, and how certain that is; or how good predictions must be."""
+        """Whether migration pays, and in how many draws; or how good predictions must be."""
         several = len(self.by_size) > 1
         jobs = "jobs of all sizes" if several else f"jobs of {count(int(self.by_size['nodes'].iloc[0]), 'node')}"
         share_of = f"{percent(self.checkpoint_yield)} {'on average' if several else 'of them'}"
@@ -119,7 +122,7 @@ class MigrationPlan(Plan):
 
     @property
     def _least(self) -> str:
-        """From which quality of the predictions on migration pays."""
+        """The quality of predictions from which migration pays."""
         rows = self.break_even.dropna()
         if not len(rows):
             return "migration does not pay, whatever the quality of the predictions"
@@ -137,7 +140,7 @@ class MigrationPlan(Plan):
 
     @property
     def shown(self) -> pd.DataFrame:
-        """One row per size, and the averages over the sizes that the headline gives."""
+        """One row per size, and the averages of the headline."""
         if len(self.by_size) == 1:
             return self.by_size
         everything = self.break_even["recall"].iloc[0] if self.predictor is None else np.nan
@@ -154,14 +157,14 @@ class MigrationPlan(Plan):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """For which jobs it pays, at which recall, and what perfect predictions would yield."""
+        """For which jobs migration pays, from which recall, and the yield of perfect predictions."""
         perfect = self.perfect.headline
         best = f"If nodes alone failed, and each failure were predicted in time: {perfect[:1].lower()}{perfect[1:]}"
         return (self.waits, *self.advice, best)
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """For which jobs it pays, and at which recall."""
+        """For which jobs migration pays, and from which recall."""
         remarks: list[str] = []
         pays = self.by_size["migration_yield"] > self.by_size["checkpoint_yield"]
         if pays.any() and not pays.all():
@@ -179,9 +182,9 @@ class MigrationPlan(Plan):
 def spares_for_alarms(
     nodes: npt.ArrayLike, mtbf: Durations, migration: Durations, restart: Durations, predictor: Predictor, risk: float
 ) -> FloatArray:
-    """Spares for a risk when nodes are left on true alarms (for M + D) and false ones (for M).
+    """Spares for a risk if jobs leave nodes on true alarms (for M + D hours) and false ones (for M hours).
 
-    Nodes whose failure was not predicted come back to their own job after the restart and need no spare.
+    Nodes with an unpredicted failure return to their own job after the restart and need no spare.
     """
     mu, m, d = durations("mtbf", mtbf, zero=False), durations("migration", migration), durations("restart", restart)
     _, avoided, false = predictor.rates(mu, m)
@@ -204,38 +207,38 @@ def plan_migration(
     level: float = 0.95,
     rng: Seed = 0,
 ) -> MigrationPlan:
-    """Compare checkpoints alone with migration on predictions, for a fully used machine.
+    """Compare checkpoints alone with migration on predicted failures, for a fully used machine.
 
-    Failures of groups of nodes and of whole systems are not predicted. Without a recall or a precision the plan states
-    how good the predictions must be.
+    Failures of groups of nodes and of whole systems are never predicted. Without a recall or a precision the plan
+    states how good the predictions must be.
 
     Parameters
     ----------
     source : duration or Parameters
-        Mean time between the failures of one node, or calibrated parameters.
+        Mean time between failures of one node, or calibrated parameters.
     costs : Scenario
-        Times to save, restore and migrate, and from a failure, or from the repair that the job waits for, to the
-        restore.
+        Times to save, restore and migrate; its restart is the time from a failure, or from the end of the repair that
+        the job waits for, to the restore.
     predictor : Predictor, optional
         Recall and precision of the predictions; either may be None.
     nodes : int, optional
         Nodes of the machine, spares included; by default those of the parameters.
     repair : duration, optional
-        As in `plan_checkpoints`. A node that a job has left in time is unavailable for the migration, repair and
-        restart.
+        As for `plan_checkpoints`. A node that a job left in time is unavailable during migration, repair and restart.
     risk : float
-        Probability to run out of spares.
+        Probability of running out of spares.
     spares : int, optional
         Number of spares, instead of `risk`.
     mix : JobMix or float
-        Jobs by size, or the share of jobs with one node, as in `job_mix`; with 1 every node has its own job.
+        Jobs by size, or the share of jobs on one node (other sizes are powers of two, equally likely); with 1 every
+        node has its own job.
     events, n_draws, level, rng
-        As in `plan_checkpoints`.
+        As for `plan_checkpoints`.
 
     Raises
     ------
     ArgumentError
-        Without a number of nodes, for more spares than nodes, or a share outside 0..1.
+        Without a number of nodes, if the spares leave no node to work, or for a share outside 0..1.
 
     Examples
     --------
@@ -274,7 +277,7 @@ def plan_migration(
     if predictor is None:
         machine.check_spares(float(machine.spare_nodes(rate, Predictor(1.0, precise, lead))))
         least = machine.least_recalls(rate, precise, lead)
-    else:  # a recall of the failures of nodes alone
+    else:  # the recall counts only failures of nodes and racks
         least = break_even_recall(
             gap, c, r, machine.down(rate), m, precise, lead, max(1.0 - spare / size, 0.0)
         ) / rate.own_share(jobs.sizes)
@@ -322,7 +325,7 @@ def plan_migration(
 
 @dataclass(frozen=True, eq=False)
 class _Machine:
-    """A machine full of jobs; results have the shape of rates and predictions, those by size one more axis."""
+    """A fully used machine; results have the shape of rates and predictions, by size one more axis."""
 
     size: int
     jobs: JobMix
@@ -342,7 +345,7 @@ class _Machine:
         return np.asarray(self.restart + rate.wait_of(self.jobs.sizes))
 
     def weighted(self, yields: FloatArray) -> FloatArray:
-        """Share of all nodes, from that of each size of job."""
+        """Mean over the sizes of jobs, weighted by their share of the nodes."""
         return np.asarray((yields * self.jobs.node_shares).sum(axis=-1))
 
     def alone_by_size(self, rate: JobRate) -> FloatArray:
@@ -354,7 +357,7 @@ class _Machine:
         return self.weighted(self.alone_by_size(rate))
 
     def check_spares(self, spare: float) -> None:
-        """Raise an ArgumentError where no node is left to work."""
+        """Raise an ArgumentError if no node is left to work."""
         if spare >= self.size and self.spares is None:
             what = f"of {self.size} nodes {spare:.0f} would be spares, for a risk of {percent(self.risk)}"
             raise ArgumentError(what, remedy="allow more risk of running out, or give the number of spares")
@@ -363,7 +366,7 @@ class _Machine:
             raise ArgumentError(what, remedy="give fewer spares")
 
     def spare_nodes(self, rate: JobRate, predictor: Predictor) -> FloatArray:
-        """Spares for the risk, or as asked."""
+        """Spares for the risk, or the requested number."""
         away = self.restart + np.asarray(rate.node_repair)
         if self.spares is None:
             return spares_for_alarms(self.size, rate.node_mtbf, self.migration, away, predictor, self.risk)
@@ -371,7 +374,7 @@ class _Machine:
         return np.broadcast_to(whole("spares", self.spares, 0), shape)
 
     def moving(self, rate: JobRate, predictor: Predictor) -> tuple[FloatArray, FloatArray]:
-        """Best hours between saves with migration, and the yield without the spares, by size."""
+        """Best hours of work between saves with migration, and the yield without the spares, by size."""
         gap = self.gap(rate)
         own = rate.own_share(self.jobs.sizes)
         some = Predictor(predictor.recall[..., None] * own, predictor.precision[..., None], predictor.lead)
@@ -381,11 +384,11 @@ class _Machine:
         return every, (1.0 - predicted_waste(gap, every, *costs, some)) * working
 
     def gain(self, rate: JobRate, predictor: Predictor) -> FloatArray:
-        """By how much migration yields more than checkpoints alone."""
+        """Yield of migration minus that of checkpoints alone."""
         return np.asarray(self.weighted(self.moving(rate, predictor)[1]) - self.alone(rate))
 
     def least_recalls(self, rate: JobRate, precision: float, lead: Durations | Distribution | None) -> FloatArray:
-        """Least recall with which migration pays for jobs of each size, with the spares that this recall needs."""
+        """Least recall at which migration pays for jobs of each size, with the spares that this recall needs."""
         alone = self.alone_by_size(rate)
 
         def gains(j: int, grid: FloatArray) -> FloatArray:
@@ -396,7 +399,7 @@ class _Machine:
     def break_even(
         self, rate: JobRate, recall: float | None, precision: float | None, lead: Durations | Distribution | None
     ) -> pd.DataFrame:
-        """Least precision for the recall, or least recall for the precision, or for each of several."""
+        """Least precision for the recall, or least recall for the precision or for each of several."""
 
         def least(precision: float | None) -> float:
             def gain(grid: FloatArray) -> FloatArray:
@@ -414,7 +417,7 @@ class _Machine:
 
 
 def _pays_from(gain_of: Callable[[FloatArray], FloatArray]) -> float:
-    """From which value on there is always a gain: spares are whole, so that it may pay, not pay, and pay."""
+    """The value from which there is always a gain; because spares are whole numbers, the gain is not monotonic."""
     low, high = 0.0, 1.0
     for _ in range(3):
         grid = np.linspace(low, high, 201)[1:]

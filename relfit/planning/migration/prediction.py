@@ -1,10 +1,9 @@
-"""Migration on predictions that miss failures, raise false alarms, or come too late, with checkpoints for the rest.
+"""Migration on predictions that miss failures, raise false alarms or come too late, with checkpoints for the rest.
 
-A predictor catches a share of the failures (recall); a share of its alarms are true (precision). On an alarm the job
-migrates to a spare; a failure that was not predicted, or less ahead than a migration takes, throws it back to its
-last save. To first order the best period is ``sqrt(2 C mu/(1 - r))``: Aupy, Robert, Vivien and Zaidouni (2014),
-Journal of Parallel and Distributed Computing 74, 2048-2064. Here the expected time is exact for exponential failures
-and alarms.
+A predictor announces a share of the failures (recall); a share of its alarms is true (precision). On an alarm the job
+migrates to a spare. A failure that was not predicted, or too late for a migration, returns it to its last checkpoint.
+To first order the best interval is ``sqrt(2 C mu/(1 - r))``: Aupy, Robert, Vivien and Zaidouni (2014), Journal of
+Parallel and Distributed Computing 74, 2048-2064. Here the expected time is exact for exponential failures and alarms.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ __all__ = ["Predictor", "best_predicted_interval", "break_even_recall", "predict
 
 @dataclass(frozen=True)
 class Predictor:
-    """How good predictions are.
+    """The quality of failure predictions.
 
     Attributes
     ----------
     recall : ndarray or None
-        Share of the failures that are predicted; None, where it is not known, goes with `plan_migration` alone.
+        Share of the failures that are predicted; None if unknown, for `plan_migration` only.
     precision : ndarray or None
-        Share of the alarms that are true, above zero; None as above.
+        Share of the alarms that are true, above zero; 1 by default; None as above.
     lead : ndarray or Distribution, optional
-        How long before the failure the alarm comes: one time, or a distribution of times. Alarms that come later than a
-        migration takes are of no use. As long as needed when left out.
+        Time from the alarm to the failure, hours or text, or its distribution. Alarms closer to the failure than a
+        migration takes are useless. By default all come early enough.
 
     Raises
     ------
     ArgumentError
-        For a share outside of 0 to 1, a precision of 0, or a negative time.
+        For a share outside 0..1, a precision of 0, or a negative time.
 
     Examples
     --------
@@ -70,7 +69,7 @@ class Predictor:
         return np.asarray(self.lead >= needed, dtype=np.float64)
 
     def rates(self, mtbf: FloatArray, migration: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Failures that strike, failures avoided, and false alarms, each per hour."""
+        """Failures not avoided, failures avoided, and false alarms, each per hour."""
         used = self.recall * self.in_time(migration)
         false = self.recall * (1.0 - self.precision) / self.precision
         return (1.0 - used) / mtbf, used / mtbf, false / mtbf
@@ -85,17 +84,17 @@ def predicted_waste(
     migration: Durations,
     predictor: Predictor,
 ) -> FloatArray:
-    """Long-run waste when a job migrates on every alarm and saves at a fixed interval; arrays are cases.
+    """Long-run waste if a job migrates on every alarm and saves at a fixed interval; arrays are cases.
 
-    Failures that strike can do so in work, saves, restores and migrations; alarms during a migration change nothing.
-    Seen on a clock that stands still while the job migrates, what ends an interval comes at a rate of
-    ``k = u + a (1 - exp(-u M))``, u the rate of failures that strike and a that of alarms heeded; an hour on that clock
-    takes ``1 + a (1 - exp(-u M))/u``. With both in the exact formula for checkpoints nothing is approximated.
+    Failures that are not avoided occur in work, saves, restores and migrations; alarms during a migration change
+    nothing. On a clock that stops during migrations, an interval ends at the rate ``k = u + a (1 - exp(-u M))``, with u
+    the rate of failures not avoided and a that of alarms; an hour on that clock takes ``1 + a (1 - exp(-u M))/u``. With
+    both in the formula for checkpoints the result is exact.
 
     Parameters
     ----------
     mtbf, interval, save, restore, restart, migration : array_like of durations
-        Of the job: mean time between all its failures, predicted or not. An infinite interval never saves.
+        Of the job; `mtbf` counts all failures, predicted or not, `interval` is work, infinite for no saves.
     predictor : Predictor
 
     Examples
@@ -120,7 +119,7 @@ def predicted_waste(
 def best_predicted_interval(
     mtbf: Durations, save: Durations, restore: Durations, restart: Durations, migration: Durations, predictor: Predictor
 ) -> FloatArray:
-    """Interval with the least `predicted_waste`, hours; infinite where every failure is avoided.
+    """Interval with the least `predicted_waste`, hours of work; infinite if every failure is avoided.
 
     Examples
     --------
@@ -144,7 +143,7 @@ def break_even_recall(
     lead: Durations | Distribution | None = None,
     working_share: npt.ArrayLike = 1.0,
 ) -> FloatArray:
-    """Least recall from which migration on alarms, with checkpoints, beats checkpoints alone.
+    """Least recall at which migration with checkpoints yields more than checkpoints alone.
 
     Parameters
     ----------
@@ -153,12 +152,12 @@ def break_even_recall(
     precision, lead
         As in `Predictor`.
     working_share : array_like of float
-        Share of the nodes that are no spares; checkpoints alone use all of them.
+        Share of the nodes that are not spares; checkpoints alone use all nodes.
 
     Returns
     -------
     ndarray
-        0 where any recall pays, NaN where none does.
+        0 if any recall pays, NaN if none does.
 
     Examples
     --------
@@ -184,7 +183,7 @@ def break_even_recall(
         middle = 0.5 * (low + high)
         good = gain(middle) > 0.0
         low, high = np.where(good, low, middle), np.where(good, middle, high)
-    # a gain from the first step on, and no spares to pay for: any recall pays
+    # a gain from the first step, and no spares to pay for: any recall pays
     return np.asarray(np.where(pays.any(axis=0), np.where(high < 1e-9, 0.0, high), np.nan))
 
 
@@ -215,7 +214,7 @@ def _cases(
 
 
 def _clock(mu: FloatArray, m: FloatArray, predictor: Predictor) -> tuple[FloatArray, FloatArray]:
-    """Rate of what ends an interval on the clock that stops for migrations, and hours for an hour on it."""
+    """Rate at which intervals end on the clock that stops for migrations, and real hours per hour on it."""
     strike, avoided, false = predictor.rates(mu, m)
     heeded = avoided + false
     struck = -np.expm1(-strike * m)

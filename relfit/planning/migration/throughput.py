@@ -1,9 +1,9 @@
 """Checkpoint just before a predicted failure, or migrate to a spare node: the model of "Checkpointing or migration".
 
-With perfect prediction, a job of n nodes stops every mu/n hours: for C + D + R hours if it saves in time, repairs and
-restores, for M hours if it migrates. Migration needs m of the N nodes as spares, so many that more than m are
-migrating or down at once with a probability of at most the risk. Section 6 of the paper has periodic checkpoints
-without prediction.
+With perfect predictions, a job on n nodes stops every mu/n hours: for C + D + R hours if it saves, repairs and
+restores, for M hours if it migrates. Migration needs m of the N nodes as spares, so that more than m are migrating or
+down at once with a probability of at most the risk. Section 6 of the paper has periodic checkpoints without
+predictions.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ class Scenario:
     Attributes
     ----------
     save, restore, restart, migration : ndarray
-        C, R, D and M, hours or any durations.
+        C, R, D and M; any durations, stored in hours.
     name : str
+        Name of the scenario.
 
     Examples
     --------
@@ -55,7 +56,7 @@ class Scenario:
 
     @property
     def worth_comparing(self) -> npt.NDArray[np.bool_]:
-        """Whether a migration is shorter than save, repair and restore; else a node is its own best spare."""
+        """Whether a migration takes less time than save, restart and restore; else a node is its own best spare."""
         return np.asarray(self.migration < self.save + self.restart + self.restore)
 
 
@@ -76,10 +77,10 @@ SCENARIOS = {
 def spares_for_risk(
     nodes: npt.ArrayLike, mtbf: Durations, migration: Durations, restart: Durations, risk: npt.ArrayLike
 ) -> npt.NDArray[np.int64]:
-    """Fewest spare nodes (of all the nodes) for which the probability to be short of one is at most `risk`.
+    """Fewest spare nodes for which the probability of a shortage is at most `risk`.
 
-    Each of the N nodes is migrating or down with probability ``v = (M + D)/(mu + M + D)`` at any time; short are those
-    instants at which more than m are.
+    Each of the N nodes (spares included) is migrating or down with probability ``v = (M + D)/(mu + M + D)`` at any
+    time; a shortage means that more than m are.
 
     Examples
     --------
@@ -106,7 +107,7 @@ def spares_for_risk(
 
 @dataclass(frozen=True, eq=False)
 class JobMix:
-    """Jobs by size: nodes of a job, and the mean number of such jobs at once; together they fill the machine."""
+    """Jobs by size: ``sizes`` (nodes of a job), and ``jobs`` (mean number at once); together they use all nodes."""
 
     sizes: npt.NDArray[np.int64]
     jobs: FloatArray
@@ -130,16 +131,16 @@ def job_mix(
     Parameters
     ----------
     nodes : int
-        N.
+        Nodes of the machine, N.
     share_sequential : float
-        Share of the jobs that need one node; all others are as likely to need 2, 4, ... up to the largest power of two.
+        Share of the jobs on one node; the others have 2, 4, ... nodes, up to the largest power of two, equally likely.
     sizes, shares : array_like, optional
-        Other sizes of jobs, and the share of the jobs that has each.
+        Other sizes of jobs, and the share of the jobs with each size.
 
     Raises
     ------
     ArgumentError
-        For sizes above the number of nodes, without shares, or with as many shares as do not go with them.
+        For a size above the number of nodes, or sizes without as many shares.
 
     Examples
     --------
@@ -166,19 +167,20 @@ def job_mix(
 
 
 class Throughputs(Result):
-    """Nodes at work, of N, under each strategy; arrays are cases.
+    """Nodes that do useful work under each strategy; arrays are cases.
 
     Attributes
     ----------
     nodes, spares : ndarray of int
+        Nodes of the machine, spares included; number of spares.
     save_in_time : ndarray
-        Each failure is predicted, and the job saves in time.
+        Every failure is predicted, and the job saves in time.
     migrate : ndarray
-        Each failure is predicted, and the job migrates to one of the spares.
+        Every failure is predicted, and the job migrates to a spare.
     periodic, periodic_exact : ndarray
-        No failure is predicted, and jobs save at their best interval: to first order as the paper has it, and exactly.
+        No failure is predicted, and jobs save at their best interval: to first order as in the paper, and exactly.
     nothing : ndarray
-        Share of the nodes whose jobs make no progress at all with periodic checkpoints, to first order.
+        Share of the nodes whose jobs make no progress with periodic checkpoints, to first order.
     """
 
     nodes: npt.NDArray[np.int64]
@@ -193,12 +195,12 @@ class Throughputs(Result):
 
     @property
     def improvement(self) -> FloatArray:
-        """How much migration yields beyond saving in time, as a share: the paper's percentages over 100."""
+        """Gain of migration over saving in time, as a share: the paper's percentages over 100."""
         return self.migrate / self.save_in_time - 1.0
 
     @property
     def headline(self) -> str:
-        """Which strategy does best; of the first case."""
+        """The strategies in order of their yield, for the first case."""
         n = float(np.ravel(self.nodes)[0])
         yields = {
             "migration": self.migrate,
@@ -228,29 +230,29 @@ def compare_throughputs(
     scenario : Scenario or str
         The costs, or the name of one of `SCENARIOS`.
     nodes : array_like of int
-        N, spares included.
+        Nodes of the machine, N, spares included.
     mtbf : array_like of durations, or Distribution
-        Of one node. A distribution stands for nodes that are all new: a job of n nodes then has the mean of the least
-        of n times to failure. (The paper's formula for Weibull times, section 4.2, has a slip: the scale goes with
-        ``n**(-1/shape)``.)
+        Mean time between failures of one node. A distribution stands for new nodes: a job on n nodes has the mean of
+        the smallest of n times to failure. (The paper's formula for Weibull times, section 4.2, has a misprint: the
+        scale is multiplied by ``n**(-1/shape)``.)
     risk : array_like of float
-        Probability to run out of spares.
+        Probability of running out of spares.
     parallel : bool
-        Jobs of many sizes; else each node has a job of its own.
+        Jobs of many sizes; else each node has its own job.
     mix : JobMix, optional
-        Jobs by size; by `share_sequential`, as in `job_mix`, when left out.
+        Jobs by size; by default from `share_sequential`, as in `job_mix`.
     spares : array_like of int, optional
         Number of spares, instead of `risk`.
 
     Raises
     ------
     ArgumentError
-        For more spares than nodes, an unknown scenario, or a time or risk out of its range.
+        For more spares than nodes, an unknown scenario, or an invalid time or risk.
 
     Examples
     --------
-    >>> found = compare_throughputs("today", 2**14, "1 day")
-    >>> int(found.spares), round(100 * float(found.improvement), 1)
+    >>> result = compare_throughputs("today", 2**14, "1 day")
+    >>> int(result.spares), round(100 * float(result.improvement), 1)
     (65, 2081.5)
     """
     if not isinstance(scenario, Scenario):

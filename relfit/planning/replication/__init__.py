@@ -1,1 +1,1 @@
-"""Whether to run every process twice or more: yields of copies, the break-even with checkpoints, the plan."""
+"""Replication of processes: yield of copies, break-even with checkpoints alone, the plan."""

@@ -1,9 +1,8 @@
-"""Replication: every process of a job runs r times, and a failure stops the job only when all copies of one are gone.
+"""Replication: every process of a job runs on r nodes, and the job stops only when all copies of a process have failed.
 
-The copies cost r nodes for one process, and pay where a job is so large that checkpoints alone leave little. Failed
-copies are restarted at every save. Failures are exponential. Mean number of failures to interruption: Casanova, Robert,
-Vivien and Zaidouni (2016), ACM Transactions on Parallel Computing 3, 11; restart at saves: Benoit, Herault, Le Fevre
-and Robert (2019), SC '19.
+Copies pay for jobs so large that checkpoints alone leave little useful work. Failed copies are restarted at every save.
+Failures are exponential. Mean number of failures to interruption: Casanova, Robert, Vivien and Zaidouni (2016), ACM
+Transactions on Parallel Computing 3, 11; restart at saves: Benoit, Herault, Le Fevre and Robert (2019), SC '19.
 """
 
 from __future__ import annotations
@@ -30,13 +29,14 @@ _NODES, _WEIGHTS = gauss_legendre(16)
 
 
 def failures_to_interruption(processes: npt.ArrayLike, replicas: npt.ArrayLike = 2) -> FloatArray:
-    """Mean number of failures of running nodes until some process has lost all its copies, none being restarted before.
+    """Mean number of node failures until a process has lost all its copies, if no copy is restarted.
 
     ``n B(1/r, n)``, for large n ``Gamma(1/r) n**(1 - 1/r)``; for two copies, ``sqrt(pi n)``.
 
     Parameters
     ----------
     processes, replicas : array_like of int
+        Processes n, and copies r of each.
 
     Examples
     --------
@@ -52,10 +52,10 @@ def failures_to_interruption(processes: npt.ArrayLike, replicas: npt.ArrayLike =
 
 @dataclass(frozen=True, eq=False)
 class CopiedJob:
-    """A job whose processes run in copies that are restarted at every save; arrays are cases.
+    """A job whose processes run in copies that are restarted at every save; durations in hours, arrays are cases.
 
-    `mtbf` is that of one node; a save restarts failed copies, too; `overhead` is the share of speed that copies lose to
-    keep in step, `wide_rate` the failures per hour that stop the job whatever copies there are.
+    `mtbf` is that of one node; `save` includes the restart of failed copies; `overhead` is the share of speed lost to
+    synchronization; `wide_rate` counts failures per hour that stop the job with any number of copies.
     """
 
     mtbf: Any
@@ -79,9 +79,9 @@ class CopiedJob:
         object.__setattr__(self, "replicas", int(whole("replicas", self.replicas)))
 
     def waste(self, processes: npt.ArrayLike, interval: Durations) -> FloatArray:
-        """Long-run waste for hours of work between saves; exact, without the nodes that copies take.
+        """Long-run waste at an interval of work between saves; exact, not counting the nodes of the copies.
 
-        Every period starts with all copies.
+        All copies run at the start of every interval.
 
         Examples
         --------
@@ -92,7 +92,7 @@ class CopiedJob:
         return 1.0 - self._progress(n, durations("interval", interval, zero=False), *self._rates)
 
     def best_interval(self, processes: npt.ArrayLike) -> FloatArray:
-        """Hours of work between saves with the least `waste`; of pairs to first order ``(3 C mu**2 / (4 n))**(1/3)``.
+        """Interval with the least `waste`, hours of work; for pairs to first order ``(3 C mu**2 / (4 n))**(1/3)``.
 
         Examples
         --------
@@ -101,9 +101,9 @@ class CopiedJob:
         """
         durations("save", self.save, zero=False)
         mu, n, k = self.mtbf, whole("processes", processes).astype(np.float64), self.replicas
-        # to first order: what fails of a period w is n (w/mu)**r, and costs r/(r + 1) of it
+        # to first order an interval w fails with probability n (w/mu)**r and then loses r/(r + 1) of it
         guess = np.log(self.save * mu**k / n) / (k + 1.0)
-        guess = np.minimum(guess, np.log(mu) - np.log(n) / k)  # where jobs seldom get so far
+        guess = np.minimum(guess, np.log(mu) - np.log(n) / k)  # if jobs seldom last that long
         with np.errstate(divide="ignore"):
             guess = np.minimum(guess, 0.5 * np.log(2.0 * self.save / self.wide_rate))
         rates = [value[..., None] for value in self._rates]
@@ -129,9 +129,9 @@ class CopiedJob:
         return np.asarray(progress * (1.0 - self.overhead) * processes / n)
 
     def break_even(self) -> FloatArray:
-        """Nodes, a multiple of `replicas`, from which on copies yield more than checkpoints alone; infinite if never.
+        """Nodes, a multiple of `replicas`, from which copies yield more than checkpoints alone; infinite if never.
 
-        Up to 2**50 nodes are looked at.
+        Searched up to 2**50 nodes.
 
         Examples
         --------
@@ -177,12 +177,12 @@ class CopiedJob:
         d: FloatArray,
         wide: FloatArray,
     ) -> FloatArray:
-        """Useful work per hour: a period from new copies, and after an interruption a restore with the period."""
+        """Useful work per hour: intervals with all copies at the start, after an interruption with a restore."""
         w, n, mu, c, r, d, wide = np.broadcast_arrays(w, n, mu, c, r, d, wide)
         k = self.replicas
 
         def log_sf(x: FloatArray, n: FloatArray, mu: FloatArray, wide: FloatArray) -> FloatArray:
-            """Log of the probability that no process has lost all its copies, and nothing else has stopped the job."""
+            """Log of the probability that no process has lost all its copies and no wide failure has come."""
             return np.asarray(n * log_one_minus_exp(k * log_one_minus_exp(-x / mu)) - wide * x)
 
         def area(end: FloatArray) -> FloatArray:

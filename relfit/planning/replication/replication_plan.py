@@ -1,4 +1,4 @@
-"""`plan_replication`: whether to run every process twice (or more often), and from which size of job on."""
+"""`plan_replication`: whether to run every process in two or more copies, and from which size of job."""
 
 from __future__ import annotations
 
@@ -24,34 +24,38 @@ __all__ = ["ReplicationPlan", "plan_replication"]
 
 _NAMES = {1: "checkpoints alone", 2: "pairs", 3: "triples"}
 _RESTARTS = "Nothing fails while the job restarts; it waits as long with any number of nodes."
-_MOST_WORK = 1_000_000  # draws of all numbers of copies: some minutes, and 2 GB in 100,000 draws of one
+_MOST_WORK = 1_000_000  # draws times numbers of copies
 _COPIES = "A rack never takes both copies of a process, and failed copies find a node when they are restarted."
 
 
 class ReplicationPlan(Plan):
-    """Replication against checkpoints alone, at one number of nodes; `mtbf` is that of a node.
+    """Replication compared with checkpoints alone; made by `plan_replication`.
+
+    `mtbf` is that of a node; it and further attributes are those of `relfit.planning.plan.Plan`.
 
     Attributes
     ----------
     strategies : pandas.DataFrame
         One row per strategy: ``strategy``, ``replicas``, ``processes``, ``failures`` (mean number of nodes that fail
-        until some process has lost all its copies, if none is restarted), ``checkpoint_every`` (best hours of work
-        between saves), ``yield`` (share of all nodes that does useful work), ``yield_low``, ``yield_high``,
-        ``break_even`` (nodes from which on it beats checkpoints alone).
+        until a process has lost all its copies, if none is restarted), ``checkpoint_every`` (best hours of work),
+        ``yield`` (share of all nodes that does useful work), ``yield_low``, ``yield_high``, ``break_even`` (nodes from
+        which it yields more than checkpoints alone).
     best : str
         The strategy with the highest yield.
     waits : str
-        Whether the job waits for repairs, in a sentence.
+        A sentence on the wait for repairs.
     probability : float
-        Share of the draws in which it has the highest yield; NaN without draws.
+        Share of the draws in which `best` has the highest yield; NaN without draws.
     break_even, break_even_low, break_even_high : float
-        Nodes from which on pairs beat checkpoints alone.
+        Nodes from which pairs yield more than checkpoints alone, and its interval over the draws.
     nodes : int
+        Nodes of the job, copies included.
     wide_rate : float
-        Failures per hour that hit a whole system.
+        Failures per hour of groups of nodes and whole systems that stop the job.
     costs : dict
         ``save``, ``restore`` and ``restart`` (with the wait for a repair) in hours.
     overhead : float
+        Share of speed lost to synchronization of the copies.
     """
 
     strategies: pd.DataFrame
@@ -70,7 +74,7 @@ class ReplicationPlan(Plan):
 
     @property
     def headline(self) -> str:
-        """Which strategy is best here, and from where on replication pays."""
+        """The best strategy, and the number of nodes from which pairs pay."""
         row = self.strategies[self.strategies["strategy"] == self.best].iloc[0]
         here = f"At {count(self.nodes, 'node')}"
         if not float(row["yield"]) > LEAST_PROGRESS:
@@ -87,14 +91,14 @@ class ReplicationPlan(Plan):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """How many failures pairs stand, and whether the job waits for repairs."""
+        """The wait for repairs, and the number of failures that pairs tolerate."""
         pairs = self.strategies[self.strategies["replicas"] == 2].iloc[0]
         stood = f"Of pairs that are not restarted {float(pairs['failures']):.3g} nodes fail, on average, before both"
         return (self.waits, f"{stood} copies of a process are gone.")
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """Nothing beside the headline."""
+        """Nothing besides the headline."""
         return ()
 
 
@@ -112,33 +116,34 @@ def plan_replication(
     level: float = 0.95,
     rng: Seed = 0,
 ) -> ReplicationPlan:
-    """Compare replication with checkpoints alone for a job with its own nodes.
+    """Compare replication with checkpoints alone, for a job with a fixed number of nodes.
 
     Failures of groups of nodes and of whole systems stop a job with or without copies.
 
     Parameters
     ----------
     source : duration or Parameters
-        Mean time between the failures of one node, or calibrated parameters.
+        Mean time between failures of one node, or calibrated parameters.
     checkpoint : Checkpoint
-        Costs of checkpoints; a checkpoint includes the restart of failed copies.
+        Costs of a checkpoint, which includes the restart of failed copies.
     restart : duration
-        From a failure to the restore, without failures.
+        Time from a failure to the restore, in which nothing fails.
     nodes : int, optional
-        Nodes of the job, copies included.
+        Nodes of the job, copies included; by default those of the parameters' fleet.
     repair : duration, optional
-        As in `plan_checkpoints`, for interruptions of the job.
+        As for `plan_checkpoints`, for interruptions of the job.
     most_replicas : int
         Largest number of copies to compare.
     overhead : float
         Share of speed lost to synchronization of the copies.
     events, n_draws, level, rng
-        As in `plan_checkpoints`.
+        As for `plan_checkpoints`.
 
     Raises
     ------
     ArgumentError
-        For fewer than two nodes, a checkpoint that takes no time, or a share outside 0..1.
+        For fewer than two nodes, a checkpoint that takes no time, too many draws of too many copies, or a share
+        outside 0..1.
 
     Examples
     --------

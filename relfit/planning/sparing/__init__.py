@@ -1,4 +1,4 @@
-"""How many spares a training cluster should keep, of which kind, and what is then left of it."""
+"""Spares of a training cluster: how many, of which kind, and the goodput with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which assumptions of the sparing planner a log contradicts: exponential times, independence, one kind of repair."""
+"""Assumptions of the sparing planner, checked with a log: exponential times, independence, one kind of repair."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Assumption:
     ----------
     name : str
     holds : bool or None
-        None where the data cannot say.
+        None if the data do not tell.
     finding : str
         What the data say.
     """
@@ -52,12 +52,12 @@ class Assumption:
 
     @property
     def consequence(self) -> str:
-        """What it means for the plan, where the assumption fails."""
+        """The effect on the plan if the assumption fails; else empty."""
         return _CONSEQUENCES[self.name] if self.holds is False else ""
 
 
 class Assumptions(Result):
-    """All of them.
+    """All assumptions of the sparing planner; made by `check_assumptions`.
 
     Attributes
     ----------
@@ -68,12 +68,12 @@ class Assumptions(Result):
 
     @property
     def failing(self) -> tuple[Assumption, ...]:
-        """Those that the data contradict."""
+        """The assumptions that the data contradict."""
         return tuple(item for item in self.items if item.holds is False)
 
     @property
     def headline(self) -> str:
-        """How many fail, and which."""
+        """How many assumptions fail, and which."""
         if not self.failing:
             open_ = sum(item.holds is None for item in self.items)
             return "Nothing contradicts the planner's assumptions" + (f"; {open_} cannot be checked." if open_ else ".")
@@ -87,17 +87,17 @@ class Assumptions(Result):
 
 
 def check_assumptions(parameters: Parameters) -> Assumptions:
-    """Ask calibrated parameters whether the sparing planner's assumptions hold.
+    """Check the assumptions of the sparing planner with calibrated parameters.
 
     Parameters
     ----------
     parameters : Parameters
-        Of a log: `relfit.calibrate` writes down its checks, the fitted families and the kinds of repair.
+        From `relfit.calibrate`, with its checks, fitted distributions and kinds of repair.
 
     Examples
     --------
-    >>> found = check_assumptions(Parameters(mtbf="2000h", mttr={"quick": "1h", "slow": "48h", "share_quick": 0.7}))
-    >>> found.headline
+    >>> parameters = Parameters(mtbf="2000h", mttr={"quick": "1h", "slow": "48h", "share_quick": 0.7})
+    >>> check_assumptions(parameters).headline
     '1 of 6 assumptions of the planner fail: one kind of repair.'
     """
     items = []

@@ -1,4 +1,4 @@
-"""How often blocks fail, how often a zone runs out of them, and how many spares it needs.
+"""Mean time between failures of blocks, the probability that a zone runs out of them, and the spares it needs.
 
 Source: sparing paper, appendix A (with the summation bounds of its first derivation; those of its last line are a
 misprint) and appendix B (where 1 - P^B is a misprint).
@@ -36,7 +36,7 @@ __all__ = [
 def time_to_exhaust(
     trays: npt.ArrayLike, spare_trays: npt.ArrayLike, mtbf_tray: Durations, mttr: Durations
 ) -> FloatArray:
-    r"""Mean time from no failed tray to one more than there are spares.
+    r"""Mean time from no failed tray to one more than the spare trays.
 
     With n trays failed, the next fails at the rate :math:`\lambda_n = (K - n)/MTBF_T`, and one repair of rate
     :math:`\mu = 1/MTTR` restores the block. The paper's sum over elementary symmetric polynomials is a product:
@@ -76,18 +76,19 @@ def time_to_exhaust(
 def block_mtbf(
     trays: npt.ArrayLike, spare_trays: npt.ArrayLike, mtbf_tray: Durations, mtbf_rack: Durations, mttr: Durations
 ) -> FloatArray:
-    """MTBF of a block: its spare trays run out, or its rack fails.
+    """MTBF of a block, which fails when its spare trays run out or its rack fails.
 
     Parameters
     ----------
     trays, spare_trays : array_like of int
-    mtbf_tray, mtbf_rack, mttr : array_like
+        Trays per block (K), and spare ones among them (J); J below K.
+    mtbf_tray, mtbf_rack, mttr : array_like of float
         Hours. All broadcast.
 
     Returns
     -------
     ndarray
-        Hours; infinite when nothing fails.
+        Hours; infinite if nothing fails.
 
     Notes
     -----
@@ -105,7 +106,7 @@ def block_mtbf(
 
 
 def unavailability(mtbf: Durations, mttr: Durations) -> FloatArray:
-    """Share of time that a block is in repair, MTTR / (MTTR + MTBF); hours in, any shapes that broadcast.
+    """Share of time that a block is in repair, MTTR / (MTTR + MTBF), both in hours, of shapes that broadcast.
 
     Examples
     --------
@@ -124,7 +125,7 @@ class SharedRacks:
     Attributes
     ----------
     blocks : ndarray
-        Blocks per rack; those of a zone are a multiple of it.
+        Blocks per rack; the blocks of a zone are a multiple of it.
     share_down : ndarray
         Share of time that a rack is down.
     """
@@ -133,7 +134,7 @@ class SharedRacks:
     share_down: FloatArray
 
     def own(self, share_down: npt.ArrayLike) -> FloatArray:
-        """Probability that a block is down while its rack is up, so that blocks are down for a share of all time."""
+        """Probability that a block is down while its rack is up, if it is down for `share_down` of all time."""
         q, rack = np.asarray(share_down, dtype=np.float64), self.share_down
         return np.asarray(np.clip((q - rack) / np.maximum(1.0 - rack, 1e-300), 0.0, 1.0))
 
@@ -143,22 +144,22 @@ def blocking_probability(
 ) -> FloatArray:
     """Probability that more blocks of a zone are down than it has spares.
 
-    Independent blocks: P(N > R), N binomial(L, q). Blocks of shared racks: the sum over the number of racks down, with
-    all their blocks, of the binomial of the others.
+    Independent blocks: P(N > R), N binomial(L, q). Blocks in shared racks: the sum over the number of racks down, which
+    take all their blocks down, of the binomial of the other blocks.
 
     Parameters
     ----------
     blocks, spare_blocks : array_like of int
-        L and R.
-    share_down : array_like
-        q, the share of time that a block is down. All three broadcast.
+        Blocks per zone (L), and spare ones (R).
+    share_down : array_like of float
+        Share of time that a block is down (q). All three broadcast.
     racks : SharedRacks, optional
-        Each block has a rack of its own when left out, as in the paper.
+        By default each block has its own rack, as in the paper.
 
     Returns
     -------
     ndarray
-        From survival functions, not as one minus a sum: small probabilities keep all their digits.
+        From survival functions, so that small probabilities keep all their digits.
 
     Notes
     -----
@@ -169,7 +170,7 @@ def blocking_probability(
     >>> blocking_probability(256, [4, 22, 200], 24 / 550.3).tolist()  # doctest: +ELLIPSIS
     [0.98789..., 0.00094854..., 1.3547...e-218]
 
-    Ten racks of twenty blocks: seven spares do not stand one rack.
+    Ten racks of twenty blocks: seven spares do not cover the failure of one rack.
 
     >>> blocking_probability(200, 7, 0.0082, SharedRacks(20, 0.00498)).round(3).tolist()
     0.049
@@ -178,14 +179,14 @@ def blocking_probability(
         return _above(spare_blocks, blocks, share_down)
     values = (blocks, spare_blocks, racks.own(share_down), racks.blocks, racks.share_down)
     count, spare, own, size, rack = np.broadcast_arrays(*(np.asarray(value, np.float64) for value in values))
-    above = _above(spare // size, count / size, rack)  # more racks are down than spares stand in for
+    above = _above(spare // size, count / size, rack)  # more racks are down than the spares replace
     return np.minimum(above + _over_racks(_above, spare, count, own, size, rack), 1.0)
 
 
 def blocks_down(
     number: npt.ArrayLike, blocks: npt.ArrayLike, share_down: npt.ArrayLike, racks: SharedRacks | None = None
 ) -> FloatArray:
-    """Probability that just so many blocks of a zone are down; arguments as in `blocking_probability`.
+    """Probability that exactly `number` blocks of a zone are down; other arguments as for `blocking_probability`.
 
     Examples
     --------
@@ -207,9 +208,9 @@ def _over_racks(
     size: FloatArray,
     rack: FloatArray,
 ) -> FloatArray:
-    """Sum over the racks down, up to `number` blocks in them, of their probability times the law of all other blocks.
+    """Sum over the racks down, with up to `number` blocks, of their probability times the law of all other blocks.
 
-    Cases are given up beyond their mean number of racks, once what is added is lost in the sum.
+    The sum of a case ends beyond its mean number of racks, once further terms are lost in rounding.
     """
     shape = number.shape
     k, n, own, size, rack = (value.ravel() for value in (number, count, own, size, rack))
@@ -234,7 +235,7 @@ def _above(most: object, count: object, q: object) -> FloatArray:
 
 
 def _binomial(k: object, count: object, q: object) -> FloatArray:
-    """P(N = k) of a binomial; 0 for a k that cannot be."""
+    """P(N = k) of a binomial; 0 for an impossible k."""
     x, n, p = np.broadcast_arrays(*(np.asarray(value, dtype=np.float64) for value in (k, count, q)))
     there = (x >= 0.0) & (x <= n)
     x, n = np.where(there, x, 0.0), np.where(there, n, 0.0)
@@ -260,16 +261,17 @@ class SparesNeeded(Result):
     Attributes
     ----------
     spare_blocks : ndarray of int
-        By the exact distribution; -1 where no number of spares is enough.
+        From the exact distribution; -1 if no number of spares is enough.
     poisson : ndarray of int
-        By the paper's Poisson approximation; -1 as above.
+        From the paper's Poisson approximation; -1 as above.
     probability : ndarray
-        Blocking with these spares.
+        Probability that the job is blocked with `spare_blocks`.
     blocks : ndarray of int
         Blocks per zone, spares included.
     limit : ndarray
-        Highest probability of blocking allowed, for the whole job of all zones.
+        Highest allowed probability of blocking, for the job over all zones.
     zones : int
+        Zones of the job.
     """
 
     spare_blocks: IntArray
@@ -281,7 +283,7 @@ class SparesNeeded(Result):
 
     @property
     def headline(self) -> str:
-        """The answer; of the first case where there are several."""
+        """The spare blocks needed, for the first case."""
         first = int(self.spare_blocks.ravel()[0])
         if first < 0:
             return "No number of spare blocks keeps blocking that low."
@@ -311,10 +313,10 @@ def spare_blocks_needed(
 
     Parameters
     ----------
-    mtbf, mttr : array_like or duration
-        Of a block (`block_mtbf`), hours.
-    limit : array_like
-        Highest probability that any of the zones is out of spares.
+    mtbf, mttr : duration, or array of these
+        Of a block (see `block_mtbf`), hours or text.
+    limit : array_like of float
+        Highest allowed probability that any of the zones is out of spares.
     blocks : array_like of int
         Blocks per zone, spares included.
     zones : int
@@ -322,13 +324,13 @@ def spare_blocks_needed(
     racks : array_like of int, optional
         Racks per zone, if racks have several blocks and take them down together. By default each block has its own
         rack.
-    mtbf_rack : array_like or duration
-        Of a rack, for `racks`.
+    mtbf_rack : duration, or array of these
+        Of a rack, with `racks`; by default racks never fail.
 
     Raises
     ------
     ArgumentError
-        For a value that cannot be.
+        For an invalid value, blocks that do not divide into the racks, or a block that fails less often than its rack.
 
     Notes
     -----
@@ -381,7 +383,7 @@ def spare_blocks_needed(
 
 
 def _first_below(probability: Callable[[FloatArray], FloatArray], most: FloatArray, limit: FloatArray) -> IntArray:
-    """Smallest whole number up to `most` at which `probability` is at most `limit`; -1 where there is none."""
+    """Smallest integer up to `most` at which `probability` is at most `limit`; -1 if there is none."""
     low, high = np.full(most.shape, -1.0), most.copy()  # above the limit at low, at or below it at high
     none = probability(most) > limit
     while np.any(high - low > 1.0):

@@ -1,7 +1,7 @@
-"""The cluster of the sparing planner, how its devices fail and are repaired, how fast it computes, and strategies.
+"""The cluster of the sparing planner, the failures of its devices, its speed, and sparing strategies.
 
 Sources: "Sparing strategies to minimize reliability impact on large training jobs", section 2.2, and for speed
-equations 8 to 10, which are first approximations for want of measurements.
+equations 8 to 10, which are first approximations without measurements.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Cluster", "DeviceFailures", "Performance", "PowerHeadroom", "Strateg
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster of equal sparing zones, each with equal racks of trays of GPUs.
+    """A cluster of equal sparing zones, each with equal racks of trays of GPUs; all numbers are 1 by default.
 
     Attributes
     ----------
@@ -34,13 +34,13 @@ class Cluster:
         GPUs per tray.
     group : int, optional
         GPUs that must be placed in one zone. The working blocks of a zone are then a multiple of the blocks of one
-        group (equation 6).
+        group (equation 6). By default there is no such rule.
     partial_groups : bool
-        Blocks that do not divide the group: omit the strategy (False, the default), or fill the group's last block in
-        part and count the rest as stranded.
+        If blocks do not divide the group: omit the strategy (False, the default), or use the last block of a group
+        partly and count the rest as stranded (True).
     shared_racks : bool
-        Whether a rack with several blocks takes them down together (True), or each block has its own rack that fails
-        independently (False): the paper's convention, which needs far too few spares.
+        Whether a rack with several blocks takes them down together (True, the default), or each block has its own rack
+        that fails independently (False): the paper's convention, which gives far too few spares.
 
     Examples
     --------
@@ -74,12 +74,12 @@ class Cluster:
         return self.total_trays * self.gpus
 
     def blocks(self, block_trays: int) -> int:
-        """Blocks per zone, when a block has `block_trays` trays.
+        """Blocks per zone, if a block has `block_trays` trays.
 
         Raises
         ------
         ArgumentError
-            When such blocks neither divide a rack nor are made of whole racks.
+            If such blocks do not divide a rack.
         """
         size = int(whole("block_trays", block_trays, 1))
         if self.trays % size:
@@ -96,16 +96,16 @@ class Cluster:
 
 @dataclass(frozen=True, eq=False)
 class DeviceFailures:
-    """Mean times between failures and to repair, in hours; arrays of shapes that broadcast.
+    """Mean times between failures and to repair, in hours; any durations of shapes that broadcast are accepted.
 
     Attributes
     ----------
     mtbf_tray : ndarray
         Mean time between failures of one tray that affect only this tray.
     mtbf_rack : ndarray
-        Mean time between failures of one rack that take all its trays; infinite for none.
+        Mean time between failures of one rack that affect all its trays; infinite (the default) for none.
     mttr : ndarray
-        Mean time to repair, over quick and slow repairs together.
+        Mean time to repair, over all repairs; 0 by default.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class DeviceFailures:
     >>> float(failures.mttr)
     24.0
 
-    Every MTBF with every MTTR:
+    All combinations of MTBF and MTTR:
 
     >>> DeviceFailures([[1000, 2000, 4000]], mttr=[[6], [24]]).shape
     (2, 3)
@@ -144,11 +144,11 @@ class DeviceFailures:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the cases; empty for one case."""
+        """Shape of the arrays; empty for one case."""
         return self.mtbf_tray.shape
 
     def take(self, index: IntArray | slice | int) -> DeviceFailures:
-        """Some of the cases."""
+        """Some of the cases, by positions, a slice or one position."""
         return DeviceFailures(self.mtbf_tray[index], self.mtbf_rack[index], self.mttr[index])
 
 
@@ -161,9 +161,9 @@ class Strategies:
     block_trays : ndarray of int, shape (s,)
         Trays per block (K).
     spare_trays : ndarray of int, shape (s,)
-        Of them spare (J).
+        Spare trays per block (J); 0 by default.
     spare_blocks : ndarray of int, shape (s,), or None
-        Spare blocks per zone (R); None to choose the best.
+        Spare blocks per zone (R); None, the default, chooses the best number.
 
     Examples
     --------
@@ -205,12 +205,20 @@ class Strategies:
         working: npt.ArrayLike | None = None,
         spare_blocks: npt.ArrayLike | None = None,
     ) -> Strategies:
-        """Strategies by GPUs and working GPUs per block, as the paper names them.
+        """Strategies by GPUs and working GPUs per block, as in the paper.
+
+        Parameters
+        ----------
+        cluster : Cluster
+        block, working : array_like of int
+            GPUs per block; working ones, all by default.
+        spare_blocks : array_like of int, optional
+            Spare blocks per zone; the best number by default.
 
         Raises
         ------
         ArgumentError
-            When they are not whole trays.
+            If they are not complete trays, or more GPUs work than the block has.
 
         Examples
         --------
@@ -234,7 +242,7 @@ class Strategies:
         ----------
         cluster : Cluster
         most_spare_trays : int, optional
-            Spare trays per block, at most.
+            Largest number of spare trays per block; all but one by default.
 
         Examples
         --------
@@ -254,11 +262,11 @@ class Strategies:
         return [f"{k * gpus}/{w * gpus}" for k, w in zip(self.block_trays.tolist(), working.tolist(), strict=True)]
 
     def with_spare_blocks(self, spare_blocks: npt.ArrayLike) -> Strategies:
-        """The same block sizes and spare trays with these spare blocks."""
+        """The same block sizes and spare trays with these numbers of spare blocks."""
         return Strategies(self.block_trays, self.spare_trays, spare_blocks)
 
     def take(self, index: IntArray | slice | int) -> Strategies:
-        """Some of the strategies."""
+        """Some of the strategies, by positions, a slice or one position."""
         spare = None if self.spare_blocks is None else self.spare_blocks[index]
         return Strategies(self.block_trays[index], self.spare_trays[index], spare)
 
@@ -268,7 +276,7 @@ class Strategies:
         Raises
         ------
         ArgumentError
-            For blocks that do not divide a rack, or spare blocks that leave none to work.
+            For blocks that do not divide a rack, or spare blocks that leave no working block.
         """
         sizes = {size: cluster.blocks(size) for size in np.unique(self.block_trays).tolist()}
         blocks = np.array([sizes[size] for size in self.block_trays.tolist()], dtype=np.int64)
@@ -281,16 +289,17 @@ class Strategies:
 
 @dataclass(frozen=True)
 class PowerHeadroom:
-    """The gain when idle spare trays leave their power to the working ones: 1 + (1 - ECC)(sqrt(P_S / P_R) - 1).
+    """The speed-up of working trays from the power of idle spare trays: 1 + (1 - ECC)(sqrt(P_S / P_R) - 1).
 
     Attributes
     ----------
     exposed : float
-        ECC, the share of time in which communication is exposed.
+        ECC, the share of time with exposed communication.
     idle : float
-        Power of an idle tray, as a share of one at its limit; fixes P_S / P_R = (K - J idle) / (K - J).
+        Power of an idle tray relative to one at its limit, which gives P_S / P_R = (K - J idle) / (K - J); 0 by
+        default.
     ratio : float, optional
-        P_S / P_R as measured, for every block with spare trays; `idle` is then not used.
+        Measured P_S / P_R for every block with spare trays, instead of `idle`.
 
     Notes
     -----
@@ -314,7 +323,7 @@ class PowerHeadroom:
             positive("ratio", self.ratio)
 
     def __call__(self, block: npt.ArrayLike, working: npt.ArrayLike) -> FloatArray:
-        """Scale factor of blocks of `block` GPUs, `working` of which work."""
+        """Speed of blocks of `block` GPUs, `working` of which work, relative to blocks without spare trays."""
         size, used = np.asarray(block, dtype=np.float64), np.asarray(working, dtype=np.float64)
         power = (size - (size - used) * self.idle) / used
         if self.ratio is not None:
@@ -324,12 +333,12 @@ class PowerHeadroom:
 
 @dataclass(frozen=True)
 class TensorParallel:
-    """The gain of a model from tensor parallelism over the working GPUs of a block, relative to `baseline` GPUs.
+    """The speed-up of a model from tensor parallelism over the working GPUs of a block, relative to `baseline` GPUs.
 
     Attributes
     ----------
     alpha : float
-        Exposed communication as the parallelism grows without bound.
+        Exposed communication in the limit of unbounded parallelism.
     baseline : int
         GPUs at which the factor is one.
 
@@ -351,7 +360,7 @@ class TensorParallel:
         whole("baseline", self.baseline)
 
     def __call__(self, working: npt.ArrayLike) -> FloatArray:
-        """Scale factor of blocks with `working` GPUs at work."""
+        """Speed of blocks with `working` GPUs at work, relative to `baseline`."""
         used = np.asarray(working, dtype=np.float64)
         time = 1.0 / used + self.alpha * (used - 1.0) / used
         start = 1.0 / self.baseline + self.alpha * (self.baseline - 1.0) / self.baseline
@@ -360,7 +369,14 @@ class TensorParallel:
 
 @dataclass(frozen=True)
 class Performance:
-    """Speed of a working GPU relative to a baseline: of the hardware and of the model; None for no gain.
+    """Speed of a working GPU relative to a baseline.
+
+    Attributes
+    ----------
+    hardware : PowerHeadroom, optional
+        Factor of the hardware; 1 by default.
+    model : TensorParallel, optional
+        Factor of the model; 1 by default.
 
     Examples
     --------
@@ -372,7 +388,7 @@ class Performance:
     model: TensorParallel | None = None
 
     def scales(self, block: npt.ArrayLike, working: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """The two factors of blocks of `block` GPUs, `working` of which work."""
+        """Factors of the hardware and of the model, for blocks of `block` GPUs, `working` of which work."""
         size, used = np.broadcast_arrays(np.asarray(block, dtype=np.float64), np.asarray(working, dtype=np.float64))
         hardware = np.ones(used.shape) if self.hardware is None else self.hardware(size, used)
         return hardware, np.ones(used.shape) if self.model is None else self.model(used)

@@ -1,4 +1,4 @@
-"""Where the GPU hours of a cluster go under each strategy, what is left for the job, and the best strategy.
+"""The use of the GPU hours of a cluster under each sparing strategy, and the best strategy.
 
 Source: "Sparing strategies to minimize reliability impact on large training jobs", sections 2 and 3, with the
 corrections of its misprints: beta = 1 - (1 - P)^B, and a checkpoint efficiency that keeps MTBF_F and W.
@@ -30,33 +30,34 @@ _OF_CASES = ("spare_blocks", "checkpoint_every", "block_mtbf", "share_down", "fa
 
 
 class SparingEvaluation(Result):
-    """Where GPU hours go; arrays of shape ``(strategies, *cases of failures)``.
+    """The use of GPU hours; arrays of shape ``(strategies, *cases of failures)``.
 
     Attributes
     ----------
     cluster, strategies, failures, recovery, performance
-        What was evaluated.
+        The arguments of `evaluate_sparing`.
     blocks, group_blocks : ndarray of int, shape (strategies,)
         Blocks per zone, and blocks that must be placed together (1 without such a rule).
     spare_blocks : ndarray of int
-        Spare blocks per zone: those of the strategies, or the best under the placement rule. What it has beyond the
-        best number without that rule is stranded.
-    shares : dict from str to ndarray
-        Shares of all GPU hours, by what they are spent on (`SHARES`); they add to one. ``useful`` is CETT.
+        Spare blocks per zone: those of the strategies, or the best number under the placement rule. Those beyond the
+        best number without the rule are stranded.
+    shares : dict of str to ndarray
+        Shares of all GPU hours by use: ``useful`` (CETT), ``spare_trays``, ``spare_blocks``, ``stranded``,
+        ``blocked``, ``reduced``, ``saves``, ``rework``, ``detection``, ``restart``; they add up to one.
     checkpoint_every : ndarray
         Work between checkpoints, hours.
     block_mtbf : ndarray
-        Hours.
+        MTBF of a block, hours.
     share_down : ndarray
         Share of time that a block is in repair.
     job_blocked : ndarray
-        Share of time in which the job cannot run for want of blocks.
+        Share of time in which the job cannot run because blocks are missing.
     failure_rate : ndarray
         Failures per hour that hit the job.
     hardware, model : ndarray, shape (strategies,)
         Speed of working GPUs relative to the baseline.
     left_out : tuple of str
-        Strategies that cannot be placed: their blocks do not divide the group, or a zone has no room for one group.
+        Strategies that cannot be placed: their blocks do not divide the group, or a zone is too small for one group.
     """
 
     cluster: Cluster
@@ -79,7 +80,7 @@ class SparingEvaluation(Result):
 
     @property
     def cett(self) -> FloatArray:
-        """Cluster effective training time: the share of all GPU hours that moves the job on."""
+        """Cluster effective training time: the share of all GPU hours that is useful work."""
         return self.shares["useful"]
 
     @property
@@ -89,11 +90,11 @@ class SparingEvaluation(Result):
 
     @property
     def best(self) -> IntArray:
-        """The strategy of highest goodput in each case, the first of equals."""
+        """Index of the strategy with the highest goodput in each case, the first of equals."""
         return np.asarray(np.argmax(self.goodput, axis=0))
 
     def of_best(self, values: npt.NDArray[Value]) -> npt.NDArray[Value]:
-        """From an array over strategies and cases, what belongs to the best strategy of each case."""
+        """The values of the best strategy of each case, from an array over strategies and cases."""
         return np.asarray(np.take_along_axis(values, self.best[None], axis=0)[0])
 
     @property
@@ -109,11 +110,11 @@ class SparingEvaluation(Result):
         return np.asarray(spare * self._columns(working) * self.cluster.zones)
 
     def _columns(self, values: npt.NDArray[Value]) -> npt.NDArray[Value]:
-        """One value per strategy, shaped to go with all cases."""
+        """One value per strategy, in a shape that broadcasts with all cases."""
         return values.reshape((-1,) + (1,) * (self.cett.ndim - 1))
 
     def only(self, strategy: int) -> SparingEvaluation:
-        """One strategy by itself."""
+        """The evaluation of one strategy, by its index."""
         i = slice(strategy, strategy + 1)
         names = ("blocks", "group_blocks", "job_blocked", "hardware", "model", *_OF_CASES)
         return replace(
@@ -124,7 +125,7 @@ class SparingEvaluation(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per strategy and case: what it is, spares, shares in percent, work between checkpoints, goodput."""
+        """One row per strategy and case: blocks, spares, shares in percent, checkpoint interval, MTBF, goodput."""
         gpus, trays = self.cluster.gpus, self.strategies.block_trays
         with np.errstate(divide="ignore"):
             job_mtbf = 1.0 / self.failure_rate
@@ -150,7 +151,7 @@ class SparingEvaluation(Result):
         return pd.DataFrame({name: np.broadcast_to(values, self.cett.shape).ravel() for name, values in table.items()})
 
     def ranking(self) -> pd.DataFrame:
-        """One case: `to_frame` with the best strategy first. Several: the row of the best strategy of each case."""
+        """For one case `to_frame` with the best strategy first; for several the row of the best strategy of each."""
         table = self.to_frame()
         if not self.failures.shape:
             return table.sort_values("goodput_gpus", ascending=False, kind="stable").reset_index(drop=True)
@@ -158,7 +159,7 @@ class SparingEvaluation(Result):
 
     @property
     def headline(self) -> str:
-        """Which strategy is best and what it yields; for several cases, which wins how often."""
+        """The best strategy and its goodput; for several cases, how often which strategy is best."""
         labels = self.labels
         if self.failures.shape:
             won = np.bincount(self.best.ravel(), minlength=len(labels)) / self.best.size
@@ -185,7 +186,7 @@ class SparingEvaluation(Result):
         return f" {number} not fit the placement groups ({shown})."
 
     def to_dict(self) -> dict[str, Any]:
-        """What was evaluated, and the rows of `ranking`."""
+        """The arguments, and the rows of `ranking`, ready for JSON."""
         names = ("cluster", "failures", "recovery", "performance", "left_out")
         named = {name: getattr(self, name) for name in names}
         return json_ready({"findings": self.findings, **named, "strategies": self.ranking()})
@@ -200,7 +201,7 @@ def evaluate_sparing(
     *,
     workers: int | None = None,
 ) -> SparingEvaluation:
-    """Use of the GPU hours of a cluster under sparing strategies.
+    """Evaluate sparing strategies: the use of the GPU hours of a cluster.
 
     Parameters
     ----------
@@ -210,11 +211,11 @@ def evaluate_sparing(
     failures : DeviceFailures
         Any shape g.
     recovery : Recovery, optional
-        By default a failure costs only the swap of blocks.
+        By default checkpoints and recovery take no time.
     performance : Performance, optional
         Speed of blocks; equal by default.
     workers : int, optional
-        Threads; the result does not depend on it.
+        Number of threads; the result does not depend on it.
 
     Returns
     -------
@@ -229,8 +230,8 @@ def evaluate_sparing(
 
     Notes
     -----
-    Source: sparing paper, equations 1 to 8 as corrected. Spare blocks and stranded blocks are counted by their working
-    GPUs and spare trays over the whole cluster, as in its Table 1.
+    Source: sparing paper, equations 1 to 8 as corrected. As in its Table 1, spare and stranded blocks count by their
+    working GPUs; spare trays count over the complete cluster.
 
     Examples
     --------
@@ -297,7 +298,7 @@ def optimise_sparing(
     strategies: Strategies | None = None,
     workers: int | None = None,
 ) -> SparingEvaluation:
-    """The block size, spare trays, spare blocks and work between checkpoints of highest goodput, in every case at once.
+    """The block size, spare trays, spare blocks and checkpoint interval with the highest goodput, for every case.
 
     Parameters
     ----------
@@ -305,21 +306,21 @@ def optimise_sparing(
     failures : DeviceFailures
         Any shape.
     recovery, performance
-        As for `evaluate_sparing`; a `checkpoint_every` of None is chosen too, in closed form.
+        As for `evaluate_sparing`; with a `checkpoint_every` of None each case has its best interval.
     strategies : Strategies, optional
-        What to choose from; every block size that divides a rack with every number of spare trays when left out.
+        Candidates; by default every block size that divides a rack with every number of spare trays.
     workers : int, optional
-        Threads.
+        Number of threads; the result does not depend on it.
 
     Returns
     -------
     SparingEvaluation
-        Of every strategy that can be placed, each with its best spare blocks and work between checkpoints.
+        Of every strategy that can be placed, each with its best spare blocks and checkpoint interval.
 
     Raises
     ------
     ArgumentError
-        As `evaluate_sparing`; also when no strategy fits the placement groups.
+        As for `evaluate_sparing`, and if no strategy fits the placement groups.
 
     Examples
     --------
@@ -345,7 +346,7 @@ def optimise_sparing(
 def placement_groups(
     cluster: Cluster, strategies: Strategies, blocks: IntArray
 ) -> tuple[IntArray, FloatArray, list[str]]:
-    """Blocks of one placement group, the share of them that is filled, and why a strategy does not fit (or "")."""
+    """Blocks per placement group, the share of their GPUs in use, and why a strategy does not fit (or "")."""
     working = (strategies.block_trays - strategies.spare_trays) * cluster.gpus
     if cluster.group is None:
         return np.ones_like(working), np.ones(working.size), [""] * working.size
@@ -380,7 +381,7 @@ def _shares(
     filled: FloatArray,
     lost: dict[str, FloatArray],
 ) -> dict[str, FloatArray]:
-    """Shares of all GPU hours; they add to one."""
+    """Shares of all GPU hours; they add up to one."""
     working = 1.0 - idle_trays
     needed = np.minimum(free, spare) / blocks
     job = (1.0 - spare / blocks) * working

@@ -1,4 +1,4 @@
-"""Which strategy wins where: decision maps over MTBF and MTTR, with their boundaries."""
+"""Decision maps: the best strategy over MTBF and MTTR, with the boundaries between strategies."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _MEANS = ("mtbf_tray", "mtbf_rack", "mttr")
 
 
 class SparingMap(Result):
-    """The best strategy at every point of a grid of MTBF and MTTR.
+    """The best strategy at every point of a grid of MTBF and MTTR; made by `sparing_map`.
 
     Attributes
     ----------
     evaluation : SparingEvaluation
         Of all strategies; arrays of shape (strategies, n MTTR, m MTBF).
     mtbf : ndarray, shape (m,)
-        Of a tray, hours.
+        MTBF of a tray, hours.
     mttr : ndarray, shape (n,)
-        Hours.
+        MTTR, hours.
     boundaries : pandas.DataFrame
-        Where the best strategy changes along a row or a column of the grid, found by bisection of the closed form:
-        ``mtbf``, ``mttr`` (hours), ``below`` and ``above`` (the best strategies on either side), ``along`` (``"mtbf"``
-        or ``"mttr"``). Within a cell of the grid one change is looked for.
+        Where the best strategy changes along a row or a column of the grid, by bisection: ``mtbf``, ``mttr`` (hours),
+        ``below`` and ``above`` (the best strategies on either side), ``along`` (``"mtbf"`` or ``"mttr"``). Between two
+        neighbouring points at most one change is searched.
     """
 
     evaluation: SparingEvaluation
@@ -52,7 +52,7 @@ class SparingMap(Result):
 
     @property
     def margin(self) -> FloatArray:
-        """By how much the best is better than the second best, relative; shape (n, m)."""
+        """Goodput of the best strategy over that of the second best, minus one, shape (n, m); infinite without one."""
         goodput = np.sort(self.evaluation.goodput, axis=0)
         if goodput.shape[0] < 2:
             return np.full(goodput.shape[1:], np.inf)
@@ -60,7 +60,7 @@ class SparingMap(Result):
             return np.where(goodput[-2] > 0.0, goodput[-1] / goodput[-2] - 1.0, np.inf)
 
     def shares(self) -> pd.DataFrame:
-        """The share of the grid's points at which each strategy is best."""
+        """Share of the points at which each strategy is best: ``strategy``, ``share``, largest first."""
         labels = self.evaluation.labels
         won = np.bincount(self.winner.ravel(), minlength=len(labels)) / self.winner.size
         table = pd.DataFrame({"strategy": labels, "share": won})
@@ -68,7 +68,7 @@ class SparingMap(Result):
 
     @property
     def headline(self) -> str:
-        """Who wins where."""
+        """The share of the points at which each strategy is best."""
         table = self.shares()
         won = zip(table["strategy"].tolist(), table["share"].tolist(), strict=True)
         parts = [f"{strategy} at {percent(share, 0)}" for strategy, share in won if share > 0.0]
@@ -92,7 +92,7 @@ class SparingMap(Result):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The winners with their boundaries."""
+        """The best strategies and their boundaries, ready for JSON."""
         names = ("mtbf", "mttr", "winner", "boundaries")
         named = {name: getattr(self, name) for name in names}
         labels = self.evaluation.labels
@@ -113,28 +113,28 @@ def sparing_map(
 ) -> SparingMap:
     """The best of several strategies at every MTBF and MTTR, each with its best spare blocks.
 
-    A cluster without a group has no placement rule. This is the closed form over arrays, with all points at once: no
-    campaign, whose cells are computed one by one.
-
     Parameters
     ----------
     cluster : Cluster
+        Without a group there is no placement rule.
     strategies : Strategies
-        Without spare blocks, so that the best number is taken at every point.
-    mtbf, mttr : array_like
-        Of a tray, shape (m,), and of repairs, shape (n,); hours, rising.
+        Without spare blocks, so that each point has its best number.
+    mtbf, mttr : array_like of durations
+        MTBF of a tray, shape (m,), and MTTR, shape (n,); hours or text, rising.
     recovery, performance
         As for `evaluate_sparing`.
     rack_ratio : float or None
-        MTBF of a rack as a multiple of that of a tray, at every point.
-    mtbf_rack : optional
-        Hours, instead of `rack_ratio`: the same for the whole map. The paper's figures do not say which they take.
+        MTBF of a rack as a multiple of that of a tray, at every point; None for racks that never fail.
+    mtbf_rack : duration, optional
+        MTBF of a rack, the same for the complete map, instead of `rack_ratio`. The paper's figures do not say which
+        convention they use.
     workers : int, optional
+        Number of threads; the result does not depend on it.
 
     Raises
     ------
     ArgumentError
-        For axes that do not rise, or as `evaluate_sparing`.
+        For axes that do not rise, and as for `evaluate_sparing`.
 
     Notes
     -----
@@ -163,7 +163,7 @@ def sparing_map(
 
 
 def _boundaries(evaluation: SparingEvaluation, along: str, step: tuple[int, int]) -> pd.DataFrame:
-    """Where the winner changes between neighbours of the grid, refined by bisection in the logarithm."""
+    """Where the best strategy changes between neighbours of the grid, by bisection on the log scale."""
     best, down, right = evaluation.best, *step
     ahead, behind = best[down:, right:], best[: best.shape[0] - down, : best.shape[1] - right]
     rows, columns = np.nonzero(ahead != behind)

@@ -1,6 +1,6 @@
-"""The table ``[cluster]`` that a parameter file may carry for the sparing planner.
+"""The table ``[cluster]`` of a parameter file, for the sparing planner.
 
-It stands beside what `relfit calibrate` writes, or alone. Durations are text (``"250s"``) or hours.
+It stands beside the tables that `relfit calibrate` writes, or alone. Durations are text (``"250s"``) or hours.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Number = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
 class ClusterTable(Model):
-    """The table ``[cluster]``: what stands there, what may be chosen, how a job saves and recovers.
+    """The table ``[cluster]``: the devices, the strategies to choose from, and how a job saves and recovers.
 
     Examples
     --------
@@ -46,20 +46,20 @@ class ClusterTable(Model):
     group: Whole | None = Field(None, description="GPUs that must be placed in one zone")
     partial_groups: bool = Field(False, description="fill the last block of a group in part")
     shared_racks: bool = Field(True, description="whether a rack takes all its blocks down together")
-    block: list[Whole] | Whole | None = Field(None, description="GPUs per block, of the strategies to choose from")
+    block: list[Whole] | Whole | None = Field(None, description="GPUs per block of the candidate strategies")
     working: list[Whole] | Whole | None = Field(None, description="working GPUs per block, one for each block")
-    spare_blocks: Counted | None = Field(None, description="spare blocks per zone; the best number when left out")
-    most_spare_trays: Counted | None = Field(None, description="per block, at most")
-    checkpoint_every: Duration | None = Field(None, description="work between checkpoints; the best when left out")
+    spare_blocks: Counted | None = Field(None, description="spare blocks per zone; the best number by default")
+    most_spare_trays: Counted | None = Field(None, description="spare trays per block, at most")
+    checkpoint_every: Duration | None = Field(None, description="work between checkpoints; the best by default")
     save: Duration = Field(0.0, description="time to save a checkpoint")
     detection: Duration = Field(0.0, description="time to notice a failure")
     restart: Duration = Field(0.0, description="time to find spares, load the state and restart")
-    loss_limit: Counted = Field(0, description="missing blocks that a job can stand")
-    unit: Whole = Field(1, description="blocks that drop out together")
+    loss_limit: Counted = Field(0, description="missing blocks that a job tolerates")
+    unit: Whole = Field(1, description="blocks that stop together")
     exchange: Duration = Field(0.0, description="time between exchanges of state among units")
-    disturbed: bool = Field(False, description="whether failures during recovery start it again")
+    disturbed: bool = Field(False, description="whether failures during recovery restart it")
     exposed: Number | None = Field(None, description="share of time with exposed communication, for power headroom")
-    idle_power: Number = Field(0.0, description="power of an idle tray, as a share of one at its limit")
+    idle_power: Number = Field(0.0, description="power of an idle tray, relative to one at its limit")
     power_ratio: Number | None = Field(None, description="power limit with spare trays over that without, as measured")
     alpha: Number | None = Field(None, description="exposed communication of tensor parallelism without bound")
     baseline: Whole = Field(16, description="GPUs of tensor parallelism at which the model's factor is one")
@@ -74,7 +74,7 @@ class ClusterTable(Model):
     @field_validator("block", "working", "spare_blocks", "save")
     @classmethod
     def _possible(cls, value: object, info: ValidationInfo) -> Any:
-        """What goes with the fields before it; the planner's own checks say why not."""
+        """The value, checked by the planner's own classes with the fields before it."""
         data, name = info.data, info.field_name
         if value is None or not {"trays", "gpus", "racks"} <= set(data):
             return value
@@ -92,12 +92,12 @@ class ClusterTable(Model):
         return value
 
     def cluster(self) -> Cluster:
-        """The cluster."""
+        """The devices and placement rules."""
         names = ("zones", "racks", "trays", "gpus", "group", "partial_groups", "shared_racks")
         return Cluster(**{name: getattr(self, name) for name in names})
 
     def strategies(self) -> Strategies:
-        """What to choose from."""
+        """The strategies to choose from."""
         if self.block is None:
             every = Strategies.every(self.cluster(), most_spare_trays=self.most_spare_trays)
         else:
@@ -126,7 +126,7 @@ def _tried(check: Callable[[], object]) -> None:
 
 @dataclass(frozen=True)
 class PlanFile:
-    """What a file says: parameters and cluster; None for what is not in it."""
+    """The parameters and the cluster of a file; None if missing."""
 
     parameters: Parameters | None
     cluster: ClusterTable | None
@@ -135,7 +135,7 @@ class PlanFile:
 def read_plan_file(path: str | Path) -> PlanFile:
     r"""Read a parameter file that may hold ``[cluster]``.
 
-    It is TOML or JSON by its ending. A `ReadError` has the dotted key of what is wrong.
+    It is TOML or JSON by its ending. A `ReadError` names the dotted key of an invalid value.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What failures and checkpoints cost a running job (appendix C of the sparing paper), also at reduced size."""
+"""The cost of failures and checkpoints to a running job, also at reduced size (appendix C of the sparing paper)."""
 
 from __future__ import annotations
 
@@ -19,33 +19,34 @@ from relfit.system.jobs.checkpoint import best_interval
 __all__ = ["LOSSES", "Recovery", "losses"]
 
 LOSSES = ("blocked", "reduced", "saves", "rework", "detection", "restart")
-_LONGEST = 1e200  # times as long as an undisturbed recovery
+_LONGEST = 1e200  # longest recovery, relative to an undisturbed one
 
 
 @dataclass(frozen=True)
 class Recovery:
     """How a job writes checkpoints and recovers from a failure.
 
-    With a `loss_limit` of 0 any failure stops the whole job, as in the paper. Otherwise it continues at reduced size
-    until more than `loss_limit` of its blocks are missing: because spares have run out (until a repair ends), or
-    because their unit is recovering from a failure (for the time of detection and restart). A failure beyond the limit
-    returns the job to its last checkpoint. While a lack of spares leaves more than `loss_limit` missing, the job is
-    blocked.
+    With a `loss_limit` of 0 any failure stops the complete job, as in the paper. Otherwise it continues at reduced size
+    until more than `loss_limit` of its blocks are missing, either for lack of spares (until a repair ends), or because
+    their unit recovers from a failure (during detection and restart). A failure beyond the limit returns the job to its
+    last checkpoint. While more than `loss_limit` blocks are missing for lack of spares, the job is blocked.
 
     Attributes
     ----------
     checkpoint_every : float, duration or None
-        Work between checkpoints; None for the best.
+        Work between checkpoints, hours or text; None (the default) for the best.
     save, detection, restart : float or duration
-        Time to write a checkpoint, to notice a failure, and from there to find spares, load the state and resume.
+        Time to write a checkpoint, to notice a failure, and from there to find spares, load the state and resume; 0 by
+        default.
     disturbed : bool
-        False, as in the paper: failures during detection and restart cost nothing. True: they restart the recovery.
+        False (the default, as in the paper): failures during detection and restart cost nothing. True: they restart the
+        recovery.
     loss_limit : int
-        Missing blocks that the job, over all zones, can tolerate.
+        Missing blocks that the job, over all zones, tolerates; 0 by default.
     unit : int
-        Blocks that stop together when one of them fails (a data-parallel replica).
+        Blocks that stop together if one of them fails (a data-parallel replica); 1 by default.
     exchange : float or duration
-        Time between exchanges of state among units; a unit that stops loses half of it on average.
+        Time between exchanges of state among units; a unit that stops loses half of it on average; 0 by default.
 
     Examples
     --------
@@ -96,7 +97,7 @@ def losses(
     ----------
     recovery : Recovery
     blocks, spare_blocks : ndarray
-        Of a zone (L and R).
+        Blocks per zone (L), and spare ones (R).
     zones : int
     share_down : ndarray
         Share of time that a block is in repair (q).
@@ -108,16 +109,15 @@ def losses(
     Returns
     -------
     checkpoint_every : ndarray
-        Hours: as `recovery` says, or the best for each case.
+        Hours: that of `recovery`, or the best for each case.
     losses : dict of str to ndarray
-        By `LOSSES`; what is not lost is useful.
+        Share lost, by `LOSSES`; the rest is useful.
 
     Notes
     -----
     Source: sparing paper, equations 5 and 7, with the number of working blocks and their MTBF in equation 5. At reduced
-    size, units being brought back are Poisson distributed with mean (failure rate) x (detection + restart), independent
-    of the blocks in repair; full stops come at the rate of failures times the probability that one takes the job beyond
-    its limit.
+    size, the number of recovering units is Poisson with mean (failure rate) x (detection + restart), independent of the
+    blocks in repair; full stops occur at the failure rate times the probability that a failure exceeds the limit.
     """
     working = (blocks - spare_blocks) * zones
     rate = working * block_rate
@@ -142,7 +142,7 @@ def losses(
     parts = _running(stops, every, recovery.save, detecting, restarting)
     up = 1.0 - blocked
     lost = {name: up * parts[name] for name in parts if name != "useful"}
-    # while the job runs at reduced size, and a failure costs its unit half an exchange
+    # work lost at reduced size; a failure also costs its unit half an exchange
     useful, reduced = up * parts["useful"], np.minimum(missing / working, 1.0)
     repeated = np.minimum(dropped * recovery.unit * 0.5 * recovery.exchange / working, 1.0)
     lost["rework"] = lost["rework"] + useful * (1.0 - reduced) * repeated
@@ -152,7 +152,7 @@ def losses(
 def _running(
     rate: object, every: Durations, save: float, detection: FloatArray, restart: FloatArray
 ) -> dict[str, FloatArray]:
-    """Shares of a running job's time by what it is spent on; they add to one."""
+    """Shares of a running job's time by use; they add up to one."""
     lam, work = np.asarray(rate, dtype=np.float64), np.asarray(every, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         load = np.where(np.isinf(work) & (lam == 0.0), 0.0, lam * work)
@@ -178,7 +178,7 @@ def reduced_size(
     rate: FloatArray,
     racks: SharedRacks | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Probability of blocking; missing blocks, full stops per hour and single drops per hour while running."""
+    """Probability of blocking; while running, mean missing blocks, full stops per hour and stops of a unit per hour."""
     total, spare, q, rate = np.broadcast_arrays(blocks, spare_blocks, share_down, rate)
     limit, unit = recovery.loss_limit, recovery.unit
     m = np.arange(limit + 1).reshape((-1,) + (1,) * rate.ndim)
@@ -189,7 +189,7 @@ def reduced_size(
     for _ in range(zones - 1):  # the sum over zones, cut off at the limit
         parts = [np.concatenate([np.zeros_like(one[:i]), every[i] * one[: limit + 1 - i]]) for i in range(limit + 1)]
         every = np.sum(parts, axis=0)
-    back = rate * (recovery.detection + recovery.restart)  # units being brought back, on average
+    back = rate * (recovery.detection + recovery.restart)  # mean number of recovering units
     joint = np.zeros_like(every)  # missing for either reason, up to the limit
     for u in range(limit // unit + 1):
         joint[u * unit :] += poisson_pmf(u, back) * every[: limit + 1 - u * unit]

@@ -1,9 +1,9 @@
-"""The number of spare blocks of highest CETT, without the placement rule and with it.
+"""The number of spare blocks with the highest CETT, without and with the placement rule.
 
-Every number is tried until the blocks down are as good as sure to be fewer: racks that take several blocks down make
-CETT rise in steps. From there on the logarithm of CETT is concave in the number of spares (working blocks times their
-checkpoint efficiency, at a given work between checkpoints as at the best one), so that the first decline ends the
-search. At reduced size every number is tried.
+Racks that take several blocks down make CETT rise in steps, so every number is tried until more blocks down are
+practically impossible. From there the logarithm of CETT is concave in the number of spares (working blocks times their
+checkpoint efficiency, at a fixed as at the best interval), so the first decline ends the search. At reduced size every
+number is tried.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["best_spare_blocks", "check_work"]
 
 
 _CHUNK = 1_000_000  # cases of an exhaustive search held at once
-_SURE = 1e-15  # probability of more blocks down that is as good as none
+_SURE = 1e-15  # probability of more blocks down that counts as zero
 _NOTHING = 1e-25
 _MOST_BLOCKS = 2e10  # of all cases
 _MOST_TRIES = 1e12  # numbers of spare and of missing blocks, of all cases
@@ -62,7 +62,7 @@ def best_spare_blocks(
     unit: IntArray,
     workers: int | None = None,
 ) -> tuple[IntArray, IntArray]:
-    """Best spare blocks of every case, any number of them and under the placement rule.
+    """Best numbers of spare blocks of every case, without and with the placement rule.
 
     Parameters
     ----------
@@ -73,11 +73,12 @@ def best_spare_blocks(
     unit : ndarray of int
         Blocks that must be placed together, of the same shape.
     workers : int, optional
-        Threads.
+        Number of threads.
 
     Returns
     -------
     free, placed : ndarray of int
+        Without, and with the placement rule.
     """
     shape = blocks.shape
     total, q, rate, size, rack = (
@@ -97,18 +98,18 @@ def best_spare_blocks(
         def work(first: int, last: int) -> None:
             _search(cases, costs, zones, free, placed, first, last)
 
-        # each case is one "group" of the batch, weighted by the blocks that the search may have to look at
+        # each case is one "group" of the batch, weighted by its number of blocks
         over_groups(offsets_of(cases.blocks), work, workers)
     return free.reshape(shape), placed.reshape(shape)
 
 
 def check_work(blocks: IntArray, spare_trays: IntArray, draws: int, limit: int, zones: int) -> None:
-    """Refuse what would take more than an hour, or more memory than there is.
+    """Reject a search that takes more than an hour, or too much memory.
 
     Raises
     ------
     ArgumentError
-        With what to make smaller.
+        The error says what to make smaller.
     """
     what = f"{blocks.size * draws:,} strategies and draws of up to {int(blocks.max()):,} blocks"
     tries = float(zones) * draws * float(blocks.sum()) * (limit + 1.0) ** 2
@@ -175,7 +176,7 @@ def _log_efficiency(rate: float, costs: _Costs) -> float:
     save, period = costs.save, costs.period
     if rate <= 0.0:
         return 0.0 if math.isnan(period) else -math.log1p(save / period)
-    # log of 1 + rate times the mean downtime, which is (e^(rate D) - 1)/rate when failures start recovery again
+    # log of 1 + rate times the mean downtime, which is (e^(rate D) - 1)/rate if failures restart the recovery
     boost = rate * costs.down if costs.disturbed else math.log1p(rate * costs.down)
     if math.isnan(period):
         return -_best_work(rate * save * math.exp(-boost)) - boost
@@ -187,7 +188,7 @@ def _log_efficiency(rate: float, costs: _Costs) -> float:
 
 @njit(cache=True, nogil=True)
 def _add_binomial(count: int, q: float, weight: float, first: int, out: np.ndarray) -> None:
-    """Add `weight` times a binomial law to ``out[first:]``, from its mode outwards to where nothing is left of it."""
+    """Add `weight` times a binomial distribution to ``out[first:]``, from its mode outwards until it is negligible."""
     mode = min(int((count + 1) * q), count)
     log = math.lgamma(count + 1.0) - math.lgamma(mode + 1.0) - math.lgamma(count - mode + 1.0)
     if mode > 0:
@@ -228,7 +229,7 @@ def _blocks_down(total: int, own: float, per_rack: int, rack: float) -> np.ndarr
 def _search(
     cases: _Cases, costs: _Costs, zones: int, free: np.ndarray, placed: np.ndarray, first: int, last: int
 ) -> None:
-    """Spare blocks of highest CETT of the cases first..last."""
+    """Numbers of spare blocks with the highest CETT for the cases first..last."""
     for i in range(first, last):
         total, unit = cases.blocks[i], cases.unit[i]
         law = _blocks_down(total, cases.own[i], cases.per_rack[i], cases.rack[i])

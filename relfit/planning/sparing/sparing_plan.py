@@ -1,4 +1,4 @@
-"""`plan_sparing`: the best spares, how certain they are, and the plan that is best over all draws of the parameters."""
+"""`plan_sparing`: the best spares with their uncertainty, and the plan that is best over all draws."""
 
 from __future__ import annotations
 
@@ -36,24 +36,22 @@ def device_failures(
     mtbf_rack: Durations | None = None,
     mttr: Durations | None = None,
 ) -> DeviceFailures:
-    """What the sparing planner needs from calibrated parameters: the estimates, or draws of them.
-
-    Racks never fail where ``mtbf.rack`` is not known.
+    """`DeviceFailures` from calibrated parameters: the estimates, or draws of them.
 
     Parameters
     ----------
     parameters : Parameters
-        With ``mtbf.node`` (trays) and ``mttr.mean``.
+        With ``mtbf.node`` (trays) and ``mttr.mean``; without ``mtbf.rack`` racks never fail.
     n_draws : int, optional
-        Draws; the estimates themselves when left out.
+        Number of draws; the estimates by default.
     rng : int or numpy.random.Generator
     mtbf_tray, mtbf_rack, mttr : duration, optional
-        Instead of what the parameters say.
+        Values that replace those of the parameters.
 
     Raises
     ------
     ArgumentError
-        When a parameter is missing.
+        If a parameter is missing.
 
     Examples
     --------
@@ -72,24 +70,26 @@ def device_failures(
 
 
 class SparingPlan(Plan):
-    """A plan, how certain it is, and the plan that is best over all draws; `mtbf` is that of a tray.
+    """The best sparing plan with its uncertainty, and the robust plan; made by `plan_sparing`.
+
+    `mtbf` is that of a tray; it and further attributes are those of `relfit.planning.plan.Plan`.
 
     Attributes
     ----------
     best : SparingEvaluation
-        For the estimates.
+        All strategies, for the estimates.
     chosen : int
-        Its best strategy.
+        Index of its best strategy.
     over_draws : SparingEvaluation
-        The best strategy with its best spare blocks and work between checkpoints for every draw; shape (1, draws).
+        This strategy with its best spare blocks and checkpoint interval for every draw; shape (1, draws).
     wins : pandas.DataFrame
-        In which share of the draws each strategy is best: ``strategy``, ``share``.
+        Share of the draws in which each strategy is best: ``strategy``, ``share``.
     robust : SparingEvaluation
-        The robust plan, fixed spares and work between checkpoints, over all draws; shape (1, draws).
+        The robust plan, with the same spares and checkpoint interval for all draws; shape (1, draws).
     criterion : str
-        What it maximises.
+        What the robust plan maximises.
     fixed : SparingEvaluation
-        The plan for the estimates, kept over all draws; shape (1, draws).
+        The plan for the estimates, evaluated for all draws; shape (1, draws).
     """
 
     best: SparingEvaluation
@@ -106,7 +106,7 @@ class SparingPlan(Plan):
     def intervals(self) -> pd.DataFrame:
         """``quantity``, ``estimate``, ``low``, ``high`` of spare blocks, CETT, goodput, seconds between checkpoints.
 
-        Equal tails of the draws; those of the whole number of spare blocks are widened to whole numbers.
+        Central intervals of the draws, with limits that are draws.
         """
         one, draws, tail = self.best, self.over_draws, 0.5 * (1.0 - self.level)
         rows = []
@@ -134,7 +134,7 @@ class SparingPlan(Plan):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The intervals, the strategies that win, and the robust plan."""
+        """The intervals, the best strategies by share of the draws, and the robust plan, ready for JSON."""
         robust = {
             "strategy": self.robust.labels[0],
             "spare_blocks": self.robust.spare_blocks.flat[0],
@@ -171,18 +171,20 @@ def plan_sparing(
     recovery, performance, strategies
         As for `optimise_sparing`.
     n_draws : int
+        Number of draws of calibrated parameters.
     level : float
         Level of the intervals.
     robust : float, optional
-        The robust plan maximises this quantile of goodput over the draws (0.1: reached in nine of ten cases); the mean
-        by default.
+        The robust plan maximises this quantile of goodput over the draws (0.1: reached in nine of ten); the mean by
+        default.
     rng : int or numpy.random.Generator
     workers : int, optional
+        Number of threads; the result does not depend on it.
 
     Raises
     ------
     ArgumentError
-        For missing parameters, levels outside 0..1, or as `optimise_sparing`.
+        For missing parameters, a level or quantile outside 0..1, and as for `optimise_sparing`.
 
     Notes
     -----
@@ -241,7 +243,7 @@ def plan_sparing(
 
 
 def _keep(over: SparingEvaluation, i: int, spare: npt.NDArray[np.int64], every: float) -> SparingEvaluation:
-    """Strategy `i` with these numbers of spares and this work between checkpoints, kept over all draws."""
+    """Strategy `i` with these numbers of spares and this checkpoint interval, for all draws."""
     one = over.strategies.take(np.full(spare.size, i)).with_spare_blocks(spare)
     held = over.recovery
     if 0.0 < every < np.inf:
@@ -252,7 +254,7 @@ def _keep(over: SparingEvaluation, i: int, spare: npt.NDArray[np.int64], every: 
 def _robust(
     over: SparingEvaluation, candidates: list[int], quantile: float | None, start: SparingEvaluation
 ) -> SparingEvaluation:
-    """The best of all candidates by mean or quantile of goodput over the draws."""
+    """The best of the candidates by mean or quantile of goodput over the draws."""
 
     def score(evaluation: SparingEvaluation) -> FloatArray:
         goodput = evaluation.goodput

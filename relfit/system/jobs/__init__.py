@@ -1,7 +1,7 @@
-"""Jobs on a system: speed-up, completion time with restarts and checkpoints, the best number of nodes, policies.
+"""Jobs on a system: speed-up, completion time with restarts and checkpoints, the best number of nodes.
 
-Data runs from a `System` (or a distribution, or a mean time) to the time to its next failure, from there to the
-expected time of a job, and from that to the best number of nodes; planners stand on the same functions.
+A `System` (or a distribution, or a mean time) gives the time to the next failure, this the expected time of a job, and
+that the best number of nodes. Planners use the same functions.
 """
 
 from relfit.system.jobs._best_size import BestSize, best_size, ra_opt

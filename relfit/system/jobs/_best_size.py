@@ -1,4 +1,4 @@
-"""On how many nodes a job is done first: expected completion time for k = 1..K nodes of an order, and RA-Opt."""
+"""The best number of nodes for a job: expected completion time on the first k = 1..K nodes of an order, and RA-Opt."""
 
 from __future__ import annotations
 
@@ -23,34 +23,36 @@ if TYPE_CHECKING:
 __all__ = ["BestSize", "best_size", "most_reliable_first", "ra_opt"]
 _MOST_DRAWN = 48
 _ROUNDS = 5
-_SAME = 0.02  # change of the horizon's log below which the nodes are not sorted again
+_SAME = 0.02  # change of the log horizon below which the nodes are not sorted again
 
 
 class BestSize(Result):
-    """Expected completion time of a job by number of nodes, and the best number.
+    """Expected completion time of a job by number of nodes, and the best number; made by `best_size`.
 
     Attributes
     ----------
     system : System
     job : Job
     sizes : ndarray of int, shape (m,)
-        Numbers of nodes that were looked at, rising.
+        Numbers of nodes, rising.
     lengths, log_expected, success, lost : ndarray, shape (m,)
         Hours without failures; log of the expected completion time in hours; probability that an attempt meets no
-        failure; mean hours that a failed attempt has run (the mean time to failure in the paper's convention).
+        failure; mean hours lost in a failed attempt (the mean time to failure in the paper's convention).
     checkpoint_every : ndarray, shape (m,)
-        Hours of work between two saves, as asked or the best for the size; NaN without checkpoints.
+        Hours of work between two checkpoints: the requested ones, or the best for the size; NaN without checkpoints.
     order : ndarray of int, shape (K,)
-        Positions of nodes; size k means the first k of them, with the spares of the system the next.
+        Positions of nodes; size k has the first k of them, and the next ones as spares.
     place : int
-        Where in `sizes` the best is.
+        Index of the best size in `sizes`.
     rule, convention, after_failure : str
+        The arguments of `best_size`.
     horizon : float
-        Hours over which the nodes' reliability gave the order; NaN for an order of the caller's.
+        Hours over which reliability gave the order; NaN for any other order.
     draws : DataFrame or None
-        With a level: ``nodes``, ``low`` and ``high`` limits of the expected time at that size, and ``best``, the
-        share of draws of the parameters in which this size is the best of those listed.
+        With a level: ``nodes``, limits ``low`` and ``high`` of the expected time (hours) at that size, and ``best``,
+        the share of draws in which this size is the best of those listed.
     level : float or None
+        Level of the intervals.
     """
 
     system: System
@@ -74,7 +76,7 @@ class BestSize(Result):
 
     @property
     def expected(self) -> FloatArray:
-        """Expected completion time in hours at each of `sizes`; infinite where no float can hold it."""
+        """Expected completion time in hours at each of `sizes`; infinite beyond the largest float."""
         with np.errstate(over="ignore"):
             return np.exp(self.log_expected)
 
@@ -85,29 +87,29 @@ class BestSize(Result):
 
     @property
     def best_expected(self) -> float:
-        """Expected completion time there, hours."""
+        """Expected completion time on the best number of nodes, hours."""
         return float(self.expected[self.place])
 
     @property
     def positions(self) -> IntArray:
-        """Positions of the chosen nodes, the most reliable first, spares included."""
+        """Positions of the nodes of the best size in their order, spares included."""
         return self.order[: self.best + self.system.tolerance]
 
     @property
     def nodes(self) -> list[Any]:
-        """Names of the chosen nodes."""
+        """Names of the nodes of the best size, spares included."""
         return list(self.system.names[self.positions])
 
     @property
     def status(self) -> str:
-        """``ok``, ``never`` if no size has a finite expected time, ``all`` if the best is the largest looked at."""
+        """``ok``, ``never`` if no size has a finite expected time, ``all`` if the largest size is the best."""
         if not np.isfinite(self.best_expected):
             return "never"
         return "all" if self.place == self.sizes.size - 1 and self.sizes.size > 1 else "ok"
 
     @property
     def best_limits(self) -> tuple[int, int] | None:
-        """Sizes between which the best lies with the level asked for, over draws of the parameters."""
+        """Interval of the best size over the draws of the parameters; None without a level."""
         if self.draws is None or self.level is None:
             return None
         shares = np.cumsum(self.draws["best"].to_numpy(dtype=np.float64))
@@ -116,12 +118,12 @@ class BestSize(Result):
         return int(low), int(high)
 
     def completion(self, size: int | None = None) -> CompletionTime:
-        """The completion time, with its distribution, on the first `size` nodes of the order; the best if left out.
+        """The completion time, with its distribution, on the first `size` nodes of the order; the best by default.
 
         Raises
         ------
         ArgumentError
-            For a size that is not there.
+            For a size below 1 or above the number of nodes.
         """
         nodes, spares = self.best if size is None else int(size), self.system.tolerance
         if not 1 <= nodes <= self.order.size - spares:
@@ -134,13 +136,13 @@ class BestSize(Result):
 
     @property
     def _chosen_every(self) -> float:
-        """The best hours of work between two saves, where they were looked for; else NaN."""
+        """The best interval at the best size if the job does not set it; else NaN."""
         plan = self.job.checkpoint
         return np.nan if plan is None or plan.every is not None else float(self.checkpoint_every[self.place])
 
     @property
     def headline(self) -> str:
-        """The best number of nodes and the time on them."""
+        """The best number of nodes and the expected time on them."""
         if not self.best_expected < CENTURY:
             text = "On no number of nodes will the job finish within a century: failures come too often for its length"
             return text + ("." if self.job.checkpoint is not None else "; take checkpoints.")
@@ -163,7 +165,11 @@ class BestSize(Result):
         return text + "."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per size: nodes, length, speedup, success, failure, lost, expected (hours), log_expected, best."""
+        """One row per size; times in hours.
+
+        Columns: ``nodes``, ``length``, ``speedup``, ``success``, ``failure``, ``lost``, ``expected``,
+        ``checkpoint_every`` (with checkpoints), ``log_expected``, ``best``, ``low`` and ``high`` (with a level).
+        """
         table = pd.DataFrame({"nodes": self.sizes, "length": self.lengths, "speedup": self.job.work / self.lengths})
         table = table.assign(success=self.success, failure=1.0 - self.success, lost=self.lost, expected=self.expected)
         if self.job.checkpoint is not None:
@@ -174,7 +180,7 @@ class BestSize(Result):
         return table.merge(self.draws[["nodes", "low", "high"]], on="nodes", how="left")
 
     def to_dict(self) -> dict[str, Any]:
-        """As of every result, with the best size, its expected hours and the names of its nodes."""
+        """All fields, the best size, its expected hours and the names of its nodes, ready for JSON."""
         best = {"best": self.best, "best_expected": self.best_expected if self.status != "never" else None}
         return {**super().to_dict(), **best, "status": self.status, "nodes": [str(name) for name in self.nodes]}
 
@@ -201,7 +207,7 @@ def best_size(
     Parameters
     ----------
     system : System
-        The nodes to choose from. With a tolerance s, a job on k nodes has s spares: it has the first k + s nodes, of
+        The nodes to choose from. With a tolerance s, a job on k nodes has s spares: it uses the first k + s nodes, of
         which s may fail before it restarts.
     job : Job or duration
         A job, or its time on one node. For a checkpoint without ``every`` each size has its own best interval.
@@ -216,7 +222,7 @@ def best_size(
         ``least``: the smallest expected time over all sizes, the smaller size if two are equal. ``first``: add nodes
         while the expected time does not grow (RA-Opt).
     convention, after_failure, level, n_draws, rng
-        As for `completion_time`.
+        As for `completion_time`; by default 200 draws.
 
     Raises
     ------
@@ -225,9 +231,9 @@ def best_size(
 
     Notes
     -----
-    Hazards are interpolated along the log of time: expected times have some eight correct digits. `BestSize.completion`
-    computes one from its nodes. With checkpoints and nodes that age, at most some 200 sizes are computed, closest
-    around the best.
+    Hazards are interpolated on a log scale of time, so expected times have about eight correct digits;
+    `BestSize.completion` computes one without interpolation. With checkpoints and ageing nodes only about 200 sizes are
+    computed, densest around the best.
 
     Examples
     --------
@@ -265,7 +271,7 @@ def best_size(
 def ra_opt(system: System, job: Job | Durations, **settings: Any) -> BestSize:
     """RA-Opt: the most reliable nodes first, added while the expected completion time does not grow (Figure 6.6).
 
-    `best_size` with ``rule="first"``, to which all arguments go. For the algorithm as the paper has it, set
+    `best_size` with ``rule="first"`` and its other arguments. For the algorithm of the paper, set
     ``convention="paper"`` and ``horizon`` to the length of the job on one node.
 
     Examples
@@ -280,12 +286,12 @@ def ra_opt(system: System, job: Job | Durations, **settings: Any) -> BestSize:
 
 
 def most_reliable_first(system: System, horizon: float) -> IntArray:
-    """Positions of the nodes, the most reliable over the next `horizon` hours first, ties by position."""
+    """Positions of the nodes by reliability over the next `horizon` hours, highest first, ties by position."""
     return np.argsort(system.node_cumulative_hazards(horizon), kind="stable")
 
 
 def _sizes(system: System, k_min: int, k_max: int | None) -> IntArray:
-    """Numbers of working nodes to look at."""
+    """Numbers of working nodes to compare."""
     most = system.n_nodes - system.tolerance
     ends = int(whole("k_min", k_min)), most if k_max is None else int(whole("k_max", k_max))
     if ends[1] > most or most < 1:
@@ -310,7 +316,7 @@ def _positions(system: System, order: npt.ArrayLike) -> IntArray:
 
 
 def _repeated(judged: Judged, system: System, sizes: IntArray) -> BestSize:
-    """The order by reliability over the length on the best size, until that no longer changes."""
+    """The best size in the order by reliability over the length on that size, by iteration."""
     over = float(judged.job.time(sizes[-1:])[0])
     best: BestSize | None = None
     last: IntArray | None = None

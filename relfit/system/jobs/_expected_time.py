@@ -1,12 +1,12 @@
-"""Expected time of a job that starts again after every failure, from zero or from its last checkpoint, for any life.
+"""Expected time of a job that restarts after every failure, from zero or its last checkpoint, for any distribution.
 
 With L(x) the cumulative hazard over the next x hours, T the time without failures and R the restart, attempts from zero
-that all meet the same hazard give (reliability-aware allocation, equation 6.1, made exact)::
+with the same hazard give (reliability-aware allocation, equation 6.1, made exact)::
 
     E = T + (E[X | X < T] + R) F / (1 - F) = integral_0^T exp(L(T) - L(x)) dx + R (exp(L(T)) - 1)
 
-and the paper, which counts the mean time to failure M for the time lost, ``E = T + (M + R) (exp(L(T)) - 1)``. With
-checkpoints the expected time from each save on follows from those after it (the renewal equation, walked back).
+The paper counts the mean time to failure M as the time lost: ``E = T + (M + R) (exp(L(T)) - 1)``. With checkpoints the
+expected time after each save follows from those after later saves (the renewal equation, solved backwards).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from relfit.system.jobs.checkpoint import Checkpoint, expected_exponential
 __all__ = ["Attempts", "attempts", "best_checkpoint", "expected_time", "log_expected_time", "log_expm1"]
 
 Hazards = Callable[[IntArray, FloatArray], FloatArray]
-"""Rows (r,) of systems and horizons (r, m) in, cumulative hazards (r, m) out."""
+"""From rows (r,) of systems and horizons (r, m) to cumulative hazards (r, m)."""
 
-_BEND = 2.0  # of the grid: even in log(x / (T - x)) within this of the middle, thinner beyond
+_BEND = 2.0  # of the grid: even in log(x / (T - x)) within this of the middle, sparser beyond
 _RIGHT = float(np.arcsinh(38.0 / _BEND))
 _REACHES = (38.0, 150.0, 660.0)  # how far to the left the grid goes, in log(x / T)
 _FIRST_STEP = 0.16
@@ -48,24 +48,29 @@ def expected_time(
     later: object = None,
     last_save: bool = False,
 ) -> float:
-    """Expected hours until a job of `work` hours is done; infinite where it never is.
+    """Expected hours until a job of `work` hours is done; infinite if it never is.
 
     Parameters
     ----------
     source : System, Distribution, or a mean time in hours
-        What the job runs on until its first failure, with `ages`; see `time_to_failure`.
+        The nodes of the job at its first start, with `ages`; see `time_to_failure`.
     work : duration
-        Hours without failures and checkpoints.
+        Time without failures and checkpoints.
     checkpoint : Checkpoint, optional
-        Every attempt begins from zero without one.
+        Without one every attempt begins from zero.
     restart : duration
-        From a failure to the next start (the restore of a checkpoint not included).
+        Time from a failure to the next start, without the restore of a checkpoint.
     ages : array_like of durations
-        Of the nodes of a distribution, at the first start.
+        Ages of the nodes of a distribution at the first start; 0 by default.
     later : optional
-        Another `source` for further attempts.
+        Another `source` for later attempts; by default the same as for the first.
     last_save : bool
-        Whether to write a checkpoint at the end of the work, too.
+        Whether a checkpoint is also written at the end of the work.
+
+    Raises
+    ------
+    ArgumentError
+        For invalid durations, a checkpoint without ``every``, or one that does not stop the work (``slowed``).
 
     Examples
     --------
@@ -94,7 +99,7 @@ def log_expected_time(
     *,
     last_save: bool = False,
 ) -> float:
-    """Log of `expected_time`; without checkpoints it is finite beyond the largest float too."""
+    """Log of `expected_time`; without checkpoints it is also finite beyond the largest float."""
     again = first if later is None else later
     if checkpoint is None:
         once = attempts(hazards_of(first), [work])
@@ -117,10 +122,10 @@ def log_expected_time(
 def best_checkpoint(
     first: TimeToFailure, work: float, checkpoint: Checkpoint, restart: float, later: TimeToFailure, near: float
 ) -> tuple[Checkpoint, float]:
-    """The checkpoint with equal segments whose number gives the least expected time, and the log of that time.
+    """The checkpoint with equal segments and the least expected time, and the log of that time.
 
-    Numbers of segments are doubled and halved from that of an interval of `near` hours, then the gaps beside the best
-    are halved until they are a fiftieth of it.
+    The number of segments is doubled and halved from that of an interval of `near` hours; then the gaps on both sides
+    of the best are halved until together they are a twenty-fifth of it.
     """
     need_time_to_save(checkpoint)
     logs: dict[int, float] = {}
@@ -143,7 +148,7 @@ def best_checkpoint(
 
 
 def need_time_to_save(checkpoint: Checkpoint) -> None:
-    """Reject a save that takes no time where the best interval is asked for."""
+    """Reject a save that takes no time if the best interval is requested."""
     if not checkpoint.save > 0.0:
         raise ArgumentError(
             "a save that takes no time has no best interval", remedy="say how long a save takes, or give every"
@@ -151,12 +156,12 @@ def need_time_to_save(checkpoint: Checkpoint) -> None:
 
 
 def hazards_of(life: TimeToFailure) -> Hazards:
-    """Cumulative hazards of one life, for `attempts`."""
+    """Cumulative hazards of one time to failure, for `attempts`."""
     return lambda rows, x: -life.log_sf(x)
 
 
 def log_expm1(value: npt.ArrayLike) -> FloatArray:
-    """Log of ``exp(value) - 1`` for `value` at or above zero, without overflow."""
+    """Log of ``exp(value) - 1`` for `value` of zero or more, without overflow."""
     v = np.asarray(value, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         return np.where(np.isposinf(v), np.inf, v + log_one_minus_exp(-v))
@@ -172,14 +177,14 @@ class Attempts:
 
     @property
     def lost(self) -> FloatArray:
-        """Mean hours lost in an attempt that fails, ``E[X | X < T]``; where none can fail, half the length."""
+        """Mean hours lost in a failed attempt, ``E[X | X < T]``; half the length if none can fail."""
         with np.errstate(invalid="ignore", divide="ignore", under="ignore"):
             # (A - T S) / F; for small hazards the difference cancels, and its limits are known
             value = (np.exp(self.log_mean) - self.lengths * np.exp(-self.hazard)) / -np.expm1(-self.hazard)
         return np.clip(np.where(self.hazard > 1e-9, value, 0.5 * self.lengths), 0.0, self.lengths)
 
     def log_expected(self, restart: float) -> FloatArray:
-        """Log of the expected time if all attempts are like this one, shape (r,); may exceed 709."""
+        """Log of the expected time if all attempts are alike, shape (r,); may exceed 709."""
         with np.errstate(divide="ignore", invalid="ignore"):
             value = self.log_mean + self.hazard
             if restart > 0.0:
@@ -187,7 +192,7 @@ class Attempts:
         return np.maximum(np.where(np.isnan(value), np.inf, value), np.log(self.lengths))
 
     def log_expected_then(self, restart: float, log_again: FloatArray) -> FloatArray:
-        """Log of the expected time if it is ``exp(log_again)`` once an attempt has failed: ``A + F (R + E)``."""
+        """Log of the expected time if it is ``exp(log_again)`` after the first failure: ``A + F (R + E)``."""
         with np.errstate(divide="ignore", invalid="ignore"):
             after = np.logaddexp(np.log(np.float64(restart)), log_again)
             value = np.logaddexp(self.log_mean, log_one_minus_exp(-self.hazard) + after)
@@ -202,7 +207,7 @@ class Attempts:
 
 
 def attempts(hazards: Hazards, lengths: npt.ArrayLike, tolerance: float = 1e-11, levels: int = 7) -> Attempts:
-    """One attempt on each system, shape (r,); steps of the quadrature are halved until they agree to `tolerance`."""
+    """One attempt on each system, shape (r,); the quadrature's step is halved until results agree to `tolerance`."""
     length = np.asarray(lengths, dtype=np.float64)
     rows = np.arange(length.size)
     hazard = hazards(rows, length[:, None])[:, 0]
@@ -220,9 +225,9 @@ def attempts(hazards: Hazards, lengths: npt.ArrayLike, tolerance: float = 1e-11,
 
 
 def _shares(hazards: Hazards, rows: IntArray, length: FloatArray, step: float) -> FloatArray:
-    """Mean of exp(-L) over each length, by a rule that bears powers and steps near zero.
+    """Mean of exp(-L) over each length, by a rule that handles powers and steps near zero.
 
-    The trapezoidal rule over t with ``x = T / (1 + exp(-s))``, ``s = 2 sinh(t)``, as far to the left as the mass goes.
+    The trapezoidal rule over t with ``x = T / (1 + exp(-s))``, ``s = 2 sinh(t)``, far enough to the left.
     """
     share = np.zeros(rows.size)
     left = np.arange(rows.size)
@@ -244,8 +249,8 @@ def _walk_back(
 ) -> float:
     """Expected hours with checkpoints; infinite beyond the largest float.
 
-    ``after[k]``, the mean time of the last k segments from a failure's repair on, is the mean time to failure or end,
-    and the mean over the failures of the restart and of the `after` that is then due.
+    ``after[k]``, the mean time for the last k segments after a restart, is the mean time to failure or end, plus the
+    mean over failures of the restart and of the `after` for the segments left then.
     """
     count = plan.segments(work)
     used = min(count, _MOST_SEGMENTS)
@@ -263,7 +268,7 @@ def _walk_back(
     if here <= 0.0 or alive_end[0] <= 0.0:
         return math.inf
     lost = alive[:-1] - alive[1:]
-    reach = int(np.count_nonzero(alive > 1e-17 * here))  # segments that an attempt may get to
+    reach = int(np.count_nonzero(alive > 1e-17 * here))  # segments that an attempt may reach
     after = np.zeros(used + 1)  # from the far end: after[used - k] for k segments
     after[used - 1] = mean[0] / alive_end[0]
     with np.errstate(over="ignore", invalid="ignore"):

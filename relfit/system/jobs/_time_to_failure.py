@@ -1,6 +1,6 @@
-"""The time to the next failure of what a job runs on: a mean time, nodes of some age, or a system.
+"""The time to the next failure of a job: from a mean time, nodes of some age, or a system.
 
-Completion times and planners ask it for survival, hazard and areas under the survival curve, and draw from it.
+It gives completion times and planners its survival, hazard, areas under the survival curve, and random times.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class TimeToFailure:
     Attributes
     ----------
     log_sf, hazard : callable
-        Of an array of times, any shape.
+        Log survival, and failure rate per hour, at an array of times of any shape.
     draw : callable
-        ``draw(size, rng)``: independent times.
+        ``draw(size, rng)``: independent random times.
     nodes : int
-        How many nodes can fail.
+        Number of nodes that can fail.
     constant : float
-        The failure rate per hour if it never changes, else NaN.
+        The failure rate per hour if it is constant, else NaN.
     """
 
     log_sf: Callable[[FloatArray], FloatArray]
@@ -61,13 +61,13 @@ class TimeToFailure:
     constant: float
 
     def sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Probability that there is no failure within `time` hours."""
+        """Probability of no failure within `time` hours."""
         with np.errstate(under="ignore"):
             return np.exp(self.log_sf(np.asarray(time, dtype=np.float64)))
 
     @cached_property
     def panels(self) -> tuple[FloatArray, FloatArray]:
-        """Edges of panels over which survival changes gently, hours, and the areas under survival from each on."""
+        """Edges (hours) of panels over which survival changes smoothly, and the area under survival beyond each."""
         levels, low, high = _LEVELS, np.full(_LEVELS.shape, -690.0), np.full(_LEVELS.shape, 690.0)
         for _ in range(60):  # the logs of the times at which the cumulative hazard reaches the levels
             middle = 0.5 * (low + high)
@@ -75,7 +75,7 @@ class TimeToFailure:
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         edges = np.exp(high)
         edges = np.concatenate([[0.0], edges[np.concatenate([[True], np.diff(edges) > 0.0])]])
-        # what survives all levels matters where the tail falls like a power of time
+        # the tail beyond all levels matters if it falls like a power of time
         last = float(edges[-1])
         scale = float(np.exp(high[np.searchsorted(levels, 0.7)]))
         while last < 1e280 and np.log(last / scale) + float(self.log_sf(np.asarray(last))) > -37.0:
@@ -84,9 +84,9 @@ class TimeToFailure:
         return edges, np.append(np.cumsum(self._areas(edges[:-1], edges[1:])[::-1])[::-1], 0.0)
 
     def log_excess(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the share of the area under survival that lies beyond `time`; exact near zero too.
+        """Log of the share of the area under survival beyond `time`; also exact near zero.
 
-        That is the survival of what is left of a life in progress, in the long run.
+        That is the log survival of the residual life at a random time in the long run.
         """
         end, total = np.asarray(time, dtype=np.float64), self.mean()
         near = self._areas(np.zeros(end.size), end.ravel()).reshape(end.shape) / total
@@ -94,7 +94,7 @@ class TimeToFailure:
         return np.where(near < 0.01, np.log1p(-np.minimum(near, 0.5)), np.log(far))
 
     def _areas(self, begin: FloatArray, end: FloatArray) -> FloatArray:
-        """Areas under survival between the times, by Gauss-Legendre in the log of time, where the ratio is large."""
+        """Areas under survival between pairs of times, by Gauss-Legendre; on a log scale if their ratio is large."""
         wide = (begin > 0.0) & (end > 2.0 * begin)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             low = np.where(wide, np.log(begin), begin)
@@ -125,7 +125,7 @@ class TimeToFailure:
         Raises
         ------
         DataError
-            When it is infinite: then there is no share of time to speak of in the long run.
+            If it is infinite: then there are no long-run shares of time.
         """
         mean = float(self.area_from(0.0))
         if not mean < 1e200 or (np.isnan(self.constant) and self.panels[0][-1] >= 1e280):
@@ -142,16 +142,16 @@ def time_to_failure(source: object, ages: Durations = 0.0, nodes: int = 1) -> Ti
     Parameters
     ----------
     source : Distribution, System, TimeToFailure, or a mean time in hours
-        One distribution or a batch of them (one node each); a number stands for exponential failures.
+        One distribution or a batch of them (one per node); a mean time stands for exponential failures.
     ages : array_like of durations
-        Hours since each node's own last failure; broadcast against the batch. A system has its own.
+        Time since each node's own last failure; broadcast against the batch; 0 by default. A system has its own ages.
     nodes : int
-        How many nodes like this one there are, when `source` is a single distribution and `ages` a single age.
+        Number of equal nodes, if `source` is a single distribution and `ages` a single age.
 
     Raises
     ------
     ArgumentError
-        For anything else.
+        For any other source, ages with a system, or a number of nodes that does not fit.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def _of_nodes(family: Distribution, ages: FloatArray, nodes: int) -> TimeToFailu
 
     def draw(count: int, rng: np.random.Generator) -> FloatArray:
         if size == 1:
-            # the first of n failures has n times the hazard: a drawn hazard is shared among them
+            # the first of n failures has n times the hazard: divide the drawn cumulative hazard by n
             spent = rng.standard_exponential(count) / times
             return np.asarray(batch.inverse_cumulative_hazard(spent - before) - first).reshape(count)
         first_failure = np.empty(count)
@@ -220,7 +220,7 @@ def _of_nodes(family: Distribution, ages: FloatArray, nodes: int) -> TimeToFailu
 
 
 def _flat(family: Distribution, shape: tuple[int, ...]) -> Distribution:
-    """The batch with one axis of nodes."""
+    """The batch with a single axis of nodes."""
     if not isinstance(family, Family):
         raise ArgumentError(f"{type(family).__name__} is no batch of nodes", remedy="give a system of them")
     parameters = [np.broadcast_to(value, shape).ravel() for value in family.parameters().values()]
@@ -242,7 +242,7 @@ def _of_system(system: System) -> TimeToFailure:
 
 
 def has_constant_rates(system: System) -> bool:
-    """Whether the failure rate of a system never changes: nodes, racks and common causes are all exponential."""
+    """Whether the failure rate of a system is constant: nodes, racks and common causes are all exponential."""
     parts = [
         *system.components,
         *(part for events in (system.racks, system.common) if events is not None for part in events.components),

@@ -1,7 +1,7 @@
-"""What checkpoints cost, and the expected time of a checkpointed job under exponential failures, in closed form.
+"""The cost of checkpoints, and the expected time of a job with checkpoints under exponential failures, in closed form.
 
-A job works for some hours, saves its state, works again. A failure costs the work since the last save, the restart
-(from the failure to the restore), and the restore. No failure strikes during the restart.
+A job works for some hours, saves its state, and works again. A failure costs the work since the last save, the restart
+(from the failure to the restore), and the restore. No failure occurs during the restart.
 
 Sources: Daly (2006), Future Generation Computer Systems 22, 303-312 (exact expected time); appendix C of the sparing
 paper, corrected, for saves and restores without failures.
@@ -43,21 +43,21 @@ class Checkpoint:
     Parameters
     ----------
     every : float or duration, optional
-        Hours of work between two checkpoints; the best by default.
+        Work between two checkpoints, hours or text; the best by default.
     save : float or duration
-        Time to save.
+        Time to write a checkpoint; 0 by default.
     restore : float or duration
-        Time to read the last checkpoint after a failure.
+        Time to read the last checkpoint after a failure; 0 by default.
     exposed : tuple of str
-        In which of ``"save"`` and ``"restore"`` failures can strike.
+        In which of ``"save"`` and ``"restore"`` failures can occur; both by default.
     slowed : float
-        Share of speed lost while a checkpoint is written: 1 stops the work, 0 is an asynchronous checkpoint without
-        cost. Work done meanwhile is in the next checkpoint.
+        Share of speed lost while a checkpoint is written: 1 (the default) stops the work, 0 is an asynchronous
+        checkpoint without cost. Work done meanwhile is part of the next checkpoint.
 
     Raises
     ------
     ArgumentError
-        For invalid durations, unknown names, and asynchronous checkpoints that no failure can strike.
+        For invalid durations, unknown names, and asynchronous checkpoints without ``"save"`` in `exposed`.
 
     Examples
     --------
@@ -98,21 +98,21 @@ class Checkpoint:
 
     @property
     def exposed_save(self) -> float:
-        """Hours of a save in which failures can strike."""
+        """Hours of a save in which failures can occur."""
         return float(self.save) if "save" in self.exposed else 0.0
 
     @property
     def exposed_restore(self) -> float:
-        """Hours of a restore in which failures can strike."""
+        """Hours of a restore in which failures can occur."""
         return float(self.restore) if "restore" in self.exposed else 0.0
 
     def segments(self, work: float) -> int:
-        """Segments that a job of `work` hours falls into; the last is the shorter one.
+        """Number of segments between checkpoints of a job of `work` hours; the last may be shorter.
 
         Raises
         ------
         ArgumentError
-            When how often to save is left out.
+            If `every` is not set.
         """
         if self.every is None:
             raise ArgumentError(
@@ -122,7 +122,7 @@ class Checkpoint:
 
 
 def cost_of_failure(mtbf: Hours, restore: Hours, restart: Hours, exposed: tuple[str, ...] = BOTH) -> FloatArray:
-    """Mean hours from one failure to the next, and from there to the end of the restore; arrays are cases."""
+    """Mean hours from one failure to the next, plus those to the end of the restore; arrays are cases."""
     with np.errstate(over="ignore"):
         return np.asarray(
             (mtbf + restart) * np.exp(restore / mtbf) if "restore" in exposed else mtbf + restart + restore
@@ -132,10 +132,10 @@ def cost_of_failure(mtbf: Hours, restore: Hours, restart: Hours, exposed: tuple[
 def slowdown_exponential(
     mtbf: Hours, every: Hours, save: Hours, restore: Hours, restart: Hours, exposed: tuple[str, ...] = BOTH
 ) -> FloatArray:
-    """Expected hours for an hour of work, arrays of one shape; infinite beyond the largest float.
+    """Expected hours per hour of work, arrays of one shape; infinite beyond the largest float.
 
-    With everything exposed ``(mu + D) exp(R/mu) (exp((w + C)/mu) - 1) / w`` (Daly's complete model, with the restart
-    apart); with nothing exposed, appendix C of the sparing paper. ``w = 0`` and infinite mu or w are limits.
+    With saves and restores exposed ``(mu + D) exp(R/mu) (exp((w + C)/mu) - 1) / w`` (Daly's complete model, with a
+    separate restart); with neither, appendix C of the sparing paper. ``w = 0`` and infinite mu or w give limits.
     """
     mu, w, c = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (mtbf, every, save)))
     inside = c if "save" in exposed else np.zeros_like(c)
@@ -158,8 +158,9 @@ def best_interval(
 ) -> FloatArray:
     """Hours of work between two saves that minimise the expected time; exact, by Lambert's W.
 
-    With exposed saves ``w = mu (1 + W0(-exp(-1 - C/mu)))``, whatever restore and restart are. Else, with ``A`` the
-    mean time from one failure to the next and from there to the end of the restore, ``w = mu (1 + W0((C/A - 1)/e))``.
+    With exposed saves ``w = mu (1 + W0(-exp(-1 - C/mu)))``, for any restore and restart. Otherwise
+    ``w = mu (1 + W0((C/A - 1)/e))``, with ``A`` the mean time from one failure to the next and to the end of the
+    restore.
 
     Examples
     --------
@@ -181,7 +182,10 @@ def best_interval(
 
 
 def mu_times_root(mu: FloatArray, c: FloatArray, cost: FloatArray, exposed: bool) -> FloatArray:
-    """``mu x`` with x the root of ``(1 - x) exp(x) = (1 - k) exp(-C/mu)``, accurate for short saves too."""
+    """``mu x`` with x the root of ``(1 - x) exp(x) = 1 - q``, also accurate for short saves.
+
+    ``q = 1 - exp(-C/mu)`` with exposed saves, else ``q = C / cost``.
+    """
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         q = -np.expm1(-c / mu) if exposed else c / cost  # 1 - (1 - x) exp(x)
         p = np.sqrt(2.0 * q)
@@ -208,9 +212,9 @@ def expected_exponential(
     exposed: tuple[str, ...] = BOTH,
     last_save: bool = False,
 ) -> FloatArray:
-    """Expected hours of jobs of `work` hours, arrays of one shape: whole segments, and a last, shorter one.
+    """Expected hours of jobs of `work` hours, arrays of one shape: full segments, and a last, shorter one.
 
-    The first segment begins without a restore: it is charged with those of its failures alone.
+    The first segment begins without a restore; restores follow only failures.
     """
     costs = (restore, restart, exposed)
     with np.errstate(invalid="ignore", over="ignore"):

@@ -1,6 +1,6 @@
-"""Completion time of one job on given nodes, with restarts from zero or from checkpoints.
+"""Completion time of one job on the nodes of a system, with restarts from zero or from checkpoints.
 
-Reliability-aware allocation, chapter 6, whose time lost to a failure is replaced by the exact one.
+Reliability-aware allocation, chapter 6, with the exact time lost in a failure.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["AFTER_FAILURE", "CONVENTIONS", "CompletionTime", "Job", "completion_
 CONVENTIONS = ("exact", "paper")
 AFTER_FAILURE = ("same", "as_new")
 CENTURY = 100.0 * HOURS_PER_YEAR
-"""Hours beyond which an expected time is not told to the digit: such a job does not finish."""
+"""Hours beyond which a job counts as never finished."""
 _LARGEST = math.log(np.finfo(np.float64).max)
 _RUNS = 10_000
 
@@ -59,7 +59,7 @@ class Job:
     speedup : Speedup or mapping, optional
         See `relfit.system.jobs.as_speedup`; perfect speed-up by default.
     restart : float or duration
-        Time from a failure to the next start (before the restore of a checkpoint).
+        Time from a failure to the next start, before the restore of a checkpoint; 0 by default.
     checkpoint : Checkpoint, optional
         Without one every attempt begins from zero. Without ``every`` each number of nodes has its best checkpoint
         interval.
@@ -91,13 +91,13 @@ class Job:
             object.__setattr__(self, name, value)
 
     def time(self, sizes: npt.ArrayLike) -> FloatArray:
-        """Hours without failures and saves on each number of nodes."""
+        """Hours without failures and saves on each number of nodes, shape of `sizes`."""
         law: Speedup = self.speedup
         return law.time(self.work, sizes)
 
 
 def job_of(work: Durations | Job | None, speedup: object, restart: Durations, checkpoint: Checkpoint | None) -> Job:
-    """The job that `work` is already, or that the arguments describe."""
+    """`work` if it is a job, else the job with these arguments."""
     if isinstance(work, Job):
         if speedup is not None or checkpoint is not None or hours(restart) != 0.0:
             raise ArgumentError(
@@ -108,31 +108,31 @@ def job_of(work: Durations | Job | None, speedup: object, restart: Durations, ch
 
 
 class CompletionTime(Result):
-    """When a job on given nodes will be done.
+    """Completion time of a job on the nodes of a system; made by `completion_time`.
 
     Attributes
     ----------
     size : int
-        Nodes.
+        Number of nodes that work.
     job : Job
     length : float
         Hours without failures and checkpoints.
     log_expected : float
-        Natural logarithm of the expected hours, which may be beyond the range of `expected`.
+        Natural logarithm of the expected hours, which may exceed the range of `expected`.
     success : float
-        Probability that no failure comes within `length`.
+        Probability of no failure within `length`.
     failures : float
-        Expected number of failures until the end.
+        Expected number of failures until the end; NaN in the paper's convention with checkpoints.
     lost : float
-        Mean hours that a failed attempt has run (the mean time to failure in the paper's convention).
+        Mean hours lost in a failed attempt (the mean time to failure in the paper's convention).
     status : str
-        ``ok``, or ``never`` if no float can hold the expected time.
+        ``ok``, or ``never`` if the expected time exceeds the largest float.
     convention, after_failure : str
-    low, high : float or None
-        Limits of the expected time from the uncertainty of the fitted parameters.
-    level : float or None
+        The arguments of `completion_time`.
+    low, high, level : float or None
+        Interval of the expected time from the uncertainty of the fitted parameters, and its level.
     lives : tuple of TimeToFailure
-        What the first attempt meets, and what all others meet.
+        Time to failure of the first attempt, and of all others.
     """
 
     size: int
@@ -154,12 +154,12 @@ class CompletionTime(Result):
 
     @property
     def expected(self) -> float:
-        """Expected completion time in hours; infinite where no float can hold it."""
+        """Expected completion time in hours; infinite beyond the largest float."""
         return math.exp(self.log_expected) if self.log_expected < _LARGEST else math.inf
 
     @property
     def least(self) -> float:
-        """Hours with saves and without failures."""
+        """Hours with checkpoints and without failures."""
         plan = self.job.checkpoint
         return self.length if plan is None else self.length + (plan.segments(self.length) - 1) * plan.save
 
@@ -172,10 +172,10 @@ class CompletionTime(Result):
         return np.sort(simulated_times(*self.lives, self.length, self.job.checkpoint, self.job.restart, _RUNS))
 
     def finish_probability(self, deadline: Durations) -> FloatArray:
-        """Probability to be done within `deadline`, hours or durations of any shape.
+        """Probability that the job is done within `deadline`, hours or durations of any shape.
 
-        Restarts from zero by the renewal equation; with checkpoints, the share of 10 000 simulated runs. The
-        convention of the mean does not matter.
+        By the renewal equation for restarts from zero; with checkpoints from 10,000 simulated runs. The convention of
+        the mean does not matter.
         """
         at = durations("deadline", deadline, infinite=True)
         if self.job.checkpoint is None:
@@ -197,7 +197,7 @@ class CompletionTime(Result):
 
     @property
     def headline(self) -> str:
-        """When the job will be done, in one sentence."""
+        """The expected time of the job and the probability of no failure."""
         nodes = count(self.size, "node")
         if not self.expected < CENTURY:
             power = self.log_expected / math.log(10.0)
@@ -235,7 +235,7 @@ class CompletionTime(Result):
         return pd.DataFrame([{name: getattr(self, name) for name in names}])
 
     def to_dict(self) -> dict[str, Any]:
-        """As of every result, with the expected hours."""
+        """All fields and the expected hours, ready for JSON."""
         return {**super().to_dict(), "expected": None if self.status == "never" else self.expected}
 
 
@@ -255,7 +255,7 @@ def completion_time(
 ) -> CompletionTime:
     """Completion time of a job that starts now on all nodes of `system`.
 
-    A failure is one of the system: of more nodes than it tolerates.
+    A failure of the job is a failure of the system: more nodes have failed than it tolerates.
 
     Parameters
     ----------
@@ -268,17 +268,17 @@ def completion_time(
     restart : float or duration
         Time from a failure to the next start.
     checkpoint : Checkpoint, optional
-        Checkpoints of the job; without them every attempt begins from zero. Without ``every`` the interval is the best.
+        Without one every attempt begins from zero. Without ``every`` the best interval is used.
     size : int, optional
-        Number of nodes that do the work, if fewer than `system` has (the others are spares).
+        Number of nodes that do the work; by default all, else the others are spares.
     convention : {"exact", "paper"}
         ``exact``: a failed attempt loses ``E[X | X < T]``, the mean time to failure given that it is before the end.
         ``paper``: it loses the mean time to failure of the system (equation 6.1), which is too much; with checkpoints,
         the efficiency of the sparing paper, appendix C, with a failure rate of 1 / mean time to failure.
     after_failure : {"same", "as_new"}
-        Ages at further attempts: those of the first, or all nodes as new.
+        Ages at later attempts: those of the first, or all nodes new.
     level : float, optional
-        Of intervals from the uncertainty of the fitted parameters, as 0.95; the system must come from fits.
+        Level of the interval, such as 0.95; by default there is none. The system must come from fits.
     n_draws : int
         Number of draws of the parameters.
     rng : int or Generator, optional
@@ -286,7 +286,7 @@ def completion_time(
     Raises
     ------
     ArgumentError
-        For invalid work, times or names.
+        For invalid work, times or names, or a level without fits.
 
     Notes
     -----
@@ -342,7 +342,7 @@ def completion_time(
 
 
 def check_names(convention: str, after_failure: str) -> None:
-    """Reject names that are not known, and pairs that do not go together."""
+    """Reject unknown names and incompatible pairs."""
     for name, value, names in (
         ("convention", convention, CONVENTIONS),
         ("after_failure", after_failure, AFTER_FAILURE),
@@ -359,7 +359,7 @@ def check_names(convention: str, after_failure: str) -> None:
 def expected_paper(
     mttf: npt.ArrayLike, length: npt.ArrayLike, plan: Checkpoint, restart: float, every: npt.ArrayLike | None = None
 ) -> FloatArray:
-    """Expected hours by the efficiency of the sparing paper, appendix C: saves and restores meet no failure."""
+    """Expected hours by the efficiency of the sparing paper, appendix C: no failures in saves and restores."""
     work = np.asarray(length, dtype=np.float64)
     costs = plan.save, plan.restore, restart
     every = plan.every if every is None else every
@@ -369,7 +369,7 @@ def expected_paper(
 def _with_interval(
     job: Job, system: System, first: TimeToFailure, later: TimeToFailure, length: float, hazard: float, convention: str
 ) -> Job:
-    """The job with the best hours of work between two saves, where it does not say them."""
+    """The job with the best checkpoint interval if it does not set one."""
     plan = job.checkpoint
     if plan is None or plan.every is not None:
         return job
@@ -381,7 +381,7 @@ def _with_interval(
 
 
 def young(length: npt.ArrayLike, hazard: npt.ArrayLike, save: float) -> FloatArray:
-    """Young's interval for the mean failure rate over the length of a job, hours; at most the length."""
+    """Young's interval, hours, for the mean failure rate over the length of a job; at most the length."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.minimum(np.sqrt(2.0 * save * np.asarray(length) / np.asarray(hazard)), length))
 
@@ -409,7 +409,7 @@ def _log_expected(
 
 
 def _failures(first: TimeToFailure, later: TimeToFailure, job: Job, length: float, once: Attempts) -> float:
-    """Expected number of failures: what an hour more at every restart adds to the expected completion time."""
+    """Expected number of failures: the increase of the expected time if every restart takes one hour more."""
     if job.checkpoint is None:
         again = once if first is later else attempts(hazards_of(later), [length])
         log_value = math.log(-math.expm1(-once.hazard[0])) if once.hazard[0] > 0.0 else -math.inf
@@ -427,10 +427,9 @@ def limits_of_draws(
 ) -> tuple[FloatArray, FloatArray]:
     """Limits, in hours, of expected times, from their logs at the estimate (m,) and in the draws (draws, m).
 
-    On the scale of ``log(E / T - 1)``, what failures add to the length T. Draws around maximum-likelihood fits are
-    reflected at the estimate (basic bootstrap: Davison and Hinkley 1997, section 5.2), which carry the uncertainty
-    about many nodes once already, as a shift. Draws of pooled nodes are taken as they are. Limits are widened to hold
-    the estimate where the shift leaves it outside.
+    On the scale of ``log(E / T - 1)``, the relative time added by failures. Percentiles are reflected at the estimate
+    (basic bootstrap: Davison and Hinkley 1997, section 5.2), because the uncertainty of many maximum-likelihood fits
+    shifts the draws; those of pooled nodes are not reflected. Limits are widened to contain the estimate.
     """
 
     def scaled(log_time: FloatArray) -> FloatArray:

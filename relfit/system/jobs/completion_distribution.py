@@ -1,8 +1,8 @@
-"""Distribution of the completion time: a renewal equation on a grid for restarts from zero, runs for checkpoints.
+"""Distribution of the completion time: the renewal equation for restarts from zero, simulated runs for checkpoints.
 
-A job takes T plus what failures cost: each loses X, the time to failure given that it is below T, and R to start again.
+A job takes T plus the cost of failures: each loses X, the time to failure given that it is below T, and R to restart.
 The tail Z of their sum solves ``Z(t) = F - G(t) + integral_0^t Z(t - y) dG(y)``, with G the defective distribution of
-X + R (Feller 1971, XI.6); far out it falls exponentially.
+X + R (Feller 1971, XI.6); the far tail falls exponentially.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["RestartDistribution", "simulated_times"]
 
 Hazard = Callable[[npt.ArrayLike], FloatArray]
 
-_WORK = 1e8  # multiplications that the renewal equation may take
+_WORK = 1e8  # multiplications of the renewal equation, about
 _REACH = 40.0  # attempts that the grid covers
 _MOST_ATTEMPTS = 2_000
 _RARE = 15.0  # cumulative hazard of an attempt beyond which successes come like a Poisson process (Renyi)
@@ -35,21 +35,21 @@ _RARE = 15.0  # cumulative hazard of an attempt beyond which successes come like
 
 @dataclass(frozen=True, eq=False)
 class RestartDistribution:
-    """Distribution of the completion time of a job that begins from zero after every failure; hours."""
+    """Distribution of the completion time, hours, of a job that restarts from zero after every failure."""
 
-    first: TimeToFailure  # what the first attempt meets
-    later: TimeToFailure  # and all others
+    first: TimeToFailure  # of the first attempt
+    later: TimeToFailure  # of all others
     length: float
     restart: float
 
     def sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Probability to take longer than `time` hours."""
+        """Probability that the job takes longer than `time` hours."""
         t = np.asarray(time, dtype=np.float64)
-        late = np.maximum(t - self.length, 0.0)  # what failures may cost
+        late = np.maximum(t - self.length, 0.0)  # time left for failures
         spent = late - self.restart
         alive = np.exp(-self._hazards[0](np.clip(spent, 0.0, self.length)))
         failure = -math.expm1(-float(self._hazards[0](self.length)))
-        # the first failure alone costs more: exactly
+        # probability that the first failure alone costs more, exact
         alone = np.where(spent < 0.0, failure, np.maximum(alive - (1.0 - failure), 0.0))
         if self._hazard > _RARE:
             mean = float(np.exp(self._once.log_mean[0])) + self.restart
@@ -65,11 +65,11 @@ class RestartDistribution:
         return np.asarray(np.where(t < self.length, 1.0, np.clip(value, 0.0, 1.0)))
 
     def cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Probability to be done within `time` hours."""
+        """Probability that the job is done within `time` hours."""
         return np.asarray(1.0 - self.sf(time))
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Hours within which the job is done with this probability; infinite for 1 where a failure can happen."""
+        """Hours within which the job is done with this probability; infinite for 1 if a failure can occur."""
         p = np.asarray(probability, dtype=np.float64)
         flat = p.ravel()
         low = np.full(flat.shape, self.length)
@@ -87,7 +87,7 @@ class RestartDistribution:
 
     @cached_property
     def _hazards(self) -> tuple[Hazard, Hazard]:
-        """Cumulative hazards of first and later attempts as functions that are quick to ask many times."""
+        """Cumulative hazards of first and later attempts, as fast functions."""
         later = _along_time(self.later, self.length)
         return (later if self.first is self.later else _along_time(self.first, self.length)), later
 
@@ -101,7 +101,7 @@ class RestartDistribution:
 
     @cached_property
     def _cells(self) -> int:
-        """Cells of the grid to the length of the job."""
+        """Number of grid cells over the length of the job."""
         return int(np.clip(math.sqrt(_WORK * self.length / (self.length + self.restart) / _REACH), 32, 2048))
 
     @property
@@ -110,10 +110,10 @@ class RestartDistribution:
 
     @cached_property
     def _later_failures(self) -> tuple[FloatArray, float, float]:
-        """That the cost exceeds ``s + R`` by failures after the first attempt's, on a grid of s.
+        """Probability that failures after the first make the cost exceed ``s + R``, on a grid of s.
 
-        Without its part that moves fast near zero (the second number times the distribution of the first attempt), and
-        the rate per cell at which it falls in the end.
+        The first array leaves out the part that changes fast near zero: the second value times the distribution of the
+        first attempt. The third value is the rate per cell at which the tail falls.
         """
         near, outer, alive = self._masses(self._hazards[1])
         size = int(_REACH * (self._cells + self.restart / self._step)) + 2
@@ -123,7 +123,7 @@ class RestartDistribution:
         kernel = np.convolve(near + outer, blend)
         failure = 1.0 - alive[-1]
         source = np.interp(np.arange(size) - delay, np.arange(alive.size), alive - alive[-1], left=failure)
-        # of the cell that begins at s nothing has happened by s
+        # in the cell that begins at s nothing has happened by s
         early = np.convolve(near, blend)[: size - cells]
         source[cells : cells + early.size] -= failure * early
         tail = _renewal(source, kernel, cells)
@@ -137,7 +137,7 @@ class RestartDistribution:
         return more - failure * (1.0 - alive[places]), failure, decay
 
     def _masses(self, hazard: Hazard) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Probability of a failure in each cell, the shares that go to its near and its far end, and reliability."""
+        """Probabilities of a failure in each cell, split between its near and far ends, and the reliability."""
         n = self._cells
         edges = self._step * np.arange(n + 1)
         alive = np.exp(-hazard(edges))
@@ -155,14 +155,14 @@ def _renewal(source: FloatArray, kernel: FloatArray, delay: int) -> FloatArray:
         feedback = np.concatenate([np.zeros(delay), kernel])
         return np.asarray(scipy.signal.lfilter([1.0], np.append(1.0 - feedback[0], -feedback[1:]), source))
     value = source.copy()
-    for a in range(delay, source.size, delay):  # what a block needs is known from those before
+    for a in range(delay, source.size, delay):  # each block depends only on earlier ones
         b, low = min(a + delay, source.size), max(a - delay - kernel.size + 1, 0)
         value[a:b] += scipy.signal.fftconvolve(value[low : b - delay], kernel)[a - delay - low : b - delay - low]
     return value
 
 
 def _along_time(life: TimeToFailure, length: float) -> Hazard:
-    """Cumulative hazard up to `length`, quick to ask many times."""
+    """Cumulative hazard up to `length`, as a fast function."""
     quick = table_of(lambda time: -life.log_sf(time), length, length).life(0)
     return lambda time: -quick.log_sf(np.asarray(time, dtype=np.float64))
 
@@ -176,7 +176,7 @@ def simulated_times(
     runs: int,
     rng: Seed = 0,
 ) -> FloatArray:
-    """Completion times of runs of one job, hours; infinite for a run whose first 2000 attempts all fail."""
+    """Completion times of simulated runs of a job, hours; infinite for a run whose first 2000 attempts all fail."""
     random = np.random.default_rng(rng)
     plan = Checkpoint(work) if checkpoint is None else checkpoint
     segments, held = plan.segments(work), plan.exposed_save

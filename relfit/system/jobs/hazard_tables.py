@@ -1,4 +1,4 @@
-"""Cumulative hazards tabulated along the log of time: of one life, or of the first k nodes of an order for every k."""
+"""Cumulative hazards tabulated over the log of time: of one system, or of the first k nodes of an order for every k."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _WEIGHTS = np.array([(-1.0) ** i * math.comb(_POINTS - 1, i) for i in range(_POI
 
 @dataclass(frozen=True, eq=False)
 class HazardTable:
-    """Cumulative hazards of K systems, interpolated to some nine digits."""
+    """Cumulative hazards of K systems, interpolated to about nine digits."""
 
     first: float  # log of the first time of the grid
     log_hazard: FloatArray  # on the grid, (K, M)
 
     def __call__(self, rows: IntArray, time: FloatArray) -> FloatArray:
-        """Cumulative hazards (r, m) of the systems `rows` (r,) at times (r, m)."""
+        """Cumulative hazards (r, m) of the systems `rows` (r,) at times (r, m), hours."""
         with np.errstate(divide="ignore"):
             log_time = np.log(time)
         out = np.empty(time.shape)
@@ -44,7 +44,7 @@ class HazardTable:
         return out
 
     def life(self, row: int) -> TimeToFailure:
-        """Time to failure of one system, for what asks its survival alone."""
+        """Time to failure of one system, with its survival only."""
         place = np.array([row])
 
         def log_sf(time: FloatArray) -> FloatArray:
@@ -58,14 +58,14 @@ def _not_tabulated(*_: object) -> FloatArray:
 
 
 def table_of(hazard: Callable[[FloatArray], FloatArray], shortest: float, longest: float) -> HazardTable:
-    """Of one system, by its cumulative hazard, for times between two, in hours."""
+    """The table of one system from its cumulative hazard, for times between `shortest` and `longest`, hours."""
     first, times = _grid(shortest, longest)
     with np.errstate(divide="ignore"):
         return HazardTable(first, np.log(hazard(times))[None])
 
 
 def table_by_size(system: System, order: IntArray, last: IntArray, shortest: float, longest: float) -> HazardTable:
-    """Of the nodes of an order up to each `last` one, all of them needed, for times between two, in hours."""
+    """The table of jobs on the nodes of an order up to each of `last`, for times of `shortest` to `longest` hours."""
     first, times = _grid(shortest, longest)
     hazard = system.take(order).quantity_by_size("cumulative_hazard", times)
     with np.errstate(divide="ignore"):
@@ -91,7 +91,7 @@ def _interpolate(
 ) -> None:
     """Cumulative hazards for the rows `begin` to `end` of `log_x`, by the polynomial through the eight nearest points.
 
-    In its barycentric form; along a straight line, a power of time, outside of the grid.
+    In its barycentric form; outside the grid by a straight line, a power of time.
     """
     last = table.shape[1] - 1
     for r in range(begin, end):

@@ -26,7 +26,7 @@ _MOST_WITH_CHECKPOINTS = 200
 
 @dataclass(frozen=True, eq=False)
 class SizeCurve:
-    """By number of nodes: the fields of `BestSize` that have its names (NaN where not computed), and the hazard."""
+    """Results by number of nodes: fields as in `BestSize` (NaN if not computed), and the cumulative hazard."""
 
     lengths: FloatArray
     log_expected: FloatArray
@@ -37,7 +37,7 @@ class SizeCurve:
 
 @dataclass(frozen=True)
 class Judged:
-    """The job and how it is judged, apart from the nodes; arguments as in `best_size`."""
+    """The job and the rules for the best size, without the nodes; arguments as for `best_size`."""
 
     job: Job
     rule: str
@@ -50,7 +50,7 @@ class Judged:
             raise ArgumentError(f"rule={self.rule!r} is not known", remedy="use 'least' or 'first'")
 
     def choose(self, log_expected: FloatArray) -> int:
-        """Place of the best among those that are not NaN."""
+        """Index of the best size among those that are not NaN."""
         looked = np.flatnonzero(~np.isnan(log_expected))
         values = log_expected[looked]
         if self.rule == "first":
@@ -59,9 +59,9 @@ class Judged:
         return int(looked[np.argmin(values)])
 
     def expected(self, system: System, order: IntArray, sizes: IntArray, every: FloatArray | None = None) -> SizeCurve:
-        """Expected times on the first nodes of an order, for each number of working nodes; spares are the next ones.
+        """Expected times on the first nodes of an order, by number of working nodes; spares are the next ones.
 
-        `every` has the hours of work between two saves for each size; else they are as the job says, or the best.
+        `every` has the hours of work between two saves for each size; by default that of the job, or the best.
         """
         job, plan = self.job, self.job.checkpoint
         lengths = job.time(sizes)
@@ -70,7 +70,7 @@ class Judged:
         elif plan.every is not None:
             every = np.full(sizes.size, plan.every)
         ends = float(lengths.min()), float(lengths.max())
-        if plan is not None:  # saves and the restore count too
+        if plan is not None:  # saves and the restore take time too
             ends = ends[0], ends[1] + plan.restore + plan.save * float(self._saves(lengths, every).max())
         rows = sizes + system.tolerance - 1
         table = table_by_size(system, order, rows, *ends)
@@ -101,7 +101,7 @@ class Judged:
         return SizeCurve(once.lengths, log_expected, once.hazard, once.lost if lost is None else lost, every)
 
     def _saves(self, lengths: FloatArray, every: FloatArray | None) -> FloatArray:
-        """At most this many saves in a job, for how far hazards are tabulated."""
+        """Upper bound of the number of saves in a job, for the range of the hazard table."""
         plan = self.job.checkpoint
         assert plan is not None
         return 1.0 + lengths / (np.minimum(plan.save, lengths) if every is None else every)
@@ -109,7 +109,7 @@ class Judged:
     def _at_constant_rates(
         self, plan: Checkpoint, mtbf: FloatArray, lengths: FloatArray, every: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """All sizes at once; of the best interval, the whole numbers of segments beside that of the long run."""
+        """All sizes at once; for the best interval, numbers of segments near that of the long run are tried."""
         costs = plan.save, plan.restore, self.job.restart, plan.exposed
 
         def time(interval: FloatArray) -> FloatArray:
@@ -125,7 +125,7 @@ class Judged:
     def _with_checkpoints(
         self, plan: Checkpoint, table: HazardTable, later: HazardTable, once: Attempts, every: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """One by one, a net of sizes and then those around the best."""
+        """Size by size: a grid of sizes, and then those around the best."""
         restart, lengths = self.job.restart, once.lengths
         value, interval = np.full(lengths.size, np.nan), np.full(lengths.size, np.nan)
 
@@ -147,7 +147,7 @@ class Judged:
             int
         )
         fill(net - 1 if lengths.size > _MOST_WITH_CHECKPOINTS else np.arange(lengths.size))
-        while True:  # halve the gaps beside the best
+        while True:  # halve the gaps next to the best
             looked = np.flatnonzero(~np.isnan(value))
             at = int(np.searchsorted(looked, self.choose(value)))
             left, here, right = (int(looked[np.clip(at + d, 0, looked.size - 1)]) for d in (-1, 0, 1))

@@ -1,4 +1,4 @@
-"""How much faster a job runs on k nodes: Amdahl, Gustafson, or a measured table."""
+"""Speed-up of a job on k nodes: Amdahl, Gustafson, or a measured table."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _SPEEDUPS = frozenset({"speedup", "speed-up", "speed_up", "s"})
 
 
 class Speedup(ABC):
-    """How many times faster a job runs on k nodes than on one."""
+    """Base of speed-ups: how many times faster a job runs on k nodes than on one."""
 
     name: ClassVar[str]
     work: float | None = None
-    """Hours on one node, where a table of times knows them."""
+    """Hours on one node, if a table of times gives them."""
 
     @abstractmethod
     def speedup(self, sizes: npt.ArrayLike) -> FloatArray:
@@ -41,19 +41,19 @@ class Speedup(ABC):
         Parameters
         ----------
         work : float or duration or None
-            Time on one node; None where a table of times knows it.
+            Time on one node; None if a table of times gives it.
         sizes : array_like of int
-            Numbers of nodes, one and more.
+            Numbers of nodes, 1 or more.
 
         Raises
         ------
         ArgumentError
-            For work or sizes that are not positive, or work that nobody says.
+            For work or sizes that are not positive, or missing work.
         """
         return np.asarray(self.known_work(work) / self.speedup(sizes))
 
     def known_work(self, work: Durations | None) -> float:
-        """Hours on one node: `work`, or what the table knows; errors as in `time`."""
+        """Hours on one node: `work`, or that of the table; errors as for `time`."""
         if work is not None:
             return float(durations("work", work, zero=False))
         if self.work is None:
@@ -71,7 +71,7 @@ def _checked_sizes(sizes: npt.ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True)
 class _ByFraction(Speedup):
-    """A formula with one parameter, the share of the work that runs in parallel."""
+    """A speed-up with one parameter, the share of the work that runs in parallel."""
 
     parallel_fraction: float
 
@@ -80,7 +80,12 @@ class _ByFraction(Speedup):
 
 
 class Amdahl(_ByFraction):
-    """A fixed problem of which a share p runs in parallel: ``1 / (p/k + 1 - p)`` (Amdahl 1967).
+    """A problem of fixed size, of which a share p runs in parallel: ``1 / (p/k + 1 - p)`` (Amdahl 1967).
+
+    Parameters
+    ----------
+    parallel_fraction : float
+        p, from 0 to 1.
 
     Examples
     --------
@@ -98,6 +103,11 @@ class Amdahl(_ByFraction):
 
 class Gustafson(_ByFraction):
     """A problem that grows with the nodes, with a share p of the time in parallel: ``1 - p + k p`` (Gustafson 1988).
+
+    Parameters
+    ----------
+    parallel_fraction : float
+        p, from 0 to 1.
 
     Examples
     --------
@@ -117,15 +127,15 @@ class Gustafson(_ByFraction):
 class MeasuredSpeedup(Speedup):
     """Speed-ups measured at some numbers of nodes.
 
-    Between two of them the logarithm of the speed-up is linear in the logarithm of the number. Above the largest number
-    the speed-up is constant, below the smallest it is proportional to the number.
+    Between measurements the log of the speed-up is linear in the log of the number of nodes. Above the largest number
+    it is constant, below the smallest it is proportional to the number.
 
     Parameters
     ----------
     sizes : array_like of int, shape (m,)
-        Numbers of nodes, different from each other, in any order.
+        Different numbers of nodes, in any order.
     speedups : array_like of float, shape (m,)
-        Above zero.
+        Speed-ups, above zero.
     work : float, optional
         Hours on one node, if times were measured; see `of_times`.
 
@@ -156,14 +166,19 @@ class MeasuredSpeedup(Speedup):
 
     @classmethod
     def of_times(cls, sizes: npt.ArrayLike, times: Durations) -> MeasuredSpeedup:
-        """From times without failures, hours or durations; the work is then known.
+        """From measured times without failures, which also give the work.
 
-        Where no time on one node was measured, it is that of the smallest number of nodes times this number.
+        Parameters
+        ----------
+        sizes : array_like of int, shape (m,)
+            Different numbers of nodes.
+        times : array_like of durations, shape (m,)
+            Hours or text. Without a time on one node, the work is the time on the fewest nodes times their number.
 
         Raises
         ------
         ArgumentError
-            For times that are not positive.
+            For times that are not positive, or another number of times than sizes.
         """
         counts, taken = np.atleast_1d(_checked_sizes(sizes)), np.atleast_1d(durations("times", times, zero=False))
         if counts.shape != taken.shape or counts.size == 0:
@@ -185,17 +200,17 @@ class MeasuredSpeedup(Speedup):
 
 
 def as_speedup(speedup: object) -> Speedup:
-    """A speed-up as it is, of a table ``{k: speed-up}``, or k on k nodes for None.
-
-    Examples
-    --------
-    >>> as_speedup({1: 1.0, 2: 1.9}).speedup(2).tolist(), as_speedup(None)
-    (1.9, Amdahl(parallel_fraction=1.0))
+    """A `Speedup` from a speed-up, a table ``{k: speed-up}``, or None (k times faster on k nodes).
 
     Raises
     ------
     ArgumentError
         For anything else.
+
+    Examples
+    --------
+    >>> as_speedup({1: 1.0, 2: 1.9}).speedup(2).tolist(), as_speedup(None)
+    (1.9, Amdahl(parallel_fraction=1.0))
     """
     if speedup is None:
         return Amdahl(1.0)
@@ -211,13 +226,16 @@ def as_speedup(speedup: object) -> Speedup:
 def read_speedup(path: str | Path) -> MeasuredSpeedup:
     """A table of speed-ups from a text file with a heading.
 
-    Columns, in any order, set apart by comma, semicolon, tab or blanks: ``nodes``, and either ``speedup`` or ``time``
-    (hours, or a duration such as ``90min``). Empty lines and lines that begin with ``#`` are passed over.
+    Parameters
+    ----------
+    path : str or Path
+        Columns in any order, separated by comma, semicolon, tab or blanks: ``nodes``, and either ``speedup`` or
+        ``time`` (hours, or a duration such as ``90min``). Empty lines and lines that begin with ``#`` are skipped.
 
     Raises
     ------
     ReadError
-        With file, line and column, for a heading or a value that cannot be what it should.
+        For a file that cannot be read, or an invalid heading or value, with its line and column.
     """
     place = Path(path)
     try:

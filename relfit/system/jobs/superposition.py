@@ -1,4 +1,4 @@
-"""The time between failures of many equal nodes, each of which is new after a failure while the others go on ageing."""
+"""The time between failures of many equal nodes; a failed node is new, and the others continue to age."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ __all__ = ["between_failures"]
 
 
 def between_failures(family: Distribution, nodes: int = 1) -> TimeToFailure:
-    """The time from one failure of equal nodes to the next of any of them, when each that failed is new.
+    """The time from one failure of equal nodes to the next of any of them, if each failed node is new.
 
-    The others go on ageing, so that after many failures they are of all ages (renewal processes in equilibrium): with
-    S_e the survival of what is then left of a life, ``S(t) S_e(t)**(n - 1)``. One node is new; of many some node fails
-    at the nearly constant rate of n over the mean life.
+    The others continue to age, so after many failures they are of all ages (renewal processes in equilibrium). With S_e
+    the survival of their residual life, the survival is ``S(t) S_e(t)**(n - 1)``. Many nodes fail at the nearly
+    constant rate of n over the mean time to failure.
 
     Parameters
     ----------
     family : Distribution
-        One distribution, of the times to failure of a node.
+        The distribution of the times to failure of each node.
     nodes : int
+        Number of nodes.
 
     Raises
     ------
     ArgumentError
         For a batch of distributions.
     DataError
-        When the mean time to failure is infinite.
+        If the mean time to failure is infinite.
 
     Examples
     --------
