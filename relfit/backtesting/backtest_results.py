@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from relfit.backtesting.comparisons import RATIOS, Comparisons
 from relfit.base.results import Result, json_ready
@@ -155,7 +156,7 @@ class Backtest(Result):
         return rows[rows["of"] == kind].reset_index(drop=True)
 
     def reliability(self, bins: int = 8) -> pd.DataFrame:
-        """Jobs in bins of about equal size: mean ``predicted``, mean ``seen`` with 90 % limits, and ``number``."""
+        """Jobs in bins of about equal size: mean ``predicted``, mean ``seen`` with its interval, and ``number``."""
         jobs = self.table[self.table["part"] == "jobs"].sort_values("predicted", kind="stable")
         size = max(min(bins, len(jobs) // 6), 1)
         place = np.arange(len(jobs)) * size // max(len(jobs), 1)
@@ -165,13 +166,13 @@ class Backtest(Result):
             error = (
                 float(part["seen"].std(ddof=1)) / np.sqrt(max(min(blocks, len(part)), 2.0)) if len(part) > 1 else 0.0
             )
-            seen = float(part["seen"].mean())
+            seen, width = float(part["seen"].mean()), special.ndtri(0.5 + self.level / 2.0) * error
             rows.append(
                 {
                     "predicted": float(part["predicted"].mean()),
                     "seen": seen,
-                    "low": max(seen - 1.645 * error, 0.0),
-                    "high": min(seen + 1.645 * error, 1.0),
+                    "low": max(seen - width, 0.0),
+                    "high": min(seen + width, 1.0),
                     "number": len(part),
                 }
             )

@@ -8,10 +8,9 @@ import numpy as np
 
 from relfit.analyses.screening import Incidents, incidents
 from relfit.analyses.screening.frailty import renewal_models
-from relfit.base.arguments import share
+from relfit.base.arguments import durations, share
 from relfit.base.arrays import Duration
 from relfit.base.errors import ArgumentError, Remedy
-from relfit.base.units import hours as hours_of
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet._new_nodes import renewals_of
 from relfit.fleet.fleet_answers import FleetModel
@@ -72,7 +71,8 @@ def fleet_model(
     Raises
     ------
     ArgumentError
-        For a log of lifetimes without dates, an unknown `period`, `at` or `first`, or a level outside 0..1.
+        For a log of lifetimes without dates, an unknown `period`, `at` or `first`, a level outside
+        0..1, or a horizon that is not above zero.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def fleet_model(
         )
     chosen = period if isinstance(period, ChosenPeriod) else chosen_period(log, period, rng)
     chosen = until_now(log, chosen) if at == NOW else chosen
-    return _model(log, chosen, at == NOW, hours_of(horizon), window, group, first, level)
+    return _model(log, chosen, at == NOW, float(durations("horizon", horizon, zero=False)), window, group, first, level)
 
 
 @made_once

@@ -11,6 +11,7 @@ from scipy import special
 
 from relfit.base.arguments import durations, whole
 from relfit.base.arrays import Durations, FloatArray
+from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
 from relfit.base.text import count, duration, percent
 from relfit.fleet import FleetModel
@@ -88,9 +89,9 @@ class WhatIf(Result):
         Parameters
         ----------
         nodes : int
-            Nodes of the job; outside the grid, the nearest size counts.
+            Nodes of the job, from the first to the last of the grid.
         hours : duration
-            Length of the job; outside the grid, the nearest length counts.
+            Length of the job, from the shortest to the longest of the grid (1 to 72 hours).
         save : duration
             Time to save, and to restore.
         spares : int
@@ -107,7 +108,7 @@ class WhatIf(Result):
         Raises
         ------
         ArgumentError
-            For an invalid duration or number.
+            For an invalid duration or number, and for a job outside the grid.
 
         Examples
         --------
@@ -117,8 +118,9 @@ class WhatIf(Result):
         >>> round(answer["survives"], 2), round(answer["checkpoint_every"], 1)
         (0.32, 1.8)
         """
-        size = float(np.clip(float(whole("nodes", nodes)), self.nodes[0], self.nodes[-1]))
-        length, cost = float(durations("hours", hours, zero=False)), float(durations("save", save))
+        size = _inside("nodes", float(whole("nodes", nodes)), self.nodes, "")
+        length = _inside("hours", float(durations("hours", hours, zero=False)), self.hours, " hours")
+        cost = float(durations("save", save))
         gone = int(without_worst)
 
         def between(values: FloatArray) -> float:  # hazards and rates are nearly straight in the number of nodes
@@ -149,6 +151,14 @@ class WhatIf(Result):
             f"{runs} One comes every {duration(answer['mtbf'])} on average. Checkpoint every "
             f"{duration(answer['checkpoint_every'])}: {percent(answer['waste'])} of the time is lost."
         )
+
+
+def _inside(name: str, value: float, grid: FloatArray, unit: str) -> float:
+    """A value within a grid."""
+    if not grid[0] <= value <= grid[-1]:
+        what = f"{name} = {value:g}{unit} is outside of what was computed"
+        raise ArgumentError(what, remedy=f"give {grid[0]:g} to {grid[-1]:g}{unit}, or ask FleetModel.interval")
+    return value
 
 
 def what_if(model: FleetModel, parameters: Parameters) -> WhatIf:

@@ -298,8 +298,9 @@ def test_summary_by_hand(tested: rf.backtesting.Backtest) -> None:
     assert tested.to_dict()["trust"] == tested.trust
 
 
-def test_limits_of_jobs_in_bins_by_hand(tested: rf.backtesting.Backtest) -> None:
-    bins = tested.reliability()
+@pytest.mark.parametrize(("level", "z"), [(0.9, 1.6449), (0.5, 0.6745)])
+def test_limits_of_jobs_in_bins_by_hand(tested: rf.backtesting.Backtest, level: float, z: float) -> None:
+    bins = replace(tested, level=level).reliability()
     jobs = tested.table[tested.table["part"] == "jobs"].sort_values("predicted", kind="stable")
     lines = tested.of("jobs")
     independent = lines["blocks"].min() * len(lines) / len(bins)  # of the windows of a bin
@@ -309,7 +310,7 @@ def test_limits_of_jobs_in_bins_by_hand(tested: rf.backtesting.Backtest) -> None
         seen = jobs["seen"].to_numpy()[mine]
         mean = seen.sum() / seen.size
         error = np.sqrt(((seen - mean) ** 2).sum() / (seen.size - 1) / max(min(independent, seen.size), 2.0))
-        limits = (max(mean - 1.645 * error, 0.0), min(mean + 1.645 * error, 1.0))
+        limits = (max(mean - z * error, 0.0), min(mean + z * error, 1.0))
         assert (line["low"], line["high"]) == pytest.approx(limits)
         assert line["low"] < line["seen"] == pytest.approx(mean)
 

@@ -256,3 +256,9 @@ def test_first_says_what_the_time_before_a_first_failure_is():
     assert len(set(scale.values())) == 1  # failures over hours
     with pytest.raises(ArgumentError, match="first='maybe'"):
         rf.fleet_model(log, first="maybe", at="long run")
+
+
+@pytest.mark.parametrize("horizon", ["-1d", "0h", 0.0])
+def test_a_horizon_is_above_zero(horizon):
+    with pytest.raises(ArgumentError, match="it must be above zero"):
+        rf.fleet_model(rf.datasets.load("white"), horizon=horizon)

@@ -86,3 +86,9 @@ def test_what_is_not_known_is_said(study: rf.Study) -> None:
         study.what_if().at(0)
     with pytest.raises(rf.ArgumentError):
         study.what_if().at(4, save="soon")
+
+
+@pytest.mark.parametrize(("nodes", "hours", "said"), [(100_000, "24h", "nodes = 1"), (16, "240h", "hours = 240 hours")])
+def test_a_job_outside_of_the_grid_has_no_answer_of_the_edge(grid: WhatIf, nodes: int, hours: str, said: str) -> None:
+    with pytest.raises(rf.ArgumentError, match=said):
+        grid.at(nodes, hours)
