@@ -1,4 +1,4 @@
-"""Numbers as sentences say them: durations, shares, counts, p-values, intervals."""
+"""Numbers as text: durations, shares, counts, p-values, intervals."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ def duration(hours: float, like: float | None = None) -> str:
 
 
 def p_value(p: float, least: float = 0.001) -> str:
-    """A p-value, two digits, and never less than what the test can show.
+    """A p-value to two digits, never below `least`.
 
     Parameters
     ----------
     p : float
         Between 0 and 1.
     least : float
-        The smallest value that can be told from zero: 1 / (resamples + 1) of a resampling test, 0.001 otherwise.
+        The smallest value that the test can show: 1 / (resamples + 1) of a resampling test, 0.001 otherwise.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def p_value(p: float, least: float = 0.001) -> str:
 
 
 def interval(value: str, low: str, high: str) -> str:
-    """A value and its limits in one bracket, as in ``3.07 h (3.02-3.13)``.
+    """A value and its interval in one bracket, as in ``3.07 h (3.02-3.13)``.
 
     Examples
     --------

@@ -66,7 +66,7 @@ def check_writable(path: Path) -> None:
 
 @contextmanager
 def complete(path: Path) -> Iterator[Path]:
-    """A path beside `path` to write to; it takes the place of `path` when all went well, else it goes.
+    """A path beside `path` to write to; it takes the place of `path` when all went well, else it is removed.
 
     A file that was there keeps its permissions, and a symbolic link stays one. What killed writers left behind is
     removed.

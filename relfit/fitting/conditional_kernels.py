@@ -46,7 +46,7 @@ class _Terms(NamedTuple):
 
 
 def suited(lives: LifeData) -> bool:
-    """Whether these kernels know all kinds of lives that there are."""
+    """Whether these kernels have all kinds of these lives: none in intervals, none right-truncated."""
     return lives.upper is None and lives.exit is None
 
 
@@ -97,7 +97,7 @@ def _terms(lives: LifeData, kind: int) -> _Terms:
 
 
 def maximise_conditional(name: str, lives: LifeData, start: FloatArray, workers: int | None = None) -> Maximum:
-    """Search every group from its row of `start`; ``converged`` and ``edge`` are false where that settled nothing.
+    """Search every group from its row of `start`; ``converged`` and ``edge`` are both false where the search failed.
 
     Parameters
     ----------

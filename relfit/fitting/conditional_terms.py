@@ -22,7 +22,7 @@ _TABLE = 48
 
 
 class GroupTerms(NamedTuple):
-    """What the likelihood of a group is a sum of; times in logs, rising.
+    """The terms of the likelihood of a group; logs of times, rising.
 
     ``ends`` is the weight of the observed lives, of the stationary ones that ended, the mean of the observed durations,
     the weighted sums of their logs, of the squares of these, and of ``d - log(1 + d)``, d the distance of a duration
@@ -37,7 +37,7 @@ class GroupTerms(NamedTuple):
 
 
 class Space(NamedTuple):
-    """Where `log_gamma_sf` works."""
+    """Working arrays of `log_gamma_sf`."""
 
     table: np.ndarray
     work: np.ndarray
@@ -46,7 +46,7 @@ class Space(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def new_space() -> Space:
-    """Of a thread."""
+    """Working arrays for one thread."""
     return Space(np.empty((_TABLE, 3)), np.empty((6, special.BLOCK)), np.empty((4, special.BLOCK)))
 
 

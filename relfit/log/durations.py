@@ -1,6 +1,6 @@
 """From outages to times to failure and times to repair (reliability-aware allocation, Figure 4.1).
 
-All rules that decide which durations count stand here, and each of them counts what it leaves out.
+All rules that decide which durations count are here, and each of them counts what it leaves out.
 """
 
 from __future__ import annotations
@@ -125,9 +125,9 @@ def times_to_repair(log: Tables, per: str = "node", rules: Rules | None = None) 
 def times_by_cause(log: Tables, column: str, per: str = "node", rules: Rules | None = None) -> LifeData:
     """Times to failure from each cause, one group for every group and cause.
 
-    In the group of a cause only failures of that cause end a time; the others censor it there. Fitted one by one, these
-    give the cause-specific hazards, and in series the distribution of all failures. An `ArgumentError` for a column
-    that events do not have, or a log that gives durations without dates.
+    In the group of a cause only failures of that cause end a time; the others censor it. Fitted one by one, these give
+    the cause-specific hazards, and in series the distribution of all failures. An `ArgumentError` for a column that
+    events do not have, or a log that gives durations without dates.
 
     Parameters
     ----------
@@ -302,7 +302,7 @@ def _in_period(log: Tables, parts: pd.DataFrame, rules: Rules) -> tuple[pd.DataF
 
 
 def _given(table: pd.DataFrame, per: str, rules: Rules) -> Durations:
-    """Durations that the source gives whole."""
+    """Durations that the source gives itself."""
     names = [str(c) for c in table.columns if c not in ("duration", "observed", "entry", "line")]
     if per == "cause" and "cause" in names:  # every life is one of each cause, which other causes censor
         causes = sorted(table.loc[table["observed"].astype(bool), "cause"].dropna().astype(str).unique())

@@ -1,4 +1,4 @@
-"""Do failures follow the clock: daily and weekly cycles in the log's time zone, with a test that bursts do not fool."""
+"""Daily and weekly cycles of failures in the log's time zone, with a test that bursts do not mislead."""
 
 from __future__ import annotations
 
@@ -131,15 +131,15 @@ def cycles(log: FailureLog, failures: NodeSeries | None = None) -> Cycles:
 
     Failures at one instant count once. The test takes each day (week) as one observation: the vectors of its instants
     on the circle are added, and under an even spread the squared length of the sum over the sum of squared lengths of
-    the days is exponential with mean 1. When each day has one failure this is Rayleigh's test. Days that the clocks
-    change are taken as all others.
+    the days is exponential with mean 1. When each day has one failure this is Rayleigh's test. Days on which the clocks
+    change are treated as any other.
 
     Parameters
     ----------
     log : FailureLog
         Its ``source.timezone`` is the clock.
     failures : NodeSeries, optional
-        Those of `log`, where they are at hand.
+        Failures of `log`, to reuse.
 
     Raises
     ------

@@ -38,7 +38,7 @@ class PreparedSeries:
             first = last
 
     def turned(self, rng: np.random.Generator) -> PreparedSeries:
-        """Each series begun at a random place and gone round: its values keep their order."""
+        """Each series rotated to a random start: its values keep their order."""
         column = np.arange(self.values.shape[1]) + rng.integers(0, self.lengths)[:, None]
         column = np.where(np.isnan(self.values), np.arange(self.values.shape[1]), column % self.lengths[:, None])
         return replace(self, values=np.take_along_axis(self.values, column, axis=1))

@@ -25,7 +25,7 @@ __all__ = [
     "verdict",
 ]
 
-# Size of a verdict where failures are independent; `dependence` shares it among all its questions.
+# Size of a test where failures are independent; `dependence` shares it among all its tests.
 ALPHA = 0.05
 # (k - 1) r of k nodes with a mean coefficient r, by which counts of all vary more than those of independent nodes:
 # standard errors are 5 % too small.
@@ -59,7 +59,7 @@ T = TypeVar("T")
 
 
 def held_to(alpha: float, part: T) -> T:
-    """A result whose verdict is that of a test of size `alpha`, with all that it has worked out already."""
+    """A copy of a result, tested at size `alpha`, with what it has computed already."""
     again = copy(part)
     vars(again)["alpha"] = alpha
     return again

@@ -2,8 +2,8 @@
 
 Laplace and MIL-HDBK-189 ask whether events come as those of a Poisson process of constant rate; Lewis-Robinson and Mann
 ask whether they come as those of any renewal process (Ascher and Feingold 1984; Kvaloy and Lindqvist 1998). Failures in
-bursts, or in good and bad weeks, are neither: what is said of a rate goes by a line through the counts of twelve parts
-of the observation, held against their own scatter.
+bursts, or in good and bad weeks, are neither: the conclusion on a rate rests on a line through the counts of twelve
+parts of the observation, compared with their own scatter.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class TrendTests(Result):
         Laplace's statistic, whatever tests were made: how the number of failures changes.
     slope, slope_p : ndarray of float, shape (groups,)
         Student's t of a line through the numbers of failures in twelve parts of the observation, positive where they
-        rise, and its p-value: bursts are allowed for. Headlines of one group go by it.
+        rise, and its p-value: bursts are allowed for. The headline of a single group rests on it.
     dispersion : ndarray of float, shape (groups,)
         Variance over mean of these numbers: 1 for a Poisson process of constant rate.
     """
@@ -133,7 +133,7 @@ class TrendTests(Result):
 
     @property
     def headline(self) -> str:
-        """What the tests say for someone who wants to fit."""
+        """What the tests mean for a fit."""
         if len(self.groups) == 1:
             return self._of_one()
         parts = []

@@ -66,7 +66,7 @@ def regress(
         Standard errors are robust to dependence among rows with the same value of this column. ``None`` assumes
         independent rows.
     reference : mapping from attribute to level, optional
-        Reference level; by default the first in natural order. It makes a number a category.
+        Reference level of a category; by default the first in natural order. A number with one becomes a category.
 
     Raises
     ------

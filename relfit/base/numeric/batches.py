@@ -53,8 +53,8 @@ def over_groups(offsets: npt.NDArray[np.int64], work: Callable[[int, int], None]
 def in_threads(work: Callable[[T], None], pieces: Iterable[T], threads: int) -> None:
     """Call `work` on every piece; Ctrl-C is heard at once, whatever compiled code is at.
 
-    After Ctrl-C or an error nothing more is begun, and nobody waits for what is going on: the threads go with the
-    process.
+    After Ctrl-C or an error no further piece is begun. Ctrl-C does not wait for the pieces in progress: their threads
+    end with the process.
 
     Examples
     --------

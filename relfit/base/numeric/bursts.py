@@ -1,9 +1,9 @@
 """Short times between records: how many a process without bursts gives, and up to which length they are bursts.
 
 A window of some length joins every record that comes within it after the one before. It is the longest for which times
-of that length are still more than `EXCESS` times as frequent as by chance, and for which chance alone would join less
-than a small share of the incidents. What chance gives is estimated from the longer times only, since bursts would
-otherwise be taken for the rate.
+of that length are still more than `EXCESS` (within a node `NODE_EXCESS`) times as frequent as by chance, and for which
+chance alone would join less than a small share of the incidents. What chance gives is estimated from the longer times
+only, since bursts would otherwise be taken for the rate.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def step_of(instants: IntArray) -> int:
 
 
 def ends_of_classes(step: int, longest: int) -> IntArray:
-    """Upper ends of classes of times as multiples of a step, from 0 to `longest` (nanoseconds), eight a decade."""
+    """Upper ends of classes of times as multiples of a step, from 0 to `longest` (nanoseconds), eight per decade."""
     most = max(longest // step, 1)
     count = max(int(np.ceil(np.log10(most) * _PER_DECADE)), 1)
     ends = np.unique(np.round(np.geomspace(1.0, most, count + 1)).astype(np.int64))
@@ -192,7 +192,7 @@ def renewal_null(
     """
     size = ends.size
     beyond = np.log(longer)
-    place = ((beyond - np.log(ends[-1])) * 32.0).astype(np.int64)  # in classes too: thirty-two a factor of e
+    place = ((beyond - np.log(ends[-1])) * 32.0).astype(np.int64)  # in classes too: thirty-two per factor of e
     count = np.append(observed, np.bincount(place)).astype(np.float64)
     logs = np.append(sums, np.bincount(place, beyond))
 

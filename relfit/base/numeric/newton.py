@@ -45,11 +45,11 @@ class Objective(Protocol):
 
 
 class Maximum(NamedTuple):
-    """Where the search ended, one row a group.
+    """Where the search ended, one row per group.
 
     ``free`` has shape (groups, k), ``information`` (minus the Hessian) (groups, k, k), ``gradient`` (groups, k).
-    ``converged`` tells where the gradient vanishes and the information is positive definite; ``edge`` where the value
-    still rises, or stays level, however far one goes.
+    ``converged`` says where the gradient vanishes and the information is positive definite, ``edge`` where the value
+    still rises, or stays level, at any distance.
     """
 
     free: FloatArray
