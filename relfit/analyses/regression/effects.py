@@ -10,7 +10,7 @@ import pandas as pd
 from relfit.analyses.regression.covariates import node_table, regression_table
 from relfit.analyses.regression.models import regression
 from relfit.analyses.regression.regression_results import Regression
-from relfit.base.errors import RelfitError
+from relfit.base.errors import ArgumentError, RelfitError
 from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.results import Result
 from relfit.base.text import p_value
@@ -132,6 +132,11 @@ def attribute_effects(
     alpha : float
         False-discovery rate.
 
+    Raises
+    ------
+    ArgumentError
+        For another measure.
+
     Examples
     --------
     >>> import relfit as rf
@@ -141,6 +146,8 @@ def attribute_effects(
     """
     rows, fits = [], {}
     for measure in measures:
+        if measure not in MEASURES:
+            raise ArgumentError(f"no measure {measure!r}", remedy=f"use some of {', '.join(MEASURES)}")
         model = MEASURES[measure][0]
         left = measure.partition(" ")[0]
         try:
