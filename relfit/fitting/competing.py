@@ -55,6 +55,11 @@ class CompetingFit(GroupCurves, Result):
         -------
         pandas.DataFrame
             One row per group, one column per cause, and ``any``.
+
+        Raises
+        ------
+        ArgumentError
+            For a time that is not above zero.
         """
         at = float(time) if isinstance(time, (int, float)) else hours(time)
         if not at > 0.0:

@@ -28,6 +28,15 @@ __all__ = ["Fits"]
 class Fits(Result):
     """Several distributions fitted to the same groups.
 
+    Attributes
+    ----------
+    lives : LifeData
+        The durations.
+    results : dict of str to FamilyFit
+        The fits by name of the distribution; ``fits["weibull"]`` is one of them.
+    level : float
+        Level of the intervals.
+
     Examples
     --------
     >>> import relfit as rf
@@ -144,6 +153,11 @@ class Fits(Result):
         ----------
         by : {"aicc", "aic", "bic", "ks_p_textbook", "loglik"}
             Lowest criterion, or highest p-value or likelihood.
+
+        Raises
+        ------
+        ArgumentError
+            For another `by`.
         """
         if by not in ("aicc", "aic", "bic", "ks_p_textbook", "loglik"):
             raise ArgumentError(f"cannot choose by {by!r}", remedy="use aicc, aic, bic, ks_p_textbook or loglik")
@@ -200,6 +214,11 @@ class Fits(Result):
         pandas.DataFrame
             Indexed by family: groups ``tested``, ``rejected`` at `alpha`, the number ``expected`` by chance if the
             distribution is true everywhere, ``rejected_adjusted``, and groups ``not_computed``.
+
+        Raises
+        ------
+        ArgumentError
+            For another test, or an `alpha` outside 0..1.
         """
         if not 0.0 < alpha < 1.0:
             raise ArgumentError(f"alpha {alpha} is not between 0 and 1")
@@ -243,6 +262,11 @@ class Fits(Result):
         -------
         pandas.DataFrame
             The group's keys, ``family``, ``estimate``, ``low``, ``high`` and ``status``.
+
+        Raises
+        ------
+        ArgumentError
+            For a distribution that was not fitted, a quantity that none has, or as `FamilyFit.interval`.
 
         Examples
         --------

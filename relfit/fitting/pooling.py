@@ -85,7 +85,19 @@ class PooledFit(GroupCurves, Result):
         return self.family(*self.family.from_free(self.fleet_mean))
 
     def draws(self, count: int, rng: Seed = 0) -> Family:
-        """`count` draws from the normal approximation of each group's posterior, a batch of shape (count, groups)."""
+        """Draws from the normal approximation of each group's posterior.
+
+        Parameters
+        ----------
+        count : int
+            Draws of each group.
+        rng : int or numpy.random.Generator
+
+        Returns
+        -------
+        Family
+            A batch of shape (count, groups).
+        """
         generator = np.random.default_rng(rng)
         values, vectors = np.linalg.eigh(np.nan_to_num(self.covariance))
         root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]

@@ -67,7 +67,8 @@ class LifeData(Result, Ragged):
     DataError
         When shapes disagree; when a duration is negative, NaN or infinite, an interval's ends are exchanged, a
         truncation is after the failure, a stationary duration is truncated, or a weight is negative or no whole number.
-        The error names the group and the row.
+        The error names the group and the row. The constructors below raise it too, and an `ArgumentError` for a
+        further argument that is not one of these.
 
     Examples
     --------
@@ -130,13 +131,6 @@ class LifeData(Result, Ragged):
             See the class.
         **further : same shape, optional
             ``upper``, ``entry``, ``exit``, ``weights``, ``limit`` and ``stationary``; see the class.
-
-        Raises
-        ------
-        ArgumentError
-            For a name that `LifeData` does not have, or a mapping whose names are those of columns.
-        DataError
-            As for the class.
         """
         labelled = isinstance(durations, Mapping)
         labels: list[Any] = list(durations) if labelled else list(range(len(durations)))
@@ -165,9 +159,14 @@ class LifeData(Result, Ragged):
         measure: str = "life",
         **further: npt.ArrayLike | None,
     ) -> LifeData:
-        """Durations in hours from one sample (one dimension) or equally long samples (two: one row per group).
+        """Durations from one sample (one dimension) or equally long samples (two: one row per group).
 
-        `observed` and the further arguments, those of `from_groups`, broadcast against `durations`.
+        Parameters
+        ----------
+        durations : array_like of float, shape (n,) or (groups, n)
+            Hours.
+        observed, measure, **further
+            As for `from_groups`; arrays broadcast against `durations`.
 
         Examples
         --------
@@ -233,7 +232,7 @@ class LifeData(Result, Ragged):
         measure: str = "life",
         **further: str | None,
     ) -> LifeData:
-        """Durations from a table, one row each.
+        """Durations from a table, one row each; an `ArgumentError` for a column that is not there.
 
         Parameters
         ----------
@@ -249,13 +248,6 @@ class LifeData(Result, Ragged):
         **further : str, optional
             Columns of ``upper``, ``entry``, ``exit``, ``weights``, ``limit`` and ``stationary``. With `upper` and
             without `observed`, a failure is observed where both ends are equal.
-
-        Raises
-        ------
-        ArgumentError
-            For a column that is not in the table.
-        DataError
-            As for the class.
 
         Examples
         --------
@@ -371,7 +363,7 @@ class LifeData(Result, Ragged):
         return self.take([self.position(label)])
 
     def take(self, positions: Iterable[int]) -> LifeData:
-        """The groups at these positions, in this order."""
+        """The groups at these positions, in this order; an `ArgumentError` for a position that is not there."""
         chosen = np.asarray(list(positions), dtype=np.int64)
         if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_groups):
             raise ArgumentError(f"group positions must lie in 0..{self.n_groups - 1}")

@@ -52,6 +52,8 @@ class Cycles(Result):
     status : ndarray of object
         ``ok``, ``too_few`` (fewer than ten days or weeks with a failure) or ``coarse`` (the clock's step hides it).
     timezone : str
+    alpha : float
+        Size of the test behind `depends`; `dependence` divides 0.05 among its tests.
     """
 
     names: tuple[str, ...]

@@ -54,6 +54,8 @@ class Dispersion(Result):
         `p` adjusted for the number of scales.
     what : str
         What is counted: ``"failures"`` or ``"incidents"``.
+    alpha : float
+        Size of the test behind `depends`; `dependence` divides 0.05 among its tests.
     """
 
     scales: FloatArray

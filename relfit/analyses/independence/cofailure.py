@@ -62,6 +62,8 @@ class Cofailures(Result):
     n_resamples : int
         Random logs.
     notes : tuple of str
+    alpha : float
+        Size of the test behind `depends`; `dependence` divides 0.05 among its tests.
     """
 
     window: float

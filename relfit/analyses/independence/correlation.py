@@ -64,6 +64,10 @@ class Correlations(Result):
         without resamples.
     n_resamples : int
     notes : tuple of str
+    alpha : float
+        Size of the test behind `depends`; `dependence` divides 0.05 among its tests.
+    edges : tuple of float
+        Values of ``|r|`` between the classes none, weak, high and strong.
     """
 
     method: str

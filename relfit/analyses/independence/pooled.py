@@ -44,6 +44,8 @@ class PooledTests(Result):
         two-sided p-value; 0 and NaN without random logs.
     what : str
         What the series is of: ``"failures"`` or ``"incidents"``.
+    alpha : float
+        Size of the test behind `depends`; `dependence` divides 0.05 among its tests.
     """
 
     nodes: IntArray

@@ -62,6 +62,8 @@ class SerialTests(Result):
         Most shuffles of a series; none is drawn beyond 200 values.
     at_once : float
         Nodes that fail in the incident that a failure is part of, on average: this many tests count as one.
+    alpha : float
+        Size of the test behind `depends`; `dependence` divides 0.05 among its tests.
     """
 
     groups: pd.Index
@@ -85,7 +87,8 @@ class SerialTests(Result):
         """How many series each test rejects: ``tested``, ``rejected``, ``expected`` and ``rejected_adjusted`` by test.
 
         ``tested`` are the series long enough for any order of their values to be rejected (five values at 5 %);
-        ``expected`` is alpha times tested; the last keeps the false-discovery rate below `alpha` (see `adjusted_p`).
+        ``expected`` is alpha times tested; the last keeps the false-discovery rate below `alpha` (Benjamini and
+        Hochberg). An `ArgumentError` for an `alpha` outside 0..1.
         """
         if not 0.0 < alpha < 1.0:
             raise ArgumentError(f"alpha {alpha} must lie between 0 and 1")

@@ -108,10 +108,10 @@ class EventHistories(Result, Ragged):
         times : sequence of array_like of float
             Hours; sorted here.
         end : array_like of float, optional
-            When observation ended, one for all or one per history. The last event of each when left out, which makes a
-            history failure-truncated.
+            Hours at which observation ended, one for all or one per history; the last event of each when left out, so
+            that the history is failure-truncated.
         begin : array_like of float
-            When observation began.
+            Hours at which observation began, one for all or one per history.
         groups : sequence of labels, optional
             Numbers when left out.
 
@@ -144,7 +144,14 @@ class EventHistories(Result, Ragged):
         begin: npt.ArrayLike = 0.0,
         groups: pd.Index | Sequence[Hashable] | None = None,
     ) -> EventHistories:
-        """Histories from flat arrays; events in order within each history. See the class.
+        """Histories from flat arrays.
+
+        Parameters
+        ----------
+        times, offsets
+            As for the class; events in order within each history.
+        end, begin, groups
+            As for `from_groups`.
 
         Examples
         --------

@@ -123,7 +123,14 @@ class TrendTests(Result):
         return pd.DataFrame({name: getattr(self, name)[:, i] for name in _COLUMNS}, index=self.groups)
 
     def share(self, alpha: float = 0.05, adjusted: bool = False) -> pd.Series:
-        """Share of the groups with a test that it rejects at `alpha`, one value per test; NaN where none has one."""
+        """Share of the groups with a test that it rejects at `alpha`, one value per test; NaN where none has one.
+
+        Parameters
+        ----------
+        alpha : float
+        adjusted : bool
+            Use the p-values adjusted for the number of groups.
+        """
         p = self.p_adjusted if adjusted else self.p
         rejected = (np.nan_to_num(p, nan=1.0) <= alpha) & np.isfinite(p)
         count = np.isfinite(p).sum(axis=0)

@@ -220,7 +220,7 @@ def change_points(
 
 
 def stable_period(log: FailureLog, **options: Any) -> Period:
-    """The most recent period that is long enough for a fit; options as for `change_points`.
+    """`ChangePoints.stable_period`: the most recent period that is long enough for a fit; options as `change_points`.
 
     `relfit.fleet.chosen_period` takes the complete log instead if the start of this period is too uncertain.
 

@@ -138,6 +138,13 @@ class Distribution(ABC):
         """Reliability: the probability of surviving `time` hours, or `time` hours more at an `age` in hours.
 
         The latter is equation 4.3 of reliability-aware allocation.
+
+        Parameters
+        ----------
+        time : array_like of float
+            Hours.
+        age : array_like of float, optional
+            Hours, at or above zero; a node that is new when left out.
         """
         return np.exp(self.log_sf(time) if age is None else -self.conditional_cumulative_hazard(time, age))
 
@@ -189,7 +196,15 @@ class Distribution(ABC):
         return self.quantile(0.5)
 
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Seed = None) -> FloatArray:
-        """Random lives in hours, shape ``size + batch_shape``; the same seed gives the same lives, None new ones."""
+        """Random lives in hours, shape ``size + batch_shape``.
+
+        Parameters
+        ----------
+        size : int or tuple of int, optional
+            Lives of each distribution of the batch; one when left out.
+        rng : int or numpy.random.Generator, optional
+            The same seed gives the same lives; without one they differ at each call.
+        """
         lead = () if size is None else (size,) if isinstance(size, int) else tuple(size)
         spent = np.random.default_rng(rng).standard_exponential(lead + self.batch_shape)
         return self.inverse_cumulative_hazard(spent)
@@ -198,7 +213,7 @@ class Distribution(ABC):
         """Random remaining lives at an unknown age in steady state, hours, shape ``size + batch_shape``.
 
         A uniform share of a life drawn in proportion to its length; by inversion of `log_integrated_tail` where the
-        distribution has no way to draw such lives.
+        distribution has no way to draw such lives. `size` and `rng` are those of `sample`.
         """
         lead = () if size is None else (size,) if isinstance(size, int) else tuple(size)
         generator = np.random.default_rng(rng)
@@ -288,7 +303,10 @@ class Distribution(ABC):
         size: int | tuple[int, ...] | None = None,
         rng: Seed = None,
     ) -> FloatArray:
-        """Random remaining lives at `age`, hours, by inversion of the cumulative hazard."""
+        """Random remaining lives in hours at `age` (hours), by inversion of the cumulative hazard.
+
+        The shape is `size` and that of the batch and the ages, broadcast; `size` and `rng` are those of `sample`.
+        """
         lead = () if size is None else (size,) if isinstance(size, int) else tuple(size)
         shape = lead + np.broadcast_shapes(self.batch_shape, np.shape(age))
         return self.inverse_conditional_cumulative_hazard(np.random.default_rng(rng).standard_exponential(shape), age)

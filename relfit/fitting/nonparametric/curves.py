@@ -157,6 +157,11 @@ class StepCurves(Grouped):
     def sf(self, times: npt.ArrayLike) -> FloatArray:
         """Reliability at `times`, as `at`; of a cumulative hazard H it is ``exp(-H)``.
 
+        Raises
+        ------
+        ArgumentError
+            For a curve of another quantity, or times that `at` rejects.
+
         Examples
         --------
         >>> import relfit as rf
