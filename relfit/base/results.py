@@ -20,11 +20,11 @@ __all__ = ["Interval", "Result", "json_ready", "key_columns", "records"]
 
 @dataclass_transform(eq_default=False, frozen_default=True)
 class Result:
-    """Base of all results: frozen dataclasses that know their numbers, and nothing of files or figures.
+    """Base of all results: frozen dataclasses that hold numbers, and nothing of files or figures.
 
-    A class on this base is such a dataclass by that alone: it needs no decorator. It states its fields, `headline` (the
-    sentence that report, figure and command quote) and `to_frame`; the rest follows. Its arrays are read only, and its
-    tables are handed out as copies.
+    A subclass is such a dataclass without a decorator. It states its fields, `headline` (the sentence that report,
+    figure and command quote) and `to_frame`; the rest follows. Its arrays are read only, and its tables are handed out
+    as copies.
     """
 
     _not_in_json: ClassVar[tuple[str, ...]] = ()
@@ -99,7 +99,7 @@ class Interval(Result):
     status : ndarray of object
         ``ok``, or why an end of the interval is missing or is that of the quantity's range.
     labels : pandas.Index
-        What the values stand for, in the order of the flattened arrays: groups, numbers of nodes, times.
+        Labels of the values, in the order of the flattened arrays: groups, numbers of nodes, times.
     family : str
         Name of the distribution, if it is of one.
     """

@@ -34,7 +34,7 @@ def count(value: int, one: str, many: str | None = None) -> str:
 
 
 def percent(share: float, digits: int | None = None, sign: str = "") -> str:
-    """A share in percent: with as many decimals as asked for, or as it needs, and never 100 % unless it is.
+    """A share in percent, to `digits` decimals or as many as it needs; 100 % only if it is exactly that.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def percent(share: float, digits: int | None = None, sign: str = "") -> str:
 
 
 def duration(hours: float, like: float | None = None) -> str:
-    """A duration in the unit in which it, or one that it stands beside, reads best.
+    """A duration in the unit in which it, or the duration `like`, reads best.
 
     Examples
     --------

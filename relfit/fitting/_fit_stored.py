@@ -115,9 +115,9 @@ def fit_stored(  # noqa: PLR0913 - the arguments of `fit`, and of the cut of a l
 ) -> StoredFits:
     """Fit distributions to every node of stored logs that are larger than memory.
 
-    Rows are first split by node into temporary files beside `out`, of about twice the size of the logs, so the rows of
-    a node may be in any files. Then parts of about a million events are fitted in turn. The numbers are those of `fit`
-    for ``rf.read(path).between(since, until)``, without bootstrap, and with the rows in another order.
+    Rows are first split by node into temporary files beside `out` (one to four times the size of the logs), so the rows
+    of a node may be in any files. Then parts of about a million events are fitted in turn. The numbers are those of
+    `fit` for ``rf.read(path).between(since, until)``, without bootstrap, and with the rows in another order.
 
     Parameters
     ----------

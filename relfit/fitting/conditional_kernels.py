@@ -167,7 +167,7 @@ def _climb(kind: int, point: np.ndarray, terms: GroupTerms, space: Space, out: n
                     damping = 0.0 if damping <= trace else 0.1 * damping
                     break
                 if damping == 0.0 and gain < 1e-7:
-                    return _SETTLED  # no rise to be had, as far as the arithmetic can tell
+                    return _SETTLED  # no further rise within rounding
             damping = max(10.0 * damping, trace, 1e-3 * (abs(out[3]) + abs(out[5])))
         else:
             return _LOST

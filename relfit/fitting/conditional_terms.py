@@ -52,7 +52,7 @@ def new_space() -> Space:
 
 @njit(cache=True, nogil=True)
 def copy_into(values: np.ndarray, out: np.ndarray) -> None:
-    """A slice in its place takes numba three seconds more to compile: it can broadcast, and say why it cannot."""
+    """Copy in a loop: assigning to a slice takes numba three seconds more to compile, as it may broadcast."""
     for i in range(out.size):
         out[i] = values[i]
 
@@ -181,7 +181,7 @@ def value_of_group(kind: int, u: float, v: float, terms: GroupTerms, space: Spac
     weight, under_way, mean, log_sum, square_sum, gap_sum = ends[0], ends[1], ends[2], ends[3], ends[4], ends[5]
     out[:] = 0.0
     weibull = kind == WEIBULL  # a value: for each literal `_gamma_terms` would be compiled again
-    if not abs(v if kind > GAMMA else u) < FAR:  # a shape or spread at which nothing could be told from a limit
+    if not abs(v if kind > GAMMA else u) < FAR:  # a shape or spread too extreme to differ from its limit
         return -math.inf
     if weibull:
         b = math.exp(u)

@@ -198,8 +198,8 @@ def goodness_of(
     generator = np.random.default_rng(rng)
     for stage, (times, most) in enumerate(_stages(n_resamples, fit, wanted)):
         if stage:
-            # more replicates where the p-value is small, so that it can be told from zero among many groups, and up to
-            # twice the usual 5 %, so that nothing is decided by the first ones
+            # more replicates where the p-value is small, so that it can be resolved among many groups, and up to twice
+            # the usual 5 %, so that the first ones decide nothing
             small = np.any((above + level + 1.0) / (count[:, None] + 1.0) <= _GO_ON, axis=1)
             wanted = wanted & small & (count > 0)
             if int(lives.n_lives[wanted].sum()) * times > most:

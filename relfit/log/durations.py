@@ -132,14 +132,14 @@ def times_by_cause(log: Tables, column: str, per: str = "node", rules: Rules | N
     Parameters
     ----------
     column : str
-        Column of events that tells causes apart, such as ``cause``. A missing value is a cause of its own, ``unknown``.
+        Column of events with the cause, such as ``cause``. A missing value is a cause of its own, ``unknown``.
     per, rules
         As for `times_to_failure`.
     """
     if log.lifetimes is not None or column not in log.events.columns or column in ("start", "end", "line"):
         raise ArgumentError(f"the events of this log have no column {column!r} to tell causes apart by")
     times = times_to_failure(log, per, rules)
-    # the age of a life in progress depends on all causes, so it says nothing of one alone
+    # the age of a life in progress depends on all causes, so it is no evidence on one alone
     lives = times.lives.from_age_known()
     last = times.ended if times.lives.stationary is None else times.ended[~times.lives.stationary]
     left_out = times.lives.durations.size - last.size
@@ -149,7 +149,7 @@ def times_by_cause(log: Tables, column: str, per: str = "node", rules: Rules | N
     present = np.unique(causes[times.ended[times.ended >= 0]])
     labels = names[present] if present.size else np.array(["unknown"])
     count = labels.size
-    # every duration stands once in the group of each cause
+    # every duration is once in the group of each cause
     positions = np.repeat(np.arange(lives.n_groups), count)
     repeated = lives.take(positions)
     rows = lives.rows_of(positions)

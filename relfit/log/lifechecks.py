@@ -129,10 +129,7 @@ def as_durations(values: npt.ArrayLike) -> FloatArray:
 
 
 def reject_columns(names: Collection[object]) -> None:
-    """Reject a mapping whose names are those of columns, where each stands for a group.
-
-    An `ArgumentError` where durations and something else about them stand side by side.
-    """
+    """Reject a mapping whose names are those of columns, where each name should be that of a group."""
     beside = [name for name in ("observed", "censored", *FURTHER) if name in names]
     if beside and not {"duration", "durations"}.isdisjoint(names):
         raise ArgumentError(f"{beside[0]!r} would be a group of durations, as every name is", remedy=_FLAGS)

@@ -1,4 +1,4 @@
-"""When each node failed, when it was down and when it was watched: the one place where a log says so.
+"""When each node failed, when it was down and when it was watched: the one extraction of outages from a log.
 
 All that depends on failures in time, down time, ages and exposure starts from `outages_of`.
 """
@@ -260,7 +260,7 @@ def timed_repairs(hours: FloatArray, step: int) -> BoolArray:
 
 
 def unknown_scope(log: Tables) -> tuple[str, ...]:
-    """What is taken of records that name neither a node nor their scope."""
+    """A note on records that name neither a node nor their scope, if there are any."""
     number = int((log.events["scope"].isna() & log.events["node"].isna()).sum())
     if not number:
         return ()

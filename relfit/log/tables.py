@@ -73,7 +73,8 @@ class Window:
 class Source:
     """Where a log came from and what became of its rows: ``rows_read = rows_kept + rows rejected``.
 
-    ``funnel`` counts the steps from what a raw log holds to its failures, ``rules`` says what was taken for one.
+    ``funnel`` counts the steps from the records of a raw log to its failures; ``rules`` says which records count as
+    failures.
     """
 
     paths: tuple[str, ...] = ()

@@ -74,7 +74,7 @@ class Cycles(Result):
 
     @property
     def depends(self) -> bool | None:
-        """Whether a cycle is significant at `alpha` and moves the rate by 10 %; None where too little was seen to tell.
+        """Whether a cycle is significant at `alpha` and moves the rate by 10 %; None with too few failures.
 
         By 10 %: the coefficient of variation of the rate, see `relfit.analyses.independence.thresholds`.
         """

@@ -34,7 +34,7 @@ _MOST_LISTED = 20_000_000
 _CLASSES = 400  # different times of observation
 _NEAR = 24.0  # windows, by which failures move at most where the rate from day to day is to stay as well
 _ENOUGH = 39  # of such random logs to see whether they have as many together in 5 %
-_FEWEST_EXPECTED = 3.0  # pairs together, below which finding none says nothing
+_FEWEST_EXPECTED = 3.0  # pairs together, below which finding none is no evidence
 
 
 class Cofailures(Result):

@@ -207,13 +207,13 @@ class Correlations(Result):
 
     @property
     def headline(self) -> str:
-        """What the coefficients say about independence of the nodes."""
+        """Whether the times to failure of different nodes correlate."""
         if not self.n_pairs:
             return "No two nodes have three common times to failure: correlation between nodes cannot be judged."
         if self.depends is None:
             few = f"{count(int(self.lengths.sum()), 'TTF')} of {count(self.node.size, 'node')}"
             return f"{few} are too few to tell whether times to failure of different nodes correlate."
-        if self.n_pairs < _FEW_PAIRS:  # a share of so few says nothing
+        if self.n_pairs < _FEW_PAIRS:  # too few for a share
             i = int(np.nanargmin(self.p))
             one = self.n_pairs == 1
             text = "The one pair of nodes has" if one else f"The clearest of {self.n_pairs} pairs of nodes has"
@@ -233,7 +233,7 @@ class Correlations(Result):
 
     @property
     def _whole(self) -> str:
-        """What all pairs together say, as the end of a sentence."""
+        """The result of all pairs together, as the end of a sentence."""
         if not np.isfinite(self.mean_r_p):
             return ""
         if not self._together:

@@ -20,7 +20,7 @@ _CHUNK = 40_000_000  # signs of pairs of values that Kendall's coefficient holds
 class PreparedSeries:
     """Series of at least three values by falling length, as rows padded with NaN.
 
-    ``node`` are their positions among all groups, ``constant`` tells series whose values are all equal.
+    ``node`` are their positions among all groups, ``constant`` marks series whose values are all equal.
     """
 
     values: FloatArray

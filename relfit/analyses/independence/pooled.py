@@ -84,7 +84,7 @@ class PooledTests(Result):
 
     @property
     def headline(self) -> str:
-        """What the largest k says."""
+        """The result for the largest k."""
         tested = np.flatnonzero(self.status == "ok")
         if not tested.size:
             return (

@@ -41,7 +41,7 @@ class NodeSeries(Ragged):
     span : int
         Length of the log's observation, nanoseconds.
     step : int
-        Nanoseconds that the clock of the log tells apart: a day where it has dates.
+        Step of the log's clock, nanoseconds: a day where it has dates.
     incident : ndarray of int, shape (n,), optional
         Number of the incident of each failure; each is one of its own when left out.
     what : str

@@ -127,7 +127,7 @@ def mean_cumulative(
         variance += _shared(offsets, owner, histories.incident[rows], at_risk, starts) * (copies - 1.0) / copies
     alone = copies < 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        # residuals about a mean of n copies are too small by (n - 1)/n; where all copies are alike they tell nothing
+        # residuals about a mean of n copies are too small by (n - 1)/n; where all copies are alike they are zero
         poisson = _summed(offsets, np.diff(events) / at_risk**2.0)  # the variance of Poisson events
         spread = np.where(variance > 1e-9 * mean**2, variance, poisson)
         error = np.sqrt(spread * copies / (copies - 1.0))

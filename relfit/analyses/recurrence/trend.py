@@ -1,9 +1,9 @@
 """Tests of trend for every repairable system of a batch and pooled over many: does the rate of failures change?
 
-Laplace and MIL-HDBK-189 ask whether events come as those of a Poisson process of constant rate; Lewis-Robinson and Mann
-ask whether they come as those of any renewal process (Ascher and Feingold 1984; Kvaloy and Lindqvist 1998). Failures in
-bursts, or in good and bad weeks, are neither: the conclusion on a rate rests on a line through the counts of twelve
-parts of the observation, compared with their own scatter.
+Laplace and MIL-HDBK-189 test for a Poisson process of constant rate, Lewis-Robinson and Mann for any renewal process
+(Ascher and Feingold 1984; Kvaloy and Lindqvist 1998). Failures in bursts, or in good and bad weeks, are neither: the
+conclusion on a rate rests on a line through the counts of twelve parts of the observation, compared with their own
+scatter.
 """
 
 from __future__ import annotations

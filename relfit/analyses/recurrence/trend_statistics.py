@@ -162,7 +162,7 @@ class Gaps(Ragged):
         return per_group(values, self.codes, self.groups)
 
     def status(self, spread: BoolArray, alone: BoolArray) -> npt.NDArray[np.object_]:
-        """Why a group has no test; `spread` tells which histories have gaps that differ."""
+        """Why a group has no test; `spread` marks histories whose gaps differ."""
         out = np.full(self.groups, "ok", dtype=object)
         out[self.pooled(((self.sizes >= 2) & spread).astype(np.float64)) == 0] = "constant"
         most = np.zeros(self.groups, dtype=np.int64)

@@ -44,7 +44,7 @@ _ALIKE = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, np.inf)  # one over the variance 
 _EVEN, _SPELLS = len(_ALIKE) - 1, (7, 3)  # days of a spell that has a level of its own
 _LATELY, _OWN = np.array([30.0, 90.0]), (10.0, 30.0, 100.0, 300.0)  # days; incidents that long-run shares weigh as
 _BLOCK, _IN_BLOCK = 20.0, 20.0  # days and incidents within which labels are shuffled, at least
-_ROUNDS = 3  # of fits, each with what the one before says of the background
+_ROUNDS = 3  # of fits, each with the background of the one before
 _TRIED = 0.1  # branching of the ratio that is compared with that of shuffled labels
 
 
@@ -119,7 +119,7 @@ def bursts(
 
 
 class _Labelled(NamedTuple):
-    """Incidents of one scope: where each struck, and what it is not counted to follow."""
+    """Incidents of one scope: the label that must be shared to follow, and the inner one that must not."""
 
     line: IncidentLine
     label: IntArray

@@ -236,7 +236,7 @@ def stable_period(log: FailureLog, **options: Any) -> Period:
 
 
 def _counts(when: IntArray, edges: IntArray, exposure: FloatArray) -> tuple[IntArray, int]:
-    """Failures in each bin, and those at times when nobody was under observation."""
+    """Failures in each bin, and those at times when no node was under observation."""
     place = np.searchsorted(edges, when, side="right") - 1
     place[when == edges[-1]] = edges.size - 2
     inside = (place >= 0) & (place < edges.size - 1)

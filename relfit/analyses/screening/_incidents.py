@@ -193,7 +193,7 @@ def _joined(
         share = FALSE_JOINS * (nth + 1) / len(levels)
         if level == "node":
             rows = order_in_groups(records.unit, records.start)
-            rows = rows[records.codes[place][rows] >= 0]  # records without a place stand alone
+            rows = rows[records.codes[place][rows] >= 0]  # records without a place are joined to none
             same = np.diff(records.unit[rows], prepend=-1) == 0
             apart = np.where(same, np.diff(records.start[rows], prepend=0), -1)
             window, order = window_of_nodes(apart[same], records.unit[rows], records.span, step, share), rows

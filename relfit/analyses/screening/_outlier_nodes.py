@@ -1,4 +1,4 @@
-"""Nodes whose failure rate stands out, judged against how the rates of all nodes differ.
+"""Nodes whose failure rate stands out, compared with how the rates of all nodes differ.
 
 The nodes of every system are described by renewal models (`relfit.analyses.screening.frailty`): equal nodes, rates that
 vary continuously, two classes. Nodes count as unequal only where their numbers of failures scatter more than those of
@@ -83,7 +83,7 @@ class OutlierNodes(Result):
 
     @property
     def headline(self) -> str:
-        """How many nodes stand out, what goes with them, and how rates differ."""
+        """How many nodes stand out, their share of the failures, and how rates differ."""
         total = self.nodes["events"].sum()
         if not total:
             return "No failure of a node was recorded, so no node stands out."

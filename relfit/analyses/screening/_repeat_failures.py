@@ -203,7 +203,7 @@ def _pairs(failures: pd.DataFrame, size: FloatArray) -> pd.DataFrame:
     code, kind, at, end = (failures[name].to_numpy() for name in ("code", "kind", "at", "end"))
     later = np.flatnonzero((code[1:] == code[:-1]) & (kind[1:] == kind[:-1])) + 1
     since = np.minimum(end[later - 1], at[later])
-    # where an instant stands among the failures of a kind in the order of time
+    # position of an instant among the failures of a kind in the order of time
     instants, rank = np.unique(np.concatenate([at, since]), return_inverse=True)
     order = np.lexsort((at, kind))
     keys = (kind * instants.size + rank[: at.size])[order]

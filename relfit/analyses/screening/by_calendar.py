@@ -84,7 +84,7 @@ def told_from_calendar(models: RenewalModels, lives: LifeData, clock: FloatArray
 
 
 def _compared(lives: LifeData, clock: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Log age and what tells a node's own rate, (failures, 1 + others, columns); NaN where another was not up."""
+    """Log age and the covariates of a node's own rate, (failures, 1 + others, columns); NaN where one was not up."""
     begin, end = clock.T
     node, seen, sizes = lives.group_codes(), lives.observed, lives.sizes
     aged = np.ones(node.size, np.bool_) if lives.stationary is None else ~lives.stationary

@@ -33,10 +33,10 @@ _FEWEST = 10  # failures below which no shape is estimated
 _FEWEST_NODES = 20  # below which the covariance is not made robust by nodes
 _STARTS = ((0.05, 5.0), (0.3, 2.5))  # share and ratio of the class with the higher hazard
 _SEVERAL = 3  # nodes that can be unequal
-_ITERATIONS = 40  # a spread that is none runs to the edge: further steps gain nothing
+_ITERATIONS = 40  # where there is no spread the search runs to the edge: further steps gain nothing
 _CLEAR = 2.0  # difference of BIC below which there is nothing to choose (Kass and Raftery 1995)
 _SIZE = 0.05  # of the test of equal nodes
-_MOST_LIVES = 300_000  # of a group that models are fitted to: they tell its shape to 0.3 %
+_MOST_LIVES = 300_000  # of a group that models are fitted to: enough for its shape to 0.3 %
 _LEAST_NODES = 200  # of such a group, however many lives each has
 _FREE = {"equal": 2, "spread": 3, "classes": 4}
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["IncidentLine"]
 
 _DAY = 24.0 * NANOSECONDS_PER_HOUR
-_APART = 1000.0  # days between two systems, after which nothing of the first is left
+_APART = 1000.0  # days between two systems, after which the first has no effect
 _HALF_LIVES = (7.0, 14.0, 30.0, 60.0, 120.0, 240.0, 1e6)  # days, of the background
 _PENALTY, _SHORTEST = 6.0, 14  # of the log-likelihood for each step of the background; days between two
 _OUT = 10  # days next to an incident that do not count in the choice of the half-life

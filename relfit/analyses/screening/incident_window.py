@@ -46,7 +46,7 @@ class IncidentWindow(Result):
     level : str
         What is joined: records of one ``"node"``, nodes of one rack (or another attribute), or of one ``"system"``.
     hours : float
-        0 joins what the clock cannot tell apart; NaN joins nothing.
+        0 joins records within one step of the clock; NaN joins nothing.
     specified : bool
         Whether the window was specified rather than estimated.
     resolution : float
@@ -204,7 +204,7 @@ def window_of_nodes(gaps: IntArray, node: IntArray, span: int, step: int, share:
 def window_between(
     points: Points, level: str, step: int, share: float, spent: float = 0.0, specified: float | None = None
 ) -> tuple[IncidentWindow, IntArray]:
-    """The window for points of different units of one place; and for each point the time that it is held against."""
+    """The window for points of different units of one place; and the time since another unit of each point."""
     apart = points.since_other()
     times = apart[apart >= 0]
     ends = ends_of_classes(step, max(LONGEST, round((specified or 0.0) * NANOSECONDS_PER_HOUR)))

@@ -15,7 +15,7 @@ from relfit.fitting.families.distribution import Distribution, log_sum
 
 __all__ = ["CompetingRisks"]
 
-_SPENT = 45.0  # cumulative hazard beyond which nothing is left to happen
+_SPENT = 45.0  # cumulative hazard beyond which survival is negligible
 
 
 class CompetingRisks(Distribution):

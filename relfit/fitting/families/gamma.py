@@ -96,7 +96,7 @@ class Gamma(ShapeScale):
 
     @classmethod
     def to_free(cls, parameters: npt.ArrayLike) -> FloatArray:
-        """Log of the shape and log of the mean, which a sample tells apart better than shape and scale."""
+        """Log of the shape and log of the mean, whose estimates are less correlated than those of shape and scale."""
         log = super().to_free(parameters)
         return np.stack([log[..., 0], log[..., 0] + log[..., 1]], axis=-1)
 

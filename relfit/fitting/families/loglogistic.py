@@ -1,4 +1,4 @@
-"""The loglogistic family: the log of the life is logistic; the failure rate rises, then falls as 1 / t."""
+"""The loglogistic family: the log of the life is logistic; the rate falls, for shape > 1 after a peak, as 1 / t."""
 
 from __future__ import annotations
 

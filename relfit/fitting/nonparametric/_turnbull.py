@@ -33,7 +33,7 @@ _NO_MASS = 1e-7  # less mass than this is none
 class TurnbullEstimate(Grouped):
     """Masses on the innermost intervals; group ``j`` owns ``offsets[j]:offsets[j + 1]``.
 
-    Where within its interval a mass lies, the data do not say.
+    The data do not say where within its interval a mass lies.
 
     Attributes
     ----------

@@ -232,7 +232,7 @@ def _risk_sets(data: LifeData, estimate: str) -> _RiskSets:
 
     A duration is at risk at t if it entered before t and ended at t or later; one watched from the start (entry 0) is
     at risk at t = 0 too. One that ended at the age at which it entered is at risk at that age alone. Stationary
-    durations, whose ages nobody knows, are left out.
+    durations, whose ages are unknown, are left out.
     """
     data = data.from_age_known()
     if data.upper is not None or data.exit is not None:
