@@ -1,4 +1,4 @@
-"""Arguments checked by their names: durations, shares and counts, one or an array of cases."""
+"""Checks of arguments, with their names in the errors: durations, shares and counts, single or in arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the fit of one family holds for every group of a batch, and what follows from it without a further search."""
+"""Estimates of one distribution for every group of a batch, and what follows from them without another search."""
 
 from __future__ import annotations
 

@@ -226,6 +226,16 @@ class FamilyFit(FamilyEstimates, Result):
         workers : int, optional
             Threads; does not change the numbers.
 
+        Returns
+        -------
+        Goodness
+            Statistic, p-value and its source of each test, shape (groups, tests).
+
+        Raises
+        ------
+        ArgumentError
+            For another test, or fewer than 19 replicates where they are drawn.
+
         Examples
         --------
         >>> import relfit as rf

@@ -1,4 +1,4 @@
-"""What every fit answers about its groups, by the usual names: ``sf``, ``cdf``, ``hazard``, ``quantile``, ..."""
+"""The curves that every fit has for its groups, by the usual names: ``sf``, ``cdf``, ``hazard``, ``quantile``, ..."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantities that intervals are for: parameters, mean, median, quantiles, reliability and hazard."""
+"""Quantities that have intervals: parameters, mean, median, quantiles, reliability and hazard."""
 
 from __future__ import annotations
 

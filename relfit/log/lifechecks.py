@@ -1,4 +1,4 @@
-"""What durations, truncation and weights can be: the checks that every `LifeData` passes."""
+"""The checks of durations, truncation and weights that every `LifeData` passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`regress`: how attributes of nodes and events change times to failure, times to repair and counts of failures."""
+"""`regress`: how times to failure, times to repair and counts of failures vary with attributes of nodes and events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The windows that join records to incidents, one for each level: records of a node, nodes of a rack, racks.
+"""The windows that join records to incidents, one per level: records of a node, nodes of a rack, racks of a system.
 
 Within a node, a burst is distinguished from failures that follow each other as in a renewal process. Between nodes,
 only times from a record to the one before it of *another* node count: however a node's own failures cluster, another
