@@ -66,23 +66,15 @@ Estimator = Callable[[type[Family], LifeData, int | None], Estimates]  # a famil
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FamilyEstimates(GroupCurves):
-    """Estimates of one family in every group of a batch; arrays have one entry per group.
-
-    Parameters exist only where ``status`` is ``"ok"``; elsewhere they, and all that follows from them, are NaN.
-    `relfit.fitting.status.MEANING` says what each status means.
+    """Estimates of one distribution in every group of a batch: `relfit.fitting.FamilyFit` without intervals and tests.
 
     Attributes
     ----------
-    family : type
-        Class of the family.
-    lives : LifeData
+    family, lives, level, method
+        As for `relfit.fitting.FamilyFit`.
     estimates : Estimates
         Codes of the status, parameters, their covariance (inverse of the observed information; NaN for other methods
         than maximum likelihood) and the log-likelihood, time in hours.
-    level : float
-        Level of the intervals.
-    method : str
-        How the parameters were estimated.
     estimator : callable
         What estimated them, for use on replicates.
     ordered : SortedLives, optional

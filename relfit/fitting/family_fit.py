@@ -25,9 +25,22 @@ __all__ = ["FamilyFit"]
 
 
 class FamilyFit(FamilyEstimates, Result):
-    """One distribution fitted to every group; `FamilyEstimates` lists its attributes.
+    """One distribution fitted to every group; arrays have one entry per group.
 
-    Parameters are attributes too: ``fits["weibull"].shape``; `GroupCurves` has ``sf``, ``hazard``, ``quantile``, ...
+    Parameters exist only where ``status`` is ``"ok"``; elsewhere they, and all that follows from them, are NaN
+    (`relfit.fitting.status.MEANING` says what each status means). They are attributes too: ``fits["weibull"].shape``.
+    ``sf``, ``hazard``, ``quantile``, ... are curves of the fitted distributions.
+
+    Attributes
+    ----------
+    family : type
+        Class of the distribution.
+    lives : LifeData
+        The durations.
+    level : float
+        Level of the intervals.
+    method : str
+        How the parameters were estimated.
     """
 
     def __getattr__(self, name: str) -> FloatArray:

@@ -26,7 +26,33 @@ __all__ = ["FailureLog", "Source", "Window"]
 class FailureLog(Tables):
     """The failures of a fleet: tables to select from, and their times to failure and to repair.
 
-    `Tables` lists the columns of ``events``, ``population``, ``rejected`` and ``lifetimes``.
+    `relfit.read` makes one. Nothing in it changes: a table is handed out as a copy, and a part of a log is a new log.
+
+    Parameters
+    ----------
+    events : pandas.DataFrame
+        One row per outage or failure. Columns ``system``, ``node`` (text; missing where the record names no node),
+        ``start``, ``end`` (UTC; ``end`` is NaT where unknown), ``cause``, ``detail``, ``scope`` (``"node"``,
+        ``"group"``, ``"system"``), ``start_cut`` and ``end_cut`` (the outage was already, or still, going on when
+        observation began or ended), ``line`` (in the source), then any attributes.
+    population : pandas.DataFrame
+        One row per node: ``system``, ``node``, ``entered``, ``left`` (UTC), ``entered_known``, ``left_known``,
+        ``declared`` (the source lists the node; otherwise it is known from its events only), then attributes. A node is
+        watched from ``entered`` to ``left``; ``entered_known`` says that it was installed then, new.
+    window : Window
+        The time of observation.
+    rejected : pandas.DataFrame
+        Rows that could not be used: ``file``, ``line``, ``column``, ``reason``, ``text``.
+    source : Source
+        Files, format, counts, notes.
+    lifetimes : pandas.DataFrame, optional
+        For sources that give durations rather than events: ``system``, ``node``, ``duration`` (hours), ``observed``,
+        ``line``, then attributes. Where present, times to failure come from here.
+
+    Raises
+    ------
+    DataError
+        When a required column is missing.
     """
 
     # ----------------------------------------------------------------- reading

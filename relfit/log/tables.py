@@ -73,8 +73,25 @@ class Window:
 class Source:
     """Where a log came from and what became of its rows: ``rows_read = rows_kept + rows rejected``.
 
-    ``funnel`` counts the steps from the records of a raw log to its failures; ``rules`` says which records count as
-    failures.
+    Attributes
+    ----------
+    paths, sha256 : tuple of str
+        Files, and their checksums.
+    format : str
+        Name of the reader; ``"memory"`` without files.
+    rows_read, rows_kept : int
+    timezone : str
+        Of times without a zone.
+    notes : tuple of str
+        What reading assumed.
+    selection : tuple of str
+        What `FailureLog.where` and `FailureLog.between` selected.
+    rows_deselected : int
+        Rows that they, or an option of the reader, left out.
+    funnel : tuple of (str, int)
+        Counts of the steps from the records of a raw log to its failures.
+    rules : tuple of str
+        Which records of a raw log count as failures.
     """
 
     paths: tuple[str, ...] = ()
@@ -95,33 +112,8 @@ class Source:
 class Tables:
     """The events of a fleet, the nodes that were watched, and when.
 
-    Nothing in it changes: a table is handed out as a copy, and a part of a log is a new log.
-
-    Parameters
-    ----------
-    events : pandas.DataFrame
-        One row per outage or failure. Columns ``system``, ``node`` (text; missing where the record names no node),
-        ``start``, ``end`` (UTC; ``end`` is NaT where unknown), ``cause``, ``detail``, ``scope`` (``"node"``,
-        ``"group"``, ``"system"``), ``start_cut`` and ``end_cut`` (the outage was already, or still, going on when
-        observation began or ended), ``line`` (in the source), then any attributes.
-    population : pandas.DataFrame
-        One row per node: ``system``, ``node``, ``entered``, ``left`` (UTC), ``entered_known``, ``left_known``,
-        ``declared`` (the source lists the node; otherwise it is known from its events only), then attributes. A node is
-        watched from ``entered`` to ``left``; ``entered_known`` says that it was installed then, new.
-    window : Window
-        The time of observation.
-    rejected : pandas.DataFrame
-        Rows that could not be used: ``file``, ``line``, ``column``, ``reason``, ``text``.
-    source : Source
-        Files, format, counts, notes.
-    lifetimes : pandas.DataFrame, optional
-        For sources that give durations rather than events: ``system``, ``node``, ``duration`` (hours), ``observed``,
-        ``line``, then attributes. Where present, times to failure come from here.
-
-    Raises
-    ------
-    DataError
-        When a required column is missing.
+    Nothing in it changes: a table is handed out as a copy, and a part of a log is a new log. `relfit.FailureLog`
+    documents the fields.
     """
 
     events: pd.DataFrame
