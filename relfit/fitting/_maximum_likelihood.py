@@ -90,10 +90,10 @@ def maximum_likelihood(
 def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
     """Status of every group before any search, shape (groups,).
 
-    A family of two or more parameters is not fitted to fewer failures than it has parameters among fewer than ten lives
-    (one of three or more, nor to fewer distinct failure times than parameters). It has no estimate where one failure
-    time agrees with all lives of a group, since the likelihood then grows without bound, or to its limit, as the spread
-    vanishes. A life that ended, or is known to have lasted, just as long as its entry agrees with every
+    A family of two or more parameters is not fitted to fewer failures than it has parameters among fewer than ten
+    lives, one of three or more parameters not to fewer distinct failure times than parameters. It has no estimate where
+    one failure time agrees with all lives of a group, since the likelihood then grows without bound, or to its limit,
+    as the spread vanishes. A life that ended, or is known to have lasted, just as long as its entry agrees with every
     earlier failure time, since the hazard there grows without bound too; so does one that ended at its exit with every
     later one. A stationary life, whose density is bounded, agrees with every failure time that is not before its end.
     """

@@ -156,9 +156,9 @@ def cofailures(
         are compared.
     n_resamples : int
         Random logs for a p-value that keeps each node's own clustering and the rate over the calendar: each moves all
-        failures of a node by one random amount, up to 30 days or a tenth of the time it was watched. Where these have
-        too few together, but logs moved by up to 24 windows do not, the rate varies from day to day or week to week,
-        and the latter are the reference.
+        failures of a node by one random amount, up to 30 days or a tenth of the time it was watched. Where these logs
+        have significantly fewer pairs, but logs moved by up to 24 windows do not, the rate varies from day to day or
+        week to week, and the latter are the reference.
     rng : int or numpy.random.Generator
         For the random logs.
     failures : NodeSeries, optional

@@ -129,7 +129,7 @@ class SerialTests(Result):
 
     @property
     def depends(self) -> bool | None:
-        """Whether times to failure depend on those before; None with too few.
+        """Whether times to failure depend on those before; None with too few failures.
 
         Durbin-Watson then rejects more than 1 % of the nodes after adjustment, or 7.5 % at 5 %, and `p_overall` is at
         most `alpha`. See `relfit.analyses.independence.thresholds` for these shares.

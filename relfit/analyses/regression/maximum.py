@@ -16,7 +16,7 @@ NEAR = 1e-4  # half the squared distance to the maximum, in standard errors, bel
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Coefficients of the covariates, then other parameters; ``rise`` is twice the gain in log-likelihood over none.
+    """Coefficients of the covariates, then other parameters; ``rise`` is twice their gain in log-likelihood.
 
     ``covariance`` takes rows as independent, ``robust`` is that of the standard errors. ``expected`` are the counts
     that a model of counts expects, ``dispersion`` the variance of the rates beyond the covariates.

@@ -147,8 +147,8 @@ def outlier_nodes(
     classes describe the nodes best, outliers are the nodes of the bad class (at most half of the nodes, at twice the
     rate or more). Where rates vary continuously, they are nodes whose rate is three times the mean or more. Each node
     has a probability of being an outlier, given its failures and the rates of all nodes. Nodes are listed from the
-    largest on, while it is above one half and the expected share of false ones is at most `alpha`. Equal nodes have no
-    outliers.
+    highest probability down, while that is above one half and the expected share of false ones is at most `alpha`.
+    Equal nodes have no outliers.
 
     Parameters
     ----------

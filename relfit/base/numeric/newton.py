@@ -22,7 +22,7 @@ FloatArray = npt.NDArray[Any]
 
 _ITERATIONS = 120
 _LARGEST_STEP = 2.0  # free coordinates are logs or logits: a factor of seven
-LARGEST_VARIANCE = 1e4  # of a log or logit: beyond it the value is level within rounding
+LARGEST_VARIANCE = 1e4  # of a log or logit: beyond it the value counts as level
 _STEP_IN_ERRORS = 3e-3  # of the differences, in standard errors
 _VALUES_AT_ONCE = 4_000_000
 
