@@ -1,4 +1,4 @@
-"""Arguments checked by their names: durations, shares and counts, one or an array of cases."""
+"""Checks of arguments, with their names in the errors: durations, shares and counts, single or in arrays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def durations(name: str, value: object, *, zero: bool = True, infinite: bool = F
 
     Examples
     --------
-    >>> durations("save", ["5min", 2]).round(4).tolist()
+    >>> durations("restart", ["5min", 2]).round(4).tolist()
     [0.0833, 2.0]
     >>> durations("mtbf", 0, zero=False)
     Traceback (most recent call last):

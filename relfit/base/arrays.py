@@ -1,4 +1,4 @@
-"""Types of arrays, of durations at the border, and of what random draws come from."""
+"""Types of arrays, of durations as arguments, and of seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that go: they work for one more minor version and warn, saying what to write instead (docs/releases.md)."""
+"""Deprecated names: they work for one more minor version and warn, saying what to write instead (docs/releases.md)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ R = TypeVar("R")
 
 
 def warn_deprecated(old: str, new: str, *, removed_in: str, stacklevel: int = 2) -> None:
-    """Warn that a name goes: in a function, in ``__getattr__`` of a module, where an option of a command is read.
+    """Warn that a name is deprecated: in a function, in a module's ``__getattr__``, where a command reads an option.
 
     Parameters
     ----------
     old, new : str
-        The name that goes, and what to write instead.
+        The deprecated name, and what to write instead.
     removed_in : str
         The version without the old name, as in ``"0.6"``; `tests/house` fails once relfit has it.
     stacklevel : int
@@ -38,7 +38,7 @@ def warn_deprecated(old: str, new: str, *, removed_in: str, stacklevel: int = 2)
 
 
 def deprecated(new: str, *, removed_in: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator of a function that goes: each call warns and names `new`.
+    """Decorator of a deprecated function: each call warns and names `new`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Fronts of packages whose modules are slow to import: each is imported when one of its names is asked for."""
+"""Fronts of packages whose modules are slow to import: each is imported when one of its names is first used."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def files_meant(path: str | Path) -> list[Path]:
     place = Path(path)
     try:
         is_folder, there = place.is_dir(), place.exists()
-    except (OSError, ValueError):  # what no path can be; whoever opens it says so
+    except (OSError, ValueError):  # not a possible path; opening it raises the error
         is_folder, there = False, True
     if is_folder:
         return sorted(file for file in place.iterdir() if file.is_file() and not file.name.startswith("."))

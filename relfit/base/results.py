@@ -1,4 +1,4 @@
-"""What every answer of relfit has in common: a headline, a table, a JSON form, and how it is shown."""
+"""What every result of relfit has in common: a headline, a table, a JSON form, and how it is shown."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["Interval", "Result", "json_ready", "key_columns", "records"]
 
 @dataclass_transform(eq_default=False, frozen_default=True)
 class Result:
-    """Base of all results: frozen dataclasses that know their numbers, and nothing of files or figures.
+    """Base of all results: frozen dataclasses that hold numbers, and nothing of files or figures.
 
-    A class on this base is such a dataclass by that alone: it needs no decorator. It states its fields, `headline` (the
-    sentence that report, figure and command quote) and `to_frame`; the rest follows. Its arrays are read only, and its
-    tables are handed out as copies.
+    A subclass is such a dataclass without a decorator. It states its fields, `headline` (the sentence that report,
+    figure and command quote) and `to_frame`; the rest follows. Its arrays are read only, and its tables are handed out
+    as copies.
     """
 
     _not_in_json: ClassVar[tuple[str, ...]] = ()
@@ -42,7 +42,7 @@ class Result:
 
     @property
     def headline(self) -> str:
-        """What was found, in one sentence."""
+        """The result in one sentence."""
         raise NotImplementedError(f"{type(self).__name__} has no headline")
 
     @property
@@ -85,23 +85,23 @@ def _then_sealed(init: Callable[..., None]) -> Callable[..., None]:
 
 
 class Interval(Result):
-    """One quantity with its limits; arrays of one shape.
+    """One quantity with its confidence interval; arrays of one shape.
 
     Attributes
     ----------
     quantity, kind : str
-        What is estimated, and how its limits were found.
+        What is estimated, and the method of its interval.
     level : float
     at : ndarray or None
         Times in hours (reliability, hazard, ...) or probabilities (quantiles).
     estimate, low, high : ndarray of float
         Hours, per hour, or without unit.
     status : ndarray of object
-        ``ok``, or why a limit is missing or only the end of what the quantity can be.
+        ``ok``, or why an end of the interval is missing or is that of the quantity's range.
     labels : pandas.Index
-        What the values stand for, in the order of the flattened arrays: groups, numbers of nodes, times.
+        Labels of the values, in the order of the flattened arrays: groups, numbers of nodes, times.
     family : str
-        Where it is of one family.
+        Name of the distribution, if it is of one.
     """
 
     quantity: str
@@ -117,7 +117,7 @@ class Interval(Result):
 
     @property
     def headline(self) -> str:
-        """The one value with its limits, or how many values there are."""
+        """The one value with its interval, or how many values there are."""
         of = f" at {float(np.ravel(self.at)[0]):g}" if self.at is not None and np.size(self.at) == 1 else ""
         of += f" of {self.family}" if self.family else ""
         limits = f"{100 * self.level:g} % interval by {self.kind}"
@@ -133,7 +133,7 @@ class Interval(Result):
         return pd.DataFrame({name: np.ravel(getattr(self, name)) for name in names}, index=self.labels)
 
     def to_dict(self) -> dict[str, Any]:
-        """What was asked, and the rows of `to_frame`."""
+        """Quantity, distribution, method and level, and the rows of `to_frame`."""
         about = {name: getattr(self, name) for name in ("quantity", "family", "kind", "level")}
         return json_ready({**about, "values": self.to_frame()})
 

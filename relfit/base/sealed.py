@@ -1,4 +1,4 @@
-"""What is kept and handed out again: arrays that are read only, and tables whose changes stay with who makes them."""
+"""Stored arrays that are read only, and stored tables that a change to a copy does not reach."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ def seal_arrays(instance: object) -> None:
 
 
 def seal_frame(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same table, its values read only: for one that nobody else holds, so that it need not be copied."""
+    """The same table, its values read only: for one without other references, which need not be copied."""
     for values in () if _COPY_ON_WRITE else _values(frame):
         values.flags.writeable = False
     return frame
 
 
 def seal_tables(cls: type[T]) -> type[T]:
-    """Have the tables among the fields of a class kept apart from those that go in and come out.
+    """Protect the tables among the fields of a class from changes to those that go in and come out.
 
-    So are tables that are worked out once (``cached_property``). Where pandas copies what is written to (version 3) a
-    table is handed out as a copy that costs nothing. Before that its values are read only; columns that pandas keeps
-    otherwise are copied.
+    Tables that are computed once (``cached_property``) are protected too. With copy on write (pandas 3) a table is
+    handed out as a copy that costs nothing. Before that its values are read only; columns that are no numpy arrays are
+    copied.
     """
     for name, kind in vars(cls).get("__annotations__", {}).items():
         if kind in _TABLES:

@@ -1,4 +1,4 @@
-"""Advice that names options of the command line, in the words of a file of settings."""
+"""Advice that names command-line options, rewritten for a file of settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OTHERS = {
 
 
 def in_settings(told: object, fields: Container[str] = ()) -> str:
-    """Advice that names options of the command line, in the words of the settings of a source that has these fields.
+    """Advice that names command-line options, rewritten for the settings of a source with these fields.
 
     Examples
     --------

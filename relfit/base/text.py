@@ -1,4 +1,4 @@
-"""Numbers as sentences say them: durations, shares, counts, p-values, intervals."""
+"""Numbers as text: durations, shares, counts, p-values, intervals."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def count(value: int, one: str, many: str | None = None) -> str:
 
 
 def percent(share: float, digits: int | None = None, sign: str = "") -> str:
-    """A share in percent: with as many decimals as asked for, or as it needs, and never 100 % unless it is.
+    """A share in percent, to `digits` decimals or as many as it needs; 100 % only if it is exactly that.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def percent(share: float, digits: int | None = None, sign: str = "") -> str:
 
 
 def duration(hours: float, like: float | None = None) -> str:
-    """A duration in the unit in which it, or one that it stands beside, reads best.
+    """A duration in the unit in which it, or the duration `like`, reads best.
 
     Examples
     --------
@@ -74,14 +74,14 @@ def duration(hours: float, like: float | None = None) -> str:
 
 
 def p_value(p: float, least: float = 0.001) -> str:
-    """A p-value, two digits, and never less than what the test can show.
+    """A p-value to two digits, never below `least`.
 
     Parameters
     ----------
     p : float
         Between 0 and 1.
     least : float
-        The smallest value that can be told from zero: 1 / (resamples + 1) of a resampling test, 0.001 otherwise.
+        The smallest value that the test can show: 1 / (resamples + 1) of a resampling test, 0.001 otherwise.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def p_value(p: float, least: float = 0.001) -> str:
 
 
 def interval(value: str, low: str, high: str) -> str:
-    """A value and its limits in one bracket, as in ``3.07 h (3.02-3.13)``.
+    """A value and its interval in one bracket, as in ``3.07 h (3.02-3.13)``.
 
     Examples
     --------

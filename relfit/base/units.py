@@ -1,4 +1,4 @@
-"""Durations and instants at the border: hours as floats inside, anything that pandas can read outside."""
+"""Durations and instants as arguments: anything that pandas can read, as hours (floats) and UTC."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ except ImportError:  # not every system has locks on files
 __all__ = ["check_writable", "complete", "guarded", "guarded_table", "sparing", "unguarded", "workplace"]
 
 _BEFORE, _AFTER = ".relfit-", ".part"
-_STRAY = 60.0  # seconds after which a part that nobody holds is a leftover
+_STRAY = 60.0  # seconds after which an unlocked part is a leftover
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 # what steers a terminal or turns the direction of the text around it; tabs and line ends a cell may hold, in quotes
 _STEERING = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
@@ -66,10 +66,9 @@ def check_writable(path: Path) -> None:
 
 @contextmanager
 def complete(path: Path) -> Iterator[Path]:
-    """A path beside `path` to write to; it takes the place of `path` when all went well, else it goes.
+    """A path beside `path` to write to; it takes the place of `path` when all went well, else it is removed.
 
-    A file that was there keeps its permissions, and a symbolic link stays one. What killed writers left behind is
-    removed.
+    The permissions of an existing file are kept, and a symbolic link stays one. What killed writers left is removed.
 
     Raises
     ------
@@ -105,7 +104,7 @@ def complete(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def workplace(path: Path) -> Iterator[Path]:
-    """A hidden folder beside `path`, gone afterwards; what killed processes left behind goes with the next.
+    """A hidden folder beside `path`, removed afterwards; the next call removes what killed processes left.
 
     An `ArgumentError` when the system does not let us write there.
     """
@@ -187,7 +186,7 @@ def _part_of(target: Path) -> tuple[int, Path]:
 
 
 def _remove_strays(folder: Path) -> None:
-    """Parts of writers that were killed: nobody holds them any more."""
+    """Remove the parts of writers that were killed: those that no process holds a lock on."""
     if fcntl is None:
         return
     for stray in folder.glob(f"{_BEFORE}*{_AFTER}"):

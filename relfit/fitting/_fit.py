@@ -1,4 +1,4 @@
-"""`fit`: several families for every group of a batch at once, by maximum likelihood or another method."""
+"""`fit`: several distributions for every group of a batch at once, by maximum likelihood or another method."""
 
 from __future__ import annotations
 
@@ -42,33 +42,32 @@ def fit(
 ) -> Fits:
     """Fit distributions to every group.
 
-    A group without an estimate gets a status that says why. The exponential needs one failure, other distributions
-    more; otherwise the likelihood grows without bound. Standard errors come from the observed information.
+    A group without an estimate gets a status that says why (`relfit.fitting.status.MEANING`). Standard errors come from
+    the observed information.
 
     Parameters
     ----------
     data : array_like, LifeData, FailureLog, mapping of arrays, pandas.DataFrame or dask.dataframe.DataFrame
-        Durations in hours: a list, an array or a Series, of two dimensions with a group in each row; a log stands for
-        ``log.ttf()``; a table needs `columns`.
+        Durations in hours: a list, an array or a Series; in two dimensions each row is a group. A log stands for
+        ``log.ttf()``. A table has its hours in the column ``duration``, unless `columns` names another.
     families : str or sequence of str
         Names of distributions; ``"core"`` for exponential, Weibull, gamma and lognormal, ``"all"`` for all.
     observed, entry, by : array_like, shape (n,), optional
-        For an array: whether each duration ended in a failure (all by default), the age at which it came under
+        For an array: whether each duration ended in a failure (all by default), the age in hours at which it came under
         observation (left truncation), and its group. For a table: the columns with these.
     method : {"ml", "moments", "rank_y", "rank_x"}
         Maximum likelihood; matching moments (complete durations); rank regression on probability paper, of the plotting
         position on the duration (``rank_y``) or the duration on the position. All but the first are for core
         distributions and observed or right-censored durations.
     bias_correction : bool
-        Correct the shape of the Weibull for the bias of its mean in small samples; see
-        `relfit.fitting.bias_corrected_shape`.
+        Correct the Weibull shape for its bias in small samples; see `relfit.fitting.bias_corrected_shape`.
     level : float
         Level of the intervals, between 0 and 1.
     n_resamples : int or "auto"
         Resamples for p-values without a table; see `FamilyFit.goodness`. They are drawn on first use; for a Dask table
         "auto" draws none.
     rng : int or numpy.random.Generator, optional
-        Of the bootstrap.
+        For the bootstrap.
     workers : int, optional
         Threads; does not change the numbers.
     **columns
@@ -79,12 +78,12 @@ def fit(
     -------
     Fits
         One `FamilyFit` per family, each with one entry per group. For a Dask table a Dask DataFrame, not computed yet,
-        with the columns of `Fits.summary`, the keys before them; the numbers are those of the whole table.
+        with the groups' keys and the columns of `Fits.summary`; the numbers are the same as in memory.
 
     Raises
     ------
     ArgumentError
-        For an unknown family or method, a level outside 0..1, or a group that lies in two partitions.
+        For an unknown distribution, method or column, a level outside 0..1, or a group that lies in two partitions.
     DataError
         For invalid durations (see `LifeData`), or an array or mapping without durations.
 

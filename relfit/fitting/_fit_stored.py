@@ -1,4 +1,4 @@
-"""`fit_stored`: fits of every node of logs that are larger than memory, part by part, to a file."""
+"""`fit_stored`: fits of every node of logs larger than memory, part by part, to a file."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class StoredFits(Result):
     Attributes
     ----------
     path : Path
-        The file, one row per node and family, with the columns of `Fits.to_frame`.
+        The file, one row per node and distribution, with the columns of `Fits.to_frame`.
     groups, durations : int
-        Nodes, and times of all of them.
+        Nodes, and the durations of all of them.
     status : pandas.DataFrame
-        Nodes by status, one row per family; ``best`` counts those that it fits best by AICc.
+        Nodes by status, one row per distribution; ``best`` counts those that it fits best by AICc.
     left_out : dict
-        Times that were left out, by reason.
+        Durations that were left out, by reason.
     notes : tuple of str
         Rules that were applied.
     """
@@ -57,7 +57,7 @@ class StoredFits(Result):
 
     @property
     def headline(self) -> str:
-        """Families, nodes, durations, how often each family is the best, and where the fits are."""
+        """Distributions, nodes, durations, how often each distribution is the best, and where the fits are."""
         best = ", ".join(f"{family} {number:,}" for family, number in self.status["best"].items())
         families = count(len(self.status), "family", "families")
         return (
@@ -66,7 +66,7 @@ class StoredFits(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Nodes by status, one row per family."""
+        """Nodes by status, one row per distribution."""
         return self.status
 
 
@@ -113,12 +113,11 @@ def fit_stored(  # noqa: PLR0913 - the arguments of `fit`, and of the cut of a l
     workers: int | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> StoredFits:
-    """Fit families to every node of stored logs that are larger than memory.
+    """Fit distributions to every node of stored logs that are larger than memory.
 
-    Rows are set apart by their nodes on the disk, beside `out`, which takes about as much room as twice the files;
-    so it does not matter in which files the rows of a node stand. Then parts of about a million events are fitted in
-    turn. The numbers are those of `fit` for ``rf.read(path).between(since, until)``, without bootstrap; rows come part
-    by part, and are in another order.
+    Rows are first split by node into temporary files beside `out` (one to four times the size of the logs), so the rows
+    of a node may be in any files. Then parts of about a million events are fitted in turn. The numbers are those of
+    `fit` for ``rf.read(path).between(since, until)``, without bootstrap, and with the rows in another order.
 
     Parameters
     ----------
@@ -137,14 +136,17 @@ def fit_stored(  # noqa: PLR0913 - the arguments of `fit`, and of the cut of a l
     workers : int, optional
         Processes; all processors when left out. Does not change the numbers.
     progress : callable, optional
-        Called with what is done and the share that is.
+        Called with the step and the share that is done.
 
     Raises
     ------
+    ArgumentError
+        For another `measure`, or an argument that `fit` rejects.
     ReadError
-        For a file that `relfit.write` did not write.
+        For a file that `relfit.write` did not write, or that holds lifetimes without dates.
     DataError
-        Where most records have no end: which of them are bursts is found from all nodes together.
+        Where half of the records or more have no end, since bursts are found from all nodes together; or where no event
+        names a node.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Maximum likelihood of any family for durations of every kind: existence, starting values and the search."""
+"""Maximum likelihood of any distribution for durations of every kind: existence, starting values and the search."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _KERNELS: dict[str, Callable[..., None]] = {
 
 @dataclass
 class SharedWork:
-    """What the search for one family can take over from another's, on the same durations."""
+    """What the search for one distribution can reuse of another's, on the same durations."""
 
     ordered: SortedLives | None = None
     codes: npt.NDArray[np.int8] | None = None  # whether the families with kernels have an estimate
@@ -50,9 +50,10 @@ class SharedWork:
 def maximum_likelihood(
     family: type[Family], lives: LifeData, workers: int | None = None, shared: SharedWork | None = None
 ) -> Estimates:
-    """Fit one family to every group by the quickest way that is exact for it.
+    """Fit one distribution to every group by the quickest way that is exact for it.
 
-    Compiled kernels for core families without intervals and right truncation, Newton's method for all else.
+    The exponential in closed form and the other core distributions by compiled kernels, without intervals and right
+    truncation; Newton's method for all else.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ def maximum_likelihood(
     workers : int, optional
         Threads; does not change the numbers.
     shared : SharedWork, optional
-        What families that were fitted before have worked out; added to.
+        Results of earlier fits to the same durations, which this one adds to.
     """
     shared = SharedWork() if shared is None else shared
     if not (lives.plain and family.name in _KERNELS):
@@ -89,7 +90,8 @@ def maximum_likelihood(
 def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
     """Status of every group before any search, shape (groups,).
 
-    A family of two or more parameters is not fitted to fewer failures than it has parameters. It has no estimate where
+    A family of two or more parameters is not fitted to fewer failures than it has parameters among fewer than ten
+    lives, one of three or more parameters not to fewer distinct failure times than parameters. It has no estimate where
     one failure time agrees with all lives of a group, since the likelihood then grows without bound, or to its limit,
     as the spread vanishes. A life that ended, or is known to have lasted, just as long as its entry agrees with every
     earlier failure time, since the hazard there grows without bound too; so does one that ended at its exit with every
@@ -251,7 +253,7 @@ def _quick(family: type[Family], lives: LifeData, starts: FloatArray) -> Maximum
 
 
 def _best(objective: LogLikelihood, starts: FloatArray) -> Maximum:
-    """The highest of the maxima that the starts lead to; one that was found goes before any that was not."""
+    """The highest of the maxima that the starts lead to; converged searches come before others."""
     with np.errstate(all="ignore"):
         free = objective.family.to_free(starts)
     best = maximise(objective, free[0])

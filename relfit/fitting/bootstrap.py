@@ -1,10 +1,10 @@
 """Replicates of every group: parametric, censored as the group was, or resampled; fitted again, all at once.
 
-In a parametric replicate every life is drawn anew from the group's fitted distribution, beyond the age at which it came
-under observation; one in progress at an unknown age from that of the life left in steady state. A censored life keeps
-its limit, and so does one whose `LifeData.limit` is given. For other lives that failed the limit is unknown; it is
-drawn from the Kaplan-Meier estimate of the group's limits beyond that life
-(Davison and Hinkley 1997, algorithm 3.1), and is infinite where no longer life was censored.
+In a parametric replicate every life is drawn from the group's fitted distribution, beyond the age at which it came
+under observation; one in progress at an unknown age from the distribution of the remaining life in steady state. A
+censored life keeps its limit, and so does one whose `LifeData.limit` is given. For other lives that failed the limit is
+unknown; it is drawn from the Kaplan-Meier estimate of the group's limits beyond that life (Davison and Hinkley 1997,
+algorithm 3.1), and is infinite where no longer life was censored.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def spread_out(lives: LifeData) -> LifeData:
 def _parametric(
     family: type[Family], parameters: FloatArray, lives: LifeData, n_resamples: int, rng: np.random.Generator
 ) -> LifeData:
-    """Replicates drawn from fitted distributions, ``n_resamples`` groups for each of the given ones, in its order."""
+    """Replicates drawn from fitted distributions: ``n_resamples`` groups for each group of `lives`, in its order."""
     shape = (n_resamples, lives.durations.size)
     distribution = family.unchecked(*parameters[lives.group_codes()].T)
     age = lives.entry

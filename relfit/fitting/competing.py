@@ -1,4 +1,4 @@
-"""Competing causes put together: from fits cause by cause to the distribution of all failures of each group."""
+"""Competing causes: from fits cause by cause to the distribution of all failures of each group."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CompetingFit(GroupCurves, Result):
     status: npt.NDArray[np.object_]
 
     def incidence(self, time: float | str) -> pd.DataFrame:
-        """Probability to fail from each cause within `time` of the last failure, all causes being at work.
+        """Probability of failing from each cause within `time` of the last failure, with all causes present.
 
         Parameters
         ----------
@@ -55,6 +55,11 @@ class CompetingFit(GroupCurves, Result):
         -------
         pandas.DataFrame
             One row per group, one column per cause, and ``any``.
+
+        Raises
+        ------
+        ArgumentError
+            For a time that is not above zero.
         """
         at = float(time) if isinstance(time, (int, float)) else hours(time)
         if not at > 0.0:
@@ -65,7 +70,7 @@ class CompetingFit(GroupCurves, Result):
         return pd.DataFrame(columns, index=self.groups)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per group and cause: failures, status, parameters, and the share of the cause in the end."""
+        """One row per group and cause: failures, status, parameters, and the share of the cause in all failures."""
         shares = self.incidence(np.inf)
         parts = {}
         for i, cause in enumerate(self.causes):

@@ -1,4 +1,4 @@
-"""Equal times counted once, and very many times in narrow classes, for likelihoods that take each time by itself."""
+"""Equal times counted once, and very many times in narrow classes, for likelihoods that evaluate each time."""
 
 from __future__ import annotations
 

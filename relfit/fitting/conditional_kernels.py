@@ -46,7 +46,7 @@ class _Terms(NamedTuple):
 
 
 def suited(lives: LifeData) -> bool:
-    """Whether these kernels know all kinds of lives that there are."""
+    """Whether these kernels have all kinds of these lives: none in intervals, none right-truncated."""
     return lives.upper is None and lives.exit is None
 
 
@@ -97,7 +97,7 @@ def _terms(lives: LifeData, kind: int) -> _Terms:
 
 
 def maximise_conditional(name: str, lives: LifeData, start: FloatArray, workers: int | None = None) -> Maximum:
-    """Search every group from its row of `start`; ``converged`` and ``edge`` are false where that settled nothing.
+    """Search every group from its row of `start`; ``converged`` and ``edge`` are both false where the search failed.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def _climb(kind: int, point: np.ndarray, terms: GroupTerms, space: Space, out: n
                     damping = 0.0 if damping <= trace else 0.1 * damping
                     break
                 if damping == 0.0 and gain < 1e-7:
-                    return _SETTLED  # no rise to be had, as far as the arithmetic can tell
+                    return _SETTLED  # no further rise within rounding
             damping = max(10.0 * damping, trace, 1e-3 * (abs(out[3]) + abs(out[5])))
         else:
             return _LOST

@@ -22,7 +22,7 @@ _TABLE = 48
 
 
 class GroupTerms(NamedTuple):
-    """What the likelihood of a group is a sum of; times in logs, rising.
+    """The terms of the likelihood of a group; logs of times, rising.
 
     ``ends`` is the weight of the observed lives, of the stationary ones that ended, the mean of the observed durations,
     the weighted sums of their logs, of the squares of these, and of ``d - log(1 + d)``, d the distance of a duration
@@ -37,7 +37,7 @@ class GroupTerms(NamedTuple):
 
 
 class Space(NamedTuple):
-    """Where `log_gamma_sf` works."""
+    """Working arrays of `log_gamma_sf`."""
 
     table: np.ndarray
     work: np.ndarray
@@ -46,13 +46,13 @@ class Space(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def new_space() -> Space:
-    """Of a thread."""
+    """Working arrays for one thread."""
     return Space(np.empty((_TABLE, 3)), np.empty((6, special.BLOCK)), np.empty((4, special.BLOCK)))
 
 
 @njit(cache=True, nogil=True)
 def copy_into(values: np.ndarray, out: np.ndarray) -> None:
-    """A slice in its place takes numba three seconds more to compile: it can broadcast, and say why it cannot."""
+    """Copy in a loop: assigning to a slice takes numba three seconds more to compile, as it may broadcast."""
     for i in range(out.size):
         out[i] = values[i]
 
@@ -181,7 +181,7 @@ def value_of_group(kind: int, u: float, v: float, terms: GroupTerms, space: Spac
     weight, under_way, mean, log_sum, square_sum, gap_sum = ends[0], ends[1], ends[2], ends[3], ends[4], ends[5]
     out[:] = 0.0
     weibull = kind == WEIBULL  # a value: for each literal `_gamma_terms` would be compiled again
-    if not abs(v if kind > GAMMA else u) < FAR:  # a shape or spread at which nothing could be told from a limit
+    if not abs(v if kind > GAMMA else u) < FAR:  # a shape or spread too extreme to differ from its limit
         return -math.inf
     if weibull:
         b = math.exp(u)

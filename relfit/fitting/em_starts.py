@@ -1,7 +1,7 @@
 """Starting values for mixtures by the EM algorithm (Dempster, Laird and Rubin 1977), for all groups at once.
 
-EM rises from rough splits of the lives into phases; Newton's method then goes on from where it has come to, so that
-the end is a stationary point and the errors come from the observed information.
+EM starts from rough splits of the lives into phases; Newton's method goes on from where EM ends, so that the result is
+a stationary point and the errors come from the observed information.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def mixture_starts(family: type[Mixture], lives: LifeData) -> FloatArray:
 def hollow(family: type[Family], parameters: FloatArray, lives: LifeData) -> npt.NDArray[np.bool_]:
     """Groups in which a phase rests on hardly any failure, shape (groups,).
 
-    The likelihood of a mixture has spurious maxima where one phase closes in on a life or two that lie close together;
-    as estimates they mean nothing. A phase needs one failure more than it has parameters.
+    The likelihood of a mixture has spurious maxima where one phase closes in on one or two lives that lie close
+    together. A phase needs one failure more than it has parameters.
     """
     if not issubclass(family, Mixture):
         return np.zeros(lives.n_groups, np.bool_)

@@ -1,4 +1,4 @@
-"""What the fit of one family holds for every group of a batch, and what follows from it without a further search."""
+"""Estimates of one distribution for every group of a batch, and what follows from them without another search."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Estimates:
         )
 
     def set_apart_overflow(self) -> Estimates:
-        """An estimate beyond the range of floats is not one: such a group counts as not converged."""
+        """Mark groups with an estimate beyond the range of floats as not converged."""
         fitted = self.codes == status.OK
         finite = np.isfinite(self.parameters).all(axis=1) & np.isfinite(self.covariance).all(axis=(1, 2))
         self.codes[fitted & ~(finite & np.isfinite(self.loglik))] = status.NOT_CONVERGED
@@ -55,7 +55,7 @@ class Estimates:
         return self
 
     def take(self, positions: IntArray) -> Estimates:
-        """Those of some of the groups."""
+        """The estimates of the groups at these positions."""
         return Estimates(
             self.codes[positions], self.parameters[positions], self.covariance[positions], self.loglik[positions]
         )
@@ -66,30 +66,22 @@ Estimator = Callable[[type[Family], LifeData, int | None], Estimates]  # a famil
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FamilyEstimates(GroupCurves):
-    """Estimates of one family in every group of a batch; arrays have one entry per group.
-
-    Parameters exist only where ``status`` is ``"ok"``; elsewhere they, and all that follows from them, are NaN.
-    `relfit.fitting.status.MEANING` says what each status means.
+    """Estimates of one distribution in every group of a batch: `relfit.fitting.FamilyFit` without intervals and tests.
 
     Attributes
     ----------
-    family : type
-        Class of the family.
-    lives : LifeData
+    family, lives, level, method
+        As for `relfit.fitting.FamilyFit`.
     estimates : Estimates
         Codes of the status, parameters, their covariance (inverse of the observed information; NaN for other methods
         than maximum likelihood) and the log-likelihood, time in hours.
-    level : float
-        Level of the intervals.
-    method : str
-        How the parameters were estimated.
     estimator : callable
         What estimated them, for use on replicates.
     ordered : SortedLives, optional
         The same durations in rising order, where they are observed or right-censored.
     n_resamples : int or "auto"
     rng : int or numpy.random.Generator, optional
-        With `n_resamples`: how p-values come about that no table gives; see `FamilyFit.goodness`.
+        With `n_resamples`: for p-values that no table gives; see `FamilyFit.goodness`.
     """
 
     family: type[Family]
@@ -129,12 +121,12 @@ class FamilyEstimates(GroupCurves):
 
     @cached_property
     def status(self) -> npt.NDArray[np.object_]:
-        """One word per group; ``relfit.fitting.status.MEANING`` explains each."""
+        """One word per group; `relfit.fitting.status.MEANING` explains each."""
         return status.words(self.estimates.codes)
 
     @cached_property
     def ok(self) -> npt.NDArray[np.bool_]:
-        """Where the family could be fitted."""
+        """Where the distribution could be fitted, shape (groups,)."""
         return np.asarray(self.estimates.codes == status.OK)
 
     @property

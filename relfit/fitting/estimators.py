@@ -48,7 +48,7 @@ def _groups_with(lives: LifeData, rows: BoolArray) -> BoolArray:
 
 
 def beyond_ranks(lives: LifeData) -> BoolArray:
-    """Groups with intervals or truncation, which ranks have no answer to, shape (groups,)."""
+    """Groups with intervals or truncation, for which ranks are not defined, shape (groups,)."""
     rows = np.zeros(lives.durations.size, dtype=bool)
     if lives.upper is not None:
         rows |= ~lives.observed & (lives.upper < np.inf)
@@ -94,7 +94,7 @@ def settled(parameters: FloatArray, codes: Codes) -> tuple[FloatArray, Codes]:
 
 
 def moments(lives: LifeData, family: str | type[Family]) -> tuple[FloatArray, Codes]:
-    """Parameters for which mean and variance of the family are those of the sample; complete lives only.
+    """Parameters for which mean and variance of the distribution are those of the sample; complete lives only.
 
     The variance is the second central moment of the sample, with divisor n. The Weibull's shape solves
     ``gamma(1 + 2/shape) / gamma(1 + 1/shape)**2 = 1 + variance / mean**2`` by safeguarded Newton steps in logs.
@@ -104,7 +104,7 @@ def moments(lives: LifeData, family: str | type[Family]) -> tuple[FloatArray, Co
     lives : LifeData
         Hours. Groups with censoring, intervals or truncation are ``not_applicable``.
     family : str or type
-        A core family; another one is an `ArgumentError`.
+        A core family.
 
     Returns
     -------
@@ -112,6 +112,11 @@ def moments(lives: LifeData, family: str | type[Family]) -> tuple[FloatArray, Co
     codes : ndarray of int8, shape (groups,)
         ``too_few`` for a single life and two parameters, ``no_variance`` for equal lives, ``zeros`` for lives that are
         all zero; single zeros do no harm.
+
+    Raises
+    ------
+    ArgumentError
+        For a family that is not a core family.
 
     Examples
     --------
@@ -191,7 +196,7 @@ def _beyond(x: FloatArray, wanted: FloatArray) -> FloatArray:
 
 
 def rank_regression(lives: LifeData, family: str | type[Family], axis: str = "y") -> tuple[FloatArray, Codes]:
-    """Straight line through the failures on the family's probability paper, by least squares.
+    """Straight line through the failures on the distribution's probability paper, by least squares.
 
     On the paper, ``x`` is the life (exponential) or its log, and ``y`` is ``-log(1 - F)`` (exponential), its log
     (Weibull) or the normal quantile of F (lognormal), where F is the median rank
@@ -205,7 +210,7 @@ def rank_regression(lives: LifeData, family: str | type[Family], axis: str = "y"
     family : str or type
         A core family.
     axis : {"y", "x"}
-        The axis along which squared distances are least: ``y`` is regression of y on x (RRY), ``x`` of x on y (RRX).
+        Axis along which squared distances are minimised: ``y`` is regression of y on x (RRY), ``x`` of x on y (RRX).
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Families compared over all groups: counts, spread of parameters, weights of criteria, rankings.
+"""Distributions compared over all groups: counts, spread of parameters, weights of criteria, rankings.
 
 `relfit.fitting.Fits` documents each of these functions under its name.
 """
@@ -22,10 +22,10 @@ _AS_GOOD_AICC = 2.0
 
 
 def comparable(results: Mapping[str, FamilyEstimates]) -> BoolArray:
-    """Groups that tell families apart at all, shape (groups,).
+    """Groups that can distinguish distributions, shape (groups,).
 
-    Two families at least could be fitted, and there are two failures more than any family has parameters: below that
-    the small-sample term of AICc leaves the smallest family alone, which is no evidence for it.
+    At least two distributions could be fitted, and there are two failures more than any has parameters: below that the
+    small-sample term of AICc leaves only the one with the fewest, which is no evidence for it.
     """
     every = list(results.values())
     most = max(result.parameter_array.shape[1] for result in every)

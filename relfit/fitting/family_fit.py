@@ -1,4 +1,4 @@
-"""`FamilyFit`: one family fitted to every group of a batch, with its intervals, tests and tables."""
+"""`FamilyFit`: one distribution fitted to every group of a batch, with its intervals, tests and tables."""
 
 from __future__ import annotations
 
@@ -25,9 +25,22 @@ __all__ = ["FamilyFit"]
 
 
 class FamilyFit(FamilyEstimates, Result):
-    """One distribution fitted to every group; `FamilyEstimates` lists its attributes.
+    """One distribution fitted to every group; arrays have one entry per group.
 
-    Parameters are attributes too: ``fits["weibull"].shape``; `GroupCurves` has ``sf``, ``hazard``, ``quantile``, ...
+    Parameters exist only where ``status`` is ``"ok"``; elsewhere they, and all that follows from them, are NaN
+    (`relfit.fitting.status.MEANING` says what each status means). They are attributes too: ``fits["weibull"].shape``.
+    ``sf``, ``hazard``, ``quantile``, ... are curves of the fitted distributions.
+
+    Attributes
+    ----------
+    family : type
+        Class of the distribution.
+    lives : LifeData
+        The durations.
+    level : float
+        Level of the intervals.
+    method : str
+        How the parameters were estimated.
     """
 
     def __getattr__(self, name: str) -> FloatArray:
@@ -63,19 +76,19 @@ class FamilyFit(FamilyEstimates, Result):
         Parameters
         ----------
         quantity : str
-            A parameter of the family, ``mean``, ``median``, ``quantile``, ``reliability`` or ``hazard``.
+            A parameter of the distribution, ``mean``, ``median``, ``quantile``, ``reliability`` or ``hazard``.
         at : float or duration, optional
             The probability of a quantile; the time of a reliability or a hazard, in hours or as text such as "24h".
         kind : {"profile", "wald", "bootstrap", "resample", "exact"}
-            `relfit.fitting.intervals.KINDS` explains them. Below some twenty failures prefer ``profile``, which is
-            asymptotic too: nominal 95 % intervals of two parameters cover 92 to 94 % at ten durations, 89 to 91 % at
-            five.
+            `relfit.fitting.intervals.KINDS` explains them. Below some twenty failures prefer ``profile`` to ``wald``.
+            It is asymptotic too: nominal 95 % intervals of two-parameter distributions cover 92 to 94 % with ten
+            durations, 89 to 91 % with five.
         level : float, optional
             Between 0 and 1; that of the fit when left out.
         n_resamples : int
-            Replicates of the two bootstraps.
+            Replicates of ``bootstrap`` and ``resample``, 19 or more.
         rng : int or numpy.random.Generator, optional
-            Of the two bootstraps.
+            For these replicates.
         terminated : {"time", "failure"}, optional
             For exact intervals: whether observation ended at a fixed time or with the last failure. By default a fixed
             time, if a group has censored durations.
@@ -122,7 +135,8 @@ class FamilyFit(FamilyEstimates, Result):
         Raises
         ------
         ArgumentError
-            For a family without exactly two parameters, a group that is not there or was not fitted.
+            For a distribution without exactly two parameters, a group that is not there or was not fitted, or a level
+            outside 0..1.
         """
         if self.parameter_array.shape[1] != 2:
             raise ArgumentError(f"a contour needs two parameters, {self.name} has {self.parameter_array.shape[1]}")
@@ -207,9 +221,9 @@ class FamilyFit(FamilyEstimates, Result):
     ) -> Goodness:
         """Tests of fit whose p-values account for the fitted parameters.
 
-        Complete groups of the core distributions take their p-values from tables, all others from a parametric
-        bootstrap with the censoring and the entry ages of the group. Durations in intervals have none of these tests,
-        right-truncated ones no p-value.
+        Complete groups fitted with core distributions by maximum likelihood take their p-values from tables, all others
+        from a parametric bootstrap with the censoring and the entry ages of the group. Durations in intervals have none
+        of these tests, right-truncated ones no p-value.
 
         Parameters
         ----------
@@ -217,13 +231,23 @@ class FamilyFit(FamilyEstimates, Result):
             Of ``ks``, ``cvm``, ``ad``, ``chi2``. The p-value of ``chi2`` always needs a bootstrap.
         n_resamples : int or "auto"
             Replicates, 0 for none. "auto" is 199, and 1800 more for groups with a p-value of 0.1 or less, as long as
-            either means no more than ten million durations to fit (a million for core families on durations that are
-            truncated, weighted or in progress at an unknown age, 20 000 for further families), else none. The smallest
-            p-value that R replicates can give is ``1 / (R + 1)``.
+            either means no more than ten million durations to fit (a million for core distributions on durations that
+            are truncated, weighted or in progress at an unknown age, 20,000 for other distributions), else none. The
+            smallest p-value that R replicates can give is ``1 / (R + 1)``.
         rng : int or numpy.random.Generator, optional
-            Of the bootstrap.
+            For the bootstrap.
         workers : int, optional
             Threads; does not change the numbers.
+
+        Returns
+        -------
+        Goodness
+            Statistic, p-value and its source of each test, shape (groups, tests).
+
+        Raises
+        ------
+        ArgumentError
+            For another test, or fewer than 19 replicates where they are drawn.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""What the fits of a log amount to, in one sentence: the closest distribution, whether it fits, and the mean."""
+"""The fits of a log in one sentence: the closest distribution, whether it fits, and the mean."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _UNTESTED = {
 
 
 def finding(fits: Fits, tested: Fits | None = None) -> str:
-    """What was found: of one group its closest distribution, of many how often each is the closest and is rejected.
+    """The result in a sentence: for one group its closest distribution; for many how often the closest is rejected.
 
     Parameters
     ----------
     fits : Fits
     tested : Fits, optional
-        Some of the groups, where only these are tested; all when left out.
+        The fits of the groups that are tested, if not all.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def _source(fit: FamilyFit) -> Any:
 
 
 def _p(fit: FamilyFit) -> tuple[float, float]:
-    """Anderson-Darling p-value, and the least that it can be told from zero."""
+    """Anderson-Darling p-value, and the smallest that can be distinguished from zero."""
     tests = fit.tests
     place = tests.tests.index("ad")
     drawn = int(tests.n_resamples[0])

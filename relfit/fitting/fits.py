@@ -1,4 +1,4 @@
-"""`Fits`: several families fitted to the same groups, side by side."""
+"""`Fits`: several distributions fitted to the same groups."""
 
 from __future__ import annotations
 
@@ -28,6 +28,15 @@ __all__ = ["Fits"]
 class Fits(Result):
     """Several distributions fitted to the same groups.
 
+    Attributes
+    ----------
+    lives : LifeData
+        The durations.
+    results : dict of str to FamilyFit
+        The fits by name of the distribution; ``fits["weibull"]`` is one of them.
+    level : float
+        Level of the intervals.
+
     Examples
     --------
     >>> import relfit as rf
@@ -42,7 +51,7 @@ class Fits(Result):
 
     @property
     def families(self) -> tuple[str, ...]:
-        """Names of the families."""
+        """Names of the distributions."""
         return tuple(self.results)
 
     @property
@@ -51,7 +60,7 @@ class Fits(Result):
         return self.lives.groups
 
     def __getitem__(self, family: str) -> FamilyFit:
-        """The fits of one family."""
+        """The fits of one distribution."""
         try:
             return self.results[family]
         except KeyError:
@@ -118,9 +127,9 @@ class Fits(Result):
         Returns
         -------
         pandas.DataFrame
-            Indexed by family: ``fitted`` groups; ``compared`` groups, the same for all families: those with two
-            failures more than the largest family has parameters, and two families fitted; of these ``best_by_p``
-            (highest textbook K-S p-value), ``as_good_by_p`` and its share in percent; ``best_by_aicc``,
+            Indexed by family: ``fitted`` groups; ``compared`` groups, the same for all distributions: those with at
+            least two failures more than any distribution has parameters, and two distributions fitted; of these
+            ``best_by_p`` (highest textbook K-S p-value), ``as_good_by_p`` and its share in percent; ``best_by_aicc``,
             ``as_good_by_aicc`` (within 2 of the lowest) and its share; ``alone``: groups with no other fit.
         """
         distance = np.stack([result.ks for result in self.results.values()])
@@ -133,7 +142,7 @@ class Fits(Result):
         Parameters
         ----------
         family : str
-            One of the fitted families.
+            One of the fitted distributions.
         """
         return comparison.describe(self[family])
 
@@ -144,6 +153,11 @@ class Fits(Result):
         ----------
         by : {"aicc", "aic", "bic", "ks_p_textbook", "loglik"}
             Lowest criterion, or highest p-value or likelihood.
+
+        Raises
+        ------
+        ArgumentError
+            For another `by`.
         """
         if by not in ("aicc", "aic", "bic", "ks_p_textbook", "loglik"):
             raise ArgumentError(f"cannot choose by {by!r}", remedy="use aicc, aic, bic, ks_p_textbook or loglik")
@@ -164,7 +178,7 @@ class Fits(Result):
         Returns
         -------
         pandas.DataFrame
-            One row per group, one column per family; rows add to one, and are NaN where no family has a criterion.
+            One row per group, one column per distribution; rows add to one, and are NaN where nothing is compared.
         """
         return comparison.weights(self.results, self.groups, by)
 
@@ -174,8 +188,8 @@ class Fits(Result):
         Returns
         -------
         pandas.DataFrame
-            The group's keys, ``rank`` (missing where the family has no criterion), ``family``, the criterion, its
-            ``difference`` to the best, the ``weight`` and the ``status`` of the fit.
+            The group's keys, ``rank`` (missing where the distribution has no criterion), ``family``, the criterion, its
+            ``difference`` from the best, the ``weight`` and the ``status`` of the fit.
 
         Examples
         --------
@@ -187,8 +201,7 @@ class Fits(Result):
         return comparison.ranking(self.results, self.groups, by)
 
     def rejected(self, test: str = "ad", alpha: float = 0.05) -> pd.DataFrame:
-        """Number of groups that reject each distribution, by calibrated p-values, with and without adjustment for many
-        groups.
+        """Number of groups in which a calibrated test rejects each distribution, and after adjustment for many groups.
 
         Parameters
         ----------
@@ -201,6 +214,11 @@ class Fits(Result):
         pandas.DataFrame
             Indexed by family: groups ``tested``, ``rejected`` at `alpha`, the number ``expected`` by chance if the
             distribution is true everywhere, ``rejected_adjusted``, and groups ``not_computed``.
+
+        Raises
+        ------
+        ArgumentError
+            For another test, or an `alpha` outside 0..1.
         """
         if not 0.0 < alpha < 1.0:
             raise ArgumentError(f"alpha {alpha} is not between 0 and 1")
@@ -238,12 +256,17 @@ class Fits(Result):
         at, kind, level, n_resamples, rng : optional
             See `FamilyFit.interval`.
         families : str or sequence of str, optional
-            Some of the fitted families; all when left out.
+            Some of the fitted distributions; all when left out.
 
         Returns
         -------
         pandas.DataFrame
             The group's keys, ``family``, ``estimate``, ``low``, ``high`` and ``status``.
+
+        Raises
+        ------
+        ArgumentError
+            For a distribution that was not fitted, a quantity that none has, or as `FamilyFit.interval`.
 
         Examples
         --------
@@ -281,7 +304,7 @@ class Fits(Result):
         Parameters
         ----------
         family : str
-            One of the fitted families, used for every cause.
+            One of the fitted distributions, used for every cause.
 
         Returns
         -------

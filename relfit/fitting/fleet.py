@@ -2,8 +2,8 @@
 
 A node's own likelihood times that distribution is integrated around its maximum by Gauss-Hermite quadrature, for all
 nodes at once; the derivative by its parameters follows from the posterior moments (Fisher's identity). A weak prior,
-the root of the determinant of the covariance, keeps the covariance off the border where few failures say little of it
-(Chung and others 2013). What is uncertain about it is carried into each node by cubature.
+the root of the determinant of the covariance, keeps it from becoming singular where few failures say little (Chung and
+others 2013). Cubature carries the uncertainty of the distribution into each node.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class _Marginal:
 def fit_fleet(
     family: type[Family], lives: LifeData, mode: FloatArray, mean: FloatArray, deviation: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, bool]:
-    """The distribution over a fleet by maximum marginal likelihood.
+    """Fit the distribution over a fleet by maximum marginal likelihood.
 
     Parameters
     ----------
@@ -110,7 +110,9 @@ def fit_fleet(
     free, posterior : ndarray, shape (groups, k) and (groups, k, k)
         Mean and covariance of every node's posterior, the uncertainty of that distribution included.
     share : ndarray, shape (groups, k, k)
-        Of the fleet's mean in that of each posterior, the distribution over the fleet taken as known.
+        Of the fleet's mean in the mean of each posterior, the distribution over the fleet taken as known.
+    converged : bool
+        Whether another Newton step would gain less than 0.01 in the log-likelihood.
     """
     k = mode.shape[1]
     marginal = _Marginal(family, lives, mode)

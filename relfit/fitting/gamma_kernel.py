@@ -97,7 +97,7 @@ def fit_gamma(  # noqa: C901 - one loop of Newton's method
 ) -> None:
     """Newton's method in (log shape, log mean), damped; starts from the Weibull fit of the same lives.
 
-    `start` holds Weibull shapes and scales, NaN where they are still to be found.
+    `start` holds Weibull shapes and scales, NaN where they are not yet estimated.
     """
     durations, log, observed, offsets = lives
     status, parameters, covariance, loglik = out

@@ -46,7 +46,7 @@ _AUTO_SIZE = (10_000_000, 1_000_000, 20_000)
 
 
 class Goodness(Result):
-    """Tests of one family in every group; arrays of shape (groups, tests).
+    """Tests of one distribution in every group; arrays of shape (groups, tests).
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Goodness(Result):
     source : ndarray of object
         Where the p-value comes from; `relfit.fitting.goodness_of_fit.SOURCES` says what each word means.
     n_resamples : ndarray of int, shape (groups,)
-        Replicates of the bootstrap that could be fitted; zero where none was needed.
+        Replicates of the bootstrap that could be fitted; zero where none was drawn.
     """
 
     family: str
@@ -96,7 +96,7 @@ def distances_of(
 ) -> FloatArray:
     """Distances of the fitted distributions, columns as `relfit.fitting.goodness.STATISTICS`; NaN where not defined.
 
-    Anderson-Darling's is not where a duration is zero: it would be infinite under any continuous distribution.
+    Anderson-Darling's is not defined where a duration is zero: any continuous distribution would make it infinite.
     """
     if lives.upper is not None:
         return np.full((lives.n_groups, len(STATISTICS)), np.nan)
@@ -115,7 +115,7 @@ def spent_hazards(family: type[Family], parameters: FloatArray, lives: LifeData)
     """Cumulative hazard that each life spent under observation: a unit exponential if the family is right.
 
     Truncation is taken into account: the hazard since the entry, or that of the distribution conditional on an end
-    before the exit. For a stationary life it is that of the life left at an unknown age.
+    before the exit. For a stationary life it is that of the remaining life at an unknown age.
     """
     distribution = family.unchecked(*parameters[lives.group_codes()].T)
     with np.errstate(all="ignore"):
@@ -198,8 +198,8 @@ def goodness_of(
     generator = np.random.default_rng(rng)
     for stage, (times, most) in enumerate(_stages(n_resamples, fit, wanted)):
         if stage:
-            # more replicates where the p-value is small, so that it can be told from zero among many groups, and up to
-            # twice the usual 5 %, so that nothing is decided by the first ones
+            # more replicates where the p-value is small, so that it can be resolved among many groups, and up to twice
+            # the usual 5 %, so that the first ones decide nothing
             small = np.any((above + level + 1.0) / (count[:, None] + 1.0) <= _GO_ON, axis=1)
             wanted = wanted & small & (count > 0)
             if int(lives.n_lives[wanted].sum()) * times > most:

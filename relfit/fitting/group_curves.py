@@ -1,4 +1,4 @@
-"""What every fit answers about its groups, by the usual names: ``sf``, ``cdf``, ``hazard``, ``quantile``, ..."""
+"""The curves that every fit has for its groups, by the usual names: ``sf``, ``cdf``, ``hazard``, ``quantile``, ..."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class GroupCurves:
     """
 
     def sf(self: _HasDistribution, time: Durations, age: object = None) -> FloatArray:
-        """Reliability of every group, of nodes that are new or of an age.
+        """Reliability of every group, for new nodes or nodes of an age.
 
         Parameters
         ----------
         time, age : duration
-            Hours, or text such as "24h".
+            Hours, or text such as "24h"; new nodes without `age`.
 
         Examples
         --------
@@ -49,12 +49,12 @@ class GroupCurves:
         return self.distribution.sf(times, ages).T
 
     def conditional_sf(self: _HasDistribution, time: Durations, age: object) -> FloatArray:
-        """Probability that a node of this age lives `time` hours more: ``sf(time, age)``."""
+        """Probability that a node of this age survives `time` hours more: ``sf(time, age)``."""
         times, ages = (_turned(n, durations(n, v), self.distribution) for n, v in (("time", time), ("age", age)))
         return self.distribution.sf(times, ages).T
 
     def cdf(self: _HasDistribution, time: Durations) -> FloatArray:
-        """Probability to fail within `time`."""
+        """Probability of failing within `time`."""
         return self.distribution.cdf(_turned("time", durations("time", time), self.distribution)).T
 
     def pdf(self: _HasDistribution, time: Durations) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Quantities that intervals are for: parameters, mean, median, quantiles, reliability and hazard."""
+"""Quantities that have intervals: parameters, mean, median, quantiles, reliability and hazard."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ QUANTITIES = ("mean", "median", "quantile", "reliability", "hazard")
 class FitQuantity:
     """A function of the fitted distribution, and the scale on which its estimate is close to normal.
 
-    ``transformed`` gives the value on that scale (unbounded), ``back`` returns from it, ``rising`` tells whether the
-    two rise together, and ``range`` is what the quantity can be.
+    ``transformed`` gives the value on that scale (unbounded), ``back`` returns from it, ``rising`` says whether the two
+    rise together, and ``range`` has the smallest and largest possible value.
     """
 
     name: str
@@ -46,7 +46,7 @@ class FitQuantity:
             return self.transformed(family.unchecked(*np.moveaxis(family.from_free(free), -1, 0)))
 
     def limits(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper limit of the quantity from those of the transformed one."""
+        """Ends of the quantity's interval from those of the transformed one."""
         first, second = self.back(low), self.back(high)
         return (first, second) if self.rising else (second, first)
 

@@ -87,7 +87,7 @@ def interval_of(
 def exact_limits(
     fit: FamilyEstimates, quantity: FitQuantity, level: float, terminated: str | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Chi-square limits; every quantity of the exponential moves one way with the mean."""
+    """Chi-square intervals; every quantity of the exponential is monotone in the mean."""
     lives = fit.lives
     if fit.name != "exponential":
         raise ArgumentError(f"there is no exact interval for the {fit.name} family", remedy=_PROFILE)
@@ -134,7 +134,7 @@ def _percentiles(
 
 
 def wald_limits(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tuple[FloatArray, FloatArray]:
-    """Limits by the delta method, normal on the unbounded scale of the quantity."""
+    """Intervals by the delta method, normal on the unbounded scale of the quantity."""
     out = np.full((2, fit.lives.n_groups), np.nan)
     rows, free, covariance = fit.free()
     if rows.size:

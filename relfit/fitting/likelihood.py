@@ -1,7 +1,7 @@
 """The log-likelihood of any family for lives of every kind, for all groups and many trial parameters at once.
 
 An observed life adds its log density, a right-censored one the log of its survival, an interval ``(l, u]`` the log of
-``S(l) - S(u)``; truncation divides by the probability to be seen at all: ``S(entry)``, ``F(exit)``, or
+``S(l) - S(u)``; truncation divides by the probability of being observed: ``S(entry)``, ``F(exit)``, or
 ``S(entry) - S(exit)``. A stationary life adds the log of ``S(x) / mean``, or of the integral of ``S`` beyond ``x`` over
 the mean. Weights multiply.
 """
@@ -22,7 +22,7 @@ __all__ = ["LogLikelihood", "log_interval"]
 
 
 def log_interval(distribution: Family, lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Log of the probability to fail in ``(lower, upper]``, without cancellation in either tail."""
+    """Log of the probability of failing in ``(lower, upper]``, without cancellation in either tail."""
     above = distribution.log_sf(lower)
     spent = above - distribution.log_sf(upper)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -79,7 +79,7 @@ class LogLikelihood:
         return self.lives.n_groups
 
     def take(self, positions: IntArray) -> LogLikelihood:
-        """The same for some of the groups."""
+        """The log-likelihood of the groups at these positions."""
         return LogLikelihood(self.family, self.lives.take(positions), self.prior_mean, self.prior_precision)
 
     def __call__(self, free: FloatArray) -> FloatArray:

@@ -28,10 +28,10 @@ Codes = npt.NDArray[np.int8]
 def bias_corrected_shape(
     shape: npt.ArrayLike, failures: npt.ArrayLike, lives: npt.ArrayLike | None = None
 ) -> FloatArray:
-    """Correct the maximum-likelihood estimate of the Weibull shape for the bias of its mean in small samples.
+    """Correct the maximum-likelihood estimate of the Weibull shape for its bias in small samples.
 
-    Where all durations ended, estimate over truth has a distribution that depends on their number alone: its mean is
-    1.44 for 5, 1.17 for 10 and 1.08 for 20.
+    Where all durations ended, the distribution of estimate over truth depends on their number alone: its mean is 1.44
+    for 5, 1.17 for 10 and 1.08 for 20.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ def bias_corrected_shape(
     failures : array_like of int
         Failures behind each, r.
     lives : array_like of int, optional
-        Durations behind each, n; the number of failures when left out (complete). Where there are more than failures, a
-        time is taken to have ended the observation, as in logs.
+        Durations behind each, n; the number of failures when left out (complete). If there are more, observation is
+        taken to have ended at a fixed time, as in logs.
 
     Returns
     -------
@@ -55,9 +55,9 @@ def bias_corrected_shape(
 
     Notes
     -----
-    The estimate is divided by ``1 + 1.37 / (r - 1.92)`` where all ended (Ross 1996); this takes out all but 0.5 %
-    from 4 on. With censoring by time: ``1 + 0.912 / (r - 1.18)``, from our own simulations of 5 to 40 expected failures
-    among durations of which 10 to 95 % end, to 1 %.
+    The estimate is divided by ``1 + 1.37 / (r - 1.92)`` where all ended (Ross 1996), which leaves a bias of at most
+    0.5 % from 4 failures on. With censoring by time the divisor is ``1 + 0.912 / (r - 1.18)``, to within 1 % in
+    simulations of 5 to 40 expected failures with 10 to 95 % of the durations ended.
 
     Examples
     --------

@@ -52,8 +52,8 @@ def fit_partitions(
     by : str or sequence of str
         Columns that name the group, at least one.
     partitioned_by_group : bool
-        Take it that no group lies in two partitions: the keys are read once, now, to verify that. Otherwise rows are
-        shuffled by their keys.
+        Whether no group lies in two partitions; the keys are read once to verify it. Otherwise rows are shuffled by
+        their keys.
     **options
         Of `relfit.fit`.
     """

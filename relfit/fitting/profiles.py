@@ -1,9 +1,9 @@
-"""Profile-likelihood limits of any quantity of any family, and the border of the joint region of two parameters.
+"""Profile-likelihood intervals of any quantity, and the border of the joint region of two parameters.
 
 The profile of a quantity is, for each of its values, the largest likelihood of parameters with that value. One free
-coordinate is solved for the value, the others are left to the search; the limit is where the profile has fallen by half
-a chi-square quantile. It is followed outwards from the maximum, each search starting from the last, for all groups at
-once.
+coordinate is solved for the value, the search maximises over the others; the interval ends where the profile has fallen
+by half a chi-square quantile. The profile is followed outwards from the maximum, each search starting from the last,
+for all groups at once.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def profile_limits(
 ) -> tuple[FloatArray, FloatArray]:
     """Least and largest value of `quantity` whose profile is within `drop` of the maximum, each of shape (groups,).
 
-    Minus or plus infinity where the profile does not fall so far on that side; NaN where the search lost it.
+    Minus or plus infinity where the profile does not fall so far on that side; NaN where the search failed.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What became of the fit of one group, as a word and as the code that the compiled kernels write."""
+"""The status of the fit of one group, as a word and as the code that the compiled kernels write."""
 
 from __future__ import annotations
 

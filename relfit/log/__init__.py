@@ -1,7 +1,7 @@
-"""A failure log and what is drawn from it: outages, times to failure and to repair, exposure.
+"""A failure log and what follows from it: outages, times to failure and to repair, exposure.
 
 ``failurelog`` holds `FailureLog` with its window and source, ``outages`` the one extraction of outages, ``durations``
 and ``lifedata`` the times to failure and to repair with what is censored or truncated, ``lifechecks`` checks of these.
-Data comes from ``io`` or from a table of the user's, and goes to ``fitting`` and ``analyses``. Tables in a log are read
-only: what changes a log makes a new one. A newcomer starts at `FailureLog.from_frame`.
+Data comes from ``io`` or from a user's table, and goes to ``fitting`` and ``analyses``. Tables in a log are read only:
+what changes a log makes a new one. A newcomer starts at `FailureLog.ttf`.
 """

@@ -1,6 +1,6 @@
 """From outages to times to failure and times to repair (reliability-aware allocation, Figure 4.1).
 
-All rules that decide which durations count stand here, and each of them counts what it leaves out.
+All rules that decide which durations count are here, and each of them counts what it leaves out.
 """
 
 from __future__ import annotations
@@ -125,21 +125,21 @@ def times_to_repair(log: Tables, per: str = "node", rules: Rules | None = None) 
 def times_by_cause(log: Tables, column: str, per: str = "node", rules: Rules | None = None) -> LifeData:
     """Times to failure from each cause, one group for every group and cause.
 
-    In the group of a cause only failures of that cause end a time; the others censor it there. Fitted one by one, these
-    give the cause-specific hazards, and in series the distribution of all failures. An `ArgumentError` for a column
-    that events do not have, or a log that gives durations without dates.
+    In the group of a cause only failures of that cause end a time; the others censor it. Fitted one by one, these give
+    the cause-specific hazards, and in series the distribution of all failures. An `ArgumentError` for a column that
+    events do not have, or a log that gives durations without dates.
 
     Parameters
     ----------
     column : str
-        Column of events that tells causes apart, such as ``cause``. A missing value is a cause of its own, ``unknown``.
+        Column of events with the cause, such as ``cause``. A missing value is a cause of its own, ``unknown``.
     per, rules
         As for `times_to_failure`.
     """
     if log.lifetimes is not None or column not in log.events.columns or column in ("start", "end", "line"):
         raise ArgumentError(f"the events of this log have no column {column!r} to tell causes apart by")
     times = times_to_failure(log, per, rules)
-    # the age of a life in progress depends on all causes, so it says nothing of one alone
+    # the age of a life in progress depends on all causes, so it is no evidence on one alone
     lives = times.lives.from_age_known()
     last = times.ended if times.lives.stationary is None else times.ended[~times.lives.stationary]
     left_out = times.lives.durations.size - last.size
@@ -149,7 +149,7 @@ def times_by_cause(log: Tables, column: str, per: str = "node", rules: Rules | N
     present = np.unique(causes[times.ended[times.ended >= 0]])
     labels = names[present] if present.size else np.array(["unknown"])
     count = labels.size
-    # every duration stands once in the group of each cause
+    # every duration is once in the group of each cause
     positions = np.repeat(np.arange(lives.n_groups), count)
     repeated = lives.take(positions)
     rows = lives.rows_of(positions)
@@ -302,7 +302,7 @@ def _in_period(log: Tables, parts: pd.DataFrame, rules: Rules) -> tuple[pd.DataF
 
 
 def _given(table: pd.DataFrame, per: str, rules: Rules) -> Durations:
-    """Durations that the source gives whole."""
+    """Durations that the source gives itself."""
     names = [str(c) for c in table.columns if c not in ("duration", "observed", "entry", "line")]
     if per == "cause" and "cause" in names:  # every life is one of each cause, which other causes censor
         causes = sorted(table.loc[table["observed"].astype(bool), "cause"].dropna().astype(str).unique())

@@ -26,7 +26,33 @@ __all__ = ["FailureLog", "Source", "Window"]
 class FailureLog(Tables):
     """The failures of a fleet: tables to select from, and their times to failure and to repair.
 
-    `Tables` lists the columns of ``events``, ``population``, ``rejected`` and ``lifetimes``.
+    `relfit.read` makes one. Nothing in it changes: a table is handed out as a copy, and a part of a log is a new log.
+
+    Parameters
+    ----------
+    events : pandas.DataFrame
+        One row per outage or failure. Columns ``system``, ``node`` (text; missing where the record names no node),
+        ``start``, ``end`` (UTC; ``end`` is NaT where unknown), ``cause``, ``detail``, ``scope`` (``"node"``,
+        ``"group"``, ``"system"``), ``start_cut`` and ``end_cut`` (the outage was already, or still, going on when
+        observation began or ended), ``line`` (in the source), then any attributes.
+    population : pandas.DataFrame
+        One row per node: ``system``, ``node``, ``entered``, ``left`` (UTC), ``entered_known``, ``left_known``,
+        ``declared`` (the source lists the node; otherwise it is known from its events only), then attributes. A node is
+        watched from ``entered`` to ``left``; ``entered_known`` says that it was installed then, new.
+    window : Window
+        The time of observation.
+    rejected : pandas.DataFrame
+        Rows that could not be used: ``file``, ``line``, ``column``, ``reason``, ``text``.
+    source : Source
+        Files, format, counts, notes.
+    lifetimes : pandas.DataFrame, optional
+        For sources that give durations rather than events: ``system``, ``node``, ``duration`` (hours), ``observed``,
+        ``line``, then attributes. Where present, times to failure come from here.
+
+    Raises
+    ------
+    DataError
+        When a required column is missing.
     """
 
     # ----------------------------------------------------------------- reading
@@ -50,15 +76,21 @@ class FailureLog(Tables):
     def where(self, conditions: Mapping[str, object] | None = None, /, **columns: object) -> FailureLog:
         """The part of the log with these values.
 
-        A condition on a column of the population selects nodes with all their events and those of their whole system,
-        and narrows the window to the time when they existed. A condition on a column that only events have (``cause``)
-        selects events. A lifetime that ended by another cause is censored.
+        A condition on a column of the population selects nodes with all their events and the outages of their whole
+        system, and narrows the window to the time when they existed. A condition on a column that only events have
+        (``cause``) selects events. A lifetime that ended by another cause is censored.
 
         Parameters
         ----------
-        conditions, **columns : value or collection of values
-            Compared as text, so ``system=20`` and ``system="20"`` are the same. ``None`` selects missing values. An
-            unknown column, or a value that selects nothing, raises an `ArgumentError`.
+        conditions : mapping from column to value, optional
+            For columns whose names are no Python identifiers.
+        **columns : value or collection of values
+            Compared as text, so ``system=20`` and ``system="20"`` are the same. ``None`` selects missing values.
+
+        Raises
+        ------
+        ArgumentError
+            For an unknown column, or a value that selects nothing.
 
         Examples
         --------
@@ -136,13 +168,12 @@ class FailureLog(Tables):
         Failures that began outside, and nodes that did not exist then, are omitted. A period includes its first instant
         and not its last, unless that is the log's own, so that adjoining periods add up. An outage in progress at
         `since` is kept and marked ``start_cut``; one in progress at `until` is shortened and marked ``end_cut``. The
-        first time of a node installed before `since` is in progress at an unknown age (`ttf`). Durations without dates
-        cannot be cut.
+        first time of a node installed before `since` is in progress at an unknown age (`ttf`).
 
         Parameters
         ----------
         since, until : str, datetime or pandas.Timestamp, optional
-            Without a time zone they are local to the log's own.
+            In the log's time zone if they have none; the ends of the log when left out.
 
         Raises
         ------
@@ -226,9 +257,9 @@ class FailureLog(Tables):
         origin : {"failure", "repair"}
             Whether a time to failure runs from failure to failure, or from the end of an outage to the next failure.
         first : {"known", "always", "never"}
-            The time before a group's first failure. ``"known"``: from age 0 if the group was installed then; otherwise
-            in progress at an unknown age (``LifeData.stationary``). ``"always"``: from age 0. ``"never"``: omitted. A
-            node that never failed has one such time, censored.
+            The time before a group's first failure. ``"known"``: from age 0 if the group was installed when its
+            observation began; otherwise in progress at an unknown age (``LifeData.stationary``). ``"always"``: from age
+            0. ``"never"``: omitted. A node that never failed has one such time, censored.
         overlaps : {"merge", "ends", "keep"}
             Whether a record that begins while the same node is down belongs to that outage (``"merge"``, ``"ends"``) or
             is a failure of its own (``"keep"``). Where most records have no end, ``"merge"`` also joins those of one
@@ -283,9 +314,9 @@ class FailureLog(Tables):
         per : str
             ``"node"``, ``"system"``, any column of events or population, or ``"all"`` for one sample.
         censor : bool
-            Count outages cut off by the end of observation as right-censored, or omit them.
+            Count outages cut off by the start or the end of observation as right-censored, or omit them.
         overlaps, zeros, since, until
-            As for `ttf`, as are the result, in hours, and the errors.
+            As for `ttf`. So are the result, in hours, and the errors.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""What durations, truncation and weights can be: the checks that every `LifeData` passes."""
+"""The checks of durations, truncation and weights that every `LifeData` passes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["FURTHER", "Groups", "as_durations", "checked", "known_names", "parts
 
 
 Groups: TypeAlias = Mapping[Any, npt.ArrayLike] | Sequence[npt.ArrayLike]
-"""An array for each group: by its label, or one after the other."""
+"""An array for each group: by its label, or in sequence."""
 
 FURTHER = ("upper", "entry", "exit", "weights", "limit", "stationary")
 _FLAGS = "say what ended with rf.LifeData.from_array(durations, observed), or give a table"
@@ -23,7 +23,7 @@ _REMEDY = "leave such rows out or correct them before fitting"
 
 
 def checked(lives: Any) -> dict[str, Any]:
-    """The arrays of a `LifeData` without what says nothing: None for entries of zero, for weights of one, ...
+    """The arrays of a `LifeData`, None where they say nothing: entries of zero, weights of one, ...
 
     Raises
     ------
@@ -97,7 +97,7 @@ def checked(lives: Any) -> dict[str, Any]:
 
 
 def known_names(further: Mapping[str, object]) -> Mapping[str, Any]:
-    """`further` as it is, if it names nothing that a `LifeData` does not have."""
+    """`further` itself; an `ArgumentError` if it names what a `LifeData` does not have."""
     unknown = [name for name in further if name not in FURTHER]
     if unknown:
         raise ArgumentError(f"no argument {unknown[0]!r}", remedy=f"use one of {', '.join(FURTHER)}")
@@ -121,10 +121,7 @@ def parts_of(name: str, values: Groups, labels: list[object], by_label: bool) ->
 
 
 def as_durations(values: npt.ArrayLike) -> FloatArray:
-    """Durations as numbers; flags, which would be lives of zero and one hour, are none.
-
-    A `DataError` for flags.
-    """
+    """Durations as numbers; a `DataError` for flags, which would be durations of zero and one hour."""
     array = np.asarray(values)
     if array.dtype == bool and array.size:
         raise DataError("durations are True or False", remedy=_FLAGS)
@@ -132,10 +129,7 @@ def as_durations(values: npt.ArrayLike) -> FloatArray:
 
 
 def reject_columns(names: Collection[object]) -> None:
-    """Reject a mapping whose names are those of columns, where each stands for a group.
-
-    An `ArgumentError` where durations and something else about them stand side by side.
-    """
+    """Reject a mapping whose names are those of columns, where each name should be that of a group."""
     beside = [name for name in ("observed", "censored", *FURTHER) if name in names]
     if beside and not {"duration", "durations"}.isdisjoint(names):
         raise ArgumentError(f"{beside[0]!r} would be a group of durations, as every name is", remedy=_FLAGS)

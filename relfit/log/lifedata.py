@@ -67,7 +67,8 @@ class LifeData(Result, Ragged):
     DataError
         When shapes disagree; when a duration is negative, NaN or infinite, an interval's ends are exchanged, a
         truncation is after the failure, a stationary duration is truncated, or a weight is negative or no whole number.
-        The error names the group and the row.
+        The error names the group and the row. The constructors below raise it too, and an `ArgumentError` for a
+        further argument that is not one of these.
 
     Examples
     --------
@@ -118,14 +119,14 @@ class LifeData(Result, Ragged):
         measure: str = "life",
         **further: Groups | None,
     ) -> LifeData:
-        """Lives from one array per group.
+        """Durations from one array per group.
 
         Parameters
         ----------
         durations : mapping from label to array, or sequence of arrays
             Hours.
         observed : same shape, optional
-            True where the life ended; all True when left out.
+            True where a failure was observed; all True when left out.
         measure : str
             See the class.
         **further : same shape, optional
@@ -158,9 +159,14 @@ class LifeData(Result, Ragged):
         measure: str = "life",
         **further: npt.ArrayLike | None,
     ) -> LifeData:
-        """Lives from one sample (one dimension) or from equally long samples (two: one row per group).
+        """Durations from one sample (one dimension) or equally long samples (two: one row per group).
 
-        `observed` and the further arguments, those of `from_groups`, broadcast against `durations`.
+        Parameters
+        ----------
+        durations : array_like of float, shape (n,) or (groups, n)
+            Hours.
+        observed, measure, **further
+            As for `from_groups`; arrays broadcast against `durations`.
 
         Examples
         --------
@@ -192,7 +198,7 @@ class LifeData(Result, Ragged):
         measure: str = "life",
         **further: npt.ArrayLike | None,
     ) -> LifeData:
-        """Lives known to have ended in ``(lower, upper]``, as inspections give them; one or two dimensions.
+        """Durations known to have ended in ``(lower, upper]``, as inspections give them; one or two dimensions.
 
         Parameters
         ----------
@@ -226,7 +232,7 @@ class LifeData(Result, Ragged):
         measure: str = "life",
         **further: str | None,
     ) -> LifeData:
-        """Lives from a table, one row each.
+        """Durations from a table, one row each; an `ArgumentError` for a column that is not there.
 
         Parameters
         ----------
@@ -234,14 +240,14 @@ class LifeData(Result, Ragged):
         duration : str
             Column of hours.
         observed : str, optional
-            Column that is true where the life ended; all ended when left out.
+            Column that is true where a failure was observed; true for all when left out.
         by : str or sequence of str
             Columns that name the group; one group when empty.
         measure : str
             See the class.
         **further : str, optional
             Columns of ``upper``, ``entry``, ``exit``, ``weights``, ``limit`` and ``stationary``. With `upper` and
-            without `observed`, a life is observed where both ends are equal.
+            without `observed`, a failure is observed where both ends are equal.
 
         Examples
         --------
@@ -274,51 +280,51 @@ class LifeData(Result, Ragged):
 
     @property
     def n_lives(self) -> IntArray:
-        """Lives in each group, weights counted, shape (groups,)."""
+        """Durations in each group, weights counted, shape (groups,)."""
         return self.sizes if self.weights is None else self._count(np.ones(self.durations.size, np.bool_))
 
     @property
     def n_failures(self) -> IntArray:
-        """Lives in each group that ended, at a known time or within an interval, shape (groups,)."""
+        """Durations in each group that ended, at a known time or within an interval, shape (groups,)."""
         return self._count(self.observed if self.upper is None else self.upper < np.inf)
 
     @property
     def n_censored(self) -> IntArray:
-        """Right-censored lives in each group, shape (groups,)."""
+        """Right-censored durations in each group, shape (groups,)."""
         return self.n_lives - self.n_failures
 
     @property
     def n_intervals(self) -> IntArray:
-        """Lives in each group that ended within an interval (left censoring included), shape (groups,)."""
+        """Durations in each group that ended within an interval (left censoring included), shape (groups,)."""
         if self.upper is None:
             return np.zeros(self.n_groups, dtype=np.int64)
         return self._count(~self.observed & (self.upper < np.inf))
 
     @property
     def n_zeros(self) -> IntArray:
-        """Observed lives of length zero in each group, shape (groups,)."""
+        """Observed durations of zero in each group, shape (groups,)."""
         return self._count(self.observed & (self.durations == 0.0))
 
     @property
     def total_time(self) -> FloatArray:
-        """Hours that the lives of each group are known to have lasted under observation, shape (groups,)."""
+        """Hours under observation of each group, shape (groups,); of an interval up to its lower end."""
         hours = self.durations if self.entry is None else self.durations - self.entry
         return self._sum(hours if self.weights is None else hours * self.weights)
 
     @property
     def plain(self) -> bool:
-        """Whether all lives are observed or right-censored from age 0, without truncation or weights."""
+        """Whether all durations are observed or right-censored from age 0, without truncation or weights."""
         return all(getattr(self, name) is None for name in ("upper", "entry", "exit", "weights", "stationary"))
 
     @property
     def n_stationary(self) -> IntArray:
-        """Lives in each group that were in progress at an unknown age, shape (groups,)."""
+        """Durations in each group that were in progress at an unknown age, shape (groups,)."""
         if self.stationary is None:
             return np.zeros(self.n_groups, dtype=np.int64)
         return self._count(self.stationary)
 
     def from_age_known(self) -> LifeData:
-        """The lives whose age is known: all but the stationary ones."""
+        """The durations whose age is known: all but the stationary ones."""
         if self.stationary is None:
             return self
         keep = ~self.stationary
@@ -327,7 +333,7 @@ class LifeData(Result, Ragged):
 
     @property
     def ends(self) -> FloatArray:
-        """Time by which each life had ended: its duration if observed, infinite if right-censored, shape (n,)."""
+        """Hours by which each had ended: its duration if observed, infinite if right-censored, shape (n,)."""
         return np.where(self.observed, self.durations, np.inf) if self.upper is None else self.upper
 
     def _count(self, chosen: BoolArray) -> IntArray:
@@ -353,11 +359,11 @@ class LifeData(Result, Ragged):
         return int(position)
 
     def group(self, label: object) -> LifeData:
-        """The lives of one group, as a batch of one; raises as `position` does."""
+        """The durations of one group, as a batch of one; raises as `position` does."""
         return self.take([self.position(label)])
 
     def take(self, positions: Iterable[int]) -> LifeData:
-        """The groups at these positions, in this order."""
+        """The groups at these positions, in this order; an `ArgumentError` for a position that is not there."""
         chosen = np.asarray(list(positions), dtype=np.int64)
         if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_groups):
             raise ArgumentError(f"group positions must lie in 0..{self.n_groups - 1}")
@@ -365,12 +371,12 @@ class LifeData(Result, Ragged):
         return self._part(self.rows_of(chosen), self.sizes[chosen], self.groups[chosen], counts)
 
     def each(self) -> LifeData:
-        """Every life as a group of its own."""
+        """Every duration as a group of its own."""
         size = self.durations.size
         return self._part(slice(None), np.ones(size, np.int64), pd.RangeIndex(size, name="group"), None)
 
     def pooled(self) -> LifeData:
-        """All lives as one sample, whatever group they came from."""
+        """All durations as one sample."""
         counts = None if self.counts is None else self.counts.sum().to_frame("all").T
         return self._part(slice(None), [self.durations.size], pd.Index(["all"], name="group"), counts)
 
@@ -382,12 +388,12 @@ class LifeData(Result, Ragged):
         return LifeData(lengths, observed, offsets_of(sizes), groups, self.measure, counts, self.notes, **columns)
 
     def further(self) -> dict[str, Any]:
-        """What is given of ``upper``, ``entry``, ``exit``, ``weights``, ``limit`` and ``stationary``, by name."""
+        """Those of `upper`, `entry`, `exit`, `weights`, `limit` and `stationary` that are not None, by name."""
         named = {name: getattr(self, name) for name in FURTHER}
         return {name: values for name, values in named.items() if values is not None}
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per life: the group's keys, ``duration_hours``, ``observed``, and what `further` gives."""
+        """One row per duration: the group's keys, ``duration_hours``, ``observed``, and what `further` gives."""
         frame = key_columns(self.groups).iloc[self.group_codes()].reset_index(drop=True)
         frame["duration_hours"] = self.durations
         frame["observed"] = self.observed

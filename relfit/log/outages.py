@@ -1,6 +1,6 @@
-"""When each node failed, when it was down and when it was watched: the one place where this is taken from a log.
+"""When each node failed, when it was down and when it was watched: the one extraction of outages from a log.
 
-All questions about failures in time, down time, ages and exposure start from `outages_of`.
+All that depends on failures in time, down time, ages and exposure starts from `outages_of`.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Outages(Watched):
     end_known : ndarray of bool, shape (n,)
         Whether any record of the outage says when it ended.
     start_cut, end_cut : ndarray of bool, shape (n,)
-        Whether it was going on already when observation began (then it is no failure of this log), or still was when
+        Whether it was already going on when observation began (then it is no failure of this log), or still was when
         observation ended.
     joined : ndarray of int, shape (groups,)
         Records that belong to an outage that was going on already.
@@ -184,10 +184,10 @@ def outages_of(log: Tables, per: str = "node", overlaps: str = "merge") -> Outag
         events have the column, else its node's. Groups by a column that the population does not have are watched for
         as long as the whole log.
     overlaps : {"merge", "ends", "keep"}
-        A record that begins while the same node is already down, or at the instant at which that outage began, is part
-        of it: the outage ends with its last record. In a log of messages, where most records have no end, so are those
-        of one burst (see `relfit.analyses.screening.incidents`) by ``"merge"``; a note says how many. Or each is its
-        own outage.
+        ``"merge"``, ``"ends"``: a record that begins while the same node is already down, or at the instant at which
+        that outage began, is part of it, and the outage ends with its last record. ``"merge"`` also joins the records
+        of one burst (`relfit.analyses.screening.incidents`) in a log of messages, where at least half of the records
+        have no end; a note says how many. ``"keep"``: each record is an outage of its own.
 
     Raises
     ------
@@ -220,7 +220,7 @@ def of_whole_system(events: pd.DataFrame) -> BoolArray:
 
 @made_once
 def clock_step(log: Tables) -> int:
-    """Nanoseconds that the clock of the log's starts tells apart: those of a day where they are dates.
+    """Step in nanoseconds of the clock that wrote the log's starts: a day where they are dates.
 
     Examples
     --------
@@ -238,7 +238,8 @@ def timed_repairs(hours: FloatArray, step: int) -> BoolArray:
     """Which outages with an end say how long repairs take.
 
     Those that took time. Where the clock's step is a tenth of their mean or more, those of no length too: they were
-    shorter than a step, and without them the mean is too long (of starts and ends cut off alike it is right).
+    shorter than a step, and without them the mean is too long (with them it is right if the clock rounds starts and
+    ends alike).
 
     Parameters
     ----------
@@ -259,7 +260,7 @@ def timed_repairs(hours: FloatArray, step: int) -> BoolArray:
 
 
 def unknown_scope(log: Tables) -> tuple[str, ...]:
-    """What is taken of records that name neither a node nor their scope."""
+    """A note on records that name neither a node nor their scope, if there are any."""
     number = int((log.events["scope"].isna() & log.events["node"].isna()).sum())
     if not number:
         return ()
@@ -398,7 +399,7 @@ def _merge(
 def _bursts(node: IntArray, start: IntArray, end_known: BoolArray, step: int, window: Window) -> tuple[BoolArray, int]:
     """Which records continue a burst of their node, and within how many nanoseconds records are one; 0 for no bursts.
 
-    Only where most records have no end: a log of messages. Where ends are known, they say what one outage is.
+    Only where at least half of the records have no end: a log of messages. Known ends say what one outage is.
     """
     follows = np.zeros(start.size, dtype=np.bool_)
     if 2 * int(end_known.sum()) > start.size:

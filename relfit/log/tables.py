@@ -1,4 +1,4 @@
-"""The tables that every question to a failure log starts from, and the rules that they keep."""
+"""The tables of a failure log, and the rules that they keep."""
 
 from __future__ import annotations
 
@@ -73,7 +73,25 @@ class Window:
 class Source:
     """Where a log came from and what became of its rows: ``rows_read = rows_kept + rows rejected``.
 
-    ``funnel`` counts the steps from what a raw log holds to its failures, ``rules`` says what was taken for one.
+    Attributes
+    ----------
+    paths, sha256 : tuple of str
+        Files, and their checksums.
+    format : str
+        Name of the reader; ``"memory"`` without files.
+    rows_read, rows_kept : int
+    timezone : str
+        Of times without a zone.
+    notes : tuple of str
+        What reading assumed.
+    selection : tuple of str
+        What `FailureLog.where` and `FailureLog.between` selected.
+    rows_deselected : int
+        Rows that they, or an option of the reader, left out.
+    funnel : tuple of (str, int)
+        Counts of the steps from the records of a raw log to its failures.
+    rules : tuple of str
+        Which records of a raw log count as failures.
     """
 
     paths: tuple[str, ...] = ()
@@ -94,33 +112,8 @@ class Source:
 class Tables:
     """The events of a fleet, the nodes that were watched, and when.
 
-    Nothing in it changes: a table is handed out as a copy, and what takes a part of a log makes a new one.
-
-    Parameters
-    ----------
-    events : pandas.DataFrame
-        One row per outage or failure. Columns ``system``, ``node`` (text; missing where the record names no node),
-        ``start``, ``end`` (UTC; ``end`` is NaT where unknown), ``cause``, ``detail``, ``scope`` (``"node"``,
-        ``"group"``, ``"system"``), ``start_cut`` and ``end_cut`` (the outage was already, or still, going on when
-        observation began or ended), ``line`` (in the source), then any attributes.
-    population : pandas.DataFrame
-        One row per node: ``system``, ``node``, ``entered``, ``left`` (UTC), ``entered_known``, ``left_known``,
-        ``declared`` (the source lists the node; otherwise it is known from its events only), then attributes. A node is
-        watched from ``entered`` to ``left``; ``entered_known`` says that it was installed then, new.
-    window : Window
-        The time of observation.
-    rejected : pandas.DataFrame
-        Rows that could not be used: ``file``, ``line``, ``column``, ``reason``, ``text``.
-    source : Source
-        Files, format, counts, notes.
-    lifetimes : pandas.DataFrame, optional
-        For sources that give durations rather than events: ``system``, ``node``, ``duration`` (hours), ``observed``,
-        ``line``, then attributes. Where present, times to failure come from here.
-
-    Raises
-    ------
-    DataError
-        When a required column is missing.
+    Nothing in it changes: a table is handed out as a copy, and a part of a log is a new log. `relfit.FailureLog`
+    documents the fields.
     """
 
     events: pd.DataFrame
@@ -160,7 +153,7 @@ class Tables:
 
     @cached_property
     def unseen_nodes(self) -> int:
-        """Least number of nodes that the log does not know, where the source lists none; 0 below 5 % of all.
+        """Least number of nodes missing from the log, where the source lists none; 0 below 5 % of all.
 
         Chao's lower estimate of nodes without a record (1984, Scandinavian Journal of Statistics 11, 265-270) from the
         numbers of nodes with one record and with two, less those without one that are known.
@@ -188,7 +181,7 @@ class Tables:
 
     @property
     def question(self) -> str | None:
-        """What must be asked before anything is said of one node, or of any rate, if anything."""
+        """What the user must answer before rates, or results for one node, can be given; None if nothing."""
         if self.at_one_instant:
             return (
                 f"all is known of one instant only, {self.window.start:%Y-%m-%d %H:%M}, and a snapshot has no failure "
@@ -198,7 +191,7 @@ class Tables:
         return question_of(self.unseen_nodes, self.nodes_with_records)
 
     def ask(self) -> None:
-        """Raise a DataError that asks the question, if there is one."""
+        """Raise a `DataError` with the `question`, if there is one."""
         if self.question is not None:
             what, _, remedy = self.question.partition("? ")
             raise DataError(f"{what}?", remedy=remedy)
@@ -209,7 +202,7 @@ class Tables:
         Parameters
         ----------
         since, until : str, datetime or pandas.Timestamp, optional
-            Without a time zone they are local to the log's own. The ends of the window when left out.
+            In the log's time zone if they have none; the ends of the window when left out.
 
         Raises
         ------
@@ -230,7 +223,7 @@ class Tables:
 def made_once(function: Callable[P, T]) -> Callable[P, T]:
     """A function of a log and options that answers once: the log, which never changes, keeps the answer.
 
-    An answer is not kept where it is drawn from a generator, which goes on, or an option cannot be looked up.
+    An answer is not kept if it was drawn from a generator, or if an option cannot be hashed.
 
     Examples
     --------
@@ -273,7 +266,7 @@ def unseen(once: int, twice: int, named: int, listed: int) -> int:
     once, twice, named : int
         Nodes with one record, with two, with any.
     listed : int
-        These and those that are known without a record.
+        These and the nodes that are listed without a record.
 
     Examples
     --------
@@ -285,7 +278,7 @@ def unseen(once: int, twice: int, named: int, listed: int) -> int:
 
 
 def question_of(unseen_nodes: int, seen: int) -> str | None:
-    """What must be asked before anything is said of one node, if anything."""
+    """What the user must answer before results for one node can be given; None if nothing."""
     if not unseen_nodes:
         return None
     return (

@@ -156,6 +156,11 @@ def test_an_attribute_that_names_nodes_is_not_compared() -> None:
     assert effects.loc[effects["attribute"] == "serial", "p"].isna().all()
 
 
+def test_a_measure_that_is_not_there_is_rejected() -> None:
+    with pytest.raises(rf.ArgumentError, match=r"no measure 'mtbf'.*failures"):
+        rf.regression.attribute_effects(rf.datasets.load("white"), measures=("mtbf",))
+
+
 def test_the_search_stays_where_counts_have_a_variance(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond no spread statsmodels sums series of any length: counts of equal nodes took for ever."""
     from statsmodels.discrete.discrete_model import NegativeBinomial

@@ -1,4 +1,4 @@
-"""Whether failures depend on each other: between nodes, along time. `dependence` asks all questions of one log."""
+"""Whether failures depend on each other, between nodes and along time; `dependence` runs all the tests on one log."""
 
 from relfit.analyses.independence._cycles import Cycles, cycles
 from relfit.analyses.independence._dispersion import Dispersion, dispersion

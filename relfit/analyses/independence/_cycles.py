@@ -1,4 +1,4 @@
-"""Do failures follow the clock: daily and weekly cycles in the log's time zone, with a test that bursts do not fool."""
+"""Daily and weekly cycles of failures in the log's time zone, with a test that bursts do not mislead."""
 
 from __future__ import annotations
 
@@ -52,6 +52,8 @@ class Cycles(Result):
     status : ndarray of object
         ``ok``, ``too_few`` (fewer than ten days or weeks with a failure) or ``coarse`` (the clock's step hides it).
     timezone : str
+    alpha : float
+        Size of the test behind `depends`; `dependence` divides 0.05 among its tests.
     """
 
     names: tuple[str, ...]
@@ -72,7 +74,7 @@ class Cycles(Result):
 
     @property
     def depends(self) -> bool | None:
-        """Whether a cycle is significant at `alpha` and moves the rate by 10 %; None where too little was seen to tell.
+        """Whether a cycle is significant at `alpha` and moves the rate by 10 %; None with too few failures.
 
         By 10 %: the coefficient of variation of the rate, see `relfit.analyses.independence.thresholds`.
         """
@@ -131,15 +133,15 @@ def cycles(log: FailureLog, failures: NodeSeries | None = None) -> Cycles:
 
     Failures at one instant count once. The test takes each day (week) as one observation: the vectors of its instants
     on the circle are added, and under an even spread the squared length of the sum over the sum of squared lengths of
-    the days is exponential with mean 1. When each day has one failure this is Rayleigh's test. Days that the clocks
-    change are taken as all others.
+    the days is exponential with mean 1. When each day has one failure this is Rayleigh's test. Days on which the clocks
+    change are treated as any other.
 
     Parameters
     ----------
     log : FailureLog
         Its ``source.timezone`` is the clock.
     failures : NodeSeries, optional
-        Those of `log`, where they are at hand.
+        Failures of `log`, to reuse.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Are counts of failures in a day, a week, a month as variable as independent failures at a steady rate make them.
+"""Whether counts of failures in a day, a week, a month vary as those of independent failures at a constant rate do.
 
 The index of dispersion of counts: variance over mean, 1 for a Poisson process. Time runs by node-hours here, so that
 nodes that join or leave do not count as a change of rate.
@@ -44,15 +44,18 @@ class Dispersion(Result):
     mean : ndarray of float, shape (m,)
         Failures in a bin.
     index, low, high, p : ndarray of float, shape (m,)
-        Variance over mean; where it lies under a Poisson process at `level`; two-sided p-value. NaN at scales with
-        fewer than ten bins or two failures (`too_few`).
+        Variance over mean; its range under a Poisson process at `level`; two-sided p-value. NaN at scales with fewer
+        than ten bins or two failures (`too_few`).
     level : float
     events : int
+        All failures counted.
     expected : ndarray of float, shape (m,), optional
         Mean index of random logs in which each node keeps its own order; then `low`, `high` and `p` are of these logs,
         `p` adjusted for the number of scales.
     what : str
         What is counted: ``"failures"`` or ``"incidents"``.
+    alpha : float
+        Size of the test behind `depends`; `dependence` divides 0.05 among its tests.
     """
 
     scales: FloatArray
@@ -70,15 +73,15 @@ class Dispersion(Result):
 
     @property
     def too_few(self) -> npt.NDArray[np.bool_]:
-        """Scales at which nothing can be said."""
+        """Scales with too few bins or failures, shape (m,)."""
         return np.isnan(self.index)
 
     @property
     def depends(self) -> bool | None:
-        """Whether a scale is off at `alpha`, adjusted for their number, and by 10 % or more; None where too few tell.
+        """Whether counts depart from chance at `alpha`, adjusted for the number of scales; None with too few failures.
 
-        By 10 %: the rate varies by so much, or the index is below 0.9; see `relfit.analyses.independence.thresholds`
-        for why.
+        And by an amount that matters: the rate varies by 10 %, or the index is at most 0.9 of that by chance; see
+        `relfit.analyses.independence.thresholds`.
         """
         return None if self.too_few.all() else verdict(bool(self._off.any()), self.events)
 
@@ -165,10 +168,10 @@ def dispersion(
     scales : sequence of float, optional
         Lengths of the bins in hours; an hour to half a year when left out.
     level : float
-        Of the range under a Poisson process.
+        Level of the range under a Poisson process.
     n_resamples : int
-        Random logs in which each node's failures go round its time of observation: what independent nodes with gaps as
-        each node has them would show at a steady rate. Without any, a Poisson process.
+        Random logs in which each node's failures are rotated over its time of observation: independent nodes with the
+        gaps of each node, at a constant rate. With 0, the reference is a Poisson process.
     rng : int or numpy.random.Generator
         For the random logs.
 
@@ -213,7 +216,7 @@ def dispersion(
         tails = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
         low, high = np.where(usable, np.quantile(drawn, tails, axis=0), np.nan)
         # the log is scaled as one more of the random logs, else theirs alone would be drawn in by their own spread;
-        # the furthest scale of each random log is what every scale is held against
+        # every scale is compared with the furthest scale of each random log
         every = np.vstack([index, drawn])[:, usable]
         away = np.abs(every - every.mean(axis=0)) / np.maximum(every.std(axis=0, ddof=1), 1e-12)
         furthest = away[1:].max(axis=1)

@@ -1,6 +1,6 @@
-"""Do nodes fail together: failures of different nodes within a window, against independent processes.
+"""Whether nodes fail together: failures of different nodes within a window, against independent processes.
 
-Counted are pairs of failures on two nodes of one group (a system, a rack) at most a window apart.
+Pairs of failures on two nodes of one group (a system, a rack) at most a window apart are counted.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ __all__ = ["Cofailures", "chance_within", "cofailures"]
 
 
 _MOST_LISTED = 20_000_000
-_CLASSES = 400  # times of observation told apart
+_CLASSES = 400  # different times of observation
 _NEAR = 24.0  # windows, by which failures move at most where the rate from day to day is to stay as well
 _ENOUGH = 39  # of such random logs to see whether they have as many together in 5 %
-_FEWEST_EXPECTED = 3.0  # pairs together, below which finding none says nothing
+_FEWEST_EXPECTED = 3.0  # pairs together, below which finding none is no evidence
 
 
 class Cofailures(Result):
@@ -48,8 +48,9 @@ class Cofailures(Result):
         What nodes of one group have in common.
     table : pandas.DataFrame
         One row per group: ``nodes``, ``failures``, ``together`` (pairs of failures), ``expected`` of independent
-        Poisson processes, ``ratio``, ``p`` (of at least this many together by chance; Poisson, mid-p), ``p_adjusted``
-        and, with random logs, ``expected_shuffled`` and ``p_shuffled``.
+        Poisson processes, ``ratio``, ``p`` (of at least this many together by chance; Poisson, mid-p), ``p_adjusted``,
+        ``status`` (``ok``, or ``too_few``: no pair is expected) and, with random logs, ``expected_shuffled`` and
+        ``p_shuffled``.
     pairs : pandas.DataFrame or None
         One row per pair of nodes that failed together at least once, most significant first, with ``together``,
         ``expected``, ``p`` and ``p_adjusted`` for all ``n_pairs`` pairs of nodes; None where there are too many.
@@ -61,6 +62,8 @@ class Cofailures(Result):
     n_resamples : int
         Random logs.
     notes : tuple of str
+    alpha : float
+        Size of the test behind `depends`; `dependence` divides 0.05 among its tests.
     """
 
     window: float
@@ -82,12 +85,12 @@ class Cofailures(Result):
 
     @property
     def p_overall(self) -> float:
-        """The p-value that the verdict goes by: of random logs where there are some."""
+        """The p-value behind `depends`: of random logs where there are some."""
         return self.p if np.isnan(self.p_shuffled) else self.p_shuffled
 
     @property
     def depends(self) -> bool | None:
-        """Whether nodes fail together at `alpha`, and 5 % more often; None where too few failures find nothing.
+        """Whether nodes fail together at `alpha`, and 5 % more often than by chance; None with too few failures.
 
         See `relfit.analyses.independence.thresholds` for why 5 %.
         """
@@ -95,7 +98,7 @@ class Cofailures(Result):
             return None
         expected = self.expected if np.isnan(self.expected_shuffled) else self.expected_shuffled
         together = self.p_overall <= self.alpha and self.together >= LEAST_TOGETHER * expected
-        # fewer than three together expected: even twice as many would not be told from chance
+        # fewer than three together expected: even twice as many could not be distinguished from chance
         few = self.expected < _FEWEST_EXPECTED
         return verdict(together, 0 if few else int(self.table["failures"].sum()) if len(self.table) else LEAST_FAILURES)
 
@@ -150,16 +153,16 @@ def cofailures(
         How far apart two failures may be; a number is hours. Give at least what the log's clock resolves.
     per : str
         ``"system"`` or any column of the population or of events, such as ``"rack"``: only nodes that share its value
-        are set against each other.
+        are compared.
     n_resamples : int
-        Random logs for a p-value that takes each node's own clustering and the rate over the calendar as they are:
-        each moves all failures of a node by one random amount, up to 30 days or a tenth of the time it was watched.
-        Where these have too few together, but logs moved by up to 24 windows do not, the rate moves from day to day or
-        week to week: then these are what it is held against.
+        Random logs for a p-value that keeps each node's own clustering and the rate over the calendar: each moves all
+        failures of a node by one random amount, up to 30 days or a tenth of the time it was watched. Where these logs
+        have significantly fewer pairs, but logs moved by up to 24 windows do not, the rate varies from day to day or
+        week to week, and the latter are the reference.
     rng : int or numpy.random.Generator
         For the random logs.
     failures : NodeSeries, optional
-        Those of `log`, where they are at hand.
+        Failures of `log`, to reuse.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Do the i-th times to failure of two nodes rise and fall together: every pair of nodes at once.
+"""Whether the i-th times to failure of two nodes rise and fall together, for every pair of nodes at once.
 
 Two nodes share the first ``min(n_i, n_j)`` times to failure (TTFs).
 
@@ -42,8 +42,8 @@ _SCATTER = 1.1  # of r relative to chance, below which nodes are taken as not au
 class Correlations(Result):
     """Coefficients of every pair of nodes with at least three common TTFs.
 
-    The nodes stand by falling number of TTFs. Pair ``(a, b)`` with ``a > b`` has number ``a (a - 1) / 2 + b``, so that
-    the pairs of node ``a`` with all longer nodes lie together and share the length of node ``a``.
+    Nodes are sorted by falling number of TTFs. Pair ``(a, b)`` with ``a > b`` has number ``a (a - 1) / 2 + b``, so that
+    the pairs of node ``a`` with all longer series lie together and share the length of node ``a``.
 
     Attributes
     ----------
@@ -57,13 +57,17 @@ class Correlations(Result):
     lengths : ndarray of int, shape (k,)
         Their numbers of TTFs, falling.
     r, p : ndarray of float, shape (k (k - 1) / 2,)
-        Coefficient of each pair and its two-sided p-value under independence, of nodes with such an order of their own
-        where there are resamples; NaN where a series is constant over the common length.
+        Coefficient of each pair and its two-sided p-value under independence (with resamples: of nodes autocorrelated
+        as these are); NaN where a series is constant over the common length.
     mean_r, mean_r_p : float
-        Mean coefficient; p-value of a mean so far above 0 by turning each node's TTFs round, which keeps their order;
-        NaN without resamples.
+        Mean coefficient; p-value of a mean so far above 0, by rotating each node's TTFs, which keeps their order; NaN
+        without resamples.
     n_resamples : int
     notes : tuple of str
+    alpha : float
+        Size of the test behind `depends`; `dependence` divides 0.05 among its tests.
+    edges : tuple of float
+        Values of ``|r|`` between the classes none, weak, high and strong.
     """
 
     method: str
@@ -106,7 +110,7 @@ class Correlations(Result):
 
     @cached_property
     def _steps(self) -> FloatArray:
-        """What Benjamini and Hochberg's steps make of each p-value up to one half, smallest first."""
+        """P-values up to one half, smallest first, scaled as in Benjamini and Hochberg's procedure."""
         rising = np.sort(self.p[self.p <= 0.5])
         return rising * self.n_pairs / np.arange(1, rising.size + 1)
 
@@ -172,7 +176,7 @@ class Correlations(Result):
 
     @property
     def _p(self) -> tuple[float, float]:
-        """Of all pairs as a whole, and of the clearest among them, each doubled since there are two."""
+        """P-values of all pairs together and of the clearest pair, each doubled since there are two."""
         if not self.n_pairs:
             return np.nan, np.nan
         mean = float(np.nan_to_num(self.mean_r_p, nan=0.5))
@@ -180,18 +184,18 @@ class Correlations(Result):
 
     @property
     def p_overall(self) -> float:
-        """The smaller of the p-value of all pairs as a whole and that of the clearest one, doubled."""
+        """The smaller of the p-values of all pairs together and of the clearest pair, doubled."""
         return min(self._p)
 
     @property
     def _together(self) -> bool:
-        """Whether all pairs as a whole depend, by a coefficient that matters to all nodes."""
+        """Whether all pairs together depend, by a mean coefficient that matters."""
         common = (self.node.size - 1) * self.mean_r >= LEAST_IN_COMMON
         return bool(self._p[0] <= self.alpha and common)
 
     @property
     def depends(self) -> bool | None:
-        """Whether all pairs as a whole depend or one stands out, at `alpha`; None where too few TTFs find nothing.
+        """Whether all pairs together depend or one stands out, at `alpha`; None with too few TTFs.
 
         Counts of k nodes together vary ``1 + (k - 1) r`` times as much as those of independent ones: a mean coefficient
         matters where that is 1.1 or more, a pair where its ``|r|`` is high.
@@ -203,13 +207,13 @@ class Correlations(Result):
 
     @property
     def headline(self) -> str:
-        """What the coefficients say about independence of the nodes."""
+        """Whether the times to failure of different nodes correlate."""
         if not self.n_pairs:
             return "No two nodes have three common times to failure: correlation between nodes cannot be judged."
         if self.depends is None:
             few = f"{count(int(self.lengths.sum()), 'TTF')} of {count(self.node.size, 'node')}"
             return f"{few} are too few to tell whether times to failure of different nodes correlate."
-        if self.n_pairs < _FEW_PAIRS:  # a share of so few says nothing
+        if self.n_pairs < _FEW_PAIRS:  # too few for a share
             i = int(np.nanargmin(self.p))
             one = self.n_pairs == 1
             text = "The one pair of nodes has" if one else f"The clearest of {self.n_pairs} pairs of nodes has"
@@ -229,7 +233,7 @@ class Correlations(Result):
 
     @property
     def _whole(self) -> str:
-        """What all pairs together say, as the end of a sentence."""
+        """The result of all pairs together, as the end of a sentence."""
         if not np.isfinite(self.mean_r_p):
             return ""
         if not self._together:
@@ -274,23 +278,23 @@ def correlations(
         Use at most the first `most` TTFs of a node. All when left out; thousands of long series of different lengths
         are faster with a limit.
     n_resamples : int
-        Random turns of every node's own TTFs behind `mean_r_p`, and behind what autocorrelated nodes add to the
-        scatter of r; fewer are made where `mean_r_p` is plainly large.
+        Random rotations of every node's own TTFs for `mean_r_p`, and for what autocorrelated nodes add to the scatter
+        of r; fewer are made where `mean_r_p` is clearly large. 0 for none.
     rng : int or numpy.random.Generator
-        For the turns.
+        For the rotations.
 
     Returns
     -------
     Correlations
         P-values of pairs: Spearman exact up to 12 common TTFs, Kendall up to 60, else by Student's t or the normal
         distribution; Pearson's by Student's t, which assumes normal values. With ties all are approximations. The
-        p-values take the TTFs of a node as exchangeable; with resamples, the scatter that autocorrelated nodes add is
-        taken off r first.
+        p-values take the TTFs of a node as exchangeable; with resamples, r is first scaled down by the scatter that
+        autocorrelated nodes add.
 
     Raises
     ------
     ArgumentError
-        For another method, `most` below 3, or a negative number of shuffles.
+        For another method, `most` below 3, or a negative number of resamples.
     DataError
         For times in intervals, truncated or weighted.
 
@@ -334,7 +338,7 @@ def correlations(
 def _as_a_whole(
     prepared: PreparedSeries, method: str, r: FloatArray, n_resamples: int, rng: np.random.Generator
 ) -> tuple[float, float, float]:
-    """Mean coefficient, its p-value, and how much r scatters above chance by each node's own order (at least 1)."""
+    """Mean coefficient, its p-value, and the scatter of r relative to chance that each node's own order adds."""
     mean = float(np.nanmean(r)) if np.isfinite(r).any() else np.nan
     if n_resamples == 0 or np.isnan(mean):
         return mean, np.nan, 1.0

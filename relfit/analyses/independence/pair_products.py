@@ -20,7 +20,7 @@ _CHUNK = 40_000_000  # signs of pairs of values that Kendall's coefficient holds
 class PreparedSeries:
     """Series of at least three values by falling length, as rows padded with NaN.
 
-    ``node`` are their positions among all groups, ``constant`` tells series whose values are all equal.
+    ``node`` are their positions among all groups, ``constant`` marks series whose values are all equal.
     """
 
     values: FloatArray
@@ -38,7 +38,7 @@ class PreparedSeries:
             first = last
 
     def turned(self, rng: np.random.Generator) -> PreparedSeries:
-        """Each series begun at a random place and gone round: its values keep their order."""
+        """Each series rotated to a random start: its values keep their order."""
         column = np.arange(self.values.shape[1]) + rng.integers(0, self.lengths)[:, None]
         column = np.where(np.isnan(self.values), np.arange(self.values.shape[1]), column % self.lengths[:, None])
         return replace(self, values=np.take_along_axis(self.values, column, axis=1))

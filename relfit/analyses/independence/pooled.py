@@ -36,7 +36,7 @@ class PooledTests(Result):
     status : ndarray of object, shape (m,)
         ``ok``, ``too_few`` (under four times), ``constant``.
     durbin_watson, p : ndarray of float, shape (m,)
-        The p-value is the beta distribution with the exact variance over all orders.
+        The p-value is by the beta distribution with the exact variance over all orders.
     autocorrelation : ndarray of float, shape (m,)
         At lag 1.
     expected, p_resampled : float
@@ -44,6 +44,8 @@ class PooledTests(Result):
         two-sided p-value; 0 and NaN without random logs.
     what : str
         What the series is of: ``"failures"`` or ``"incidents"``.
+    alpha : float
+        Size of the test behind `depends`; `dependence` divides 0.05 among its tests.
     """
 
     nodes: IntArray
@@ -72,7 +74,7 @@ class PooledTests(Result):
     def depends(self) -> bool | None:
         """Whether the series of the most nodes is autocorrelated at `alpha`, by 0.05 more than independent nodes make.
 
-        None where too few to tell. See `relfit.analyses.independence.thresholds` for why 0.05.
+        None with too few failures. See `relfit.analyses.independence.thresholds` for why 0.05.
         """
         tested = np.flatnonzero(self.status == "ok")
         if not tested.size:
@@ -82,7 +84,7 @@ class PooledTests(Result):
 
     @property
     def headline(self) -> str:
-        """What the largest k says."""
+        """The result for the largest k."""
         tested = np.flatnonzero(self.status == "ok")
         if not tested.size:
             return (
@@ -118,13 +120,13 @@ def pooled_tests(
     Parameters
     ----------
     failures : NodeSeries
-        See `failures_of`; the nodes stand in the order of their numbers.
+        See `failures_of`; the nodes are in the order of their numbers.
     nodes : array_like of int, optional
         The k, from 1 to the number of nodes. Every k when left out, or as many of them, evenly spread, as stay below
         20 million times between failures in all (at least eight).
     n_resamples : int
-        Random logs in which each node's failures go round its time of observation: superposed independent nodes whose
-        gaps are not exponential have a little autocorrelation of their own.
+        Random logs in which each node's failures are rotated over its time of observation: superposed independent nodes
+        whose gaps are not exponential have a little autocorrelation of their own. 0 for none.
     rng : int or numpy.random.Generator
         For the random logs.
 

@@ -1,4 +1,4 @@
-"""Random logs that keep what is not in question: each node's own order, and where asked the rate over the calendar."""
+"""Random logs that keep what is not tested: each node's own order, and where needed the rate over the calendar."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["CALENDAR", "PLAIN", "moved", "resampled_p", "shared_alpha", "steady_
 CALENDAR = 720.0  # hours: what changes more slowly is the rate over the calendar, what is faster is nodes together
 PLAIN = 25  # random logs that reach what was seen, from which a p-value is plainly large (Besag and Clifford 1991)
 _SHARE = 0.1  # of its time of observation, by which a node's failures move at most where the calendar is to stay
-_LEAST_IN_BIN = 50  # failures from which the rate of a time is told
+_LEAST_IN_BIN = 50  # failures from which a rate is estimated
 
 
 def moved(failures: NodeSeries, rng: np.random.Generator, reach: float | None = None) -> IntArray:
     """Failure times of every node, all moved by one random amount so that its own gaps stay in their order.
 
-    Without `reach` they go round the node's time of observation: the rate becomes steady. With `reach` (hours) they
-    move by so much at most and are turned back at its ends: the rate over the calendar stays.
+    Without `reach` they are rotated over the node's time of observation: the rate becomes constant. With `reach`
+    (hours) they move by at most that and are reflected at its ends: the rate over the calendar stays.
     """
     length = np.maximum(failures.left - failures.entered, 1)
     most = 0.5 * length if reach is None else np.minimum(reach * NANOSECONDS_PER_HOUR, _SHARE * length)
@@ -71,10 +71,10 @@ def resampled_p(observed: float, drawn: FloatArray) -> float:
 
 
 def shared_alpha(p: FloatArray, alpha: float) -> FloatArray:
-    """What each question is held to so that all together claim something false with probability `alpha` (Holm 1979).
+    """Size of each test such that all together have family-wise error `alpha` (Holm 1979).
 
-    The smallest p-value to alpha over their number, the next to alpha over one less, and all after the first that fails
-    to what that one was held to. NaN is no question.
+    The smallest p-value is tested at alpha over their number, the next at alpha over one less, and all after the first
+    that is not rejected at the size of that one. NaN is no test.
     """
     out = np.full(p.size, alpha)
     questions = int(np.isfinite(p).sum())
@@ -89,7 +89,7 @@ def shared_alpha(p: FloatArray, alpha: float) -> FloatArray:
 def steady_series(failures: NodeSeries) -> LifeData:
     """Times between the failures of each node on a clock on which the fleet's rate is constant over the calendar.
 
-    The time before the first failure is left out: it is not known what of it had passed.
+    The time before the first failure is left out: how long it had already run is not known.
     """
     span, events = failures.span / NANOSECONDS_PER_HOUR, failures.once().times
     bins = int(max(min(span // CALENDAR, events.size // _LEAST_IN_BIN), 1))

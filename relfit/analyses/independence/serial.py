@@ -1,4 +1,4 @@
-"""Does a time to failure depend on those before it: Durbin-Watson, Ljung-Box and runs tests of every node at once.
+"""Whether a time to failure depends on those before it: Durbin-Watson, Ljung-Box and runs tests of every node at once.
 
 The p-value by shuffling is Besag and Clifford's (1991): shuffles are drawn until 50 of them reach the observed
 statistic, or the most allowed; it is exact for exchangeable values, whatever their distribution.
@@ -62,6 +62,8 @@ class SerialTests(Result):
         Most shuffles of a series; none is drawn beyond 200 values.
     at_once : float
         Nodes that fail in the incident that a failure is part of, on average: this many tests count as one.
+    alpha : float
+        Size of the test behind `depends`; `dependence` divides 0.05 among its tests.
     """
 
     groups: pd.Index
@@ -85,7 +87,8 @@ class SerialTests(Result):
         """How many series each test rejects: ``tested``, ``rejected``, ``expected`` and ``rejected_adjusted`` by test.
 
         ``tested`` are the series long enough for any order of their values to be rejected (five values at 5 %);
-        ``expected`` is alpha times tested; the last keeps the false-discovery rate below `alpha` (see `adjusted_p`).
+        ``expected`` is alpha times tested; the last keeps the false-discovery rate below `alpha` (Benjamini and
+        Hochberg). An `ArgumentError` for an `alpha` outside 0..1.
         """
         if not 0.0 < alpha < 1.0:
             raise ArgumentError(f"alpha {alpha} must lie between 0 and 1")
@@ -110,14 +113,14 @@ class SerialTests(Result):
 
     @property
     def _chance(self) -> float:
-        """Probability of this many rejections or more; tests of nodes that fail together are fewer independent ones."""
+        """Probability of at least this many rejections; tests of nodes that fail together count as fewer."""
         tested, rejected, _ = self._counts
         few = rejected / self.at_once
         return 1.0 if few <= 0.0 else float(special.betainc(few, tested / self.at_once - few + 1.0, ALPHA))
 
     @property
     def p_overall(self) -> float:
-        """Of all nodes: twice the smaller of the least adjusted p-value and that of this many rejections."""
+        """P-value of all nodes: twice the smaller of the least adjusted p-value and that of so many rejections."""
         if not self._counts[0]:
             return np.nan
         able = special.gammaln(self.sizes + 1.0) >= np.log(2.0 / ALPHA)
@@ -126,10 +129,10 @@ class SerialTests(Result):
 
     @property
     def depends(self) -> bool | None:
-        """Whether Durbin-Watson finds 1 % of the nodes after adjustment, or 7.5 % at 5 %, and that is not chance.
+        """Whether times to failure depend on those before; None with too few failures.
 
-        Not chance: `p_overall` is at most `alpha`. None where too little was seen to tell. See
-        `relfit.analyses.independence.thresholds` for why these shares.
+        Durbin-Watson then rejects more than 1 % of the nodes after adjustment, or 7.5 % at 5 %, and `p_overall` is at
+        most `alpha`. See `relfit.analyses.independence.thresholds` for these shares.
         """
         tested, rejected, adjusted = self._counts
         if not tested:
@@ -148,7 +151,7 @@ class SerialTests(Result):
 
     @property
     def headline(self) -> str:
-        """What the tests say about fitting times to failure as independent."""
+        """Whether times to failure may be fitted as independent."""
         tested, rejected, adjusted = self._counts
         if not tested:
             least = "five times to failure" if (self.status == "ok").any() else "three times to failure that vary"
@@ -200,8 +203,8 @@ def serial_tests(series: LifeData, *, n_resamples: int = 9999, screen: float = 1
     series : LifeData
         Times to failure in the order of time, such as ``log.ttf(zeros="keep")``; censored ones are left out.
     n_resamples : int
-        Most shuffles of a series behind its p-values. Beyond 200 values Durbin-Watson's p-value is the beta
-        distribution with the exact variance over all orders, Ljung-Box's the chi-square distribution. 0: for all.
+        Most shuffles of a series behind its p-values. Beyond 200 values, or with 0 for all, Durbin-Watson's p-value is
+        by the beta distribution with the exact variance over all orders, Ljung-Box's by the chi-square distribution.
     screen : float
         Shuffle only series with a p-value of at most this by the distributions, which are less exact the smaller the
         p-value; for large fleets, 0.02 saves most of the time.

@@ -1,4 +1,4 @@
-"""What the tests of dependence look at: the instants of failure of every node, and series of times to failure."""
+"""The data of the tests of dependence: the instants of failure of every node, and series of times to failure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NodeSeries(Ragged):
     span : int
         Length of the log's observation, nanoseconds.
     step : int
-        Nanoseconds that the clock of the log tells apart: a day where it has dates.
+        Step of the log's clock, nanoseconds: a day where it has dates.
     incident : ndarray of int, shape (n,), optional
         Number of the incident of each failure; each is one of its own when left out.
     what : str
@@ -103,16 +103,16 @@ class NodeSeries(Ragged):
 def failures_of(log: FailureLog, incidents: Incidents | None = None) -> NodeSeries:
     """When each node failed, by the rules of `FailureLog.ttf`.
 
-    A record that begins while its node is already down belongs to the outage that is going on; an outage that was
-    going on when observation began is no failure of this log; records without a node are left out.
-    Where the clock steps by five minutes or more (whole hours, dates), instants are spread evenly, at random, over the
-    step that they were written in: nothing below a step is known, so nothing is to be seen there.
+    A record that begins while its node is already down belongs to the outage in progress; an outage in progress when
+    observation began is no failure of this log; records without a node are left out. Where the clock steps by five
+    minutes or more (whole hours, dates), instants are spread over their step uniformly at random, so that no test finds
+    a pattern below a step.
 
     Parameters
     ----------
     log : FailureLog
     incidents : Incidents, optional
-        Of `log`: tells which failures are one incident.
+        Of `log`: which failures are one incident.
 
     Raises
     ------

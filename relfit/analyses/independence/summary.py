@@ -1,4 +1,4 @@
-"""Every analysis of dependence of one log, each with a headline; what cannot be answered says why."""
+"""`dependence`: every test of dependence on one log, each with a headline, or the reason why it has none."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class Dependence(Result):
-    """What a log says about independence of its failures; a part is None where `problems` says why.
+    """Whether the failures of a log depend on each other; a part is None where `problems` says why.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Dependence(Result):
     cofailure : Cofailures or None
         Per system.
     place : Cofailures or None
-        Per rack or what else tells where nodes are.
+        Per rack, or another column with the location of nodes.
     serial : SerialTests or None
     pooled : PooledTests or None
     dispersion : Dispersion or None
@@ -65,10 +65,10 @@ class Dependence(Result):
     problems : dict from part to str
     notes : tuple of str
     failures : int or None
-        In the log. Of fewer than 40 (`relfit.analyses.independence.thresholds`), a test that finds nothing is no
+        In the log. With fewer than 40 (`relfit.analyses.independence.thresholds`), a test that finds nothing is no
         answer.
     asked : int
-        Questions that have a p-value; all their verdicts together claim something false in 5 % of the logs (Holm).
+        Tests with a p-value; their family-wise error is 5 % (Holm).
     """
 
     correlation: Correlations | None = None
@@ -88,7 +88,7 @@ class Dependence(Result):
         return self.failures is not None and self.failures < LEAST_FAILURES
 
     def depends(self, name: str) -> bool | None:
-        """Verdict of a part; None where it cannot be given, or where too few failures made it find nothing."""
+        """Whether a part finds dependence; None where it cannot tell, or finds nothing in too few failures."""
         part = getattr(self, name)
         verdict: bool | None = None if part is None else part.depends
         return None if verdict is False and self._few else verdict
@@ -102,7 +102,7 @@ class Dependence(Result):
 
     @property
     def headline(self) -> str:
-        """What it all means for someone who wants to fit."""
+        """What the tests mean for a fit and for a plan."""
         verdict = {name: self.depends(name) for name in _PARTS}
         nodes = [verdict[name] for name in ("correlation", "cofailure", "place")]
         counts = [verdict[name] for name in ("pooled", "dispersion", "cycles")]

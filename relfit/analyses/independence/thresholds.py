@@ -2,7 +2,7 @@
 
 A log of millions of failures makes any departure significant. A verdict therefore needs two things: a p-value, and an
 effect that would mislead someone who plans with the fit. The common measure is what the effect does to a standard
-error: one that is 5 % too small makes an interval of 95 % cover 94 %, which nobody can tell from a sound one.
+error: one that is 5 % too small makes a 95 % interval cover 94 %, which makes no difference in practice.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = [
     "verdict",
 ]
 
-# Size of a verdict where failures are independent; `dependence` shares it among all its questions.
+# Size of a test where failures are independent; `dependence` shares it among all its tests.
 ALPHA = 0.05
 # (k - 1) r of k nodes with a mean coefficient r, by which counts of all vary more than those of independent nodes:
 # standard errors are 5 % too small.
@@ -35,7 +35,7 @@ LEAST_IN_COMMON = 0.1
 CORRELATION_CLASSES = (0.05, 0.4, 0.8)
 # At lag 1: the variance of a mean grows by (1 + r) / (1 - r), so its standard error is 5 % too small.
 LEAST_AUTOCORRELATION = 0.05
-# Failures below which a test that finds nothing says nothing. Even a rate that doubles half way is then missed more
+# Failures below which a test that finds nothing is no evidence. Even a rate that doubles half way is then missed more
 # often than found: Laplace's statistic is ``sqrt(12 n) / 12``.
 LEAST_FAILURES = 40
 # Pairs of failures within the window, by those of independent processes. Pairs go with the square of a rate: 5 % more
@@ -59,7 +59,7 @@ T = TypeVar("T")
 
 
 def held_to(alpha: float, part: T) -> T:
-    """A result whose verdict is that of a test of size `alpha`, with all that it has worked out already."""
+    """A copy of a result, tested at size `alpha`, with what it has computed already."""
     again = copy(part)
     vars(again)["alpha"] = alpha
     return again

@@ -43,9 +43,9 @@ def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -
     per : str
         ``"node"``, ``"system"`` or a column of the population.
     level : float
-        Level of the confidence intervals: from the spread over the nodes of a group (Student's t on the logit of the
-        ratio), or for a group of one node from the spread of its periods up and down, which count as independent; the
-        same of the outages of whole systems, which all nodes share.
+        Level of the confidence intervals: from the spread over the nodes of a group (Student's t on the logit scale),
+        or for a group of one node from the spread of its periods up and down, which count as independent; plus the
+        spread of the outages of whole systems, which all nodes share.
 
     Raises
     ------
@@ -178,7 +178,7 @@ class _SystemClock:
         number = np.empty(at.size, dtype=np.int64)
         order = np.argsort(system, kind="stable")
         ends = np.searchsorted(system[order], np.arange(self.outages.n_groups + 1))
-        for code in np.unique(system):  # a system a turn
+        for code in np.unique(system):  # systems, not nodes
             rows = order[ends[code] : ends[code + 1]]
             begin, end = self.offsets[code], self.offsets[code + 1]
             number[rows] = begin + np.searchsorted(self.outages.start[begin:end], at[rows], side="right")
@@ -296,7 +296,7 @@ def _down_times(log: FailureLog, per: str) -> _DownTimes:
 
 
 def _spread_of_one(down: _DownTimes) -> FloatArray:
-    """By how much the share of time down of each node scatters, relative and squared: from its periods up and down."""
+    """Squared relative error of each node's share of time down, from the spread of its periods up and down."""
     same = np.flatnonzero(down.node[1:] == down.node[:-1]) + 1
     up = (down.start[same] - down.end[same - 1]) / NANOSECONDS_PER_HOUR
     hours, count = (down.end - down.start) / NANOSECONDS_PER_HOUR, down.entered.size
@@ -314,7 +314,7 @@ def _limits(
     level: float,
     of_one: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Share of time up of each group and its limits, on the logit scale, by scatter over nodes (`of_one`: periods)."""
+    """Share of time up of each group and its interval on the logit scale, by scatter over nodes (`of_one`: periods)."""
     size, member = len(down.groups), down.group >= 0
     code, own, common, watched = down.group[member], own[member], common[member], watched[member]
     nodes, hours = per_group(watched > 0.0, code, size), per_group(watched, code, size)

@@ -31,7 +31,7 @@ class MeanCumulative(StepCurves):
     sizes : ndarray of int, shape (groups,)
         Systems of each group.
     status : ndarray of object, shape (groups,)
-        ``ok``, ``no_events``, or ``one_copy``: robust limits need several systems, so `low` and `high` are NaN.
+        ``ok``, ``no_events``, or ``one_copy``: robust intervals need several systems, so `low` and `high` are NaN.
     until : ndarray of float, shape (groups,)
         When the last system of each group left observation, hours.
     unit : str
@@ -43,7 +43,7 @@ class MeanCumulative(StepCurves):
 
     @property
     def headline(self) -> str:
-        """What the curve of the largest group says."""
+        """Failures per system in the group with the most steps, and whether they become fewer or more."""
         if not self.times.size:
             return "Nothing failed, so there is no mean cumulative function."
         place = int(np.argmax(np.diff(self.offsets)))
@@ -102,7 +102,7 @@ def mean_cumulative(
     >>> curve.estimate.round(4).tolist(), (curve.standard_error**2 * 1296).round(9).tolist()
     ([0.3333, 0.6667, 1.3333, 1.8333], [96.0, 96.0, 384.0, 978.0])
     """
-    normal_quantile(level)  # refuses what is no level
+    normal_quantile(level)  # rejects a level outside 0..1
     codes, groups = grouping(histories, by)
     size = len(groups)
     history = histories.group_codes()
@@ -127,7 +127,7 @@ def mean_cumulative(
         variance += _shared(offsets, owner, histories.incident[rows], at_risk, starts) * (copies - 1.0) / copies
     alone = copies < 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        # residuals about a mean of n copies are too small by (n - 1)/n; where all copies are alike they tell nothing
+        # residuals about a mean of n copies are too small by (n - 1)/n; where all copies are alike they are zero
         poisson = _summed(offsets, np.diff(events) / at_risk**2.0)  # the variance of Poisson events
         spread = np.where(variance > 1e-9 * mean**2, variance, poisson)
         error = np.sqrt(spread * copies / (copies - 1.0))

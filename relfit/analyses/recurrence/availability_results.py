@@ -1,4 +1,4 @@
-"""What `availability` and `availability_over_time` give."""
+"""The results of `availability` and `availability_over_time`."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Availability(Result):
     ----------
     groups : pandas.Index
     operational, low, high : ndarray of float
-        With limits at `level`; NaN where the status says so.
+        Share of time up, 0 to 1, with its interval at `level`; NaN where the status says so.
     node_hours, down_hours, system_down_hours : ndarray of float
         Observation, outages, and the part of those during which the whole system was down; hours summed over nodes.
     failures, system_failures, unknown_ends : ndarray of int
-        Outages of nodes and of whole systems that began under observation, and both without a known end. An outage of a
-        whole system counts for every node that was watched then.
+        Outages of nodes and of whole systems that began under observation, and those of either kind without a known
+        end. An outage of a whole system counts for every node that was watched then.
     nodes : ndarray of int
     status : ndarray of object
         See `AVAILABILITY_STATUS`.
@@ -62,18 +62,18 @@ class Availability(Result):
 
     @property
     def _interruptions(self) -> FloatArray:
-        """What a node was interrupted by, summed over nodes; NaN where nothing was."""
+        """Interruptions of nodes, summed over nodes; NaN where there was none."""
         number = self.failures + self.system_failures
         return np.where(number > 0, number, np.nan)
 
     @property
     def mtbf(self) -> FloatArray:
-        """Hours up by failures of a node or its whole system; NaN without one."""
+        """Mean time between failures: hours up per failure of a node or its whole system; NaN without one."""
         return np.asarray((self.node_hours - self.down_hours) / self._interruptions)
 
     @property
     def mttr(self) -> FloatArray:
-        """Hours down by failures of a node or its whole system; NaN without one or where ends are unknown."""
+        """Mean time to repair: hours down per such failure; NaN without one or where ends are unknown."""
         return np.where(self.unknown_ends == 0, self.down_hours / self._interruptions, np.nan)
 
     @property
@@ -120,7 +120,7 @@ class AvailabilityOverTime(Result):
     groups : pandas.Index
     edges : pandas.DatetimeIndex, shape (bins + 1,)
     operational, low, high : ndarray of float
-        NaN where nothing was watched; limits are NaN too for groups of one node, and where nothing was down.
+        NaN where nothing was watched; intervals are NaN too for groups of one node, and where nothing was down.
     node_hours, down_hours : ndarray of float
     unknown_ends : int
         Outages without a known end, which count as no time down.
@@ -148,13 +148,13 @@ class AvailabilityOverTime(Result):
 
     @property
     def comparable(self) -> BoolArray:
-        """Whether a bin was watched about as long as the longest one, shape (bins,)."""
+        """Whether a bin has half the length of the longest and a tenth of the most node-hours, shape (bins,)."""
         hours, length = self.node_hours.sum(axis=0), np.diff(self.edges.as_unit("ns").asi8)
         return (hours >= _LEAST_WATCHED * hours.max(initial=0.0)) & (length >= _WATCHED * length.max(initial=0))
 
     @property
     def headline(self) -> str:
-        """Where availability was lowest and highest, all groups together; of bins that were watched about as long."""
+        """When availability was lowest and highest, all groups together; of the `comparable` bins."""
         hours = self.node_hours.sum(axis=0)
         if not (self.comparable & (hours > 0.0)).any():
             return "Nothing was watched."

@@ -108,10 +108,10 @@ class EventHistories(Result, Ragged):
         times : sequence of array_like of float
             Hours; sorted here.
         end : array_like of float, optional
-            When observation ended, one for all or one per history. The last event of each when left out, which makes a
-            history failure-truncated.
+            Hours at which observation ended, one for all or one per history; the last event of each when left out, so
+            that the history is failure-truncated.
         begin : array_like of float
-            When observation began.
+            Hours at which observation began, one for all or one per history.
         groups : sequence of labels, optional
             Numbers when left out.
 
@@ -144,7 +144,14 @@ class EventHistories(Result, Ragged):
         begin: npt.ArrayLike = 0.0,
         groups: pd.Index | Sequence[Hashable] | None = None,
     ) -> EventHistories:
-        """Histories from flat arrays; events in order within each history. See the class.
+        """Histories from flat arrays.
+
+        Parameters
+        ----------
+        times, offsets
+            As for the class; events in order within each history.
+        end, begin, groups
+            As for `from_groups`.
 
         Examples
         --------
@@ -231,7 +238,7 @@ class EventHistories(Result, Ragged):
     def at_once(self, codes: IntArray, groups: int) -> FloatArray:
         """Events of the incident that an event of a group is part of, on average, shape (groups,).
 
-        `codes` has the group of each history. So many events weigh as one: by as much a likelihood that takes
+        `codes` has the group of each history. That many events weigh as one: by this factor a likelihood that takes
         histories as independent is too sharp.
         """
         out = np.ones(groups)
@@ -328,8 +335,8 @@ def histories_of_log(log: FailureLog, per: str = "node", incidents: Incidents | 
 def histories_of_incidents(log: FailureLog, incidents: Incidents) -> EventHistories:
     """The incidents of every system, on a clock that runs by its node-hours.
 
-    What hits a rack is one event, not one of each of its nodes: nodes that fail together are no copies of one another,
-    and their failures no sample of gaps. Nodes that are installed later do not look like a rate that rises.
+    What hits a rack is one event, not one of each of its nodes: nodes that fail together are not independent copies. On
+    this clock, nodes that are installed later do not look like a rate that rises.
 
     Parameters
     ----------
@@ -340,7 +347,7 @@ def histories_of_incidents(log: FailureLog, incidents: Incidents) -> EventHistor
     Returns
     -------
     EventHistories
-        One history for each system. An hour of its clock is one of its mean number of nodes.
+        One history for each system, in hours that run in proportion to its node-hours.
 
     Examples
     --------

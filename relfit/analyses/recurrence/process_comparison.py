@@ -33,8 +33,8 @@ class ProcessComparison(Result):
     models : tuple of str
     fits : dict of str to ProcessFit
     aic, delta, weight : ndarray of float
-        Akaike's criterion, how far it is above the lowest of the group, and the weight ``exp(-delta / 2)`` scaled to
-        one; NaN where a model has no fit.
+        Akaike's criterion, its difference from the lowest of the group, and the weight ``exp(-delta / 2)`` scaled to a
+        sum of one; NaN where a model has no fit.
     best : ndarray of object, shape (groups,)
         Model of the lowest criterion, ``None`` where none has a fit.
     """
@@ -51,7 +51,7 @@ class ProcessComparison(Result):
 
     @property
     def headline(self) -> str:
-        """What the comparison says for someone who wants to fit."""
+        """What the comparison means for a fit."""
         models = [str(model) for model in self.best if model is not None]
         if not models:
             return "No process could be fitted."
@@ -98,8 +98,8 @@ def compare_processes(
 ) -> ProcessComparison:
     """Fit several processes to every group and compare them by Akaike's criterion.
 
-    Where histories share incidents, such as nodes of racks that fail as one, the likelihood is divided by the events of
-    the mean event's incident (QAIC of Lebreton and others 1992): copies of one event tell no more than it does.
+    Where histories share incidents, such as nodes of racks that fail together, the log-likelihood is divided by the
+    number of events in the mean event's incident (QAIC of Lebreton and others 1992): copies of one event add nothing.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def compare_processes(
     models : tuple of str
         Of `relfit.analyses.recurrence.MODELS`.
     level : float
-        Of the fits' intervals.
+        Level of the fits' intervals.
 
     Raises
     ------

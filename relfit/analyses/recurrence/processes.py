@@ -1,7 +1,7 @@
-"""Fits of point processes to one repairable system or many copies: Poisson of constant, power-law or log-linear
-intensity, and renewal; a batch of groups at once.
+"""Fits of point processes to one repairable system or many copies, for a batch of groups at once.
 
-Crow 1974 and 1990, MIL-HDBK-189C (power law); Cox and Lewis 1966 (log-linear).
+Poisson processes of constant, power-law (Crow 1974 and 1990, MIL-HDBK-189C) or log-linear intensity (Cox and Lewis
+1966), and renewal.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ProcessFit(Result):
         ``(t / scale)**shape`` events up to age t under ``power_law``, and Weibull gaps under ``renewal``; ``growth``
         of the log of the rate per hour.
     estimates, standard_errors, low, high : ndarray of float, shape (groups, parameters)
-        NaN unless the status is ``ok``; limits at `level`.
+        NaN unless the status is ``ok``; intervals at `level`.
     loglik : ndarray of float, shape (groups,)
     status : ndarray of object, shape (groups,)
         See `PROCESS_STATUS`.
@@ -68,7 +68,7 @@ class ProcessFit(Result):
     level : float
     notes : tuple of str
     at_once : ndarray of float, shape (groups,)
-        Events of the incident that an event is part of, on average: this many weigh as one in limits and AIC.
+        Events of the incident that an event is part of, on average: this many weigh as one in intervals and AIC.
     running : ndarray of float, shape (groups,)
         Share of the copies that had run for an unknown time when observation began.
     """
@@ -103,7 +103,7 @@ class ProcessFit(Result):
         return 2.0 * len(self.parameters) - 2.0 * self.loglik / self.at_once
 
     def interval(self, parameter: str) -> Interval:
-        """Estimate and limits of one parameter, arrays of shape (groups,).
+        """Estimate and interval of one parameter, arrays of shape (groups,).
 
         Raises
         ------
@@ -136,7 +136,7 @@ class ProcessFit(Result):
 
     @property
     def headline(self) -> str:
-        """What the fit of the group with most events says."""
+        """The result for the group with most events."""
         if not self.ok.any():
             return f"No {self.model} fit ({PROCESS_STATUS[str(self.status[0])] if self.status.size else 'no group'})."
         place = int(np.argmax(np.where(self.ok, self.events, -1)))
@@ -153,7 +153,7 @@ class ProcessFit(Result):
         return f"The rate of failures{name} {way}: {self.parameters[i]} {limits}; {neutral:.0f} is constant)."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per group: its keys, counts, status, parameters with errors and limits, log-likelihood and AIC."""
+        """One row per group: its keys, counts, status, parameters with errors and intervals, log-likelihood and AIC."""
         frame = key_columns(self.groups).assign(model=self.model)
         for name in ("copies", "events", "hours", "status"):
             frame[name] = getattr(self, name)
@@ -178,9 +178,9 @@ def fit_process(
     by : "each", "all", a key of the histories, or array_like of labels
         Which systems are copies of one another and share parameters.
     level : float
-        Of the intervals: exact for the rate of ``hpp``, and for the shape of ``power_law`` where all copies are watched
-        alike from age zero (or one is until its last event); else normal (asymptotic: too short with few events), on
-        the log scale for what must be positive.
+        Level of the intervals: exact for the rate of ``hpp``, and for the shape of ``power_law`` where all copies are
+        watched alike from age zero (or one is until its last event); else normal (asymptotic: too short with few
+        events), on the log scale for what must be positive.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def fit_process(
 
     Notes
     -----
-    Where histories share incidents, standard errors are larger by the root of `at_once`, and limits wider (as of a
+    Where histories share incidents, standard errors are larger by the root of `at_once`, and intervals wider (as of a
     quasi-likelihood). Ages of left-open histories count from the beginning of observation. ``renewal`` takes their
     first gap as that of a process that has run for long.
 
@@ -278,7 +278,7 @@ def _existence(copies: GroupedHistories, model: str) -> npt.NDArray[np.object_]:
 
 @dataclass(frozen=True)
 class _FittedProcess:
-    """Outcome of a fit for groups that can have one; names as in `ProcessFit`, found and edge as in `Maximum`."""
+    """Outcome of a fit for groups that can have one; fields as in `ProcessFit`, the last two as in `Maximum`."""
 
     estimates: FloatArray
     errors: FloatArray
@@ -290,7 +290,7 @@ class _FittedProcess:
 
     @classmethod
     def positive(cls, best: Maximum, estimates: FloatArray, error: FloatArray, level: float) -> _FittedProcess:
-        """Parameters above zero, with limits that are normal on the log scale, where their error is `error`."""
+        """Parameters above zero, with intervals that are normal on the log scale, where their error is `error`."""
         far = np.exp(normal_quantile(level) * error)
         limits = estimates / far, estimates * far
         return cls(estimates, estimates * error, *limits, best.value, best.converged, best.edge)

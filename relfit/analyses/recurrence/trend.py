@@ -1,9 +1,9 @@
 """Tests of trend for every repairable system of a batch and pooled over many: does the rate of failures change?
 
-Laplace and MIL-HDBK-189 ask whether events come as those of a Poisson process of constant rate; Lewis-Robinson and Mann
-ask whether they come as those of any renewal process (Ascher and Feingold 1984; Kvaloy and Lindqvist 1998). Failures in
-bursts, or in good and bad weeks, are neither: what is said of a rate goes by a line through the counts of twelve parts
-of the observation, held against their own scatter.
+Laplace and MIL-HDBK-189 test for a Poisson process of constant rate, Lewis-Robinson and Mann for any renewal process
+(Ascher and Feingold 1984; Kvaloy and Lindqvist 1998). Failures in bursts, or in good and bad weeks, are neither: the
+conclusion on a rate rests on a line through the counts of twelve parts of the observation, compared with their own
+scatter.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class TrendTests(Result):
         Laplace's statistic, whatever tests were made: how the number of failures changes.
     slope, slope_p : ndarray of float, shape (groups,)
         Student's t of a line through the numbers of failures in twelve parts of the observation, positive where they
-        rise, and its p-value: bursts are allowed for. Headlines of one group go by it.
+        rise, and its p-value: bursts are allowed for. The headline of a single group rests on it.
     dispersion : ndarray of float, shape (groups,)
         Variance over mean of these numbers: 1 for a Poisson process of constant rate.
     """
@@ -123,7 +123,14 @@ class TrendTests(Result):
         return pd.DataFrame({name: getattr(self, name)[:, i] for name in _COLUMNS}, index=self.groups)
 
     def share(self, alpha: float = 0.05, adjusted: bool = False) -> pd.Series:
-        """Share of the groups with a test that it rejects at `alpha`, one value per test; NaN where none has one."""
+        """Share of the groups with a test that it rejects at `alpha`, one value per test; NaN where none has one.
+
+        Parameters
+        ----------
+        alpha : float
+        adjusted : bool
+            Use the p-values adjusted for the number of groups.
+        """
         p = self.p_adjusted if adjusted else self.p
         rejected = (np.nan_to_num(p, nan=1.0) <= alpha) & np.isfinite(p)
         count = np.isfinite(p).sum(axis=0)
@@ -133,7 +140,7 @@ class TrendTests(Result):
 
     @property
     def headline(self) -> str:
-        """What the tests say for someone who wants to fit."""
+        """What the tests mean for a fit."""
         if len(self.groups) == 1:
             return self._of_one()
         parts = []

@@ -22,7 +22,7 @@ from relfit.base.numeric.ragged import Ragged, offsets_of, per_group
 __all__ = ["LASTING_PARTS", "CountedEvents", "Gaps", "handbook", "laplace", "lasting", "lewis_robinson", "mann"]
 
 _Outcome = tuple[FloatArray, FloatArray, IntArray, npt.NDArray[np.object_]]
-LASTING_PARTS = 12  # of a window, whose counts are held against a straight line
+LASTING_PARTS = 12  # of a window, through whose counts a straight line is fitted
 _EXACT_UNIFORMS = 12  # up to this many events the sum of uniform times has its exact distribution
 _EXACT_PAIRS = 30  # up to this many gaps the number of rising pairs has its exact distribution
 
@@ -113,9 +113,9 @@ def lasting(counted: CountedEvents) -> tuple[FloatArray, FloatArray, FloatArray]
     """Whether counts rise or fall from part to part of the window by more than they scatter about a straight line.
 
     Student's t of the slope with ten degrees of freedom, its two-sided p, and variance over mean of the counts. Events
-    in bursts, or in good and bad weeks, come less evenly than those of a Poisson process: the line is held against the
-    scatter of the twelve parts, not against that of Poisson counts. What of it goes on from one part to the next, as a
-    season does, widens its error further, by the autocorrelation of what the line leaves (less its bias).
+    in bursts, or in good and bad weeks, come less evenly than those of a Poisson process: the line is compared with the
+    scatter of the twelve parts, not with that of Poisson counts. Scatter that lasts from one part to the next, as a
+    season does, widens the error further, by the autocorrelation of the residuals (less its bias).
     """
     size, parts = counted.events.size, LASTING_PARTS
     cell = counted.group * parts + np.minimum((counted.share * parts).astype(np.int64), parts - 1)
@@ -162,7 +162,7 @@ class Gaps(Ragged):
         return per_group(values, self.codes, self.groups)
 
     def status(self, spread: BoolArray, alone: BoolArray) -> npt.NDArray[np.object_]:
-        """Why a group has no test; `spread` tells which histories have gaps that differ."""
+        """Why a group has no test; `spread` marks histories whose gaps differ."""
         out = np.full(self.groups, "ok", dtype=object)
         out[self.pooled(((self.sizes >= 2) & spread).astype(np.float64)) == 0] = "constant"
         most = np.zeros(self.groups, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Covariates: attributes of nodes and events beside times and counts (lifelines and statsmodels fit)."""
+"""Regression of times and counts on attributes of nodes and events, fitted by lifelines and statsmodels."""
 
 from relfit.analyses.regression.effects import AttributeEffects, attribute_effects
 from relfit.analyses.regression.models import MODELS, regress

@@ -27,9 +27,9 @@ _NEAREST = 0.9  # of the way to no spread that one step goes, at most
 
 
 def fit_counts(matrix: pd.DataFrame, failures: FloatArray, hours: FloatArray, clusters: IntArray | None) -> Estimate:
-    """Coefficients of the log rate per year, with the variance of the nodes' rates that covariates leave.
+    """Coefficients of the log rate per year, and the variance of the nodes' rates that the covariates leave.
 
-    Where counts vary no more than those of equal nodes, they are a Poisson model's, and a note says so.
+    Where counts vary no more than those of equal nodes, the model is Poisson, and a note says so.
     """
     from statsmodels.discrete.discrete_model import NegativeBinomial, Poisson
     from statsmodels.genmod.families import Poisson as PoissonFamily

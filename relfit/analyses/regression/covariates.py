@@ -34,9 +34,9 @@ def regression_table(log: FailureLog, measure: str = "ttf") -> tuple[pd.DataFram
     """One row per duration: ``system``, ``node``, ``duration`` (hours), ``observed``, then every attribute of the log.
 
     An attribute of a time to repair is that of its outage, else that of its node. One of a time to failure is that of
-    its node, or where only events have it (``cause``), that of the failure with which it began, since it has to be
-    known while the time runs. A time that began with the observation has none. Durations that the source gives as such
-    bring their own attributes.
+    its node, or where only events have it (``cause``), that of the failure with which the time began, since it must be
+    known while the time runs; a time that began with the observation has none. Durations that the source gives itself
+    have their own attributes.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ def covariates_of(
 ) -> tuple[pd.DataFrame, dict[str, int]]:
     """The columns that a formula names, rows with a missing one left out, and how many these were by column.
 
-    Text, booleans and what stands in ``C()`` are categories with their levels in natural order, the reference first. An
+    Text, booleans and columns within ``C()`` are categories with their levels in natural order, the reference first. An
     `ArgumentError` for an unknown column, dates, or a reference that is none.
     """
     names, known = names_in(right), list(offered)

@@ -10,7 +10,7 @@ import pandas as pd
 from relfit.analyses.regression.covariates import node_table, regression_table
 from relfit.analyses.regression.models import regression
 from relfit.analyses.regression.regression_results import Regression
-from relfit.base.errors import RelfitError
+from relfit.base.errors import ArgumentError, RelfitError
 from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.results import Result
 from relfit.base.text import p_value
@@ -44,11 +44,11 @@ class AttributeEffects(Result):
     level : float
         Of the intervals.
     alpha : float
-        False-discovery rate at which an effect is one.
+        False-discovery rate at which effects are reported.
     table : pandas.DataFrame
         One row per ``measure`` and ``attribute``: ``model``, number of ``coefficients``, ``p`` of all of them together,
         ``p_adjusted`` over the rows (Benjamini and Hochberg), and the coefficient that is most standard errors from
-        none: ``term``, ``reference``, ``ratio`` with ``low`` and ``high``. ``ratio`` is of hazards (``ttf``), times
+        zero: ``term``, ``reference``, ``ratio`` with ``low`` and ``high``. ``ratio`` is of hazards (``ttf``), times
         (``ttf (AFT)``, ``ttr``) or rates (``failures``). ``proportional_p`` says whether hazard ratios stay the same
         over time. ``status`` is ``ok`` or why there is no answer.
     regressions : dict
@@ -115,11 +115,11 @@ def attribute_effects(
     level: float = 0.95,
     alpha: float = 0.05,
 ) -> AttributeEffects:
-    """How each attribute of the nodes goes with failures, times to failure and repairs; each attribute by itself.
+    """Association of each attribute of the nodes with failures, times to failure and to repair, one at a time.
 
     Numbers with no more than six values are categories. Levels with fewer than five failures or five nodes (three for
-    counts) are one, ``other``, or left out where these are few together. An attribute that nearly names the node (more
-    levels than a quarter of the nodes) is not compared. Attributes that go together share their effects: ask for both
+    counts) are joined as ``other``, or left out if they are few together. An attribute with more levels than a quarter
+    of the nodes nearly names the node and is not compared. Attributes that go together share their effects: fit both
     with `relfit.regress`.
 
     Parameters
@@ -128,9 +128,14 @@ def attribute_effects(
     measures : tuple of str
         Of ``failures`` (counts, negative binomial), ``ttf`` (Cox), ``ttf (AFT)`` (Weibull) and ``ttr`` (lognormal).
     level : float
-        Of the intervals.
+        Level of the intervals.
     alpha : float
         False-discovery rate.
+
+    Raises
+    ------
+    ArgumentError
+        For another measure.
 
     Examples
     --------
@@ -141,6 +146,8 @@ def attribute_effects(
     """
     rows, fits = [], {}
     for measure in measures:
+        if measure not in MEASURES:
+            raise ArgumentError(f"no measure {measure!r}", remedy=f"use some of {', '.join(MEASURES)}")
         model = MEASURES[measure][0]
         left = measure.partition(" ")[0]
         try:

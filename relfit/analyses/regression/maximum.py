@@ -1,4 +1,4 @@
-"""What a fitter of another package found, in one form, and whether it ended at a maximum of the likelihood."""
+"""Results of the fitters of other packages in one form, and whether they ended at a maximum of the likelihood."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEAR = 1e-4  # half the squared distance to the maximum, in standard errors, bel
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Coefficients of the covariates, then of what else the model has; ``rise`` is twice the gain in log-likelihood.
+    """Coefficients of the covariates, then other parameters; ``rise`` is twice their gain in log-likelihood.
 
     ``covariance`` takes rows as independent, ``robust`` is that of the standard errors. ``expected`` are the counts
     that a model of counts expects, ``dispersion`` the variance of the rates beyond the covariates.

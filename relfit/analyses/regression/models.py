@@ -1,4 +1,4 @@
-"""`regress`: how attributes of nodes and events change times to failure, times to repair and counts of failures."""
+"""`regress`: how times to failure, times to repair and counts of failures vary with attributes of nodes and events."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _RATIOS = {"cox": "hazard_ratio", COUNT_MODEL: "rate_ratio"}
 _FEW_PER_COEFFICIENT = 10
 _FEW_CLUSTERS = 20
 _FEW_BEHIND = 5  # clusters behind one coefficient
-_FAR = 10.0  # a standard error that multiplies rates by e**10 over the covariate's range says that nothing is known
+_FAR = 10.0  # a standard error that multiplies rates by e**10 over the covariate's range: no information
 
 
 def regress(
@@ -66,7 +66,7 @@ def regress(
         Standard errors are robust to dependence among rows with the same value of this column. ``None`` assumes
         independent rows.
     reference : mapping from attribute to level, optional
-        Reference level; by default the first in natural order. It makes a number a category.
+        Reference level of a category; by default the first in natural order. A number with one becomes a category.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def regression(
     covariates: Sequence[str] | None = None,
     dropped: Mapping[str, int] | None = None,
 ) -> Regression:
-    """`regress` of a table with one row per duration (``observed`` tells a failure), or per node (with ``hours``).
+    """`regress` of a table with one row per duration (``observed`` marks a failure), or per node (with ``hours``).
 
     The left side names the column of hours, or is ``failures``; `cluster` names columns, and `covariates` what the
     formula may name (all columns when left out); `dropped` are rows that were left out before.

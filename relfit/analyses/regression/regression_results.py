@@ -121,11 +121,11 @@ class Regression(Result):
         return self.table
 
     def node_rates(self) -> pd.DataFrame:
-        """Failures per year of each node: by its covariates, and drawn towards its own count (counts only).
+        """Failures per year of each node: by its covariates, and combined with its own count (models of counts only).
 
         The rates of nodes with equal covariates follow a gamma distribution with variance `dispersion`; given the
-        node's own failures, its mean is ``rate`` (empirical Bayes). It is what to give a `relfit.System` whose nodes
-        differ: ``rf.System(rf.families.Exponential(rates["rate"] / 8766))``.
+        node's own failures, its mean is ``rate`` (empirical Bayes). For a `relfit.System` whose nodes differ:
+        ``rf.System(rf.families.Exponential(rates["rate"] / 8766))``.
 
         Returns
         -------

@@ -1,7 +1,7 @@
 """Scores of the fitted models, row by row, and the sandwich that makes errors robust to dependence within clusters.
 
-lifelines finds the coefficients. Its own robust errors know no clusters for accelerated failure time, and for Cox
-ignore ties and take time square in the rows. Lin and Wei 1989; Therneau and Grambsch 2000, sections 4.6 and 7.2.
+lifelines finds the coefficients. Its own robust errors have no clusters for accelerated failure time, and for Cox they
+ignore ties and take time quadratic in the rows. Lin and Wei 1989; Therneau and Grambsch 2000, sections 4.6 and 7.2.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Incidents that come after one another: of a node, of a rack, of the whole system, beyond what rates explain.
 
 Each incident brings on average `branching` further ones with an exponential delay (Hawkes 1971), on top of a background
-that follows the calendar. Whether a node or a rack has bursts is asked of the labels alone: given when incidents come,
-which node do they hit? Whatever the rate of the fleet does then cancels. Bursts are said where labels shuffled within
-twenty days show none, and where the share that a node has in the incidents of the months around does not explain them.
-Of the whole, the background is the rate smoothed over weeks or more, by nodes watched, hour and day of the week; the
-level of each week is random, so that what good and bad weeks bring together is no burst.
+that follows the calendar. Bursts of a node or a rack are tested on the labels alone: given when incidents come, which
+node do they hit? Whatever the rate of the fleet does then cancels. Bursts are reported where labels shuffled within
+twenty days show none, and the node's share in the incidents of the surrounding months does not explain them. For the
+whole system the background is the rate smoothed over weeks or more, by nodes watched, hour and day of the week; the
+level of each week is random, so that good and bad weeks are not taken for bursts.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ __all__ = ["bursts"]
 
 _DELAYS = np.array([0.1, 0.3, 1.0, 3.0, 10.0])  # days
 _LAGS = np.array([0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0])  # days, that are counted
-_FEWEST = 10  # incidents, of which anything is said
+_FEWEST = 10  # incidents of a scope that is tested
 _ALIKE = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, np.inf)  # one over the variance of the levels of weeks
 _EVEN, _SPELLS = len(_ALIKE) - 1, (7, 3)  # days of a spell that has a level of its own
 _LATELY, _OWN = np.array([30.0, 90.0]), (10.0, 30.0, 100.0, 300.0)  # days; incidents that long-run shares weigh as
 _BLOCK, _IN_BLOCK = 20.0, 20.0  # days and incidents within which labels are shuffled, at least
-_ROUNDS = 3  # of fits, each with what the one before says of the background
+_ROUNDS = 3  # of fits, each with the background of the one before
 _TRIED = 0.1  # branching of the ratio that is compared with that of shuffled labels
 
 
@@ -58,7 +58,7 @@ def bursts(
     n_resamples: int = 99,
     rng: int | np.random.Generator | None = 0,
 ) -> Bursts:
-    """Do incidents come after one another: the same node again, another node of the rack, any other node.
+    """Test whether incidents come after one another: on one node, on other nodes of its rack, elsewhere in the system.
 
     Parameters
     ----------
@@ -66,12 +66,13 @@ def bursts(
     incidents : Incidents, optional
         Of this log; `relfit.incidents` joins them when left out. What comes within its windows is one incident.
     level : float
-        Of the confidence intervals.
+        Level of the confidence intervals.
     alpha : float
         Size of each test.
     n_resamples : int
-        Shuffled logs, 19 or more, where the likelihood speaks for bursts of nodes or racks.
+        Shuffled logs, 19 or more; drawn where the likelihood indicates bursts of nodes or racks.
     rng : int or numpy.random.Generator
+        For the shuffled logs.
 
     Raises
     ------
@@ -118,7 +119,7 @@ def bursts(
 
 
 class _Labelled(NamedTuple):
-    """Incidents of one scope: where each struck, and what it is not counted to follow."""
+    """Incidents of one scope: the label that must be shared to follow, and the inner one that must not."""
 
     line: IncidentLine
     label: IntArray
@@ -187,7 +188,7 @@ def _p_shuffled(
     n_resamples: int,
     rng: np.random.Generator,
 ) -> float:
-    """Of how soon labels come again, against labels (each with its own rate) that are shuffled within blocks."""
+    """P-value of how soon labels come again, against labels (each with its own rate) shuffled within blocks."""
     scores, order = np.empty((n_resamples + 1, delays.size)), np.arange(label.size)
     for k in range(n_resamples + 1):
         scores[k] = log_ratios(time, label[order], inner[order], rate[order], delays, _TRIED)
@@ -221,14 +222,14 @@ def _highest(
 
 
 def _p_of(gain: float, trials: int) -> float:
-    """Of a gain in log-likelihood by a parameter at the border of its values, the best of some trials."""
+    """P-value of a gain in log-likelihood by a parameter at the border of its range, the best of some trials."""
     return min(1.0, 0.5 * trials * float(special.chdtrc(1, max(2.0 * gain, 0.0))))
 
 
 def _of_whole(
     part: _Labelled, delays: FloatArray, level: float, alpha: float, brought: FloatArray
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Whether incidents follow those elsewhere sooner than calendar and weeks, beside what was `brought`, say."""
+    """Whether incidents follow those elsewhere sooner than calendar, weeks and what was `brought` explain."""
     line, label, inner = part
     rate, daily = line.background()
     total = float(label.size)

@@ -2,13 +2,12 @@
 
 Failures in bins of time are taken as a Poisson process with a rate that is constant within a period. The segmentation
 is exact: of all ways to cut the observation it maximises the likelihood less a penalty for each change (Jackson et al.
-2005). The penalty is such that a log with a constant rate stays whole with probability 99 %, by random
-logs in which every node has its own times between failures in random order: counts of renewals scatter more than
-Poisson where these times do. Where counts scatter more than Poisson from one bin to the next, or a rate wanders
-from month to month, the likelihood is divided by that excess, so that bursts and wandering are not taken for periods.
-Weeks or months whose counts vary more than those of the random logs do are told beside the periods: a rate without
-lasting changes need not be steady.
-Periods whose rates differ too little to matter are joined.
+2005). With this penalty a log with a constant rate stays one period with probability 99 %, by random logs in which
+every node has its own times between failures in random order: counts of renewals scatter more than Poisson where these
+times do. Where counts scatter more than Poisson from one bin to the next, or a rate wanders from month to month,
+the likelihood is divided by that excess, so that bursts and wandering are not taken for periods. Weeks or months whose
+counts vary more than those of the random logs are reported beside the periods: a rate without lasting changes need not
+be steady. Periods whose rates differ too little to matter are joined.
 """
 
 from __future__ import annotations
@@ -69,10 +68,10 @@ def change_points(
     """Cut the observation of a log into periods of constant failure rate.
 
     The period to use is the most recent one with at least a sixth of the exposure and ten failures; else, of those with
-    ten failures, the one with the most exposure; else the one with the most failures. Earlier periods are named
-    ``higher early rate`` if all of them from the start on have a higher rate, else ``earlier``; later ones ``higher
-    later rate`` if their rate is higher by `least_change`, else ``later``. The period to use is ``higher later rate``
-    too if it ends the log, and the one before it was long enough and had a lower rate.
+    ten failures, the one with the most exposure; else the one with the most failures. It is named ``steady``, or
+    ``higher later rate`` if it ends the log and the one before it was long enough and had a lower rate. Earlier periods
+    are ``higher early rate`` if all of them from the start on have a higher rate, else ``earlier``; later ones ``higher
+    later rate`` if their rate is higher by `least_change`, else ``later``.
 
     Parameters
     ----------
@@ -81,17 +80,19 @@ def change_points(
     of : {"incidents", "records"} or Incidents
         Count incidents (these, or those of `relfit.analyses.screening.incidents`), or every record.
     bin_width : duration
-        Width of a bin. A period has at least 30 days, or a tenth of a log shorter than 300 days.
+        Width of a bin, hours or text such as "12h". A period has at least 30 days, or a tenth of a log shorter than 300
+        days.
     alpha : float
-        Probability to report a change at a constant rate; sets the penalty.
+        Probability of reporting a change where the rate is constant; sets the penalty.
     least_change : float
         Neighbouring periods whose rates differ by a smaller factor are joined; 1 keeps all. The default of 1.25 is the
         precision of a rate from sixty failures; in a large log any change is significant.
     level : float
         Level of the confidence intervals of rates and starts.
     n_resamples : int
-        Simulated logs behind the penalty, 99 or more; fewer are drawn if there is clearly no change.
+        Random logs behind the penalty, 99 or more; fewer are drawn if there is clearly no change.
     rng : int or numpy.random.Generator
+        For the random logs.
 
     Raises
     ------
@@ -219,7 +220,7 @@ def change_points(
 
 
 def stable_period(log: FailureLog, **options: Any) -> Period:
-    """The most recent period that is long enough for a fit; options as for `change_points`.
+    """`ChangePoints.stable_period`: the most recent period that is long enough for a fit; options as `change_points`.
 
     `relfit.fleet.chosen_period` takes the complete log instead if the start of this period is too uncertain.
 
@@ -235,7 +236,7 @@ def stable_period(log: FailureLog, **options: Any) -> Period:
 
 
 def _counts(when: IntArray, edges: IntArray, exposure: FloatArray) -> tuple[IntArray, int]:
-    """Failures in each bin, and those at times when nobody was under observation."""
+    """Failures in each bin, and those at times when no node was under observation."""
     place = np.searchsorted(edges, when, side="right") - 1
     place[when == edges[-1]] = edges.size - 2
     inside = (place >= 0) & (place < edges.size - 1)
@@ -252,7 +253,7 @@ def _uneven(
     edges: IntArray,
     alpha: float,
 ) -> tuple[float, float]:
-    """Hours of the span at which counts vary most beyond random logs, and how many times; NaN where at none."""
+    """Span in hours over which counts vary most beyond random logs, and by how many times; NaN where over none."""
     seen, drawn = dispersions(counts, exposure, cuts, spans), np.array(by_chance)
     mean, spread = np.maximum(drawn.mean(axis=0), 1e-9), np.maximum(drawn.std(axis=0, ddof=1), 1e-9)
     p = special.gammaincc((mean / spread) ** 2, seen * mean / spread**2)
@@ -289,7 +290,7 @@ def _names(rate: FloatArray, stable: int, before_long: bool, least_change: float
 def _limits_of_cuts(
     cuts: IntArray, counts: IntArray, exposure: FloatArray, dispersion: float, level: float
 ) -> IntArray:
-    """First and last bin at which each period but the first can have begun, the others as they are.
+    """First and last bin at which each period but the first can have begun, given the other cuts.
 
     By the quantile of (1 - exp(-x/2))**2, the distribution of twice the fall of the log-likelihood (Hansen 2000).
     """

@@ -1,4 +1,4 @@
-"""From the records of a log to its incidents: bursts of a node, then what was close in time in a rack, a system."""
+"""From the records of a log to its incidents: bursts of a node, then records close in time in a rack, a system."""
 
 from __future__ import annotations
 
@@ -45,9 +45,10 @@ def incidents(
     """Join the records of a log to incidents.
 
     Bursts of one node are joined first, then different nodes of one group (a rack), then different groups of the
-    system. Each level has its own window: the longest in which such records follow each other more often than by
-    chance, while chance alone joins less than 1 % of the incidents. The scope follows from the nodes hit: one node;
-    several in one group; nodes of several groups; the system, if half of its nodes were hit or a record says so.
+    system. Each level has its own window: the longest for which such times are more than twice (within a node ten
+    times) as frequent as by chance, while chance alone joins less than 1 % of the incidents. The scope follows from the
+    nodes hit: one node; several in one group; nodes of several groups; the system, if half of its nodes were hit or a
+    record says so.
 
     Parameters
     ----------
@@ -127,8 +128,10 @@ def incidents(
 
 @dataclass(frozen=True, eq=False)
 class _Records:
-    """Where and when records were made. `codes` are those of node, group and place, -1 where there is none, and `watch`
-    says from when to when each of them was watched; `unit` is the node too, or else what of its system has none.
+    """Where and when records were made.
+
+    `codes` are those of node, group and place, -1 where there is none, and `watch` says from when to when each of them
+    was watched; `unit` is the node, or one unit per system for records without a node.
     """
 
     start: IntArray
@@ -190,7 +193,7 @@ def _joined(
         share = FALSE_JOINS * (nth + 1) / len(levels)
         if level == "node":
             rows = order_in_groups(records.unit, records.start)
-            rows = rows[records.codes[place][rows] >= 0]  # records without a place stand alone
+            rows = rows[records.codes[place][rows] >= 0]  # records without a place are joined to none
             same = np.diff(records.unit[rows], prepend=-1) == 0
             apart = np.where(same, np.diff(records.start[rows], prepend=0), -1)
             window, order = window_of_nodes(apart[same], records.unit[rows], records.span, step, share), rows

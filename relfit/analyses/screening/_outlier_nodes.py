@@ -1,4 +1,4 @@
-"""Nodes whose failure rate stands out, judged against how the rates of all nodes differ.
+"""Nodes whose failure rate stands out, compared with how the rates of all nodes differ.
 
 The nodes of every system are described by renewal models (`relfit.analyses.screening.frailty`): equal nodes, rates that
 vary continuously, two classes. Nodes count as unequal only where their numbers of failures scatter more than those of
@@ -47,17 +47,17 @@ class OutlierNodes(Result):
     ----------
     nodes : pandas.DataFrame
         One row per node, largest excess first: the columns of `relfit.analyses.screening.tallies.by_node`, of failures
-        of single nodes, and ``excess`` (failures above those of a node of mean rate), ``posterior`` (probability to be
-        an outlier, see `outlier_nodes`) and ``outlier``.
+        of single nodes, and ``excess`` (failures above those of a node of mean rate), ``posterior`` (probability of
+        being an outlier, see `outlier_nodes`) and ``outlier``.
     classes : pandas.DataFrame
         One row per system: ``system``, ``nodes``, ``events``, ``status`` (``ok``, or ``too_few``: under three nodes or
-        ten failures), ``description`` (``equal``, ``spread``, ``two_classes``, ``either`` of the two), ``p`` (chance
-        that equal nodes differ so much, by random logs), ``shape`` (Weibull, within a node), ``scatter`` (squared
+        ten failures), ``description`` (``equal``, ``spread``, ``two_classes``, ``either`` of the two), ``p`` (of
+        equal nodes, by random logs), ``shape`` (Weibull, within a node), ``scatter`` (squared
         coefficient of variation of the times between failures of a node), ``spread`` (coefficient of variation of the
         rates if they vary continuously), ``fraction`` of bad nodes, ``ratio`` of the rates and ``rate`` of good nodes
         (per hour), the last three with ``_low`` and ``_high`` and only where there is a class of bad nodes.
     models : RenewalModels
-        What the nodes of each system were described by, with whether their failure rate changes with age.
+        Models fitted to the nodes of each system, and whether their failure rate changes with age.
     alpha : float
         Largest expected share of false outlier nodes.
     level : float
@@ -83,7 +83,7 @@ class OutlierNodes(Result):
 
     @property
     def headline(self) -> str:
-        """How many nodes stand out, what goes with them, and how rates differ."""
+        """How many nodes stand out, their share of the failures, and how rates differ."""
         total = self.nodes["events"].sum()
         if not total:
             return "No failure of a node was recorded, so no node stands out."
@@ -143,11 +143,12 @@ def outlier_nodes(
 ) -> OutlierNodes:
     """Find the nodes of every system that fail far more often than the others.
 
-    Failures are incidents of one node: an incident of a rack or the system is no failure of each node. Where two
+    Failures are incidents of one node; an incident of a rack or the system counts for none of its nodes. Where two
     classes describe the nodes best, outliers are the nodes of the bad class (at most half of the nodes, at twice the
     rate or more). Where rates vary continuously, they are nodes whose rate is three times the mean or more. Each node
-    has a probability to be an outlier, given its failures and the rates of all nodes; the nodes with the largest are
-    listed while the expected share of false ones is at most `alpha`. Equal nodes have no outliers.
+    has a probability of being an outlier, given its failures and the rates of all nodes. Nodes are listed from the
+    highest probability down, while that is above one half and the expected share of false ones is at most `alpha`.
+    Equal nodes have no outliers.
 
     Parameters
     ----------
@@ -159,8 +160,9 @@ def outlier_nodes(
     level : float
         Level of the intervals.
     n_resamples : int
-        Random logs for the test of equal nodes (`relfit.analyses.screening.renewal_models`); 0 for no test.
+        Random logs for the test of equal nodes (`relfit.analyses.screening.equal_nodes`); 0 for no test.
     rng : int or numpy.random.Generator
+        For the random logs.
 
     Raises
     ------
@@ -207,7 +209,7 @@ def _clock(lives: LifeData, entered: IntArray) -> FloatArray:
 
 
 def _own_failures(log: FailureLog, joined: Incidents | None) -> FailureLog:
-    """The log without what hit several nodes: the outage of a rack says nothing of one of its nodes."""
+    """The log without incidents of several nodes: the outage of a rack says nothing about one of its nodes."""
     if not len(log.events):
         return log
     of = incidents(log) if joined is None else joined
@@ -219,7 +221,7 @@ def _own_failures(log: FailureLog, joined: Incidents | None) -> FailureLog:
 def _classes(
     lives: LifeData, models: RenewalModels, code: IntArray, systems: ObjectArray, level: float
 ) -> tuple[pd.DataFrame, FloatArray]:
-    """The table of systems, and the probability of each node to be an outlier."""
+    """The table of systems, and each node's probability of being an outlier."""
     shape, scale, variance = models.shape[:, 1], models.scale[:, 1], models.variance[:, 1]
     status = np.where((models.status != "ok") | (models.nodes < _FEWEST_NODES), "too_few", "ok").astype(object)
     description, p = models.description.copy(), models.p
@@ -261,6 +263,6 @@ def _classes(
 
 
 def _around(value: FloatArray, variance: FloatArray, level: float) -> list[FloatArray]:
-    """Limits of a value whose logarithm has this variance."""
+    """Interval of a value whose logarithm has this variance."""
     far = normal_quantile(level) * np.sqrt(variance)
     return [value * np.exp(-far), value * np.exp(far)]

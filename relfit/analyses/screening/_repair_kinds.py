@@ -1,8 +1,8 @@
 """Repair times as a mixture of quick and slow repairs, by cause.
 
 A reboot takes minutes, a part that must be ordered takes days. Two kinds of repair are fitted as two exponentials
-(hyperexponential) and as two lognormals (by EM, then by Newton's method from where it ended). The split is the time at
-which a repair is as likely to be quick as slow.
+(hyperexponential) and as two lognormals (by EM, then by Newton's method from there). The split is the time at which a
+repair is as likely to be quick as slow.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["MODELS", "ONE_CLASS", "RepairKinds", "repair_kinds"]
 
 MODELS = ("hyperexponential2", "lognormal2")
 ONE_CLASS = ("exponential", "lognormal", "weibull", "gamma", "loglogistic", "inverse_gaussian")
-"""Families of one class that two classes are held against."""
+"""Distributions of one class that two classes are compared with."""
 _QUANTITIES = ("share_quick", "mean_quick", "mean_slow", "mean", "split")
 _CUTS = (0.25, 0.5, 0.8)  # quantiles at which EM splits the repairs first
 _ITERATIONS = 60
@@ -50,12 +50,12 @@ class RepairKinds(Result):
     table : pandas.DataFrame
         One row per group and model: the group's columns, ``model``, ``repairs``, ``censored``, ``share_quick``,
         ``mean_quick``, ``mean_slow``, ``mean`` and ``split`` (hours), each with ``_low`` and ``_high``; ``loglik``,
-        ``aic``; ``one``, the family that describes the repairs best as one class (of `ONE_CLASS`, by BIC) and its
-        ``aic_one``; ``status``; ``median_quick``, ``median_slow`` (hours) and, of lognormals, ``sigma_quick``,
+        ``aic``; ``one``, the distribution that describes the repairs best as one class (of `ONE_CLASS`, by BIC) and
+        its ``aic_one``; ``status``; ``median_quick``, ``median_slow`` (hours) and, of lognormals, ``sigma_quick``,
         ``sigma_slow`` (of the logs).
 
         Status: ``"ok"``; ``"too_few"`` (fewer than ten repairs with a known end); ``"one_class"`` (two classes are no
-        better than the best family of one by BIC; numbers are given all the same, ``split`` may be NaN); ``"no_split"``
+        better than the best of one by BIC; numbers are given all the same, ``split`` may be NaN); ``"no_split"``
         (two classes, but no time from which on a repair is more likely slow; ``split`` is NaN); ``"hollow"`` (a class
         rests on fewer than three repairs), ``"not_found"`` (no maximum inside): no numbers.
     zero : int
@@ -120,10 +120,11 @@ def repair_kinds(
     log : FailureLog or LifeData
         Of a log, the durations of its outages; those cut off by the window are right-censored.
     per : str
-        As for `FailureLog.ttr`; of a log. By system where no record has a cause.
+        As for `FailureLog.ttr`, with a log; by system instead of cause where no record has one.
     models : tuple of str
         Of `MODELS`.
     level : float
+        Level of the intervals.
 
     Raises
     ------
@@ -180,7 +181,7 @@ def _weights(repairs: LifeData) -> FloatArray:
 
 
 def _one_class(repairs: LifeData, ended: FloatArray) -> npt.NDArray[np.object_]:
-    """Name, BIC and AIC of the family that describes each group best, by BIC; columns of shape (groups, 3)."""
+    """Name, BIC and AIC of the distribution that describes each group best by BIC, shape (groups, 3)."""
     out = np.tile(np.array([None, np.inf, np.nan], dtype=object), (repairs.n_groups, 1))
     for name, result in (fit(repairs, ONE_CLASS, n_resamples=0).results if repairs.n_groups else {}).items():
         k = len(result.family.parameter_names())
@@ -253,7 +254,7 @@ class _Mixture:
         return free
 
     def step(self, share: FloatArray, before: FloatArray | None) -> FloatArray:
-        """What EM makes of the probability of each repair to be quick; censored ones are completed by their mean."""
+        """One step of EM, from each repair's probability of being quick; censored ones are completed by their mean."""
         repairs, log = self.lives, self.log
         with np.errstate(all="ignore"):
             size = np.maximum(_total(repairs, np.ones(log.size)), 1.0)
@@ -317,7 +318,7 @@ def _fit(
 
 
 def _quantities(mixture: _Mixture, free: FloatArray, level: float) -> FloatArray:
-    """Estimates and Wald limits on the log or logit scale, shape (5 quantities, 3, groups)."""
+    """Estimates and Wald intervals on the log or logit scale, shape (5 quantities, 3, groups)."""
     centre, step, k = _derived(free, mixture.exponential), 1e-5, mixture.k
     information = -derivatives(mixture, free, np.full(free.shape, 1e-3))[2]
     slope = np.stack(

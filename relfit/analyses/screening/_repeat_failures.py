@@ -1,7 +1,8 @@
 """Repeat failures: the same node and the same cause again, sooner after the repair than equal nodes would.
 
-A node that was repaired is as likely as any other to be the next that fails of a cause. How long it lasted is therefore
-measured by how many of the others failed of that cause meanwhile: a bad month of the whole fleet makes no repeats.
+If nodes are equal, one that was repaired is as likely as any other to be the next that fails from a cause. How long it
+lasted is therefore measured by how many others failed from that cause meanwhile: a bad month of the fleet makes no
+repeats.
 """
 
 from __future__ import annotations
@@ -30,22 +31,22 @@ if TYPE_CHECKING:
 __all__ = ["RepeatFailures", "repeat_failures"]
 
 _LATELY = pd.Timedelta(days=90)  # before the end of the log: a repeat since then is going on
-_CHAIN = 4  # repeats in turn that are looked at together
+_CHAIN = 4  # repeats in a row that are tested together
 _NAMED = 3
 
 
 class RepeatFailures(Result):
-    """Failures that came sooner after the repair of the last one of that cause than equal nodes would have them.
+    """Failures of a node that came sooner after the repair of the last one of that cause than equal nodes would fail.
 
     Attributes
     ----------
     repeats : pandas.DataFrame
         One row per repeat, in the order of time: ``system``, ``node``, ``cause``, ``start``, ``before`` (when the
         failure before it began), ``hours_between`` (from the end of its repair, or from its start where no end is
-        known), ``expected`` (failures of that cause of one node meanwhile, by those of the others), ``p``,
+        known), ``expected`` (failures of one node from that cause meanwhile, at the rate of the others), ``p``,
         ``p_adjusted``.
     nodes : pandas.DataFrame
-        One row per node and cause, those with most repeats lately first: ``system``, ``node``, ``cause``, ``repeats``,
+        One row per node and cause, those with most recent repeats first: ``system``, ``node``, ``cause``, ``repeats``,
         ``lately`` (those of the last 90 days of the log), ``first``, ``last``, ``hours_between`` (median), ``going_on``
         (there are some lately).
     tested : int
@@ -53,7 +54,7 @@ class RepeatFailures(Result):
     failures : int
         All failures of single nodes.
     alpha : float
-        Largest share of the repeats that is expected to be by chance.
+        Largest expected share of repeats by chance.
     """
 
     repeats: pd.DataFrame
@@ -110,25 +111,25 @@ class RepeatFailures(Result):
 def repeat_failures(log: FailureLog, *, of: Incidents | None = None, alpha: float = 0.05) -> RepeatFailures:
     """Find the failures that came again: the same node and cause, sooner after the repair than equal nodes would.
 
-    Failures are incidents of one node; what hit several nodes is no repeat. Of equal nodes each is as likely to be the
-    next to fail: while `k` of `n` nodes' failures of a cause came from the repair of a node to its next failure of
+    Failures are incidents of one node; what hit several nodes is no repeat. Of `n` equal nodes each is as likely to be
+    the next to fail: if `k` failures of other nodes from a cause lie between a node's repair and its next failure from
     that cause, chance has it so soon with probability ``1 - (1 - 1/n)**(k + 1)``, whatever the rate of the fleet did
-    meanwhile. Four repeats in turn are held against chance together, too (by the binomial distribution), and the lesser
-    of the two p-values counts twice.
+    meanwhile. Four repeats in a row are also tested together (binomial distribution); the smaller of the two p-values
+    is then doubled.
 
     Parameters
     ----------
     log, of
         As for `outlier_nodes`.
     alpha : float
-        Largest share of the repeats that is expected to be by chance (Benjamini and Hochberg 1995, over all failures).
+        Largest expected share of repeats by chance (Benjamini and Hochberg 1995, over all failures).
 
     Raises
     ------
     ArgumentError
         For an alpha outside 0..1, or a log of lifetimes, which has no events.
     DataError
-        Where only nodes that failed are known: how often one of all fails is not.
+        Where only nodes that failed are known, so that the number of nodes is not.
 
     Examples
     --------
@@ -202,7 +203,7 @@ def _pairs(failures: pd.DataFrame, size: FloatArray) -> pd.DataFrame:
     code, kind, at, end = (failures[name].to_numpy() for name in ("code", "kind", "at", "end"))
     later = np.flatnonzero((code[1:] == code[:-1]) & (kind[1:] == kind[:-1])) + 1
     since = np.minimum(end[later - 1], at[later])
-    # where an instant stands among the failures of a kind in the order of time
+    # position of an instant among the failures of a kind in the order of time
     instants, rank = np.unique(np.concatenate([at, since]), return_inverse=True)
     order = np.lexsort((at, kind))
     keys = (kind * instants.size + rank[: at.size])[order]

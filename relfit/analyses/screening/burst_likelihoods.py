@@ -1,4 +1,4 @@
-"""Likelihoods of incidents that bring about others: their sums of delays, and the maxima with limits by profile."""
+"""Likelihoods of incidents that bring others: sums of delays, and maxima with profile intervals."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from relfit.base.numeric.compiled import njit
 __all__ = ["BurstFit", "after", "fitted", "log_ratios", "spells"]
 
 _MOST = 0.95  # further incidents that one brings, at most
-_FAR = 30.0  # delays, from which nothing is left of an incident
+_FAR = 30.0  # delays, beyond which the effect of an incident is negligible
 
 
 @dataclass(frozen=True)
 class BurstFit:
-    """The maximum of a likelihood over branching and delay: both, limits of branching, and what it gains on none."""
+    """The maximum over branching and delay: both, the interval of branching, and the gain over no branching."""
 
     branching: float
     low: float
@@ -58,7 +58,7 @@ def after(time: FloatArray, label: IntArray, weight: FloatArray, delays: FloatAr
 def log_ratios(
     time: FloatArray, label: IntArray, inner: IntArray, rate: FloatArray, delays: FloatArray, branching: float
 ) -> FloatArray:
-    """By delay the log-likelihood ratio of points of these rates each of which brings others of its label to none."""
+    """By delay, log-likelihood ratio of points of these rates, each bringing others of its label, to no branching."""
     one = np.ones(time.size)
     excess = after(time, label, one, delays)
     if (inner >= 0).any():
@@ -116,7 +116,7 @@ def spells(background: FloatArray, excited: FloatArray, ends: IntArray, expected
 
 
 def fitted(loglik: Callable[[float, int], float], delays: int, level: float) -> BurstFit:
-    """The maximum over branching and delay; limits of branching are where the profile over delays has fallen."""
+    """The maximum over branching and delay; the interval of branching ends where the profile over delays has fallen."""
     from scipy import optimize  # slow to import
 
     none = loglik(0.0, 0)

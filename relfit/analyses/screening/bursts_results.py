@@ -20,8 +20,8 @@ class Bursts(Result):
     table : pandas.DataFrame
         One row per scope: ``scope`` ("node": the same node again; the rack: another node of the same rack; "whole":
         incidents elsewhere in the system), ``incidents``, ``branching`` (further incidents that one brings on average)
-        with limits ``low`` and ``high``, ``mean_delay`` (hours), ``following`` (share of incidents that others
-        brought), ``p``, ``p_weeks`` (of good and bad weeks; of the whole only), ``kind``: ``"steady"``,
+        with its interval ``low``, ``high``, ``mean_delay`` (hours), ``following`` (share of incidents that others
+        brought), ``p``, ``p_weeks`` (of good and bad weeks; for "whole" only), ``kind``: ``"steady"``,
         ``"after one another"``, ``"good and bad weeks"``, or ``"no answer"`` of fewer than ten incidents, one place, or
         a clock too coarse for all delays.
     by_delay : pandas.DataFrame

@@ -1,9 +1,9 @@
-"""Limits of the Weibull shape of nodes whose rate may move: the age of each node that fails against that of others.
+"""Intervals of the Weibull shape where rates may vary over the calendar: a failed node's age against that of others.
 
-A rate that moves over the calendar (good and bad weeks, drift) makes times between failures as unequal as a hazard that
-falls with age does. At one instant all nodes have the same calendar, so that it cancels (Cox 1972): nodes whose hazard
-falls with age fail when they are younger than those beside them. Unequal and changing rates of nodes are allowed for by
-how often each had failed until then and lately (Aalen, Borgan and Gjessing 2008, chapter 8).
+A rate that varies over the calendar (good and bad weeks, drift) makes times between failures as unequal as a hazard
+that falls with age does. At one instant all nodes have the same calendar, so it cancels (Cox 1972): nodes whose hazard
+falls with age fail when they are younger than the others. Unequal and changing rates of nodes are allowed for by how
+often each had failed until then and recently (Aalen, Borgan and Gjessing 2008, chapter 8).
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from relfit.log.lifedata import LifeData
 __all__ = ["calendar_shape", "told_from_calendar"]
 
 _MOST_FAILURES = 1000  # that are looked at
-_BESIDE = 10  # nodes that each is held against (sampled at random; Borgan, Goldstein and Langholz 1995)
+_BESIDE = 10  # nodes that each is compared with (sampled at random; Borgan, Goldstein and Langholz 1995)
 _SPREADS = (0.25, 4.0)  # variances of gamma frailties, between and about which nodes differ
 _LATELY = (360.0, 1440.0)  # hours: a bad spell of a node is weeks or months long
 _STEPS = 40
 _GAIN = 1e-4  # of the log-likelihood, below which no step is worth while
 _YOUNGEST = 1e-6  # of the mean time between failures
-_BEYOND = 1.05  # times as far as to 1 do the limits of a shape reach that a moving rate may have made
+_BEYOND = 1.05  # how far a widened interval reaches, relative to the distance of the shape from 1
 
 
 def calendar_shape(
     lives: LifeData, clock: FloatArray, group: IntArray, n_groups: int, level: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Limits of the shape of each group's hazard by age, whatever its rate does over the calendar, shape (groups, 2).
+    """Interval of the shape of each group's hazard by age, whatever its rate does over the calendar, shape (groups, 2).
 
-    `clock` has the hours, on one clock of all nodes, at which each life came under observation and left it. The limits
-    are the lowest and the highest of two intervals: of rates of nodes that differ and stay, and of rates that come and
-    go too. NaN where no two nodes can be compared.
+    `clock` has the hours, on one clock of all nodes, at which each life came under observation and left it. The ends
+    are the lowest and the highest of two intervals: for rates of nodes that differ and stay, and for rates that change
+    too. NaN where no two nodes can be compared.
 
     The partial likelihood of the nodes that failed, each among up to 10 others that were up at that instant, with the
     hazard ``r(t) age**(shape - 1)`` times powers of ``(1 + v n) / (1 + v c)``, where n are the failures of the node so
@@ -59,10 +59,10 @@ def calendar_shape(
 
 
 def told_from_calendar(models: RenewalModels, lives: LifeData, clock: FloatArray) -> RenewalModels:
-    """The models with limits of the shape that exclude 1 only where a rate that moves cannot make it so.
+    """The models with intervals of the shape that exclude 1 only where a varying rate does not explain it.
 
-    Where the limits of a group exclude 1 and `calendar_shape` does not bear it out, they are widened to hold 1, its
-    covariance with them, and it is ``moving``.
+    Where the interval of a group excludes 1 and `calendar_shape` does not confirm it, interval and covariance are
+    widened so that it includes 1, and the group is ``moving``.
     """
     group, shape = models.group_of_node, models.shape
     claimed = (models.ageing != 0) & (models.status == "ok")
@@ -84,7 +84,7 @@ def told_from_calendar(models: RenewalModels, lives: LifeData, clock: FloatArray
 
 
 def _compared(lives: LifeData, clock: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Log age and what tells a node's own rate, (failures, 1 + others, columns); NaN where another was not up."""
+    """Log age and the covariates of a node's own rate, (failures, 1 + others, columns); NaN where one was not up."""
     begin, end = clock.T
     node, seen, sizes = lives.group_codes(), lives.observed, lives.sizes
     aged = np.ones(node.size, np.bool_) if lives.stationary is None else ~lives.stationary
@@ -131,7 +131,7 @@ def _compared(lives: LifeData, clock: FloatArray, rng: np.random.Generator) -> F
 
 
 def _maximum(x: FloatArray) -> tuple[float, float]:
-    """The power of age at the maximum, and its information with the other powers unknown; 0 where nothing tells it."""
+    """The power of age at the maximum, and its information with the other powers unknown; 0 where there is none."""
     usable = np.isfinite(x[..., 0])
     several = usable.sum(axis=1) > 1
     if not several.any():

@@ -1,7 +1,7 @@
 """Random logs of equal nodes: whether numbers of failures scatter more than those of nodes with one distribution.
 
-What a node had is held to the cumulative hazard that its own lives ran through (the score test of a frailty; Commenges
-and Andersen 1995), since counts alone scatter as much in a fleet of equal nodes with a heavy tail.
+A node's failures are compared with the cumulative hazard of its own lives (the score test of a frailty; Commenges and
+Andersen 1995), since counts alone scatter as much in a fleet of equal nodes with a heavy tail.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _MOST_DRAWN = 4_000_000  # times between failures in all random logs
 
 
 def equal_nodes_p(lives: LifeData, n_resamples: int, rng: np.random.Generator) -> float:
-    """Share of random logs of equal nodes whose failures scatter as much about what their lives would give as these.
+    """P-value: share of random logs of equal nodes whose failures scatter at least as much around their expectation.
 
-    Times between failures are of the family, among Weibull, gamma and lognormal, that describes those of all nodes best
-    by AIC; each node runs from a random moment on and for as long as it was watched. A family whose random logs have
-    many more or fewer failures than these nodes does not describe them, whatever its likelihood: the nearest does.
+    Times between failures have the distribution, among Weibull, gamma and lognormal, that describes those of all nodes
+    best by AIC; each node runs from a random moment on and for as long as it was watched. A distribution whose random
+    logs have 25 % more or fewer failures than these nodes gives way to the next; if all do, the nearest is used.
     """
     if lives.durations.size > _MOST_LIVES:
         share = _MOST_LIVES / lives.durations.size
@@ -85,7 +85,7 @@ def _scatter(counts: FloatArray, spent: FloatArray) -> FloatArray:
 
 
 def _random_logs(family: Family, time: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Failures of renewal processes in steady state within `time`, and the cumulative hazard that they ran through."""
+    """Failures of renewal processes in steady state within `time`, and the cumulative hazard of their lives."""
     count = np.zeros(time.size)
     at = family.residual_sample(time.size, rng)
     spent = np.log(family.mean()) - family.log_integrated_tail(np.minimum(at, time))

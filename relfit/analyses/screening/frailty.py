@@ -1,7 +1,7 @@
-"""Ageing told from unequal nodes: Weibull renewals of equal nodes, of a spread of rates (frailty), of two classes.
+"""Ageing separated from unequal nodes: Weibull renewals of equal nodes, of a spread of rates (frailty), of two classes.
 
 Nodes of unequal rates, pooled, look like nodes whose failure rate falls with age (Proschan 1963). A frailty multiplies
-the hazard of all lives of a node, the shape belongs to each life, so that lives of many nodes tell the two apart.
+the hazard of all lives of a node, the shape acts within each life, so lives of many nodes distinguish the two.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _FEWEST = 10  # failures below which no shape is estimated
 _FEWEST_NODES = 20  # below which the covariance is not made robust by nodes
 _STARTS = ((0.05, 5.0), (0.3, 2.5))  # share and ratio of the class with the higher hazard
 _SEVERAL = 3  # nodes that can be unequal
-_ITERATIONS = 40  # a spread that is none runs to the edge: further steps gain nothing
+_ITERATIONS = 40  # where there is no spread the search runs to the edge: further steps gain nothing
 _CLEAR = 2.0  # difference of BIC below which there is nothing to choose (Kass and Raftery 1995)
 _SIZE = 0.05  # of the test of equal nodes
-_MOST_LIVES = 300_000  # of a group that models are fitted to: they tell its shape to 0.3 %
+_MOST_LIVES = 300_000  # of a group that models are fitted to: enough for its shape to 0.3 %
 _LEAST_NODES = 200  # of such a group, however many lives each has
 _FREE = {"equal": 2, "spread": 3, "classes": 4}
 
@@ -52,15 +52,15 @@ def renewal_models(
 ) -> RenewalModels:
     """Fit Weibull renewals of equal nodes, of nodes with gamma frailty and of two classes of nodes, in every group.
 
-    A group of `lives` is a node, and `groups` has the number of its system; times of more than 300 000 lives are those
-    of some nodes, at random. Limits are normal on the log scale. Nodes are unequal only where few of `n_resamples`
-    random logs of equal nodes (`relfit.analyses.screening.equal_nodes`) differ as much: equal nodes whose times between
-    failures are no Weibull variables are more likely as two classes of Weibull nodes.
+    A group of `lives` is a node, and `groups` has the number of its system; of a system with more than 300,000 lives a
+    random sample of nodes is used. Intervals are normal on the log scale. Nodes count as unequal only where few of
+    `n_resamples` random logs of equal nodes (`relfit.analyses.screening.equal_nodes`) differ as much: equal nodes whose
+    times between failures are not Weibull would otherwise pass for two classes of Weibull nodes.
 
     With frailty z of mean one and variance v, a node with n failures and cumulative hazard s (of frailty one) has the
     likelihood of a gamma mixture, ``Gamma(k + n) k^k / (Gamma(k) (k + s)^(k + n))``, k = 1/v (Hougaard 2000). A
-    life in progress at an unknown age has the density S(x)/mean of a stationary renewal process (Cox 1962), which
-    adds 1/shape to n; a node that was never seen to fail a regularised beta function.
+    life in progress at an unknown age that ended has the density S(x)/mean of a stationary renewal process (Cox 1962)
+    and counts 1/shape in n; a node that was never seen to fail has a regularised beta function.
     """
     share("level", level, zero=False, one=False)
     code = np.zeros(lives.n_groups, np.int64) if groups is None else np.asarray(groups, dtype=np.int64)
@@ -143,7 +143,7 @@ def _description(loglik: dict[str, FloatArray], nodes: FloatArray) -> npt.NDArra
 def _tested(
     lives: LifeData, code: IntArray, described: npt.NDArray[np.object_], n_resamples: int, rng: np.random.Generator
 ) -> FloatArray:
-    """How often equal nodes differ as much, in the groups that a likelihood takes for unequal; NaN in the others."""
+    """P-value of equal nodes in the groups that BIC describes as unequal; NaN in the others."""
     p = np.full(described.size, np.nan)
     for group in np.flatnonzero(described != "equal") if n_resamples else ():  # systems, not nodes
         p[group] = equal_nodes_p(lives.take(np.flatnonzero(code == group).tolist()), n_resamples, rng)
@@ -350,7 +350,7 @@ class _Objective:
 
 
 def _fitted(data: _Lives, name: str, usable: IntArray) -> Maximum:
-    """The maximum in every group; not found in those that are not usable. Free scales are in hours."""
+    """The maximum in every group; not converged in those that are not usable. Free scales are in hours."""
     size, k = data.n_groups, _FREE[name]
     starts: dict[str, list[tuple[float, ...]]] = {
         "equal": [()],

@@ -1,4 +1,4 @@
-"""`RenewalModels`: what Weibull renewals with unequal nodes say of ageing, and of every node."""
+"""`RenewalModels`: what Weibull renewals with unequal nodes say about ageing, and about every node."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class RenewalModels(Result):
     groups : pandas.Index, shape (groups,)
     nodes, failures : ndarray of int, shape (groups,)
     shape, scale : ndarray, shape (groups, 3)
-        Low, estimate and high, of the model with a spread, or of two classes where these describe the nodes best; scale
-        in hours, of a node of frailty one (in two classes: of the better). The shape is 1, without limits, where there
-        are fewer than ten failures.
+        Low, estimate and high of the model used: with a spread, or of two classes or equal nodes where these describe
+        the nodes best. The scale is in hours, of a node of frailty one (in two classes: of the better). The shape is 1,
+        without an interval, where there are fewer than ten failures.
     variance : ndarray, shape (groups, 3)
-        Of the gamma frailty, whose mean is one; zero, without limits, where nodes are equal or of two classes.
+        Of the gamma frailty, whose mean is one; zero, without an interval, where nodes are equal or of two classes.
     fraction, ratio : ndarray, shape (groups,)
         Share of nodes in the class with the higher hazard, and how many times as high their failure rate is.
     loglik : pandas.DataFrame
@@ -35,21 +35,21 @@ class RenewalModels(Result):
         What describes the nodes best by BIC: ``equal``, ``spread``, ``two_classes`` or ``either`` of the two; ``equal``
         where equal nodes would differ as much.
     p : ndarray, shape (groups,)
-        Chance that the numbers of failures of equal nodes scatter as much, by random logs; NaN where BIC takes the
-        nodes for equal.
+        Probability that the numbers of failures of equal nodes scatter as much, by random logs; NaN where BIC describes
+        the nodes as equal.
     status : ndarray of object, shape (groups,)
         ``ok``; ``few`` (fewer than ten failures: a constant rate is taken); ``none`` (no failure).
     covariance : ndarray, shape (groups, 3, 3)
-        Of log shape, log scale and log variance, robust against what nodes have in common from 20 nodes on; rows and
+        Of log shape, log scale and log variance, by the sandwich over nodes from 20 nodes that failed on; rows and
         columns of what is not estimated are zero.
     group_of_node : ndarray of int, shape (nodes,)
     posterior : ndarray, shape (nodes, 2)
-        Shape and rate of each node's frailty, a gamma variable given what the node has been through (of two classes,
-        one with the same mean and variance); infinite where nodes are equal.
+        Shape and rate of each node's frailty, a gamma variable given the node's history (of two classes, one with the
+        same mean and variance); infinite where nodes are equal.
     level : float
     moving : ndarray of bool, shape (groups,), optional
-        Where limits of the shape that excluded 1 were widened, since a rate that moves over the calendar makes as much
-        of it (`relfit.analyses.screening.by_calendar`); None where that was not asked.
+        Where the interval of the shape excluded 1 and was widened, since a rate that varies over the calendar explains
+        as much (`relfit.analyses.screening.by_calendar`); None where that was not checked.
     """
 
     groups: pd.Index
@@ -97,12 +97,12 @@ class RenewalModels(Result):
 
     @property
     def ageing(self) -> IntArray:
-        """-1 where the hazard of a node falls with age, 1 where it rises, 0 where the limits of the shape hold 1."""
+        """-1 where the hazard of a node falls with age, 1 where it rises, 0 where the shape's interval includes 1."""
         low, _, high = self.shape.T
         return np.where(high < 1.0, -1, np.where(low > 1.0, 1, 0))
 
     def rates(self) -> FloatArray:
-        """Expected long-run failure rate of each node given what it has been through, per hour, shape (nodes,)."""
+        """Expected long-run failure rate of each node given its history, per hour, shape (nodes,)."""
         shape, scale = (values[self.group_of_node, 1] for values in (self.shape, self.scale))
         return frailty_moment(self.posterior, 1.0 / shape) / (scale * special.gamma(1.0 + 1.0 / shape))
 

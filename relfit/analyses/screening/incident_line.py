@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["IncidentLine"]
 
 _DAY = 24.0 * NANOSECONDS_PER_HOUR
-_APART = 1000.0  # days between two systems, after which nothing of the first is left
+_APART = 1000.0  # days between two systems, after which the first has no effect
 _HALF_LIVES = (7.0, 14.0, 30.0, 60.0, 120.0, 240.0, 1e6)  # days, of the background
 _PENALTY, _SHORTEST = 6.0, 14  # of the log-likelihood for each step of the background; days between two
-_OUT = 10  # days next to an incident that do not tell how fast the background moves
+_OUT = 10  # days next to an incident that do not count in the choice of the half-life
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class IncidentLine:
     exposure : ndarray, shape (systems, days)
         Nodes watched on each day times the rate on this day of the week, relative to the mean.
     ends : ndarray, shape (systems, 2)
-        From when to when the log goes.
+        Days at which the log of each system begins and ends.
     """
 
     time: FloatArray
@@ -161,7 +161,7 @@ def _watched(log: FailureLog, names: list[str], origin: int, days: int, begin: f
 
 
 def _shrunk(counts: IntArray) -> FloatArray:
-    """Counts relative to their mean, drawn to one by as much as chance makes them differ."""
+    """Counts relative to their mean, shrunk to one by as much as chance makes them differ."""
     mean = max(float(counts.mean()), 1e-9)
     seen = float(np.mean((counts - mean) ** 2)) * counts.size / (counts.size - 1)
     return np.asarray(1.0 + max(1.0 - mean / max(seen, 1e-9), 0.0) * (counts / mean - 1.0))

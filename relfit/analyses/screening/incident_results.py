@@ -33,7 +33,7 @@ class Incidents(Result):
         ends; NaN if there is none), ``ends_unknown``, ``cause`` (the most frequent; None where not stated), ``causes``
         (different ones), ``scope``.
     windows : dict of str to IncidentWindow
-        The window of each level and what it rests on, from ``"node"`` to `place`; a specified one at `place` only.
+        The window of each level and the evidence for it, from ``"node"`` to `place`; a specified one at `place` only.
     incident : ndarray of int, shape (events,)
         For each record of the log the row of its incident in `table`; -1 for outages that had begun before the log.
     place, group : str
@@ -47,7 +47,7 @@ class Incidents(Result):
     begun_before : int
         Outages that had begun before observation did; they are in no incident.
     notes : tuple of str
-        What was taken of records that name neither a node nor their scope.
+        How records that name neither a node nor their scope were taken.
     """
 
     table: pd.DataFrame
@@ -89,9 +89,9 @@ class Incidents(Result):
         return len(self.table)
 
     def rates(self, by: str | None = None) -> pd.DataFrame:
-        """How often incidents of each scope come, with exact (Garwood) intervals.
+        """Rate of the incidents of each scope, with exact (Garwood) intervals.
 
-        A node's incidents are counted by node-hours, a rack's by rack-hours, wider ones by system-hours; ``mtbf`` is
+        A node's incidents are counted per node-hour, a rack's per rack-hour, wider ones per system-hour; ``mtbf`` is
         thus the mean time between incidents of that scope for one node, one rack, one system. Rates take incidents as a
         Poisson process.
 
@@ -161,7 +161,7 @@ class Incidents(Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The headline, what the window of each level rests on, and what was taken."""
+        """The headline, the evidence for the window of each level, and the notes."""
         return self.headline, *(window.headline for window in self.windows.values()), *self.notes
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""The windows that join records to incidents, one for each level: records of a node, nodes of a rack, racks.
+"""The windows that join records to incidents, one per level: records of a node, nodes of a rack, racks of a system.
 
-Within a node, a burst is told from failures that follow each other as in a renewal process. Between nodes, only times
-from a record to the one before it of *another* node count: however a node's own failures cluster, another node fails
-within a short window of them no more often than its rate says. See `relfit.base.numeric.bursts` for the rule.
+Within a node, a burst is distinguished from failures that follow each other as in a renewal process. Between nodes,
+only times from a record to the one before it of *another* node count: however a node's own failures cluster, another
+node fails within a short window of them no more often than its rate says. `relfit.base.numeric.bursts` has the rule.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ __all__ = ["EXCESS", "IncidentWindow", "Points", "window_between", "window_of_no
 
 _RUN = 100  # points over which the rate is taken as constant
 _ENOUGH = 50  # times above a window from which a rate is estimated
-_BUSY = 0.1  # share of the time that incidents may fill: beyond it, a rate is told from them no longer
+_BUSY = 0.1  # share of the time that incidents may fill: beyond it, no rate can be estimated from them
 
 
 class IncidentWindow(Result):
-    """The window of one level and what it rests on.
+    """The window of one level and the evidence for it.
 
     Attributes
     ----------
     level : str
         What is joined: records of one ``"node"``, nodes of one rack (or another attribute), or of one ``"system"``.
     hours : float
-        0 joins what the clock cannot tell apart; NaN joins nothing.
+        0 joins records within one step of the clock; NaN joins nothing.
     specified : bool
         Whether the window was specified rather than estimated.
     resolution : float
@@ -61,8 +61,8 @@ class IncidentWindow(Result):
     incidents : int
         Incidents left at this level.
     p, p_above : float
-        Largest probability of at least this many short times if no more than twice those by chance were due (Poisson,
-        adjusted for the number of classes), from zero on, and above zero alone.
+        P-value of so many short times if no more than twice (within a node ten times) those by chance were expected
+        (Poisson, adjusted for the number of classes); zeros included, and above zero alone.
     status : str
         ``"ok"``; ``"no_excess"`` (short times are about as frequent as by chance); ``"limited"`` (the excess goes on,
         but beyond the window chance would join more than 1 % of the incidents); ``"capped"`` (it goes on at a day,
@@ -204,7 +204,7 @@ def window_of_nodes(gaps: IntArray, node: IntArray, span: int, step: int, share:
 def window_between(
     points: Points, level: str, step: int, share: float, spent: float = 0.0, specified: float | None = None
 ) -> tuple[IncidentWindow, IntArray]:
-    """The window for points of different units of one place; and for each point the time that it is held against."""
+    """The window for points of different units of one place; and the time since another unit of each point."""
     apart = points.since_other()
     times = apart[apart >= 0]
     ends = ends_of_classes(step, max(LONGEST, round((specified or 0.0) * NANOSECONDS_PER_HOUR)))

@@ -28,7 +28,7 @@ class Period(Result):
     start, end : pandas.Timestamp
         UTC; ``log.between(period.start, period.end)`` is the log in that period.
     start_low, start_high : pandas.Timestamp
-        Confidence limits of its start; the start itself where that is the log's.
+        Confidence interval of its start; the start itself where that is the log's.
     name : str
         ``"steady"``, ``"higher early rate"``, ``"higher later rate"``, ``"earlier"`` or ``"later"``.
     failures : int
@@ -87,14 +87,14 @@ class ChangePoints(Result):
     ----------
     periods : tuple of Period
     stable : int
-        Which of them is the stable one: the most recent that is long enough and has failures enough for a fit.
+        Position of the stable one: the most recent that is long enough and has enough failures for a fit.
     of : str
         What was counted: ``"incidents"`` or ``"records"``.
     penalty : float
         What a change must add to the log-likelihood.
     dispersion : float
-        Scatter relative to Poisson, of neighbouring bins or from month to month, at least 1; limits of rates are wider
-        by its square root.
+        Scatter relative to Poisson, of neighbouring bins or from month to month, at least 1; intervals of rates are
+        wider by its square root.
     p : float
         Probability that a log with a constant rate shows a change as clear as the clearest one here.
     level : float
@@ -105,10 +105,10 @@ class ChangePoints(Result):
     least_change : float
         Neighbouring periods whose rates differ by a smaller factor were joined.
     unwatched : int
-        Failures at times when nobody was under observation; they are left out.
+        Failures at times when no node was under observation; they are left out.
     uneven_hours, uneven : float
-        At which length of time, a week or a month, counts vary more about the rates of the periods than those of a
-        fleet with a constant rate, and how many times as much; NaN where they do not.
+        Span in hours, a week or a month, over which counts vary most beyond those of a fleet with the periods' rates,
+        and by how many times; NaN where over neither.
     """
 
     periods: tuple[Period, ...]
@@ -134,7 +134,7 @@ class ChangePoints(Result):
 
     @property
     def stable_period(self) -> Period:
-        """The most recent one that is long enough and has failures enough for a fit."""
+        """The most recent one that is long enough and has enough failures for a fit."""
         return self.periods[self.stable]
 
     @property

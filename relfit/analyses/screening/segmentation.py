@@ -1,4 +1,4 @@
-"""Exact segmentation of counts, and the penalty that keeps a constant rate whole.
+"""Exact segmentation of counts, and the penalty that keeps a constant rate in one segment.
 
 Dynamic programming over the last cut is exact (Jackson et al. 2005). The penalty comes from random logs with a constant
 rate in which every node keeps its times between failures; what a rate does from month to month anyhow counts as
@@ -22,7 +22,7 @@ __all__ = ["Renewals", "dispersions", "excess", "gain_of", "merged", "null_gains
 
 
 _CALIBRATION_BINS = 300
-_LEAST_MONTHS = 12  # from whose differences the wandering of a rate is told
+_LEAST_MONTHS = 12  # whose differences show whether a rate wanders
 _MANY = 20  # failures of a node, from which its longest time between failures is known
 _PLAIN = 25  # random logs that gain as much
 _KEPT = 0.8  # of these differences, the smaller ones
@@ -167,8 +167,8 @@ def null_gains(
 ) -> tuple[FloatArray, float]:
     """What the best change gains in logs of a constant rate, which `draw` gives, and the p-value of `best`.
 
-    No more are drawn once it is plain that `best` is what such logs show (Besag and Clifford 1991): any penalty of a
-    level below five in a hundred is above it then.
+    No more are drawn once it is plain that such logs reach `best` (Besag and Clifford 1991): the penalty of any alpha
+    below 0.05 is then above it.
     """
     generator = np.random.default_rng(rng)
     gains = np.empty(n_resamples)
@@ -266,7 +266,7 @@ def _renewed(
 def _largest_gain(running: np.ndarray, time: np.ndarray, shortest: int) -> float:
     """The least penalty at which one or two changes are no gain.
 
-    As ``log x <= x - 1``, a part with n failures where m are due at the rate of the whole adds at most
+    As ``log x <= x - 1``, a part with n failures where m are due at the overall rate adds at most
     ``n - m + (n - m)**2 / m`` to the log-likelihood: the logs of most pairs of changes need not be taken.
     """
     size = running.size - 1

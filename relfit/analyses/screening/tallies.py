@@ -126,7 +126,7 @@ def _covers_time(log: FailureLog) -> bool:
 
 
 def need_dates(log: FailureLog, so: str) -> None:
-    """Reject a log of lifetimes alone (`so` says what it lacks), or of no span of time."""
+    """Reject a log of lifetimes alone (`so` names what it lacks), or without a span of time."""
     if log.lifetimes is not None and not len(log.events):
         raise ArgumentError(f"this log holds lifetimes without dates; {so}")
     if not _covers_time(log):

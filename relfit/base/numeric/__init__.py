@@ -1,1 +1,1 @@
-"""Compiled special functions and the handing out of groups to threads, below every statistical package."""
+"""Numerical functions below every statistical package: special functions, searches, sorting, groups in threads."""

@@ -1,4 +1,4 @@
-"""Groups handed out to threads, and lives sorted within their groups.
+"""Groups shared out among threads, and durations sorted within their groups.
 
 The compiled kernels take a range of groups and write into their own rows, so the result does not depend on how many
 threads share the work.
@@ -28,7 +28,7 @@ _SMALL_BATCH = 20_000  # lives below which threads cost more than they save
 
 
 def over_groups(offsets: npt.NDArray[np.int64], work: Callable[[int, int], None], workers: int | None = None) -> None:
-    """Call ``work(first, last)`` on ranges of groups that hold about the same number of lives.
+    """Call ``work(first, last)`` on ranges of groups with about the same number of durations.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ def over_groups(offsets: npt.NDArray[np.int64], work: Callable[[int, int], None]
 def in_threads(work: Callable[[T], None], pieces: Iterable[T], threads: int) -> None:
     """Call `work` on every piece; Ctrl-C is heard at once, whatever compiled code is at.
 
-    After Ctrl-C or an error nothing more is begun, and nobody waits for what is going on: the threads go with the
-    process.
+    After Ctrl-C or an error no further piece is begun. Ctrl-C does not wait for the pieces in progress: their threads
+    end with the process.
 
     Examples
     --------

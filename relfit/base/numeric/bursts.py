@@ -1,9 +1,9 @@
 """Short times between records: how many a process without bursts gives, and up to which length they are bursts.
 
 A window of some length joins every record that comes within it after the one before. It is the longest for which times
-of that length are still more than `EXCESS` times as frequent as by chance, and for which chance alone would join less
-than a small share of the incidents. What chance gives is estimated from the longer times only, since bursts would
-otherwise be taken for the rate.
+of that length are still more than `EXCESS` (within a node `NODE_EXCESS`) times as frequent as by chance, and for which
+chance alone would join less than a small share of the incidents. What chance gives is estimated from the longer times
+only, since bursts would otherwise be taken for the rate.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FEWEST = 20  # times between records that a window can be chosen from
 _SIZE = 0.05  # of the test whether there is any excess of short times
 _PER_DECADE = 8
 _STEPS = (86_400_000_000_000, 3_600_000_000_000, 60_000_000_000, 1_000_000_000, 1_000_000, 1_000)  # nanoseconds
-_MANY = 20_000  # instants that tell a clock's step
+_MANY = 20_000  # instants from which a clock's step is found
 _ROUND = 0.95  # share of instants that are whole steps of a clock
 _SHAPES = np.linspace(0.25, 1.0, 31)  # of the renewal process: a hazard that decreases, or at most is constant
 
@@ -49,7 +49,7 @@ def step_of(instants: IntArray) -> int:
     """Step of the clock that wrote these instants (nanoseconds of local time): a day where they are dates.
 
     The largest of day, hour, minute, second, milli- and microsecond, or a multiple, of which 95 % of them are whole; a
-    nanosecond for fewer than twenty different instants, which do not tell.
+    nanosecond for fewer than 21 different instants, which are too few to judge.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def step_of(instants: IntArray) -> int:
 
 
 def ends_of_classes(step: int, longest: int) -> IntArray:
-    """Upper ends of classes of times as multiples of a step, from 0 to `longest` (nanoseconds), eight a decade."""
+    """Upper ends of classes of times as multiples of a step, from 0 to `longest` (nanoseconds), eight per decade."""
     most = max(longest // step, 1)
     count = max(int(np.ceil(np.log10(most) * _PER_DECADE)), 1)
     ends = np.unique(np.round(np.geomspace(1.0, most, count + 1)).astype(np.int64))
@@ -89,7 +89,7 @@ class ChanceJoins:
     added : ndarray of float, shape (classes,)
         Those that are due to its length, and not to incidents that last.
     usable : ndarray of bool, shape (classes,)
-        Whether times longer than those of the class tell what chance gives.
+        Whether the times longer than those of the class suffice to estimate what chance gives.
     up_to : callable
         Times up to the end of every class that chance gives, by the times above those of one class.
     """
@@ -124,7 +124,7 @@ def select(
     Parameters
     ----------
     observed : ndarray of int, shape (classes,)
-        Times in each class; the first are those that the clock cannot tell from zero.
+        Times in each class; the first are those within one step of the clock.
     share : float
         Of the incidents, that chance may join.
     spent : float
@@ -192,7 +192,7 @@ def renewal_null(
     """
     size = ends.size
     beyond = np.log(longer)
-    place = ((beyond - np.log(ends[-1])) * 32.0).astype(np.int64)  # in classes too: thirty-two a factor of e
+    place = ((beyond - np.log(ends[-1])) * 32.0).astype(np.int64)  # in classes too: thirty-two per factor of e
     count = np.append(observed, np.bincount(place)).astype(np.float64)
     logs = np.append(sums, np.bincount(place, beyond))
 
@@ -222,7 +222,7 @@ def renewal_null(
 
     false = np.array([up_to(place)[place] for place in range(size)])
     usable[0] = True
-    false[0] = in_a_step  # how a renewal process goes on below a step of the clock, its longer times do not say
+    false[0] = in_a_step  # longer times do not show a renewal process below a step of the clock
     return ChanceJoins(number, false, false, usable, up_to)
 
 
@@ -254,7 +254,7 @@ def in_nodes(
     place = np.searchsorted(edges, gaps)
     observed = np.bincount(place, minlength=ends.size)[: ends.size]
     inside = place < ends.size
-    # within a step nothing is known of the length: a quarter of one stands for zero
+    # the length within a step is unknown: a quarter of one stands for zero
     shorter = np.log(np.maximum(gaps[inside], 0.25 * step))
     logs = np.bincount(place[inside], shorter, ends.size).astype(np.float64)
     each = np.bincount(node).astype(np.float64)

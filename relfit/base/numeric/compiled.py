@@ -1,8 +1,8 @@
-"""Functions compiled by numba, kept on disk under a checksum of all that was compiled into them.
+"""Functions compiled by numba, cached on disk under a checksum of all that was compiled into them.
 
-What numba keeps looks at the file of the outermost function only. Here the name of what is kept holds a checksum of
-the function, of all functions that it calls and of the values that it reads: code of another release, or of a module
-that was edited, is never taken for this one.
+numba's own cache checks the file of the outermost function only. Here the name of a cached file has a checksum of the
+function, of all functions that it calls and of the values that it reads: code of another release, or of a module that
+was edited, is never taken for this one.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _said: list[str] = []
 
 
 def njit(*, cache: bool = True, **options: Any) -> Callable[[Function], Function]:
-    """As `numba.njit`, with a cache that never stands in the way and is never stale.
+    """As `numba.njit`, with a cache that is never stale and never fatal.
 
-    Where no folder can be written, functions are compiled at each run; a cache that is damaged is written anew. A
-    warning says either, once.
+    Where no folder can be written, functions are compiled at each run; a damaged cache is written again. A warning says
+    either, once.
 
     Examples
     --------

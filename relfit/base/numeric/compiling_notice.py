@@ -1,4 +1,4 @@
-"""A word on stderr where a simulator is compiled, once per installation, while somebody waits."""
+"""A notice on stderr while a simulator is compiled, once per installation."""
 
 from __future__ import annotations
 

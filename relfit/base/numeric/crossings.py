@@ -1,4 +1,4 @@
-"""Where a curve that only rises or falls has a value, with limits from drawing the runs behind it again."""
+"""Where a monotone curve has a value, with an interval from resampling the runs behind it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DRAWS = 1000
 
 
 def monotone(curve: FloatArray, rising: bool | None = None) -> FloatArray:
-    """The nearest curve that only rises, or only falls; whichever the ends say when left out.
+    """The nearest curve that only rises, or only falls; by its ends when `rising` is left out.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def crossing(x: FloatArray, curve: FloatArray, value: float) -> float:
 def redrawn(
     runs: FloatArray, solve: Callable[[FloatArray], float], level: float, rng: int | np.random.Generator | None
 ) -> tuple[float, float, float]:
-    """What `solve` makes of the means over runs, and its limits when the runs are drawn again.
+    """What `solve` gives for the means over runs, and its percentile interval over resampled runs.
 
     Parameters
     ----------

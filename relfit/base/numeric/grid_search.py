@@ -1,4 +1,4 @@
-"""The highest point of many curves at once, by grids that close in on it: no derivative, no start, some noise borne."""
+"""The highest point of many curves at once, by ever finer grids: without derivatives, and robust to some noise."""
 
 from __future__ import annotations
 

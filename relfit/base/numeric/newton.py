@@ -22,7 +22,7 @@ FloatArray = npt.NDArray[Any]
 
 _ITERATIONS = 120
 _LARGEST_STEP = 2.0  # free coordinates are logs or logits: a factor of seven
-LARGEST_VARIANCE = 1e4  # of a log or logit: beyond it the value is level as far as one can tell
+LARGEST_VARIANCE = 1e4  # of a log or logit: beyond it the value counts as level
 _STEP_IN_ERRORS = 3e-3  # of the differences, in standard errors
 _VALUES_AT_ONCE = 4_000_000
 
@@ -45,11 +45,11 @@ class Objective(Protocol):
 
 
 class Maximum(NamedTuple):
-    """Where the search ended, one row a group.
+    """Where the search ended, one row per group.
 
     ``free`` has shape (groups, k), ``information`` (minus the Hessian) (groups, k, k), ``gradient`` (groups, k).
-    ``converged`` tells where the gradient vanishes and the information is positive definite; ``edge`` where the value
-    still rises, or stays level, however far one goes.
+    ``converged`` says where the gradient vanishes and the information is positive definite, ``edge`` where the value
+    still rises, or stays level, at any distance.
     """
 
     free: FloatArray
@@ -89,7 +89,7 @@ def derivatives(
 
 @cache
 def _moves(k: int) -> FloatArray:
-    """Where `derivatives` asks for values, in steps."""
+    """Points at which `derivatives` evaluates, in steps."""
     each = np.eye(k)
     out = [np.zeros(k)]
     for one in each:
@@ -196,7 +196,7 @@ def maximise(
         stuck = moving & (~accepted | ((length < 1e-3) & (gain < 1e-6)))
         length[stuck] = 0.0
         free[active] += length[:, None] * step
-        # no rise to be had: a maximum as far as the arithmetic can tell, if the expected gain was slight
+        # no further rise: a maximum within rounding, if the expected gain was slight
         converged[active[stuck & (gain < 1e-6) & (least > 1e-9)]] = True
         active = active[moving & ~stuck & (np.abs(free[active]) < 1e3).all(axis=1)]
     _polish(objective, free, value, gradient, hessian, step_size, converged)

@@ -69,7 +69,7 @@ def order_in_groups(code: IntArray, at: NumberArray, *ties: ValueArray) -> IntAr
             tied[1:] = equal
             tied[:-1] |= equal
             places = np.flatnonzero(tied)
-            # before the ties are looked at, the rows of a run stand in their own order
+            # before ties are sorted, the rows of a run are in their own order
             run = np.cumsum(np.concatenate([[True], ~equal]))[places]
             rows = order[places]
             order[places] = rows[np.lexsort((*(tie[rows] for tie in reversed(ties)), run))]

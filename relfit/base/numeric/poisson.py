@@ -1,6 +1,6 @@
-"""Poisson counts: probabilities, quantiles and exact limits of their mean, and of the mean of exponential durations.
+"""Poisson counts: probabilities, quantiles, and exact intervals of their mean and of the mean of exponential durations.
 
-The functions of scipy.stats are the same; importing them takes longer than a log of ten thousand failures.
+scipy.stats has the same functions, but importing it takes longer than analysing a log of ten thousand failures.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def poisson_sf(count: npt.ArrayLike, mean: npt.ArrayLike) -> FloatArray:
 
 
 def poisson_ppf(share: npt.ArrayLike, mean: npt.ArrayLike) -> FloatArray:
-    """The least count that is not exceeded with probability `share`.
+    """The smallest count that is not exceeded with probability `share` or more.
 
     Examples
     --------
@@ -71,15 +71,19 @@ def exponential_mean_interval(
 ) -> tuple[FloatArray, FloatArray]:
     """Exact interval of the mean of exponential durations.
 
-    Observation that ended with the last failure has ``2 n`` degrees of freedom on both sides; observation that ended by
-    the clock has ``2 n + 2`` on the lower side, which is conservative. Without a failure there is no upper limit.
+    Observation that ended with the last failure has ``2 n`` degrees of freedom on both sides; observation that ended at
+    a fixed time has ``2 n + 2`` on the lower side, which is conservative. Without a failure there is no upper end.
 
     Parameters
     ----------
     total : array_like of float
-        Hours under observation, censored ones included.
+        Hours under observation, those of censored durations included.
+    failures : array_like of int
+        Failures, n.
     by_clock : array_like of bool
-        Whether the clock ended observation.
+        Whether observation ended at a fixed time.
+    level : float
+        Level of the interval, between 0 and 1.
 
     Examples
     --------

@@ -59,7 +59,7 @@ def integrate_reliability(
     centre : float or ndarray of shape (rows,)
         Hours: with `beyond` about the median of the row that ends first; else the upper limit.
     rows : int
-        How many rows; where only leading rows have anything left, only those are asked for.
+        How many rows; once only leading rows still contribute, only those are evaluated.
     beyond : bool
         Whether to go on beyond the centre.
 

@@ -100,7 +100,7 @@ def per_group(values: npt.ArrayLike, codes: IntArray, size: int) -> FloatArray:
 
 
 def sums(values: npt.NDArray[np.number | np.bool_], offsets: IntArray) -> FloatArray:
-    """Sum of the values of each group along the last axis: `per_group` of values that stand by group, ten times faster.
+    """Sum of the values of each group along the last axis: `per_group` of values sorted by group, ten times faster.
 
     Examples
     --------

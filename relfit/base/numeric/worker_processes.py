@@ -1,4 +1,4 @@
-"""Work of Python itself, shared by processes."""
+"""Pure-Python work shared by processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def in_processes(function: Callable[..., T], tasks: Iterable[tuple[object, ...]], workers: int) -> Iterator[T]:
-    """What a function of a module gives for the arguments of each task, in their order; here for one worker.
+    """What a module's function gives for the arguments of each task, in their order; in this process for one worker.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Distribution families: values that hold parameters, scalar or batch, and say everything about the life.
+"""Distributions: values that hold parameters, scalar or batch, with survival, hazard, mean, quantiles and samples.
 
 >>> from relfit.fitting.families import Weibull
 >>> Weibull(0.8606, 1542.0).mean().round(1).tolist()

@@ -1,4 +1,4 @@
-"""What a family adds to a distribution: named parameters, where they may lie, and coordinates to search in."""
+"""What a family adds to a distribution: named parameters, their ranges, and coordinates to search in."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Family(Distribution):
     """A lifetime distribution, or a batch of them where the parameters are arrays.
 
     Parameters broadcast against each other, and against the times by numpy's rules: for a batch of g distributions and
-    m times, give the times the shape ``(m, 1)``. Times are hours, hazards per hour. A parameter that is NaN gives NaN:
-    this is how a group that could not be fitted shows.
+    m times, give the times the shape ``(m, 1)``. Times are hours, hazards per hour. A parameter that is NaN, as for a
+    group that could not be fitted, gives NaN.
     """
 
     name: ClassVar[str]
@@ -82,7 +82,7 @@ class Family(Distribution):
 
     @classmethod
     def unchecked(cls, *parameters: npt.ArrayLike) -> Self:
-        """The family with these parameters, without looking whether they are possible: for searches."""
+        """The distribution with these parameters, unchecked: for searches."""
         value = object.__new__(cls)
         for name, parameter in zip(cls.parameter_names(), parameters, strict=True):
             object.__setattr__(value, name, np.asarray(parameter, dtype=np.float64))

@@ -1,4 +1,4 @@
-"""The Birnbaum-Saunders family: wear that grows in random steps up to a limit (fatigue)."""
+"""The Birnbaum-Saunders family: wear that grows in random steps up to a threshold (fatigue)."""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ from relfit.fitting.families.distribution import Distribution, log_sum
 
 __all__ = ["CompetingRisks"]
 
-_SPENT = 45.0  # cumulative hazard beyond which nothing is left to happen
+_SPENT = 45.0  # cumulative hazard beyond which survival is negligible
 
 
 class CompetingRisks(Distribution):
-    """The shortest of independent lives, one a cause: ``S(t) = S_1(t) S_2(t) ...`` (a series system).
+    """The shortest of independent lives, one per cause: ``S(t) = S_1(t) S_2(t) ...`` (a series system).
 
     Source: Lawless, Statistical Models and Methods for Lifetime Data, chapter 9.
 
@@ -79,11 +79,11 @@ class CompetingRisks(Distribution):
         return dict(self._causes)
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to live longer than `time`."""
+        """Log of the probability of surviving beyond `time`."""
         return np.asarray(sum(cause.log_sf(time) for cause in self._causes.values()), dtype=np.float64)
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to fail within `time`."""
+        """Log of the probability of failing within `time`."""
         total = log_sum([cause.log_cdf(time) for cause in self._causes.values()])
         # where failure is this rare, two causes at once are beyond the last digit
         return np.where(total < -40.0, total, super().log_cdf(time))
@@ -104,7 +104,7 @@ class CompetingRisks(Distribution):
             return np.where(np.isneginf(log_sf), -np.inf, self.log_hazard(time) + log_sf)
 
     def cumulative_incidence(self, cause: str | int, time: npt.ArrayLike) -> FloatArray:
-        """Probability to fail within `time` of this cause, the others being at work.
+        """Probability of failing within `time` from this cause, with the others present.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class CompetingRisks(Distribution):
 
         Notes
         -----
-        The integral of the cause's share in the failure rate over the probability spent, by the tanh-sinh rule.
+        The integral of the cause's share in the failure rate over the probability of failing, by the tanh-sinh rule.
         """
         chosen = self._cause(cause)
         end = np.minimum(-self.log_sf(time), _SPENT)

@@ -1,4 +1,4 @@
-"""What every distribution of a life has in common: a few functions define it, the rest follows from them."""
+"""What all distributions of a life have in common: a few functions define one, the rest follows."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Distribution(ABC):
 
     @abstractmethod
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to live longer than `time`."""
+        """Log of the probability of surviving beyond `time`."""
 
     @abstractmethod
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
@@ -94,8 +94,8 @@ class Distribution(ABC):
     def log_integrated_tail(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the integral of the reliability from `time` on, in hours; at 0, of the mean life.
 
-        Over the mean it is the survival function of a life in progress at an unknown age in steady state (Cox 1962,
-        Renewal Theory, section 5.2).
+        Divided by the mean it is the survival function of the remaining life at an unknown age in steady state (Cox
+        1962, Renewal Theory, section 5.2).
 
         Examples
         --------
@@ -108,7 +108,7 @@ class Distribution(ABC):
             return np.where(np.isneginf(log_sf), -np.inf, log_sf + np.log(self.mean_residual_life(time)))
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to fail within `time`."""
+        """Log of the probability of failing within `time`."""
         return log_one_minus_exp(self.log_sf(time))
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
@@ -135,14 +135,21 @@ class Distribution(ABC):
     # ----------------------------------------------------------------- derived
 
     def sf(self, time: npt.ArrayLike, age: npt.ArrayLike | None = None) -> FloatArray:
-        """Reliability: the probability to live longer than `time` hours, or `time` hours more at an `age`.
+        """Reliability: the probability of surviving `time` hours, or `time` hours more at an `age` in hours.
 
         The latter is equation 4.3 of reliability-aware allocation.
+
+        Parameters
+        ----------
+        time : array_like of float
+            Hours.
+        age : array_like of float, optional
+            Hours, at or above zero; a node that is new when left out.
         """
         return np.exp(self.log_sf(time) if age is None else -self.conditional_cumulative_hazard(time, age))
 
     def cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """The probability to fail within `time` hours."""
+        """The probability of failing within `time` hours."""
         return -np.expm1(self.log_sf(time))
 
     def pdf(self, time: npt.ArrayLike) -> FloatArray:
@@ -163,7 +170,7 @@ class Distribution(ABC):
         return -self.log_sf(time)
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Time by which a share `probability` has failed.
+        """Hours by which a share `probability` has failed.
 
         Raises
         ------
@@ -181,24 +188,32 @@ class Distribution(ABC):
         return self.quantile(probability)
 
     def conditional_sf(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
-        """Probability to live `time` hours more at an `age`: ``sf(time, age)``."""
+        """Probability of surviving `time` hours more at an `age`: ``sf(time, age)``."""
         return self.sf(time, age)
 
     def median(self) -> FloatArray:
-        """Time by which half have failed."""
+        """Hours by which half have failed."""
         return self.quantile(0.5)
 
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Seed = None) -> FloatArray:
-        """Random lives, shape ``size + batch_shape``; the same seed gives the same lives."""
+        """Random lives in hours, shape ``size + batch_shape``.
+
+        Parameters
+        ----------
+        size : int or tuple of int, optional
+            Lives of each distribution of the batch; one when left out.
+        rng : int or numpy.random.Generator, optional
+            The same seed gives the same lives; without one they differ at each call.
+        """
         lead = () if size is None else (size,) if isinstance(size, int) else tuple(size)
         spent = np.random.default_rng(rng).standard_exponential(lead + self.batch_shape)
         return self.inverse_cumulative_hazard(spent)
 
     def residual_sample(self, size: int | tuple[int, ...] | None = None, rng: Seed = None) -> FloatArray:
-        """Random lives left at an unknown age in steady state, shape ``size + batch_shape``.
+        """Random remaining lives at an unknown age in steady state, hours, shape ``size + batch_shape``.
 
         A uniform share of a life drawn in proportion to its length; by inversion of `log_integrated_tail` where the
-        family has no way to draw such lives.
+        distribution has no way to draw such lives. `size` and `rng` are those of `sample`.
         """
         lead = () if size is None else (size,) if isinstance(size, int) else tuple(size)
         generator = np.random.default_rng(rng)
@@ -223,7 +238,7 @@ class Distribution(ABC):
     # ------------------------------------------------- given survival to an age
 
     def conditional_cumulative_hazard(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
-        """``H(age + time) - H(age)``: minus the log of the probability to live `time` hours more at `age`.
+        """``H(age + time) - H(age)``: minus the log of the probability of surviving `time` hours more at `age`.
 
         To a relative error of 1e-8, however short the time is beside the age, for ages up to a thousand median lives.
 
@@ -253,7 +268,7 @@ class Distribution(ABC):
     def inverse_conditional_cumulative_hazard(self, hazard: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
         """Hours after which `conditional_cumulative_hazard` at `age` reaches `hazard`; infinite where it never does.
 
-        Of a standard exponential number it makes a random excess life.
+        Applied to a standard exponential number it gives a random remaining life.
         """
         h, t = np.asarray(hazard, dtype=np.float64), np.asarray(age, dtype=np.float64)
         with np.errstate(all="ignore"):
@@ -267,9 +282,9 @@ class Distribution(ABC):
         return np.maximum(times, 0.0)
 
     def tail_index(self) -> FloatArray:
-        """Power with which the probability to live falls in the end, as ``time**-index``; above 1 the mean is finite.
+        """Index of the tail: survival falls as ``time**-index`` at long times; above 1 the mean is finite.
 
-        From the slope of the log of survival at the largest times that a float can hold; infinite from 100 on.
+        From the slope of the log of survival at the largest times that a float can hold; infinite above 100.
 
         Examples
         --------
@@ -288,13 +303,16 @@ class Distribution(ABC):
         size: int | tuple[int, ...] | None = None,
         rng: Seed = None,
     ) -> FloatArray:
-        """Random lives left at `age`, by inversion of the cumulative hazard."""
+        """Random remaining lives in hours at `age` (hours), by inversion of the cumulative hazard.
+
+        The shape is `size` and that of the batch and the ages, broadcast; `size` and `rng` are those of `sample`.
+        """
         lead = () if size is None else (size,) if isinstance(size, int) else tuple(size)
         shape = lead + np.broadcast_shapes(self.batch_shape, np.shape(age))
         return self.inverse_conditional_cumulative_hazard(np.random.default_rng(rng).standard_exponential(shape), age)
 
     def mean_residual_life(self, age: npt.ArrayLike) -> FloatArray:
-        """Mean of the life left at `age`, in hours; infinite where the tail is too heavy (`tail_index`)."""
+        """Mean remaining life at `age`, in hours; infinite where the tail is too heavy (`tail_index`)."""
         past = np.asarray(age, dtype=np.float64)
         shape = np.broadcast_shapes(self.batch_shape, past.shape)
         size = int(np.prod(shape, dtype=np.int64))
@@ -319,7 +337,7 @@ def log_difference(larger: npt.ArrayLike, smaller: npt.ArrayLike) -> FloatArray:
 
 
 def mixed_cumulative_hazard(log_weights: Sequence[FloatArray], spent: Sequence[FloatArray]) -> FloatArray:
-    """Cumulative hazard of a node that is of one of several kinds, from log weights and the hazard of each kind."""
+    """Cumulative hazard of a node of one of several kinds, from the log weight and the hazard of each kind."""
     with np.errstate(all="ignore"):
         failed = np.asarray(sum(np.exp(log) * -np.expm1(-own) for log, own in zip(log_weights, spent, strict=True)))
         late = -log_sum([log - own for log, own in zip(log_weights, spent, strict=True)])

@@ -35,7 +35,7 @@ class Exponential(Family):
     density_at_zero = True
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to live longer than `time`."""
+        """Log of the probability of surviving beyond `time`."""
         with np.errstate(over="ignore"):
             return -self.rate * np.maximum(np.asarray(time, dtype=np.float64), 0.0)
 
@@ -46,7 +46,7 @@ class Exponential(Family):
             return np.where(t < 0.0, -np.inf, np.log(self.rate) - self.rate * t)
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to fail within `time`."""
+        """Log of the probability of failing within `time`."""
         return log_cdf_of_hazard(np.log(self.rate) + log_of_time(time))
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
@@ -75,6 +75,6 @@ class Exponential(Family):
 
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
-        """The rate for which the log of life has this mean; `sdlog` gives only the shape."""
+        """The rate for which the log of life has this mean; of `sdlog` only the array's shape is used."""
         middle, _ = log_moments(meanlog, sdlog)
         return np.exp(-EULER - middle)[..., None]

@@ -37,11 +37,11 @@ class Gamma(ShapeScale):
         return np.asarray(self._log_relative(time) - np.log(self.shape))
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to live longer than `time`."""
+        """Log of the probability of surviving beyond `time`."""
         return log_gamma_tail(self.shape, self._relative(time), True)
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to fail within `time`."""
+        """Log of the probability of failing within `time`."""
         return log_gamma_tail(self.shape, self._relative(time), False)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
@@ -96,7 +96,7 @@ class Gamma(ShapeScale):
 
     @classmethod
     def to_free(cls, parameters: npt.ArrayLike) -> FloatArray:
-        """Log of the shape and log of the mean, which a sample tells apart better than shape and scale."""
+        """Log of the shape and log of the mean, whose estimates are less correlated than those of shape and scale."""
         log = super().to_free(parameters)
         return np.stack([log[..., 0], log[..., 0] + log[..., 1]], axis=-1)
 

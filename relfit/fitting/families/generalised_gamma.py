@@ -66,11 +66,11 @@ class GeneralisedGamma(Family):
         return value
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to live longer than `time`."""
+        """Log of the probability of surviving beyond `time`."""
         return self._tail(time, True)
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to fail within `time`."""
+        """Log of the probability of failing within `time`."""
         return self._tail(time, False)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:

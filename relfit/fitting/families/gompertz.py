@@ -20,9 +20,8 @@ __all__ = ["Gompertz"]
 class Gompertz(Family):
     """``F(t) = 1 - exp(-rate / growth (exp(growth t) - 1))`` (Gompertz 1825; Lawless, section 1.3).
 
-    The growth is above zero. A rate that falls exponentially would leave part of the nodes alive for ever;
-    `relfit.fitting.families.LimitedFailure` is the family for that. As the growth goes to zero the family becomes
-    exponential.
+    The growth is above zero. With a rate that falls exponentially, part of the nodes would never fail; use
+    `relfit.fitting.families.LimitedFailure` for that. As the growth goes to zero the distribution becomes exponential.
 
     Parameters
     ----------
@@ -54,14 +53,14 @@ class Gompertz(Family):
         return np.where(np.isposinf(x), np.inf, value)
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to live longer than `time`."""
+        """Log of the probability of surviving beyond `time`."""
         t = np.maximum(np.asarray(time, dtype=np.float64), 0.0)
         with np.errstate(all="ignore"):
             x = self.growth * t
             return -np.where(x < 1e-5, self.rate * t * (1.0 + x * (0.5 + x / 6)), self.rate / self.growth * np.expm1(x))
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to fail within `time`."""
+        """Log of the probability of failing within `time`."""
         return log_cdf_of_hazard(self._log_hazard_sum(time))
 
     def log_hazard(self, time: npt.ArrayLike) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The inverse Gaussian family: the time a drifting random walk takes to a limit."""
+"""The inverse Gaussian family: the time that a drifting random walk takes to reach a threshold."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ class InverseGaussian(Family):
         return lower, upper
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to fail within `time`."""
+        """Log of the probability of failing within `time`."""
         lower, upper = self._tails(time)
         return np.where(lower < -0.7, lower, log_one_minus_exp(upper))
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to live longer than `time`."""
+        """Log of the probability of surviving beyond `time`."""
         lower, upper = self._tails(time)
         return np.where(lower < -0.7, log_one_minus_exp(lower), upper)
 

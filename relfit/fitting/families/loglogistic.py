@@ -1,4 +1,4 @@
-"""The loglogistic family: the log of the life is logistic; the failure rate rises, then falls as 1 / t."""
+"""The loglogistic family: the log of the life is logistic; the rate falls, for shape > 1 after a peak, as 1 / t."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Loglogistic(ShapeScale):
         return np.asarray(self.shape * self._log_relative(time))
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to live longer than `time`."""
+        """Log of the probability of surviving beyond `time`."""
         return -log_sum([0.0, self._z(time)])
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to fail within `time`."""
+        """Log of the probability of failing within `time`."""
         return -log_sum([0.0, -self._z(time)])
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:

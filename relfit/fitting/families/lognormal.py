@@ -1,4 +1,4 @@
-"""The lognormal family: the logarithm of the life is normal; repairs often are."""
+"""The lognormal family: the logarithm of the duration is normal, as that of repair times often is."""
 
 from __future__ import annotations
 
@@ -24,17 +24,19 @@ class NormalScore(Family):
         """The normal score of `time`."""
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to live longer than `time`."""
+        """Log of the probability of surviving beyond `time`."""
         return np.asarray(special.log_ndtr(-self._z(time)))
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to fail within `time`."""
+        """Log of the probability of failing within `time`."""
         return np.asarray(special.log_ndtr(self._z(time)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Lognormal(NormalScore):
-    """``F(t) = Phi((log t - meanlog) / sdlog)``; the median, T50 of the papers, is ``exp(meanlog)`` (Table 3.1).
+    """``F(t) = Phi((log t - meanlog) / sdlog)`` (reliability-aware allocation, Table 3.1).
+
+    The median, T50 of the papers, is ``exp(meanlog)``.
 
     Parameters
     ----------

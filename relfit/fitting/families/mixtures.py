@@ -29,12 +29,12 @@ class Mixture(Family):
         """Log weight and distribution of each phase."""
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to live longer than `time`."""
+        """Log of the probability of surviving beyond `time`."""
         phases = self.phases()
         return -mixed_cumulative_hazard([weight for weight, _ in phases], [-phase.log_sf(time) for _, phase in phases])
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to fail within `time`."""
+        """Log of the probability of failing within `time`."""
         failed = np.minimum(log_sum([weight + phase.log_cdf(time) for weight, phase in self.phases()]), 0.0)
         return np.where(failed > _LOG_HALF, log_one_minus_exp(self.log_sf(time)), failed)
 
@@ -59,10 +59,10 @@ class Mixture(Family):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hyperexponential2(Mixture):
-    """``1 - F(t) = w exp(-rate_1 t) + (1 - w) exp(-rate_2 t)``: two kinds of nodes, each with a constant rate.
+    """``S(t) = w exp(-rate_1 t) + (1 - w) exp(-rate_2 t)``: two kinds of nodes, each with a constant rate.
 
     The failure rate falls with age. Source: Trivedi, Probability and Statistics with Reliability, section 3.4. The
-    phases may stand in any order; fits give the higher rate first.
+    phases may be in any order; fits give the higher rate first.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Hyperexponential3(Mixture):
     weight_1, weight_2 : array_like of float
         Between 0 and 1, together below 1.
     rate_1, rate_2, rate_3 : array_like of float
-        Failures per hour, above zero. They may stand in any order; fits give them falling.
+        Failures per hour, above zero. They may be in any order; fits give the highest first.
 
     Examples
     --------
@@ -179,9 +179,9 @@ class Hyperexponential3(Mixture):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeibullMixture(Mixture):
-    """Two kinds of nodes, each with a Weibull life: ``F = w F_1 + (1 - w) F_2``, for instance infant deaths and wear.
+    """Two kinds of nodes, each with a Weibull life: ``F = w F_1 + (1 - w) F_2``.
 
-    Source: Jiang and Murthy 1995, IEEE Transactions on Reliability 44, 477-488. The phases may stand in any order;
+    Source: Jiang and Murthy 1995, IEEE Transactions on Reliability 44, 477-488. The phases may be in any order;
     fits give the smaller scale first.
 
     Parameters

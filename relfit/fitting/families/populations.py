@@ -48,13 +48,13 @@ class LimitedFailure(Family):
         return Weibull.unchecked(self.shape, self.scale)
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to live longer than `time`."""
+        """Log of the probability of surviving beyond `time`."""
         with np.errstate(all="ignore"):
             logs = [np.log(self.fraction), np.log1p(-self.fraction)]
             return -mixed_cumulative_hazard(logs, [-self._failing.log_sf(time), np.zeros(())])
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to fail within `time`."""
+        """Log of the probability of failing within `time`."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.log(self.fraction) + self._failing.log_cdf(time))
 
@@ -96,13 +96,13 @@ class ZeroInflated(Family):
     """A life of exactly zero with probability `zero_fraction`, and a Weibull life otherwise.
 
     At zero, `log_pdf` is the log of that probability, and `log_sf` counts the zeros as failed. `sample` and `quantile`
-    give zeros; what is said of a node of age 0 (``sf(time, 0)``, `excess_sample`, `mean_residual_life`) is said of a
-    node that works.
+    give zeros; functions of an age (`excess_sample`, `mean_residual_life`, ``sf(time, 0)``) are those of a node that
+    works.
 
     Parameters
     ----------
     zero_fraction : array_like of float
-        Between 0 and 1.
+        Share of lives of zero, between 0 and 1.
     shape : array_like of float
         Of the Weibull life of the others; above zero.
     scale : array_like of float
@@ -126,14 +126,14 @@ class ZeroInflated(Family):
         return Weibull.unchecked(self.shape, self.scale)
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to live longer than `time`."""
+        """Log of the probability of surviving beyond `time`."""
         t = np.asarray(time, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = np.log1p(-self.zero_fraction) + self._others.log_sf(t)
         return np.where((t < 0.0) & ~np.isnan(value), 0.0, value)
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to fail within `time`."""
+        """Log of the probability of failing within `time`."""
         t = np.asarray(time, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             others = np.log1p(-self.zero_fraction) + self._others.log_cdf(t)

@@ -37,7 +37,7 @@ class Weibull(ShapeScale):
     name = "weibull"
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to live longer than `time`."""
+        """Log of the probability of surviving beyond `time`."""
         with np.errstate(over="ignore"):
             return -((np.maximum(np.asarray(time, dtype=np.float64), 0.0) / self.scale) ** self.shape)
 
@@ -48,7 +48,7 @@ class Weibull(ShapeScale):
             return np.where(np.isneginf(log_sf), -np.inf, self.log_hazard(time) + log_sf)
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to fail within `time`."""
+        """Log of the probability of failing within `time`."""
         with np.errstate(over="ignore"):
             return log_cdf_of_hazard(self.shape * self._log_relative(time))
 

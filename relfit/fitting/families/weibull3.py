@@ -46,11 +46,11 @@ class Weibull3(ShapeScale):
         return Weibull.unchecked(self.shape, self.scale)
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to live longer than `time`."""
+        """Log of the probability of surviving beyond `time`."""
         return self._beyond.log_sf(np.asarray(time, dtype=np.float64) - self.threshold)
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to fail within `time`."""
+        """Log of the probability of failing within `time`."""
         return self._beyond.log_cdf(np.asarray(time, dtype=np.float64) - self.threshold)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:

@@ -1,7 +1,7 @@
 """Goodness of fit: test statistics on cumulative probabilities, and where their p-values come from.
 
-It works on numbers alone (probabilities of sorted durations under a fitted family), so that `relfit.fitting` can
-carry its results.
+It works on arrays alone (probabilities of sorted durations under a fitted distribution), so that `relfit.fitting` can
+use it.
 """
 
 from relfit.fitting.goodness._distances import DISTANCES, STATISTICS, distances, distances_of_hazards

@@ -3,7 +3,7 @@
 With no censoring they are the usual statistics. With right censoring the integrals run over the time observed, the
 Kaplan-Meier estimate takes the place of the empirical distribution (Koziol and Green 1976), and squared distances are
 weighted with the estimated share of durations not yet censored: the variance of the Kaplan-Meier estimate grows as
-that share falls, and its tail would drown the rest.
+that share falls, and its tail would dominate.
 """
 
 from __future__ import annotations

@@ -31,11 +31,11 @@ def chi_square_of_hazards(
     durations count for as long as they were seen (Hjort 1990); a cell then costs no degree of freedom for the total.
     Cells are as many as ``2 n**0.4`` (Moore 1986), fewer if the expectation would fall below five.
 
-    With parameters fitted to the durations, not to the counts, the null distribution is no chi-square (Chernoff and
+    With parameters fitted to the durations, not to the counts, the null distribution is not chi-square (Chernoff and
     Lehmann 1954): the p-value needs a bootstrap.
 
-    NaN where `parameters` fitted ones leave too few failures: cells are needed for one degree of freedom more than they
-    use, each with five failures.
+    NaN where there are too few failures for a degree of freedom: with five expected in each cell, there must be more
+    cells than `parameters`, and one more still for complete groups.
 
     Examples
     --------

@@ -49,10 +49,9 @@ def tabulated_p(
 ) -> FloatArray:
     """P-value of a statistic of a fitted core family on complete lives, for many groups at once.
 
-    Up to 1000 lives it comes from simulated quantiles (400 000 samples a size, 200 000 for the gamma; a standard error
-    of 0.0004 at p = 0.05), beyond from those of 1000, whose scaled statistic differs from the limit by less than that.
-    Below 0.0002 the tail is extrapolated. With no more lives than parameters the statistic says nothing: the p-value
-    is 1.
+    Up to 1,000 lives it comes from simulated quantiles (400,000 samples per size, 200,000 for the gamma; standard error
+    0.0004 at p = 0.05), beyond from those of 1,000, whose scaled statistic differs from the limit by less than that.
+    Below 0.0002 the tail is extrapolated. With no more lives than parameters the p-value is 1.
 
     Parameters
     ----------

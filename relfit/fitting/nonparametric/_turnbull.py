@@ -33,7 +33,7 @@ _NO_MASS = 1e-7  # less mass than this is none
 class TurnbullEstimate(Grouped):
     """Masses on the innermost intervals; group ``j`` owns ``offsets[j]:offsets[j + 1]``.
 
-    Where within its interval a mass lies, the data do not say.
+    The data do not say where within its interval a mass lies.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class TurnbullEstimate(Grouped):
         return table.assign(survival=self._survival())
 
     def _survival(self) -> FloatArray:
-        """Probability to outlive each interval."""
+        """Probability of surviving each interval."""
         beyond = 1.0 - cumulative(self.mass, self.codes())
         return np.where(beyond < 1e-12, 0.0, beyond)
 
@@ -142,8 +142,8 @@ def turnbull(data: LifeData, tolerance: float = 1e-9) -> TurnbullEstimate:
     no longer than ``exit``. Mass can only lie on the innermost intervals (Turnbull 1976; with the ends that truncation
     adds, Frydman 1994). Without truncation the estimate is the only maximum of a concave likelihood, and for
     right-censored data that of Kaplan and Meier. With truncation, a maximum may not exist (as when all under
-    observation fail before others enter: the group then counts as not converged) or not be the only one (as when the
-    data compare two ranges of time with nothing in common).
+    observation fail before others enter: the group then counts as not converged) or may not be unique (as when the data
+    compare two ranges of time with nothing in common).
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ def _maximise(p: np.ndarray, a: np.ndarray, b: np.ndarray, w: np.ndarray, tolera
 
 @njit(cache=True, nogil=True)
 def _fades(p: np.ndarray, b: np.ndarray) -> bool:
-    """Whether what a row is conditioned on has no mass: the likelihood then rises for ever less of it."""
+    """Whether what a row is conditioned on has no mass: the likelihood then still rises as that mass goes to zero."""
     least = 1.0
     for i in range(b.shape[0]):
         least = min(least, p[b[i, 0] : b[i, 1]].sum())

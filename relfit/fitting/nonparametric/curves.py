@@ -1,4 +1,4 @@
-"""`StepCurves`: functions of time that step at the observed times, with limits, for many groups at once."""
+"""`StepCurves`: functions of time that step at the observed times, with intervals, for many groups at once."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class StepCurves(Grouped):
     estimate, standard_error : ndarray of float, shape (steps,)
         From each time until the next. Before the first it is 1 for a survival, else 0.
     low, high : ndarray of float, shape (steps,)
-        Pointwise limits at `level`; NaN where there are none.
+        Pointwise confidence interval at `level`; NaN where there is none.
     at_risk, events : ndarray of int, shape (steps,)
-        What was under observation just before each time, and the failures at it.
+        Durations, or systems, at risk at each time, and the failures at it.
     sizes : ndarray of int, shape (groups,)
         Durations, or systems, in each group.
     status : ndarray of object, shape (groups,)
@@ -141,7 +141,7 @@ class StepCurves(Grouped):
         return self._look_up(self.estimate, times)
 
     def interval(self, times: npt.ArrayLike) -> Interval:
-        """Estimates with their pointwise limits at `times`, as `at`; past the last time, the last ones.
+        """Estimates with their pointwise intervals at `times`, as `at`; past the last time, the last ones.
 
         Returns
         -------
@@ -156,6 +156,11 @@ class StepCurves(Grouped):
 
     def sf(self, times: npt.ArrayLike) -> FloatArray:
         """Reliability at `times`, as `at`; of a cumulative hazard H it is ``exp(-H)``.
+
+        Raises
+        ------
+        ArgumentError
+            For a curve of another quantity, or times that `at` rejects.
 
         Examples
         --------
@@ -181,13 +186,13 @@ class StepCurves(Grouped):
             return -np.log(self.sf(times))
 
     def conditional_sf(self, times: npt.ArrayLike, age: float) -> FloatArray:
-        """Probability to live `times` hours more at an `age`; NaN where nobody reached it."""
+        """Probability of surviving `times` hours more at an `age` in hours; NaN where the curve is zero by then."""
         with np.errstate(invalid="ignore", divide="ignore"):
             later, now = self.sf(np.asarray(times, dtype=np.float64) + age), self.sf(age)
             return np.asarray(later / (now if later.ndim == 1 else now[:, None]))
 
     def quantile(self, probability: float) -> pd.DataFrame:
-        """Time by which a share `probability` has failed, with limits from the inverted pointwise limits.
+        """Time by which a share `probability` has failed; the interval inverts the pointwise intervals.
 
         Parameters
         ----------
@@ -197,13 +202,14 @@ class StepCurves(Grouped):
         Returns
         -------
         pandas.DataFrame
-            One row per group: ``time``, ``low``, ``high`` in hours. Each is the first step at which the curve (its
-            limit) is at or below ``1 - probability``, infinite where it never is (Brookmeyer and Crowley 1982).
+            One row per group: ``time``, ``low``, ``high`` in hours. Each is the first step at which the curve (or the
+            end of its interval) is at or below ``1 - probability``, infinite where it never is (Brookmeyer and Crowley
+            1982).
 
         Raises
         ------
         ArgumentError
-            For a probability outside 0..1, and for curves that are no survival.
+            For a probability outside 0..1, or curves other than survival.
         """
         self._survival_only("quantiles")
         if not 0.0 <= probability <= 1.0:
@@ -222,7 +228,7 @@ class StepCurves(Grouped):
         return self.quantile(probability)
 
     def median(self) -> pd.DataFrame:
-        """Time by which half have failed, with limits; see `quantile`.
+        """Time by which half have failed, with its interval; see `quantile`.
 
         Examples
         --------

@@ -23,7 +23,7 @@ class LogRank(Result):
     statistic : float
         Chi-square with ``degrees`` of freedom.
     degrees : int
-        Groups under risk, less one.
+        Groups at risk, less one.
     p : float
     table : pandas.DataFrame
         By group: ``durations``, ``failures``, and ``expected`` failures if all groups were alike.
@@ -57,13 +57,13 @@ def log_rank(
     Parameters
     ----------
     data : array_like of float, shape (n,), LifeData or FailureLog
-        Hours; of two dimensions each row is a group.
+        Hours; in two dimensions each row is a group. Of a log its times to failure.
     by : array_like, shape (n,), optional
         The group of each duration.
     observed : array_like of bool, shape (n,), optional
         Whether each ended in a failure; all by default.
     entry : array_like of float, shape (n,), optional
-        Age at which each came under observation (left truncation).
+        Age in hours at which each came under observation (left truncation).
 
     Raises
     ------

@@ -32,9 +32,9 @@ class ObservedTimes(Result):
     times, ended : ndarray of int, shape (groups,)
         Durations, and those that were seen to end.
     mean, mean_low, mean_high : ndarray of float, shape (groups,)
-        Hours under observation for each duration that ended: the sample mean where none is censored. The limits
-        suppose no distribution (Student's t for the logarithm of the ratio); NaN where fewer than three
-        ended: two give a factor of thousands either way.
+        Hours under observation for each duration that ended: the sample mean where none is censored. The interval
+        assumes no distribution (Student's t for the logarithm of the ratio); NaN where fewer than three ended: with two
+        it spans a factor of thousands either way.
     median, median_low, median_high : ndarray of float, shape (groups,)
         Of the Kaplan-Meier curve, infinite where it stays above a half; NaN where no duration has a known age.
     level : float
@@ -68,14 +68,14 @@ class ObservedTimes(Result):
         return f"Observed: {', '.join(parts)}; {count(times, one, many)}{censored}."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per group: ``times``, ``ended``, mean and median with their limits."""
+        """One row per group: ``times``, ``ended``, mean and median with their intervals."""
         names = ("times", "ended", "mean", "mean_low", "mean_high", "median", "median_low", "median_high")
         frame = pd.DataFrame({name: getattr(self, name) for name in names})
         return pd.concat([key_columns(self.groups), frame], axis=1)
 
 
 def _with_limits(value: float, low: float, high: float) -> str:
-    """A time in hours and its limits; a limit that is not known is left out."""
+    """A time in hours and its interval; an end that is not known is left out."""
     text = f"{number(value)} h"
     if np.isnan(low):
         return text
@@ -88,14 +88,16 @@ def observed_times(data: object, level: float = 0.95, observed: npt.ArrayLike | 
     Parameters
     ----------
     data : LifeData, FailureLog or array_like
-        Without intervals and without right truncation; of a log its times to failure; durations in hours.
+        Durations in hours, without intervals and right truncation; of a log its times to failure.
     level : float
-        Of the limits, between 0 and 1.
+        Level of the intervals, between 0 and 1.
     observed : array_like of bool, optional
         With an array of durations: whether each ended.
 
     Raises
     ------
+    ArgumentError
+        For a level outside 0..1.
     DataError
         For intervals or right truncation.
 

@@ -1,4 +1,4 @@
-"""Plotting positions of probability paper: median ranks of the failures of every group, with limits."""
+"""Plotting positions on probability paper: median ranks of the failures of every group, with intervals."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PlottingPositions(Grouped):
     position : ndarray of float, shape (failures,)
         Estimated share that has failed by then, strictly between 0 and 1.
     low, high : ndarray of float, shape (failures,)
-        Limits at `level` for that share.
+        Confidence interval of that share at `level`.
     level : float
     """
 
@@ -59,18 +59,18 @@ class PlottingPositions(Grouped):
 def median_ranks(data: LifeData, level: float = 0.95) -> PlottingPositions:
     """Positions of the failures of every group on probability paper: exact median ranks.
 
-    The position is the median of the beta distribution of the order statistic, its limits are quantiles of the same
-    distribution. Censored durations have no point of their own but raise the ranks of the later failures (Johnson
-    1964): with r durations from the failure on, its rank is ``i + (n + 1 - i) / (1 + r)``, where i is the rank of the
-    failure before. A duration censored at the time of a failure counts as beyond it. A weight counts as that many equal
-    durations, each with a point.
+    The position is the median of the beta distribution of the order statistic, its interval lies between quantiles of
+    the same distribution. Censored durations have no point of their own but raise the ranks of the later failures
+    (Johnson 1964): with r durations from the failure on, its rank is ``i + (n + 1 - i) / (1 + r)``, where i is the rank
+    of the failure before. A duration censored at the time of a failure counts as beyond it. A weight counts as that
+    many equal durations, each with a point.
 
     Parameters
     ----------
     data : LifeData
         Without intervals and truncation.
     level : float
-        Level of the limits, between 0 and 1.
+        Level of the intervals, between 0 and 1.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def median_ranks(data: LifeData, level: float = 0.95) -> PlottingPositions:
     ArgumentError
         For a level outside 0..1.
     DataError
-        For intervals, truncation or delayed entry, which ranks have no answer to.
+        For intervals or truncation, for which ranks are not defined.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Durations as people have them (arrays, lists, Series, logs) as `LifeData`; errors say which shape does not fit."""
+"""Durations in arrays, lists, Series or logs as `LifeData`; errors say which shape does not fit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def lives_of(
     entry: npt.ArrayLike | None = None,
     by: npt.ArrayLike | None = None,
 ) -> LifeData:
-    """Durations in any form: as they are, of a log, or an array with what was observed, since when, and of what.
+    """`LifeData` from any form of durations: `LifeData` itself, a log, or an array with flags, entry ages and groups.
 
     A `DataError` for arrays whose shapes do not fit, flags that are neither true nor false, and no duration at all. An
     `ArgumentError` for `observed`, `entry` or `by` beside data that have their own.

@@ -1,4 +1,4 @@
-"""The estimates of Kaplan and Meier and of Nelson and Aalen, for every group of a batch at once."""
+"""The Kaplan-Meier and Nelson-Aalen estimates, for every group of a batch at once."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def kaplan_meier(
     Parameters
     ----------
     data : array_like of float, shape (n,), LifeData or FailureLog
-        Hours, without intervals and without right truncation; of a log its times to failure. Of two dimensions each row
-        is a group.
+        Hours, without intervals and right truncation; of a log its times to failure. In two dimensions each row is a
+        group.
     observed : array_like of bool, shape (n,), optional
         Whether each ended in a failure; all by default.
     entry : array_like of float, shape (n,), optional
-        Age at which each came under observation (left truncation).
+        Age in hours at which each came under observation (left truncation).
     by : array_like, shape (n,), optional
         The group of each duration.
     level : float
@@ -55,7 +55,7 @@ def kaplan_meier(
     -------
     StepCurves
         Both bounds are 1 before the first failure. Where the curve has reached zero, `low` is zero and `high` the last
-        bound before. With status ``collapsed``, the curve is of little use: all at risk failed before others entered. A
+        bound before. With status ``collapsed`` the curve is of little use: all at risk failed before others entered. A
         group without durations has no step.
 
     Raises
@@ -148,7 +148,7 @@ def nelson_aalen(
     -----
     d failures at one time among n at risk add ``1/n + 1/(n-1) + ... + 1/(n-d+1)``, as if they had failed in turn, with
     the sum of the squares as variance (Fleming and Harrington 1984). With delayed entry the curve is flat at ages
-    without anybody at risk, which is no estimate.
+    at which none is at risk, which is no estimate.
 
     Examples
     --------
@@ -180,7 +180,7 @@ def nelson_aalen(
 
 
 def hazard_limits(value: FloatArray, far: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Limits `far` either side of what is not negative, on the log scale; both 0 where the value is 0."""
+    """Interval of a value that is not negative, `far` either side on the log scale; both ends 0 where it is 0."""
     with np.errstate(over="ignore"):
         factor = np.exp(np.divide(far, value, out=np.zeros_like(value), where=value > 0))
         return value / factor, value * factor
@@ -232,7 +232,7 @@ def _risk_sets(data: LifeData, estimate: str) -> _RiskSets:
 
     A duration is at risk at t if it entered before t and ended at t or later; one watched from the start (entry 0) is
     at risk at t = 0 too. One that ended at the age at which it entered is at risk at that age alone. Stationary
-    durations, whose ages nobody knows, are left out.
+    durations, whose ages are unknown, are left out.
     """
     data = data.from_age_known()
     if data.upper is not None or data.exit is not None:
