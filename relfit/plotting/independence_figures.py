@@ -87,7 +87,7 @@ def durbin_watson(result: SerialTests, ax: Axes | None = None, *, alpha: float =
     Parameters
     ----------
     alpha : float
-        Level of the test; series that cannot be rejected at it are drawn hollow.
+        Size of the test; series that it does not reject are drawn hollow.
     """
     ax = style.axes(ax)
     finite = np.isfinite(result.durbin_watson)
@@ -154,7 +154,7 @@ def durbin_watson_pooled(result: PooledTests, ax: Axes | None = None, *, alpha: 
     Parameters
     ----------
     alpha : float
-        Level of the range.
+        The range holds 1 - `alpha` of independent series.
     """
     ax = style.axes(ax)
     finite = np.isfinite(result.durbin_watson)
@@ -204,7 +204,7 @@ def durbin_watson_pooled(result: PooledTests, ax: Axes | None = None, *, alpha: 
 
 
 def _band(ax: Axes, x: FloatArray, low: FloatArray, high: FloatArray, label: str) -> None:
-    """What chance gives."""
+    """Shade the range that chance gives."""
     ax.fill_between(x, low, high, color=style.ORANGE, alpha=0.3, linewidth=0, label=label)
 
 
@@ -221,7 +221,7 @@ def autocorrelation(result: SerialTests, ax: Axes | None = None, *, alpha: float
     Parameters
     ----------
     alpha : float
-        Level of the range.
+        The range of each lag holds 1 - `alpha` of independent series.
     """
     ax = style.axes(ax)
     rows = np.flatnonzero(np.isfinite(result.durbin_watson))

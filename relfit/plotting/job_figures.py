@@ -1,4 +1,4 @@
-"""On how many nodes, and until when: expected completion times by size, the chance to be done in time."""
+"""Jobs: expected completion time by number of nodes, and probability of completion over time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def completion_by_size(result: BestSize, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib.axes.Axes
-        Both axes logarithmic; the band is the interval, where one was asked for.
+        Both axes logarithmic; the band is the confidence interval, where the result has one.
     """
     ax = style.axes(ax)
     if result.status == "never":

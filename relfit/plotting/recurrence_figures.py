@@ -1,4 +1,4 @@
-"""Curves that step, of durations and of repairable systems; trends, fitted processes, availability."""
+"""Step curves of durations and of repairable systems, trend tests, fitted point processes, availability over time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,12 @@ def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: object = N
     Parameters
     ----------
     group : label, optional
-        Of the group; the six largest when left out.
+        Of the group; the six largest by default.
+
+    Raises
+    ------
+    ArgumentError
+        When there is no such group.
     """
     ax = style.axes(ax)
     if not curves.times.size:
@@ -110,7 +115,7 @@ def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: object = N
 
 
 def _at_risk(ax: Axes, curves: StepCurves, order: np.ndarray) -> int:
-    """Numbers at risk under the marks of the horizontal axis, a row per group in its colour; how many rows."""
+    """Numbers at risk under the ticks of the horizontal axis, one row per group in its colour; the number of rows."""
     low, high = ax.get_xlim()
     marks = [at for at in ax.get_xticks() if low <= at <= high]
     for row, place in enumerate(order):
@@ -134,7 +139,7 @@ def _at_risk(ax: Axes, curves: StepCurves, order: np.ndarray) -> int:
 
 
 def _draw_group(ax: Axes, curves: StepCurves, place: int, end: float, colour: str, **look: Any) -> None:
-    """Steps of one group from zero to the end of observation; of many only so many as can be seen."""
+    """Steps of one group from zero to the end of observation; at most 1,200 of them."""
     part = curves.part(place)
     time = curves.times[part]
     keep = np.unique(np.linspace(0, time.size - 1, min(time.size, _MOST_STEPS)).astype(int))
@@ -167,7 +172,7 @@ def trends(result: TrendTests, ax: Axes | None = None, *, alpha: float = 0.05) -
     Parameters
     ----------
     alpha : float
-        Level of the tests.
+        Size of the tests.
     """
     ax = style.axes(ax, (6.4, 3.4))
     place = np.arange(len(result.tests))[::-1].astype(float)
@@ -245,7 +250,7 @@ def processes(
     Notes
     -----
     The expected number of renewals solves the renewal equation, in steps of a two-hundredth of the time shown; nodes
-    that had run for an unknown time when observation began have as many in every hour.
+    that had run for an unknown time when observation began have the same number in every hour.
     """
     ax = style.axes(ax)
     fits = [result.fits[model] for model in result.models]
@@ -320,7 +325,10 @@ def _expected(fit: ProcessFit, place: int, age: np.ndarray) -> np.ndarray:
 
 @plot.register(AvailabilityOverTime)
 def availability_over_time(result: AvailabilityOverTime, ax: Axes | None = None) -> Axes:
-    """Availability in calendar bins with intervals: the groups with the most node-hours, and the mean of all."""
+    """Availability in calendar bins: the six groups with the most node-hours, and the mean of all.
+
+    A single group has its confidence interval.
+    """
     from matplotlib.ticker import MaxNLocator
 
     ax = style.axes(ax, (6.4, 3.6))

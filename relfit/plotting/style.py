@@ -1,4 +1,4 @@
-"""How every figure looks: colours that survive colour blindness, one mark a family, text taken literally."""
+"""The look of every figure: colours for all kinds of colour vision, one mark per distribution, text taken literally."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ LOOK: Any = {
 
 @dataclass(frozen=True)
 class FamilyMark:
-    """How a family of distributions is drawn everywhere."""
+    """How a distribution is drawn in all figures."""
 
     colour: str
     line: Any
@@ -100,7 +100,7 @@ _OTHERS = (FamilyMark(ORANGE, (0, (3, 1)), "v"), FamilyMark(SKY, (0, (8, 2)), "P
 
 
 def family_mark(family: str) -> FamilyMark:
-    """Colour, line and marker of a family; those without one of their own share a few.
+    """Colour, line and marker of a distribution by its name; those without one of their own share three.
 
     Examples
     --------
@@ -113,7 +113,13 @@ def family_mark(family: str) -> FamilyMark:
 
 @contextmanager
 def look(further: Mapping[str, object] | None = None) -> Iterator[None]:
-    """Use relfit's sizes and fonts, and `further` settings, for the figures drawn inside the ``with`` block."""
+    """Use relfit's sizes and fonts, and `further` settings of matplotlib, for figures drawn inside the ``with`` block.
+
+    Parameters
+    ----------
+    further : mapping from str to object, optional
+        Keys of ``matplotlib.rcParams``; they take precedence.
+    """
     import matplotlib as mpl
 
     settings: dict[Any, Any] = {**LOOK, **(further or {})}
@@ -125,12 +131,12 @@ def look(further: Mapping[str, object] | None = None) -> Iterator[None]:
 
 
 def group_position(groups: pd.Index, group: object) -> int:
-    """Number of the group with this label, or with this last key of its label, such as a node.
+    """Position of the group with this label, or with this last key of its label, such as a node.
 
     Raises
     ------
     ArgumentError
-        For a group that is not there, or a key that several have.
+        When there is no such group, or several have that key.
     """
     labels = groups.tolist()
     hits = [i for i, label in enumerate(labels) if label == group]
@@ -142,7 +148,7 @@ def group_position(groups: pd.Index, group: object) -> int:
 
 
 def group_name(label: object) -> str:
-    """A group's label as people write it: ``system / node``."""
+    """A group's label as a figure shows it: ``system / node``."""
     return " / ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
@@ -164,7 +170,7 @@ def plain(text: object, longest: int = 28) -> str:
 
 
 def decades(axis: XAxis | YAxis, low: float, high: float) -> None:
-    """Make an axis logarithmic, with plain numbers, as many as have room, at most seven, and no small ticks."""
+    """Make an axis logarithmic, with plain numbers at up to seven ticks, fewer where there is no room."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
     axis.axes.set(**{f"{axis.axis_name}scale": "log"})
@@ -206,12 +212,12 @@ def _written(value: float) -> str:
 
 
 def thousands(axis: XAxis | YAxis) -> None:
-    """Numbers of the axis with commas."""
+    """Write the numbers of an axis with commas."""
     axis.set_major_formatter(lambda value, _: _written(value))
 
 
 def days(times: pd.DatetimeIndex) -> FloatArray:
-    """Matplotlib's days, on the clocks of the times."""
+    """Times as matplotlib's days, in their own time zone."""
     return np.asarray(times.tz_localize(None).as_unit("ns").astype("int64"), dtype=float) / 86.4e12
 
 
@@ -240,7 +246,7 @@ def steps(
     alpha: float = 0.25,
     **line: Any,
 ) -> None:
-    """A step function with its limits.
+    """A step function with its interval.
 
     Parameters
     ----------
@@ -249,13 +255,13 @@ def steps(
     value, low, high : ndarray of float, shape (steps,)
         NaN is not drawn.
     colour, shade : str
-        Of the line and of the limits; one for both when `shade` is left out.
+        Of the line and of the band; the band has the line's by default.
     label, limits : str, optional
-        Of the line and of the limits, for the legend.
+        Of the line and of the band, for the legend.
     alpha : float
-        Of the limits.
+        Opacity of the band.
     **line
-        For the line.
+        Options of matplotlib for the line.
     """
     if np.isfinite(low).any():
         ax.fill_between(
@@ -272,7 +278,7 @@ def steps(
 
 
 def headline(result: Result, longest: int = 135) -> str:
-    r"""What a result says, as far as it fits a title: whole parts of its headline, with names taken literally.
+    r"""A result's headline, cut at the end of a clause to fit a title, with names taken literally.
 
     Examples
     --------
@@ -300,7 +306,7 @@ def headline(result: Result, longest: int = 135) -> str:
 
 
 def axes(ax: Axes | None, size: tuple[float, float] = (6.4, 4.0)) -> Axes:
-    """The axes to draw in: those given, or those of a new pyplot figure; dressed in relfit's style."""
+    """The axes to draw in: `ax`, or those of a new pyplot figure of `size` inches; in relfit's style."""
     if ax is None:
         import matplotlib.pyplot as plt
 
@@ -314,7 +320,7 @@ def axes(ax: Axes | None, size: tuple[float, float] = (6.4, 4.0)) -> Axes:
 
 
 def title(ax: Axes, message: str, room: float = 1.0) -> None:
-    """Say what to see, left-aligned and broken to the width of the axes, or a share of it where labels are long."""
+    """Set the title, left-aligned and broken to the width of the axes, or to the share `room` of it."""
     figure: Any = ax.get_figure(root=True)
     width = room * ax.get_position().width * figure.get_size_inches()[0]
     # a number stays with its percent sign
@@ -329,7 +335,7 @@ def title(ax: Axes, message: str, room: float = 1.0) -> None:
 
 
 def finish(ax: Axes, message: str, x: str, y: str, legend: bool = False, **where: Any) -> Axes:
-    """Name the axes, say what to see, and show the legend when there is something to tell apart."""
+    """Set the labels of the axes (`x`, `y`) and the title (`message`), and draw the legend where `legend` is true."""
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     title(ax, message)
@@ -339,7 +345,7 @@ def finish(ax: Axes, message: str, x: str, y: str, legend: bool = False, **where
 
 
 def legend_below(ax: Axes, columns: int, *, below: int = 0) -> None:
-    """A legend under the name of the horizontal axis, where it covers no line; `below`: rows of text above that."""
+    """A legend under the label of the horizontal axis, where it covers no line; `below`: rows of text between them."""
     from matplotlib.transforms import ScaledTranslation
 
     figure: Any = ax.get_figure(root=True)

@@ -72,7 +72,12 @@ def server_states(result: TrainingSimulation, ax: Axes | None = None, *, replica
     Parameters
     ----------
     replication : int
-        Which one; the simulation must have kept its trace.
+        Number of the replication, from 0.
+
+    Raises
+    ------
+    ArgumentError
+        When the simulation kept no trace, or has no such replication.
     """
     states = states_over_time(result, replication)
     states = states.iloc[:-1]  # at the end all go idle

@@ -1,4 +1,4 @@
-"""A workload model fitted to given jobs: what users ask for, how much of it they use, and when they submit."""
+"""A workload model fitted to jobs: what users request, how much of it they use, and when they submit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WEEK, _DAY = 168, 24
 
 @dataclass(frozen=True)
 class Quantiles(Ragged):
-    """A distribution by its quantiles, straight lines between them; several in one table, one after the other."""
+    """Distributions by their quantiles, linear between them; all in one table, in turn."""
 
     values: FloatArray
     levels: FloatArray
@@ -59,21 +59,28 @@ class Quantiles(Ragged):
 
 
 class FittedWorkload(Generator, Result):
-    """What a workload is made of, to draw others like it; their time 0 is at the same hour of the week.
+    """A model of a workload, to draw others like it; their time 0 is at the same hour of the week.
 
     Attributes
     ----------
     requests : pandas.DataFrame
-        One row per pair of ``nodes`` and ``requested`` (seconds) that users ask for, with its ``share`` of the jobs
+        One row per pair of ``nodes`` and ``requested`` (seconds) that users request, with its ``share`` of the jobs
         and the ``group`` of jobs that use their walltime alike.
     groups : pandas.DataFrame
-        One row per group: octaves of ``nodes`` and of ``requested`` from and to, ``jobs``, mean ``run_time``.
+        One row per group: ``nodes_from`` and ``nodes_to``, ``requested_from`` and ``requested_to`` (seconds), ``jobs``,
+        mean ``run_time`` (seconds).
     used : Quantiles
-        By group, the share of the walltime that a job runs, or its run time where it has no walltime.
-    rates : ndarray
+        By group, the share of the walltime that a job runs, or its run time in seconds where it has no walltime.
+    rates : ndarray, shape (168,), (24,) or (1,)
         Jobs per hour, by hour of the week, of the day, or one for all times.
     gaps : Quantiles
-        Times between submissions, where time goes as fast as jobs come on average.
+        Gaps between submissions, on a clock on which one job comes per unit of time on average.
+    n_jobs : int
+        Jobs that the model was fitted to.
+    n_nodes : int or None
+        Nodes of the machine.
+    origin : pandas.Timestamp or None
+        The Monday, in UTC, at which time 0 of drawn jobs is; None where the workload has no origin.
     """
 
     requests: pd.DataFrame
@@ -89,7 +96,7 @@ class FittedWorkload(Generator, Result):
 
     @property
     def headline(self) -> str:
-        """How many jobs the fit rests on, and how they come."""
+        """Number of jobs fitted, and how often they are submitted."""
         cycle = {_WEEK: "by the hour of the week", _DAY: "by the hour of the day", 1: "at all hours"}[self.rates.size]
         made_of = f"{count(len(self.groups), 'group')} and {count(len(self.requests), 'request')}"
         often = f"{number(float(self.rates.mean()))} jobs an hour on average, {cycle}"
@@ -119,10 +126,18 @@ class FittedWorkload(Generator, Result):
 def fit_workload(workload: Workload) -> FittedWorkload:
     """Fit a model of jobs to a workload.
 
-    Nodes and walltime are drawn as users ask for them, in pairs; the share of the walltime that a job runs has the
-    quantiles of its group (octaves of nodes and of walltime, those of few jobs taken together); submissions follow the
-    week where two weeks or more are given, the day from two days on, and their gaps have the quantiles of the given
-    ones on that clock. Jobs are drawn independently: users who submit the same job again and again are not modelled.
+    Nodes and walltime are drawn in the pairs that users request. The share of the walltime that a job runs has the
+    quantiles of its group: octaves of nodes and of walltime, those with fewer than 30 jobs joined. Submissions follow
+    the hour of the week where the workload spans two weeks or more, the hour of the day from two days on; their gaps
+    have the observed quantiles on that clock. Jobs are independent: a user's series of equal jobs is not modelled.
+
+    Parameters
+    ----------
+    workload : Workload
+
+    Returns
+    -------
+    FittedWorkload
 
     Raises
     ------
@@ -169,7 +184,7 @@ def fit_workload(workload: Workload) -> FittedWorkload:
 
 
 def _groups(workload: Workload) -> tuple[IntArray, pd.DataFrame]:
-    """Jobs by octave of nodes and of walltime; octaves of few jobs join the same walltime, and at last all others."""
+    """Jobs by octave of nodes and of walltime; octaves of few jobs are joined over nodes, then over walltimes."""
     width = np.floor(np.log2(workload.nodes)).astype(np.int64)
     limited = np.isfinite(workload.requested) & (workload.requested > 0.0)
     length = np.where(limited, np.floor(np.log2(np.where(limited, workload.requested, 1.0))), np.inf)

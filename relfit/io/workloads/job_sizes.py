@@ -18,12 +18,12 @@ __all__ = ["JobSizes"]
 
 @dataclass(frozen=True)
 class JobSizes:
-    """How many nodes jobs take.
+    """The distribution of the number of nodes of a job.
 
     Parameters
     ----------
     n_nodes : int
-        The machine; no job is wider.
+        Nodes of the machine; no job is wider.
     serial : float
         Share of the jobs that take one node.
     power_of_two : float
@@ -60,7 +60,7 @@ class JobSizes:
             )
 
     def sample(self, size: int, rng: np.random.Generator) -> IntArray:
-        """Sizes of so many jobs."""
+        """Nodes of `size` jobs."""
         kind = rng.random(size)
         first = rng.random(size) <= self.first_stage
         low, high = np.where(first, self.low, self.middle), np.where(first, self.middle, self.high)

@@ -1,4 +1,4 @@
-"""From a simulation before its first event, or read from its file, to a `BatchRun`."""
+"""Runs a simulation, from its first event or from its file, and makes the `BatchRun`."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _result(run: Drive, complete: bool) -> BatchRun:
 
 
 def _joined(runs: list[BatchRun], rows: list[IntArray], sizes: dict[str, int]) -> BatchRun:
-    """One run of all nodes; its log in order of time, a start and its nodes together."""
+    """The runs of all classes as one; its log in order of time, a start and its nodes together."""
     named = list(zip(sizes, runs, strict=True))
     jobs = pd.concat([run.jobs.assign(node_class=name) for name, run in named], ignore_index=True)
     first = np.cumsum([0, *sizes.values()])
@@ -116,7 +116,7 @@ def _joined(runs: list[BatchRun], rows: list[IntArray], sizes: dict[str, int]) -
 
 
 def _renumbered(run: BatchRun, rows: IntArray, first: int) -> Table:
-    """The log of a class with the numbers that its jobs and nodes have in the whole."""
+    """The log of a class with the numbers that its jobs and nodes have in the machine."""
     log = run.log.copy()
     has_job, has_node = log["job"] >= 0, log["node"] >= 0
     log["job"][has_job] = rows[log["job"][has_job]]

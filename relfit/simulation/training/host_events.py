@@ -26,7 +26,7 @@ __all__ = ["acquire", "candidates", "enter", "look_for_hosts", "recover", "relea
 
 @part
 def enter(state: ClusterState, job: JobRecord, phase: int, until: float) -> None:
-    """Begin another phase of a job; the time since the last one began goes to its account (running has its own)."""
+    """Begin another phase of a job and book the time of the last one (of running, `stop_run` does)."""
     now = state.cluster.now
     if at.RUNNING < job.phase < at.DONE:
         job.spent[job.phase] += now - job.began
@@ -71,7 +71,7 @@ def look_for_hosts(state: ClusterState, job: JobRecord) -> None:
 
 @merged
 def _return_borrowed(state: ClusterState, job: JobRecord) -> None:
-    """Give the borrowed servers of a job, and idle ones, back to the spare pool."""
+    """Return the borrowed servers of a job, and idle borrowed ones, to the spare pool."""
     _release_standbys(state, job)
     for i in range(len(state.servers)):
         server = state.servers[i]
@@ -96,7 +96,7 @@ def _has(state: ClusterState, job: JobRecord) -> int:
 
 @part
 def acquire(state: ClusterState, job: JobRecord) -> None:
-    """Go on looking: preempt a spare server, go on with fewer, take from jobs of lower priority, or stall."""
+    """Find servers: preempt a spare one, continue with fewer, take from jobs of lower priority, or stall."""
     cluster, held = state.cluster, state.cluster.held
     wanted = job.n_hosts + job.standbys
     least = wanted if state.options.needs_standbys else job.minimum
@@ -158,7 +158,7 @@ def _choose(state: ClusterState, job: JobRecord) -> None:
 
 @part
 def _list_candidates(state: ClusterState, job: JobRecord) -> int:
-    """Write the idle servers into the list of choice; borrowed ones that are not needed may go back; how many."""
+    """Write the idle servers into the list of choice; surplus borrowed ones may go back. Returns their number."""
     state.cluster.quiet = True
     _release_standbys(state, job)
     surplus = 0
@@ -186,7 +186,7 @@ def _list_candidates(state: ClusterState, job: JobRecord) -> int:
 
 @merged
 def _take_at_random(state: ClusterState, job: JobRecord, n: int) -> int:
-    """Let random servers run the job; the others follow in the list of choice, its standbys first; from where.
+    """Let random servers run the job; the others follow in the list of choice from the returned place, standbys first.
 
     Those that will not run it are drawn, one by one, from the active and the n idle servers; as a rule they are few.
     """
@@ -248,9 +248,9 @@ def take_in_order(state: ClusterState, job: JobRecord) -> None:
 
 @part
 def stop_run(state: ClusterState, job: JobRecord) -> float:
-    """End a stretch of running now: what it computed, what of that is lost, what was saved; minutes that it lasted.
+    """End a run now and book what it computed, lost and spent on checkpoints; returns its minutes.
 
-    With checkpoints every so many minutes, work since the last one is lost unless the job ended; without, nothing is.
+    With checkpoints, work since the last one is lost unless the job ended; without them, nothing is lost.
     """
     every, now = state.options.checkpoint_every, state.cluster.now
     lasted, done = now - job.began, job.length - job.remaining
