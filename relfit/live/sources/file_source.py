@@ -1,4 +1,4 @@
-"""Files that grow, are corrected, rotated or exported anew: those that changed are read again as a whole."""
+"""Files that grow, are corrected, rotated or exported anew: those that changed are read again completely."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class FileSource(SourceBase):
     max_size: str | None = Field(None, description="bytes that a file may have, as 32GB")
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
-        """The logs of all files that changed since the last round, each with its name."""
+        """The logs of all files that changed since the last round, each under its name."""
         return fetched_documents(self, self.path, cursor, self._read, self._groups)
 
     def _groups(self, files: Sequence[Path]) -> list[list[Path]]:
-        """Files that are read together: tables one by one, raw logs all, since outages go on from one to the next."""
+        """Files to read together: tables one by one, raw logs all at once, as outages continue from one to the next."""
         if len(files) < 2 or self.format == "table" or self.columns:
             return _one_by_one(files)
         with suppress(RelfitError, OSError):
@@ -73,12 +73,12 @@ def fetched_documents(
     reader: Callable[[Sequence[Path]], FailureLog],
     groups: Callable[[Sequence[Path]], Sequence[Sequence[Path]]] = _one_by_one,
 ) -> Fetched:
-    """What a source's files hold that changed: each group that is read together is a document of its name.
+    """The content of a source's changed files: each group that is read together is a document.
 
     Raises
     ------
     SourceError
-        Where there is no file, and for files that cannot be read, with what the others hold.
+        Where there is no file, and for files that cannot be read; it carries the content of the others.
     """
     changed, state = _changed_files(path, cursor)
     shown = getattr(path, "short", str)
@@ -103,7 +103,7 @@ def fetched_documents(
 
 
 def _changed_files(path: str, cursor: Mapping[str, object]) -> tuple[list[Path], dict[str, list[int]]]:
-    """Files of a path that are not as they were, and how all are now: bytes and time by name."""
+    """Files of a path that changed, and the present state of all: bytes and time by name."""
     shown = getattr(path, "short", str)
     before: Any = cursor.get("files", {})
     state: dict[str, list[int]] = {}
@@ -132,7 +132,7 @@ def _changed_files(path: str, cursor: Mapping[str, object]) -> tuple[list[Path],
 
 
 def form_of(log: FailureLog) -> str:
-    """The format of a log and its columns, to notice that they change.
+    """The format of a log and its attributes, to notice that they change.
 
     Examples
     --------
