@@ -2,7 +2,7 @@
 
 ``parsing`` makes columns of files, with line numbers and rejected rows; ``workloads`` reads and generates jobs of batch
 systems; ``datasets`` has the bundled sample and fetches public data. Files go in, a `FailureLog` comes out; rows read
-are rows kept plus rows rejected. To add a reader, write its module and list it in `READERS`.
+are rows kept plus rows rejected. A newcomer adds a reader: its module, and its place in `READERS`.
 """
 
 from __future__ import annotations

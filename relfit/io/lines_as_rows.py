@@ -1,4 +1,4 @@
-"""Lines of any text as the rows of a table: a regular expression with named groups says which part is which column."""
+"""Lines of any text as the rows of a table: the named groups of a regular expression are the columns."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class NoMatchError(NoRowsError):
 
 
 def rows_of_lines(content: Content, pattern: str) -> TextTable:
-    r"""The lines that match, a column for each named group.
+    r"""The lines that match, one column per named group.
 
-    An `ArgumentError` when the pattern is none, or names no group. A `NoMatchError` when none does.
+    An `ArgumentError` when the pattern is invalid, or names no group. A `NoMatchError` when no line matches.
 
     Parameters
     ----------
     pattern : str
-        RE2, found anywhere in a line, as ``^(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)``.
+        RE2, matched anywhere in a line, as ``^(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)``.
     """
     names = re.findall(r"\(\?P<(\w+)>", check_pattern(pattern))
     if not names:

@@ -1,4 +1,4 @@
-"""Text with delimiters as a table, by the rules of CSV: parsed by Arrow, and line by line where quotes are odd."""
+"""Delimited text as a table, by the rules of CSV: parsed by Arrow, and line by line where quotes span lines."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _FEW_KINDS = 0.3  # share of different texts in a column up to which each is kep
 
 
 def read_csv(text: Text, needed: Sequence[str], what: str) -> TextTable:
-    """A table of fields between commas, with the columns that `what` needs; repeated rows are rejected.
+    """A table separated by commas, with the columns that `what` needs; repeated rows are rejected.
 
-    A `ReadError` for a missing column, and as `read_delimited`.
+    A `ReadError` for a missing column, and as for `read_delimited`.
     """
     table = read_delimited(text, ",")
     table.require(needed, what)
@@ -50,9 +50,9 @@ def read_delimited(
 ) -> TextTable:
     """Split text into rows and fields.
 
-    Rows with too many or too few fields, and lines with a quote that never closes, are rejected; blank lines are passed
-    over. The first line names the columns unless `header` does; `only` some of them may be wanted. A `ReadError` when
-    there is a header and nothing else, a line is too long, or two columns have one name.
+    Rows with too many or too few fields, and lines with a quote that never closes, are rejected; blank lines are
+    skipped. The first line names the columns unless `header` does; `only` selects some of them. A `ReadError` when
+    there is only a header, a line is too long, or two columns have one name.
     """
     ends = _line_ends(text)
     quoted = quotes and b'"' in text.data
@@ -121,7 +121,7 @@ def _ragged(fields: int, width: int) -> str:
 
 
 def _line_ends(text: Text) -> IntArray:
-    """Where each line ends."""
+    """Position of the end of each line."""
     small = np.int32 if len(text.data) < 2**31 else np.int64
     signs = np.frombuffer(text.data, np.uint8)
     parts = [
@@ -142,7 +142,7 @@ def _line_ends(text: Text) -> IntArray:
 
 
 def _blank(text: Text, ends: IntArray, delimiter: str) -> BoolArray:
-    """Lines that hold nothing, or blanks."""
+    """Which lines are empty or blank."""
     sizes = np.diff(ends, prepend=-1) - 1
     blank: BoolArray = sizes == 0
     last = np.frombuffer(text.data, np.uint8)[np.maximum(ends - 1, 0)] if text.data else np.zeros(1, np.uint8)
@@ -154,7 +154,7 @@ def _blank(text: Text, ends: IntArray, delimiter: str) -> BoolArray:
 
 
 def _rows(data: bytes, ends: IntArray, lines: IntArray) -> pa.Buffer:
-    """The lines that are kept, and no copy where they follow each other."""
+    """The bytes of some lines, without a copy where they are consecutive."""
     if not lines.size:
         return pa.py_buffer(b"")
     breaks = np.flatnonzero(np.diff(lines) != 1)
@@ -271,7 +271,7 @@ def _parsed(
 
 
 def _few_kinds(body: pa.Buffer, names: list[str], chosen: list[str], delimiter: str, quoted: bool) -> set[str]:
-    """Columns in which few texts come again and again, by the first rows."""
+    """Columns of few distinct texts, by the first rows."""
     head = body.slice(0, min(body.size, _SAMPLE * 50)).to_pybytes()
     head = head[: head.rfind(b"\n") + 1] or head
     try:

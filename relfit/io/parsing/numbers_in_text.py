@@ -16,7 +16,7 @@ _LONG_NUMBER = _NUMBER.replace(r"\d+", rf"\d{{1,{_LONGEST}}}").replace(r"\d*", r
 
 
 def as_numbers(values: object) -> FloatArray:
-    """Each text as a number, NaN where it is none (``inf``, ``nan`` and exponents of four digits are none).
+    """Each text as a number; NaN for all others, including ``inf``, ``nan`` and exponents of four digits.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rows of a table of any kind: delimited text, JSON, Parquet or a DataFrame; what is typed stays typed."""
+"""Rows of a table in delimited text, JSON, Parquet or a DataFrame; typed columns stay typed."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _NO_TABLE = Remedy(
 
 
 def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
-    """The rows of a table; the note of a table says what was done to get them.
+    """The rows of a table; its notes say how they were read.
 
-    A `ReadError` when this is no table, it is damaged, or larger than the limit.
+    A `ReadError` when this is no table, or it is damaged or larger than the limit.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
 
 
 def _check_rows(rows: int, size: int, content: Content) -> None:
-    """Refuse a table that would not fit into memory."""
+    """Reject a table that is too large for the limit."""
     limit = MAX_SIZE if content.max_size is None else content.max_size
     if max(size, rows * _BYTES_A_ROW) > limit:
         raise ReadError(
@@ -143,7 +143,7 @@ def _parquet(content: Content) -> TextTable:
 
 
 def _check_zone(name: str, kind: pa.DataType, content: Content) -> None:
-    """Reject times in a zone that nobody knows."""
+    """Reject times in an unknown zone."""
     if not pa.types.is_timestamp(kind) or kind.tz is None:
         return
     try:
@@ -154,7 +154,7 @@ def _check_zone(name: str, kind: pa.DataType, content: Content) -> None:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of text, numbers, flags, times or durations; whatever else it holds as text."""
+    """A column of text, numbers, flags, times or durations as it is; any other as text."""
     kind = column.type
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_string(inner) or pa.types.is_large_string(inner):
