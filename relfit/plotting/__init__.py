@@ -2,8 +2,8 @@
 
 Every function takes the result first, draws on ``ax`` (a matplotlib Axes; a new pyplot figure by default) and returns
 that Axes, titled with what the data show. A figure's docstring names only its further options. Where there is nothing
-to draw, the figure says why. `plot` finds the main figure of a result by its type. To add a figure, write its module
-and list its name here.
+to draw, the figure says why. `plot` finds the main figure of a result by its type. A newcomer adds a figure: its
+module, and its name here.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 ``report_data`` holds the results of a `Study`, ``first_screen`` and the modules of sections make the parts of the page,
 ``drawing`` draws figures, ``rendering`` fills the template and writes the file; ``campaign_page`` is the page of a
-campaign. To add a section, write a function that returns a `Section`, and list it in ``_SECTIONS``.
+campaign. A newcomer adds a section: a function that returns a `Section`, and its place in ``_SECTIONS``.
 """
 
 from __future__ import annotations

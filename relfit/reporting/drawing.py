@@ -1,4 +1,4 @@
-"""From a plotting function to SVG that may stand in a page: text stays text, ids are its own, nothing is executed."""
+"""Figures as SVG for a page: text stays text, ids are unique, nothing is executed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sections about jobs: what if, and how long they run."""
+"""The sections about jobs: what-if questions, and how long jobs run without interruption."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def questions(m: ReportData) -> Section | str:
 
 
 def jobs(m: ReportData) -> Section | str:
-    """How long jobs run, and whether the model that says so can be trusted."""
+    """How long jobs run without interruption, and how good such predictions were in the past."""
     model = m.model.result
     if model is None or m.several_systems or m.few:
         return (
