@@ -73,7 +73,8 @@ def smallest_pool(
 ) -> TrainingDesigns:
     """The smallest working pool with which training takes at most a little longer than with the largest.
 
-    The size is found by bisection. All sizes share their random numbers, so that small differences show.
+    The size is found by bisection. All sizes share their random numbers, so that small differences show. A size
+    suffices only if training finishes in every run; if it does not with the largest pool, none suffices.
 
     Parameters
     ----------
@@ -110,23 +111,26 @@ def smallest_pool(
     if largest < needed:
         raise ArgumentError(f"most is {largest}; the job needs {needed}", remedy=f"give {needed} or more")
     rows: dict[int, dict[str, Any]] = {}
+    taken: dict[int, float] = {}  # hours; inf where a run did not finish
 
     def hours(size: int) -> float:
         run = simulate_training(
             base.but(working_pool_size=size), n_replications=n_replications, rng=rng, workers=workers
         )
         rows[size] = {"working_pool_size": size, **_row(run)}
-        return float(rows[size]["hours"]) if not run.whole["depleted"].any() else np.inf
+        taken[size] = float(rows[size]["hours"]) if not run.whole["depleted"].any() else np.inf
+        return taken[size]
 
     limit = hours(largest) * (1.0 + tolerance)
     low, high = needed - 1, largest
-    while high - low > 1:
+    while high - low > 1 and limit < np.inf:
         middle = (low + high) // 2
         low, high = (low, middle) if hours(middle) <= limit else (middle, high)
     table = pd.DataFrame([rows[size] for size in sorted(rows)])
-    table["suffices"] = table["hours"] <= limit
+    table["suffices"] = [taken[size] <= limit < np.inf for size in sorted(rows)]
+    best = base.but(working_pool_size=high) if limit < np.inf else None
     question = f"smallest working pool within {percent(tolerance)} of the time with {largest:,} servers"
-    return TrainingDesigns(table, base.but(working_pool_size=high), question, ("working_pool_size",))
+    return TrainingDesigns(table, best, question, ("working_pool_size",))
 
 
 def cheapest_design(
