@@ -67,7 +67,7 @@ FORMATS = tuple(reader.name for reader in READERS)
 
 def read(
     path: str | Path | pd.DataFrame | Iterable[str | Path],
-    format: str | None = None,  # the word that users of pandas and pyarrow expect
+    format: str | None = None,  # as pandas and pyarrow call it
     *,
     strict: bool = False,
     timezone: str | None = None,
@@ -153,7 +153,7 @@ def _reader(content: Content, format: str | None, options: dict[str, object]) ->
     if format is not None:
         reader = next(reader for reader in READERS if format == reader.name)
     else:
-        # what is named by columns is a table, whatever else it looks like; a unit names no column
+        # options that name columns mean a table, whatever the file looks like; a unit names no column
         naming = set(options) - {"duration_unit"}
         taking = [each for each in READERS if each is relfit_parquet.READER or naming <= set(each.options)]
         reader = next(each for each in (*taking, *READERS) if each.recognises(content))

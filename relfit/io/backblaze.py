@@ -28,11 +28,11 @@ __all__ = ["READER"]
 
 _NAME = "backblaze"
 _NEEDED = ("date", "serial_number", "failure")
-_PLACE = ("datacenter", "cluster_id", "vault_id", "pod_id", "pod_slot_num")  # in the files of later years
+_PLACE = ("datacenter", "cluster_id", "vault_id", "pod_id", "pod_slot_num")  # only in the files of later years
 _ABOUT = ("model", "capacity_bytes", *_PLACE)
 _WANTED = (*_NEEDED, *_ABOUT)
 _DAY = 86_400_000_000_000
-_GATHERED = 2_000_000  # rows that are counted together
+_GATHERED = 2_000_000  # rows counted at a time
 
 
 def _recognises(content: Content) -> bool:

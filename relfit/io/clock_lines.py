@@ -21,12 +21,12 @@ __all__ = ["Clock", "in_order", "instants_of", "stamps_without_year", "turns"]
 _MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8).reshape(12, 3).astype(np.int64)
 _CODES = (_MONTHS * np.array([65536, 256, 1])).sum(axis=1)
 _SORTED, _BY_CODE = np.sort(_CODES).astype(np.int32), np.argsort(_CODES) + 1
-_MOST_TURNS = 10_000  # of a block
+_MOST_TURNS = 10_000  # per block
 _WIDTH = 15
 _DAY = 86_400
 _NANOSECONDS = 1_000_000_000
 _HALF_YEAR = 182
-_BACK = 300  # seconds by which clocks go back that were set back; lines out of order go back by less
+_BACK = 300  # seconds; a clock that was set back goes back by more, lines out of order by less
 _LENGTH = np.array([31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 
 
@@ -57,7 +57,7 @@ def stamps_without_year(
     good = fits & (_SORTED[place] == code)
     tens_of_day = np.where(letter[4] == 32, 48, letter[4])
     digits = [each - np.uint8(48) for each in (tens_of_day, *(letter[place] for place in (5, 7, 8, 10, 11, 13, 14)))]
-    for digit in digits:  # what is below 0 has become large
+    for digit in digits:  # unsigned: below 0 wraps to a large value
         good &= digit <= 9
     for blank, sign in ((3, 32), (6, 32), (9, 58), (12, 58)):
         good &= letter[blank] == sign
@@ -102,9 +102,9 @@ class Clock:
 
     def add(self, month: IntArray, day: IntArray, second: IntArray) -> None:
         """Add stamps; years are counted from that of the first, as 0."""
-        days = 31 * (month - 1) + day  # grows through a year, which is all that is asked of it
+        days = 31 * (month - 1) + day  # need only grow through a year
         before = np.concatenate([[self._last if self._last >= 0 else days[:1].sum()], days[:-1]])
-        # a later part of the year behind an earlier one is the year before, out of order
+        # late in the year after early in the year: a line of the previous year, out of order
         steps = np.where(days - before < -_HALF_YEAR, 1, np.where(days - before > _HALF_YEAR, -1, 0))
         if self._last < 0 and steps.size:
             steps[0] = 0

@@ -38,7 +38,7 @@ _KEYS = ("platform_id", "node_id", "component_id")
 _NEEDED = ("node_id", "platform_id", "node_name", "event_type", "event_start_time", "event_stop_time")
 _NOT_ATTRIBUTES = {"node_id", "platform_id", "node_name", "node_ip", "timezone", "metric_id"}
 _RENAMED = {"node_location": "location", "num_procs": "processors", "mem_size": "memory"}
-_LARGEST = 8.8e9  # seconds; the year 2248, well within what nanoseconds reach
+_LARGEST = 8.8e9  # seconds; the year 2248, well within the range of nanoseconds
 
 
 def _recognises(content: Content) -> bool:
@@ -128,7 +128,7 @@ def _intervals(text: Text, header: list[str]) -> tuple[pd.DataFrame, Rejections]
 
 def _carefully(text: Text, header: list[str]) -> tuple[pd.DataFrame, Rejections]:
     first_line = text.data[: text.data.find(b"\n") % (len(text.data) + 1)]
-    # the header is kept as an empty line, so that lines keep their numbers
+    # the header is kept as an empty line, so that line numbers do not change
     table = read_delimited(Text(text.path, text.data[len(first_line) :]), "\t", header, quotes=False)
     rejections = table.rejections
     columns: dict[str, npt.NDArray[Any]] = {}

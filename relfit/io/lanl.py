@@ -184,7 +184,7 @@ def _population(
 def _silent_nodes(rows: pd.DataFrame) -> pd.DataFrame:
     """Nodes without a record, named by the numbering of their system; their dates are its most common ones."""
     frames = []
-    for system, part in rows.groupby("System", sort=False):  # a system a turn: 22 of them
+    for system, part in rows.groupby("System", sort=False):  # one system at a time: 22 of them
         size = pd.to_numeric(part["nodes"], errors="coerce").max()
         numbers = pd.to_numeric(part["nodenum"], errors="coerce")
         if pd.isna(size) or not 1.0 <= size < _MOST_NODES or not numbers.abs().lt(_MOST_NODES).all():

@@ -42,7 +42,7 @@ def rows_of_lines(content: Content, pattern: str) -> TextTable:
         rows = block.matching(pattern)
         read += block.count
         parts = pc.extract_regex(block.texts(rows), pattern=f"(?:{pattern})")
-        there = pc.is_valid(parts)  # not so what matches with the end of a line only
+        there = pc.is_valid(parts)  # null where the pattern matches only with the end of the line
         groups.append(parts.filter(there))
         numbers.append(block.first + rows[there.to_numpy(zero_copy_only=False)])
     lines = np.concatenate(numbers) if numbers else np.empty(0, dtype=np.int64)

@@ -47,7 +47,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     for content in contents:
         for block in records.blocks(content):
             _look_at_some(block, nodes, times)
-            # what begins with - is no alert; what is empty is no line
+            # a line that begins with - is no alert; empty lines are skipped
             letters = block.octets[block.begins]
             at = np.flatnonzero((letters != 45) & (letters != 10) & (letters != 13))
             if at.size:

@@ -40,7 +40,7 @@ def _recognises(content: Content) -> bool:
     if _places(lines[0]):
         return True
     if lines[0].lstrip().startswith("{"):
-        # events of tasks have these too, with other kinds, and say of which collection they are
+        # task events have these fields too, but also name their collection
         return all(f'"{name}"' in lines[0] for name in _NAMES_2019) and '"collection_id"' not in lines[0]
     return all(_ROW.match(line) for line in lines)
 

@@ -69,7 +69,7 @@ def merge(
         else None
     )
     number = len(events)
-    # of one event the record with the longest known end stands
+    # of several records of one event, the one with the latest end is kept
     events = events.sort_values("end", kind="stable", na_position="first")
     events = events[~events.duplicated(_SAME, keep="last")].sort_values(["start", "line"], kind="stable")
     events = events.reset_index(drop=True)

@@ -29,8 +29,8 @@ from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS, Source, Window
 
 __all__ = ["NodeParts", "set_apart"]
 
-_ROWS = 1_000_000  # of a part
-_MOST_PARTS = 256  # files that a process holds open
+_ROWS = 1_000_000  # rows per part
+_MOST_PARTS = 256  # files that a process has open
 _STAMP = pa.timestamp("ns", tz="UTC")
 _TEXT = ("system", "node", "cause", "scope")
 _EVENTS = pa.schema(
@@ -142,7 +142,7 @@ def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: in
         raise DataError(f"{path} holds no event", remedy="name a folder of logs that relfit wrote")
     number = int(min(-(-records // _ROWS), _MOST_PARTS))
     units = [(content, i) for content, groups in zip(contents, sizes, strict=True) for i in range(-1, len(groups))]
-    # each share is a run of the rows, so that parts keep their order
+    # each share is a contiguous run of rows, so that parts keep their order
     rows = np.array([count for groups in sizes for count in (0, *groups)])
     share = np.minimum((np.cumsum(rows) - rows) * workers // records, workers - 1)
     tasks = [([units[i] for i in np.flatnonzero(share == each)], folder, number, each) for each in range(workers)]

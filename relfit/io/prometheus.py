@@ -35,7 +35,7 @@ from relfit.log.failurelog import FailureLog
 __all__ = ["READER", "log_of_samples"]
 
 _NAME = "prometheus"
-_GAP = 2.5  # usual steps between samples, above which some are missing
+_GAP = 2.5  # usual sampling steps; a longer step is a gap
 _LARGEST = 8.8e9
 _TIMES = ("timestamp", "time")
 _LABELS = re.compile(r"""(?:[a-z_:]+)?\{.*\}""", re.IGNORECASE | re.DOTALL)
@@ -103,7 +103,7 @@ def log_of_samples(
     usual = float(np.median(step[within])) if within.any() else 0.0
     gap = np.zeros(time.size, dtype=bool)
     gap[1:] = within & (step > _GAP * usual) if usual else False
-    # what lies on both sides of a gap are two stretches: no outage reaches across
+    # a gap separates two stretches: no outage reaches across it
     new = gap.copy()
     new[1:] |= ~within
     stretch = np.cumsum(new)
@@ -116,7 +116,7 @@ def log_of_samples(
     until = time[last_of][outages.node] if time.size else time
     outcome = RawFailures.of_outages(outages, names_of, np.full(time.size, "down"), line, until)
     outcome.system = system
-    # down at its first sample, or on both sides of a gap: when that began was not seen
+    # down at the first sample, or on both sides of a gap: the start was not observed
     unseen = np.ones(time.size, dtype=bool)
     unseen[1:] = ~within | (gap[1:] & (value[:-1] == 0))
     outcome.start_cut = unseen[outages.row]
@@ -163,7 +163,7 @@ def _table(content: Content, records: RecordTally) -> tuple[ObjectArray, IntArra
         names = _instances(table[by])
         return _checked(content, records, names, seconds, _values(table[column["value"]]), line)
     cells = np.concatenate([table[name] for name in series])
-    there = np.flatnonzero(cells != "")  # nobody looked where there is nothing
+    there = np.flatnonzero(cells != "")  # an empty cell is no sample
     names = np.repeat(_instances(np.array(series, dtype=object)), line.size)[there]
     return _checked(
         content,

@@ -20,8 +20,8 @@ from relfit.io.parsing.text_content import valid
 __all__ = ["LineBlock", "blocks_of_lines", "check_pattern"]
 
 _BLOCK = 8 << 20
-_SAMPLED = 1 << 16  # bytes from one line that is looked at for its time to the next
-_LONGEST = 1 << 20  # bytes of a line
+_SAMPLED = 1 << 16  # bytes between two lines whose times are looked at
+_LONGEST = 1 << 20  # bytes per line
 _LARGEST_PATTERN = 100_000
 
 

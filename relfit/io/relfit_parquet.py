@@ -223,9 +223,9 @@ class Stored:
         else:
             frame = _from_stream(self.streams[name])
         for column in self.document["object"][name]:
-            frame[column] = frame[column].astype(object)  # pandas 3 reads text as a type of its own
+            frame[column] = frame[column].astype(object)  # pandas 3 reads text as its own type
         for column in self.document["categorical"][name]:
-            # a column without any value comes back without its type
+            # a column without values loses its type
             if not isinstance(frame[column].dtype, pd.CategoricalDtype):
                 frame[column] = frame[column].astype(object).astype("category")
         return frame
@@ -247,7 +247,7 @@ def opened(content: Content) -> Stored:
             path=content.path,
             remedy="update relfit",
         )
-    for name, digest in document.get("sha256", {}).items():  # before a damaged length is believed
+    for name, digest in document.get("sha256", {}).items():  # check before a damaged length is used
         if hashlib.sha256(metadata[_MARK + b"." + name.encode()]).hexdigest() != digest:
             raise ValueError
     marks = {name: _MARK + b"." + name.encode() for name in _TABLES}

@@ -33,7 +33,7 @@ _NAME = "slurm_events"
 _NEEDED = ("NodeName", "TimeStart", "TimeEnd", "State", "Reason")
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT|\d{5,}$|Unknown$|0$|None$")
 _USER = re.compile(r"|[^\s|]+(\(\d+\))?")
-_MOST_LINES = 20  # of one row, whose reason has ends of lines
+_MOST_LINES = 20  # lines of one row, whose reason holds line breaks
 _SHOWN = 200
 _SECOND = 1_000_000_000
 _OPEN = np.iinfo(np.int64).max
@@ -195,7 +195,7 @@ def log_of_node_events(
         logs.append(
             outcome.log(records, alerts, (first, last), list(people.index), strict, watched=spans, listed=listed)
         )
-        records = RecordTally(records.contents, _NAME, records.zone)  # the next cluster's: all rows were counted
+        records = RecordTally(records.contents, _NAME, records.zone)  # for the next cluster: all rows are counted
     return logs[0] if len(logs) == 1 else merge(logs), oldest
 
 
@@ -227,7 +227,7 @@ def _outages(events: pd.DataFrame, rules: AlertRules, records: RecordTally) -> p
     """Rows of nodes, sorted by node and time, as outages: a failure is named by the first row that makes it one."""
     node, start, end = (events[name].to_numpy() for name in ("node", "start", "end"))
     apart = np.ones(len(events), dtype=bool)
-    # Slurm closes a row that goes on in another at its start, or a second before
+    # where an outage continues in another row, Slurm ends the first at that row's start or a second before
     apart[1:] = (node[1:] != node[:-1]) | (start[1:] > np.where(end[:-1] == _OPEN, start[1:], end[:-1]) + _SECOND)
     outage = np.cumsum(apart) - 1
     states = {text: down_and_meant(text, rules) for text in events["State"].unique()}

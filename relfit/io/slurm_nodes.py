@@ -89,7 +89,7 @@ def _log(looks: list[_Look], rules: AlertRules, records: RecordTally, strict: bo
     outages: list[dict[str, Any]] = []
     everyone: dict[str, None] = {}
     for moment, nodes, only_failed in looks:
-        if only_failed:  # what is not listed is well again
+        if only_failed:  # a node that is not listed is up again
             named = {each["name"] for each in nodes}
             for name in [name for name in down if name not in named]:
                 down.pop(name)["end"] = moment
@@ -99,7 +99,7 @@ def _log(looks: list[_Look], rules: AlertRules, records: RecordTally, strict: bo
             begun = each["since"] if each["since"] is not None else moment
             open_now = down.get(name)
             if each["failed"] and (open_now is None or begun > open_now["start"]):
-                if open_now is not None:  # it had come back in between, unseen
+                if open_now is not None:  # it came back in between, unobserved
                     open_now["end"] = -1
                 down[name] = {**each, "start": begun, "end": None}
                 outages.append(down[name])
@@ -185,7 +185,7 @@ def _node(record: list[str], line: int, content: Content, records: RecordTally) 
     records.read += 1
     fields: dict[str, str] = {}
     for text in record:
-        if text.startswith("Reason="):  # may hold anything
+        if text.startswith("Reason="):  # free text
             fields["Reason"] = text.removeprefix("Reason=")
             continue
         keys = list(_KEY.finditer(text))
@@ -216,7 +216,7 @@ def _reason_and_time(text: str) -> tuple[str, str]:
 
 def _columns(line: str) -> tuple[str, str, str, str] | None:
     """Reason, time, state and nodes of a line of sinfo, from its last words; the state may be missing."""
-    line = f".{line}"  # a reason may be empty
+    line = f".{line}"  # the reason may be empty
     words = line.rsplit(None, 4)
     if len(words) == 5 and _TIME.fullmatch(words[2]) and _STATE.fullmatch(words[3]):
         return words[0][1:].strip(), words[2], words[3], words[4]

@@ -42,7 +42,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     clocks: list[Any] = []
     node: list[str] = []
     message: list[str] = []
-    numbers: list[IntArray] = []  # of rule, line and time
+    numbers: list[IntArray] = []  # rule, line and time
     stamps = 0
     for content in contents:
         for block in records.blocks(content):

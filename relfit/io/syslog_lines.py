@@ -97,9 +97,9 @@ class _Stamps:
         self.counted, self.ending_jobs = rules.ending(ends), rules.ending("job")
         self.nodes: set[str] = set()
         self.alerts = self.of_jobs = self.count = 0
-        self._waiting: list[tuple[Path, pa.Array, IntArray]] = []  # of lines and times
+        self._waiting: list[tuple[Path, pa.Array, IntArray]] = []  # lines and times
         self._texts: list[pa.Table] = []
-        self._numbers: list[IntArray] = []  # of rule, line and time
+        self._numbers: list[IntArray] = []  # rule, line and time
 
     def take(self, content: Content, block: LineBlock) -> None:
         """Read a block."""
@@ -143,7 +143,7 @@ class _Stamps:
             good = pa.array(~odd)
             fields, lines, numbers, places = fields.filter(good), lines.filter(good), numbers[~odd], places[~odd]
         rule = self.rules.first_match(lines)
-        if (rule < 0).any():  # a pattern that wants the end of the line itself
+        if (rule < 0).any():  # a pattern that needs the end of the line
             some = rule >= 0
             lines, fields = lines.filter(pa.array(some)), fields.filter(pa.array(some))
             rule, numbers, places = rule[some], numbers[some], places[some]

@@ -48,10 +48,10 @@ _POPULATION_NAMES = {
 }
 _SCOPES = ("node", "group", "system")
 _SINGLE = tuple(name for names in COMMON_NAMES.values() for name in names)
-_LATEST_HOUR = 2_454_000.0  # hours from 1970 to the year 2250, well within what nanoseconds reach
-_LONGEST_WINDOW = 290  # years; what nanoseconds reach
+_LATEST_HOUR = 2_454_000.0  # hours from 1970 to the year 2250, well within the range of nanoseconds
+_LONGEST_WINDOW = 290  # years; the range of nanoseconds
 _LONGEST_WORD = 40
-_MOST_CALM = 0.5  # share of rows that are no failure, above which a table is no list of failures
+_MOST_CALM = 0.5  # share of rows that are not failures; with more, a table is no list of failures
 
 
 def _recognises(content: Content) -> bool:
@@ -401,7 +401,7 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
         entry=None if entry is None else np.nan_to_num(entry[good]),
         attributes=columns.attributes(good, besides=("cause",)),
     )
-    # durations without dates are laid from one instant on, so that they have a window; nothing is read from it
+    # durations without dates all start at one instant, only so that they have a window
     start = instant("1970-01-01")
     longest = lifetimes.groupby(["system", "node"], observed=True, sort=False)["duration"].sum()
     end = start + pd.to_timedelta(np.minimum(longest.to_numpy(), _LATEST_HOUR), unit="h")

@@ -36,7 +36,7 @@ _SHOWN = 40
 _SEVERITIES = ("level", "severity", "priority", "loglevel", "log_level", "sev")
 _MILD = ("info", "information", "informational", "debug", "notice", "trace", "normal", "ok", "warn", "warning")
 _MOST_WORSE = 8
-_MOST_STATES = 4  # words of a column that may say up and down
+_MOST_STATES = 4  # different texts in a column of states (up, down)
 _PARTS = (
     "slot",
     "bay",
@@ -60,7 +60,7 @@ _LENGTH_OF_OUTAGE = re.compile(rf"(?:{_OUTAGE})_*{_UNIT}")
 _LENGTH = re.compile(rf"(?:{_OUTAGE}|ttf|life|lifetime|time_to_failure)_*{_UNIT}")
 _UNIT_AT_END = re.compile(rf"(?:_|\(|\[){_UNIT}$")
 _CLOCK = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?")
-_JOINED = {"node": "/", "start": " ", "end": " "}  # fields that several columns can make, and what stands between them
+_JOINED = {"node": "/", "start": " ", "end": " "}  # fields made of several columns, and what joins them
 _ORDER = Remedy(
     "say it with day_first=true or day_first=false", "say it with --column day_first=true or --column day_first=false"
 )
@@ -115,7 +115,7 @@ class Columns:
         if "start" in names or "duration" not in names:
             for field in {"observed", "censored", "entry"} - {f for f in names if getattr(mapping, f)}:
                 if field in names and not flags(table.columns[names[field]])[1].any():
-                    del names[field]  # of dated rows it is no flag, but a column like others
+                    del names[field]  # beside dates this is an ordinary column, not a flag
         if {"end", "duration"} & set(names) and not mapping.state:
             names.pop("state", None)
         if {"start", "end", "duration"} <= set(names) and mapping.duration is None:

@@ -126,7 +126,7 @@ def _assemble(
         left=("remove", "max"),
     )
     observed = lives["out"] & lives["event"] if outcome == "out_with_event" else lives["out"] | lives["event"]
-    # an event says more than a removal, and the last one ended the life
+    # an event is preferred to a removal; the last one ended the life
     last = failures[(failures["cause"] != "removed") | (outcome == "out_or_event")]
     last = last.sort_values(["event", "remove", "line"], kind="stable").drop_duplicates("node", keep="last")
     cause = last.set_index("node")["cause"].reindex(lives.index).where(observed)

@@ -22,7 +22,7 @@ __all__ = ["day_page"]
 
 _MOST = 8  # things to do
 _SHOWN = 12  # rows of a table
-_FIRST = ("node", "repeat", "stock", "source", "rate", "repair time", "forecast")  # what can be done something about
+_FIRST = ("node", "repeat", "stock", "source", "rate", "repair time", "forecast")  # alarms that one can act on
 
 
 def day_page(

@@ -109,7 +109,7 @@ def alarm_history(log: FailureLog, *, per_year: float = 4.0, forecasts: pd.DataF
     fleet = WatchedFleet(log)
     budget = {name: share * allowed for name, share in SHARES.items()}
     out = [*rate_episodes(fleet, budget), *repair_episodes(fleet, budget["repair time"])]
-    if log.question is None:  # else how many nodes there are besides those that failed is not known
+    if log.question is None:  # otherwise the number of nodes without a failure is unknown
         out += [*node_episodes(fleet, budget["node"]), *repeat_episodes(fleet, budget["repeat"])]
     if forecasts is not None:
         out += missed_forecasts(forecasts, budget["forecast"], log.window.end)

@@ -14,7 +14,7 @@ from relfit.live.sources.source_errors import SourceError, on_one_line
 
 __all__ = ["post_alerts"]
 
-_STANDS = pd.Timedelta(hours=50)  # without a further round: two nights are missed before alerts vanish
+_STANDS = pd.Timedelta(hours=50)  # alerts vanish only after two missed nightly rounds
 _SECONDS = 30.0
 
 

@@ -27,8 +27,8 @@ _SAME_UNIT = " AND ".join(f"e.{name} = i.{name}" for name in ("system", "node", 
 _MANY, _SEVERAL = "*", "+"
 """Place of a record of several sources, and of several documents of one (or before one that no longer has it)."""
 _SAME_PLACE = f"e.place IN (i.place, '{_SEVERAL}' || i.place) AND e.place <> '{_SEVERAL}'"
-_CORRECTED = 0.2  # of the records of a document that its next version may lack; with more it is another log
-_TOGETHER = 500_000  # records that are stored at once
+_CORRECTED = 0.2  # share of a document's records that its next version may lack; beyond it, it is another log
+_TOGETHER = 500_000  # records stored at a time
 _VALUES = ("ended", "detail", "more", "start_cut", "line", "source", "place")
 _FORECAST = ("made", "system", "horizon_hours", "mean", "lower", "upper", "level", "happened", "score")
 
@@ -154,7 +154,7 @@ class FleetStore:
         database.load("incoming", event_rows(source, pieces, many=_SEVERAL), "events")
         for place, log in pieces if exact else ():
             self._withdraw(source, place, log)
-        # the one document that a record is of says what it is; of several the latest end stands
+        # a record in one document is as that one says; of several documents, the latest end is kept
         own = f"{_SAME_PLACE} AND {str(exact).upper()}"
         one_source = f"e.source = i.source AND e.place <> '{_MANY}'"
         choices = {
@@ -263,7 +263,7 @@ class FleetStore:
             "SELECT first_seen, last_seen, first_known, last_known FROM documents WHERE source = ? AND place = ?",
             (source, place),
         )
-        if rows and rows[0][0] is not None:  # a log that was rotated was watched before, too
+        if rows and rows[0][0] is not None:  # a rotated log was watched before, too
             before = rows[0]
             first, first_known = min((first, first_known), (before[0], before[2]), key=lambda end: end[0])
             last, last_known = max((last, last_known), (before[1], before[3]), key=lambda end: end[0])

@@ -18,8 +18,8 @@ from relfit.log.failurelog import FailureLog
 
 __all__ = ["missed_forecasts", "short_stock"]
 
-_OVERLAP = 3.0  # independent forecasts that those of overlapping times are worth, per horizon
-_SHORT = 0.10  # chance of running short from which there is an alarm
+_OVERLAP = 3.0  # independent forecasts per horizon that overlapping ones are worth
+_SHORT = 0.10  # probability of running short that raises an alarm
 _LEAD = "30d"
 
 

@@ -21,7 +21,7 @@ from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS, pairs
 
 __all__ = ["stored_log"]
 
-_MOST_TEXTS = 200_000  # different details, or sets of attributes, that are kept in memory
+_MOST_TEXTS = 200_000  # distinct details, or sets of attributes, kept in memory
 _TEXTS = ("system", "node", "cause", "scope")
 
 
@@ -111,7 +111,7 @@ def _population(database: Database, windows: dict[str, Window], window: Window) 
     declared = rows["declared"].to_numpy(bool)
     rows["entered"] = utc_stamps(rows["entered"]).fillna(start.fillna(window.start))
     rows["leaving"] = utc_stamps(rows["leaving"]).fillna(end.fillna(window.end))
-    gone = declared & (rows["leaving"] < end).to_numpy()  # the latest list does not name it any more
+    gone = declared & (rows["leaving"] < end).to_numpy()  # no longer in the latest list
     rows["leaving_known"] |= gone
     key = ["system", "node"]
     listed = rows[declared | ~pairs(rows).isin(pairs(rows[declared]))]

@@ -28,7 +28,7 @@ METRICS = {
     "relfit_last_record_timestamp_seconds": "Until when the records go.",
 }
 """The help text of each metric; all are gauges."""
-_CAUSES = 50  # of a system, the most frequent ones
+_CAUSES = 50  # per system, the most frequent ones
 Rows = list[tuple[Mapping[str, str], float]]
 """Labels and values of one metric."""
 

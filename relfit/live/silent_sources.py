@@ -16,7 +16,7 @@ __all__ = ["SHARE", "source_alarms"]
 
 SHARE = 0.1
 """Share of the allowed false alarms of a year for sources."""
-_LONGEST = 1.5  # times the longest pause of a year, below which a source is not silent
+_LONGEST = 1.5  # a source is silent beyond this multiple of the year's longest pause
 _LEAST = 24.0  # hours
 _YEAR = 8766.0  # hours
 _HOUR = pd.Timedelta("1h")

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["Database", "DuckDatabase", "PostgresDatabase", "opened"]
 
 _MEMORY = "512MB"
-_BATCH = 250_000  # rows that are held as text at once
-_ROWS = 100_000  # that are sent at once
-_LOCK = 7_265_696_974  # of one round at a time, the number of an advisory lock
+_BATCH = 250_000  # rows held as text at a time
+_ROWS = 100_000  # rows sent at a time
+_LOCK = 7_265_696_974  # number of the advisory lock that allows one round at a time
 
 
 class Database(ABC):
@@ -163,7 +163,7 @@ class PostgresDatabase(Database):
     def frame(self, sql: str, texts: Sequence[str] = ()) -> pd.DataFrame:  # noqa: D102
         from pyarrow import csv
 
-        # types of the columns come from a look at none of the rows
+        # a query without rows gives the column types
         self.execute(f"SELECT * FROM ({sql}) AS q LIMIT 0")
         types = {column.name: _PG_TYPES[column.type_code] for column in self._cursor.description}
         options = csv.ConvertOptions(
@@ -180,7 +180,7 @@ class PostgresDatabase(Database):
     def _fill(self, name: str, columns: str, frame: pd.DataFrame) -> None:
         from pyarrow import csv
 
-        writing = csv.WriteOptions(include_header=False, quoting_style="all_valid")  # what is null has no quotes
+        writing = csv.WriteOptions(include_header=False, quoting_style="all_valid")  # null is written without quotes
         with self._cursor.copy(f"COPY {name} ({columns}) FROM STDIN (FORMAT csv)") as copy:
             for begin in range(0, len(frame), _ROWS):
                 part = io.BytesIO()
@@ -192,7 +192,7 @@ class PostgresDatabase(Database):
         return self._raw
 
     def close(self) -> None:  # noqa: D102
-        self._raw.invalidate()  # the lock goes with the connection
+        self._raw.invalidate()  # closing the connection releases the lock
         self._engine.dispose()
 
 

@@ -46,7 +46,7 @@ def _events(source: str, place: str, log: FailureLog) -> pd.DataFrame:
             "began": naive_stamps(events["start"]),
             "cause": _texts(events["cause"]),
             "scope": _texts(events["scope"]),
-            # an outage that goes on has no end yet
+            # an outage in progress has no end yet
             "ended": ended.where(~events["end_cut"].to_numpy(bool)),
             "detail": _texts(events["detail"]),
             "more": _more(events, EVENT_COLUMNS),

@@ -25,7 +25,7 @@ from relfit.live.watch_settings import read_watch_settings
 __all__ = ["write_settings"]
 
 _LOOKED_FOR = ("logs", "*.csv", "*.parquet", "*.log")
-_WAIT = 10.0  # seconds for a first answer of Slurm
+_WAIT = 10.0  # seconds to wait for Slurm's first answer
 
 
 def write_settings(

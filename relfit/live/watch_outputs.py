@@ -34,7 +34,7 @@ def write_outputs(
         (outputs.slurm, lambda place: write_slurm(alarms, study, place)),
         (outputs.json_file, lambda place: _write_json(result.to_dict(), Path(place))),
     ]
-    if study is not None:  # without a record there is no page
+    if study is not None:  # no page without records
         page = partial(day_page, study, alarms, previous, store.forecasts(), fleet=settings.fleet, made=made)
         writing += [(outputs.page, page), (outputs.params, partial(_write_params, study))]
     written, problems = [], []

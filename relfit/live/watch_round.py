@@ -29,8 +29,8 @@ __all__ = ["watch", "watch_status"]
 Progress = Callable[[str, float], None]
 _AGAIN = "its settings changed: it was read again, and what it said otherwise of that time was taken back"
 _UNREAD = "its settings changed: it was read again; what was stored stays where the former ones cannot read it"
-_SKEW = pd.Timedelta("1h")  # by which clocks may differ
-_NOT_TOLD_AGAIN = ("at", "down")  # of a cursor: nodes that were down when a source that knows only now was asked
+_SKEW = pd.Timedelta("1h")  # clocks may differ by this
+_NOT_TOLD_AGAIN = ("at", "down")  # of a cursor: nodes down when a source without history was last read
 
 
 def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progress: Progress | None = None) -> Round:
@@ -116,7 +116,7 @@ def _fetched(store: FleetStore, source: SourceBase, settings: WatchSettings, now
         fetched = source.fetch(cursor, now)
     except RelfitError as error:
         failure, fetched = in_settings(error, fields), getattr(error, "fetched", None)
-    except Exception as error:  # whatever another's library raises: one source never ends a round
+    except Exception as error:  # a driver may raise anything; one source must not end the round
         failure = f"{type(error).__name__}: {on_one_line(error)}"
     if fetched is not None:
         before, told = _said_before(source, former, cursor, now) if again else (None, [])
@@ -135,7 +135,7 @@ def _said_before(source: SourceBase, former: Any, cursor: Any, now: pd.Timestamp
     """What the former settings read from a source now, as far as they can, and a note about that."""
     try:
         return source.model_copy(update=former["settings"]).fetch(cursor, now), [_AGAIN]
-    except Exception as error:  # whatever another's library raises; a store of 0.4.0 has no former settings
+    except Exception as error:  # a driver may raise anything; a store of 0.4.0 has no former settings
         return getattr(error, "fetched", None) or Fetched(None, {}), [_UNREAD]
 
 

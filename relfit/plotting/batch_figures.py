@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["batch_states", "gantt"]
 
 _DAY = 86400.0
-_COLOURS = style.PALETTE[:-1]  # vermilion is for failures
+_COLOURS = style.PALETTE[:-1]  # without vermilion, which marks failures
 _MOST = 20_000
 _LABELLED = 60
 

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 _MARKERS = "osD^vP"
-_CURVES, _WIDE = 8, 32  # lines drawn; letters of a label of which two columns fit
+_CURVES, _WIDE = 8, 32  # most curves; longest label in a legend of two columns
 
 
 def _words(name: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["causes", "even_bars", "events_over_time"]
 
-_CAUSES = 10  # shown
+_CAUSES = 10  # most causes shown
 
 
 @plot.register(TimeTally)

@@ -22,7 +22,7 @@ __all__ = ["distributions", "probability_plot"]
 DRAWN_STEPS = 400
 DRAWN_POINTS = 160
 MOST_GROUPS = 60
-_FIRST = 0.002  # of the failures: a few early ones would stretch the logarithmic axis
+_FIRST = 0.002  # quantile of the failures: a few early ones would stretch the log axis
 
 
 @plot.register(Fits)
@@ -251,7 +251,7 @@ def _probability_ticks(ax: Axes, paper: Callable[[FloatArray], FloatArray], bott
     percent = np.array([0.001, 0.01, 0.1, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 99.99, 99.999])
     heights = paper(percent / 100.0)
     spaced: list[int] = []
-    order = np.argsort(np.abs(percent - 50.0))  # the middle first: what comes too close to a kept one is left out
+    order = np.argsort(np.abs(percent - 50.0))  # from the middle outwards; labels too close to a drawn one are dropped
     for number in order:
         height = heights[number]
         if bottom <= height <= top and all(abs(height - heights[k]) > 0.055 * (top - bottom) for k in spaced):

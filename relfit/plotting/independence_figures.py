@@ -28,7 +28,7 @@ __all__ = [
     "durbin_watson_pooled",
 ]
 
-_SINGLE_POINTS = 3000  # series drawn as points of their own
+_SINGLE_POINTS = 3000  # series drawn as single points
 
 
 @plot.register(Correlations)
@@ -104,7 +104,7 @@ def durbin_watson(result: SerialTests, ax: Axes | None = None, *, alpha: float =
         drawn.set_rasterized(True)
         ax.plot([], [], "h", color=style.BLUE, label="nodes (darker: more)")
     else:
-        # numbers of values are whole: spread them a little, always alike
+        # counts are integers: jitter them a little, reproducibly
         spread = size * np.exp(np.random.default_rng(0).uniform(-0.035, 0.035, size.size))
         raster = size.size > 300
         ax.plot(
@@ -264,7 +264,7 @@ def autocorrelation(result: SerialTests, ax: Axes | None = None, *, alpha: float
     ax.set_xlim(0.4, lags[-1] + 0.6)
     ax.set_xticks(lags)
     first = f"{mean[0]:+.2f} at lag 1 where chance gives {round(float(centre[0]), 2) + 0.0:+.2f}"
-    # all lags together at alpha
+    # Bonferroni over the lags, at alpha
     clear = bool((np.abs(mean - centre) > -special.ndtri(alpha / (2.0 * lags.size)) * spread).any())
     are = "are autocorrelated" if clear else "show no autocorrelation beyond chance"
     message = f"The nodes' times to failure {are}: {first}"

@@ -19,7 +19,7 @@ __all__ = ["completion_by_size", "completion_curve"]
 
 _DASH: Any = (0, (4, 2))
 _DRAWN = 600
-_HIGHEST = 30.0  # times the best expected time: what is drawn of a curve that rises without end
+_HIGHEST = 30.0  # times the best expected time: the curve rises without bound
 
 
 @plot.register(BestSize)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["outlier_nodes"]
 
 _BARS = 45
-_KINDS = 60  # of hours under observation told apart
+_KINDS = 60  # different observation times
 
 
 @plot.register(OutlierNodes)

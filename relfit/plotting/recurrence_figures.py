@@ -28,8 +28,8 @@ TEST_NAMES = {
     "lewis_robinson": "Lewis-Robinson",
     "mann": "Mann",
 }
-_SKEWED = 50.0  # the longest time over the median
-_LONG = 2.0 * HOURS_PER_YEAR  # durations are in years from here on
+_SKEWED = 50.0  # longest time over the median
+_LONG = 2.0 * HOURS_PER_YEAR  # axes longer than this are in years
 _PROCESSES = {
     "hpp": ("constant rate", style.ORANGE, "--"),
     "power_law": ("power law", style.VERMILION, "-"),
@@ -95,7 +95,7 @@ def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: object = N
     _ages(ax, end)
     largest = curves.part(int(order[0]))
     half = curves.times[largest][curves.estimate[largest] <= 0.5] if survival else np.empty(0)
-    if half.size and 0.0 < half[0] < end / _SKEWED:  # nearly all of the curve would be a line along the axes
+    if half.size and 0.0 < half[0] < end / _SKEWED:  # on a linear axis the curve would hug the axes
         style.decades(ax.xaxis, half[0] / 10.0, end)
         ax.set_xlim(half[0] / 10.0, end)
     elif end > _LONG and not isinstance(curves, MeanCumulative):
@@ -278,7 +278,7 @@ def processes(
         renewal = result.fits["renewal"]
         shape_of, scale = (float(value) for value in renewal.estimates[place])
         values = _renewals(shape_of, scale, at)
-        running = float(renewal.running[place])  # for long: as many renewals in every hour
+        running = float(renewal.running[place])  # share that has run for long, with a constant renewal rate
         values = running * at / (scale * float(special.gamma(1.0 + 1.0 / shape_of))) + (1.0 - running) * values
         ends["renewal"] = float(values[-1])
         top = max(top, float(values[-1]))
@@ -308,7 +308,7 @@ def _renewals(shape: float, scale: float, at: np.ndarray) -> np.ndarray:
     step = np.diff(failed, prepend=0.0)
     total = np.zeros(at.size + 1)
     half = 0.5 * step[0]
-    for i in range(at.size):  # the mean over each step, which the last one takes part in
+    for i in range(at.size):  # trapezoidal rule; the last value is part of its own step
         sums = total[i::-1][:-1] + total[i::-1][1:]
         total[i + 1] = (failed[i] + 0.5 * float(sums @ step[1 : i + 1]) + half * total[i]) / (1.0 - half)
     return total[1:]
@@ -344,7 +344,7 @@ def availability_over_time(result: AvailabilityOverTime, ax: Axes | None = None)
         value, low, high = (100.0 * x[place] for x in (result.operational, result.low, result.high))
         name = style.plain(style.group_name(result.groups[place]), 16) if several else "availability"
         if several:
-            low, high = np.full_like(low, np.nan), np.full_like(high, np.nan)  # bands over each other say nothing
+            low, high = np.full_like(low, np.nan), np.full_like(high, np.nan)  # overlapping bands cannot be read
         colour = style.PALETTE[nth % len(style.PALETTE)]
         style.steps(
             ax,
@@ -371,7 +371,7 @@ def availability_over_time(result: AvailabilityOverTime, ax: Axes | None = None)
     span = max(100.0 - lowest, 1e-6)
     ax.set_ylim(lowest - 0.42 * span, 100.0 + 0.04 * span)
     digits = int(np.clip(np.ceil(-np.log10(span)) + 1, 0, 6))
-    ax.yaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))  # steps of 2.5 would be rounded
+    ax.yaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))  # labels of steps of 2.5 would be rounded
     ax.yaxis.set_major_formatter(f"{{x:.{digits}f}}")
     style.dates(ax, edges)
     return style.finish(

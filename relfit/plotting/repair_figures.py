@@ -130,7 +130,7 @@ def repair_classes(result: RepairKinds, ax: Axes | None = None) -> Axes:
         return style.empty(ax, "No group has ten repairs with a known end that could be told apart")
     keys = list(rows.columns[: rows.columns.get_loc("model")])
     place = np.arange(len(shown))[::-1].astype(float)
-    two = (shown["status"] == "ok").to_numpy()  # only then quick ones are shorter than slow ones
+    two = (shown["status"] == "ok").to_numpy()  # otherwise there are no two kinds, quick and slow
     share = shown["share_quick"].to_numpy(float)
     ax.set_xscale("log")
     limits = []
@@ -142,7 +142,7 @@ def repair_classes(result: RepairKinds, ax: Axes | None = None) -> Axes:
         if not mean.size:
             continue
         low, high = np.where(np.isfinite(low), low, mean), np.where(np.isfinite(high), high, mean)
-        low, high = np.maximum(low, mean / 30.0), np.minimum(high, mean * 30.0)  # wider ones would squeeze the others
+        low, high = np.maximum(low, mean / 30.0), np.minimum(high, mean * 30.0)  # wider ones squeeze the others
         ax.hlines(place[two], low, high, color=colour, linewidth=2.4, alpha=0.55)
         ax.scatter(
             mean,

@@ -32,7 +32,7 @@ _COLOURS = {
     "restart": style.GREY,
 }
 _ROWS = 10
-_SEEN = 0.0005  # share from which a part is in the legend
+_SEEN = 0.0005  # least share of a part in the legend
 
 
 @plot.register(SparingEvaluation)
@@ -82,7 +82,7 @@ def decision_map(result: SparingMap, ax: Axes | None = None) -> Axes:
     won = np.bincount(result.winner.ravel(), minlength=len(result.evaluation.labels))
     order = [int(i) for i in np.argsort(-won, kind="stable") if won[i]]
     shown = np.searchsorted(np.sort(order), result.winner)
-    palette = _tints(len(result.evaluation.labels))  # a strategy has one colour in every map of its evaluation
+    palette = _tints(len(result.evaluation.labels))  # a strategy has the same colour in every map of the evaluation
     colours = ListedColormap([palette[i] for i in sorted(order)])
     ax.pcolormesh(
         result.mtbf,

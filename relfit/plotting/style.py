@@ -48,11 +48,11 @@ __all__ = [
 ]
 
 
-# Okabe and Ito (2008), "Color Universal Design": told apart by all common kinds of colour vision
+# Okabe and Ito (2008), "Color Universal Design": distinguishable with all common kinds of colour vision
 BLUE, VERMILION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 SKY, PURPLE, OLIVE, INK = "#56B4E9", "#CC79A7", "#7A5C00", "#222222"
 GREY, PALE = "#6B727C", "#E3E6EA"
-ROW = 10.0  # points, of a row of text under an axis
+ROW = 10.0  # points per row of text under an axis
 PALETTE = (BLUE, ORANGE, GREEN, SKY, PURPLE, VERMILION)
 CAUSE_COLOURS = (BLUE, ORANGE, SKY, GREEN, PURPLE, VERMILION, GREY)
 
@@ -126,7 +126,7 @@ def look(further: Mapping[str, object] | None = None) -> Iterator[None]:
     with mpl.rc_context(settings):
         yield
         interactive = mpl.is_interactive()
-    # where pyplot was imported inside, a notebook was made to show figures then, and goes on to
+    # importing pyplot inside turns a notebook interactive; keep it so
     mpl.interactive(interactive)
 
 
@@ -180,7 +180,7 @@ def decades(axis: XAxis | YAxis, low: float, high: float) -> None:
     figure: Any = axis.axes.get_figure(root=True)
     width = axis.axes.get_position().width * figure.get_size_inches()[0]
     most = 7 if width > 2.6 else 4
-    if axis.axis_name == "x":  # by the longest number, in inches
+    if axis.axis_name == "x":  # as many as fit, by the longest number, in inches
         longest = max(len(_written(float(f"{end:.1g}"))) for end in (low, high))
         most = max(min(most, int(width / (0.08 * longest + 0.15))), 2)
     for digits in ((1, 2, 5), (1, 3), (1,)):
@@ -193,7 +193,7 @@ def decades(axis: XAxis | YAxis, low: float, high: float) -> None:
         inside = [float(tick) for tick in finer if low <= tick <= high]
     step = -(-len(inside) // most) or 1
     inside = inside[::step]
-    if axis.axis_name == "x" and inside:  # a log axis crowds what is evenly spaced
+    if axis.axis_name == "x" and inside:  # evenly spaced ticks crowd on a log axis
         inch = width / (math.log(high) - math.log(low))
         written = inside[:1]
         for tick in inside[1:]:
@@ -225,7 +225,7 @@ def dates(ax: Axes, edges: FloatArray, offset: bool = True) -> None:
     """Dates from the first to the last of the edges (matplotlib's days) on the horizontal axis."""
     import matplotlib.dates
 
-    made: Any = matplotlib.dates  # its classes carry no types
+    made: Any = matplotlib.dates  # its classes are untyped
     locator = made.AutoDateLocator(minticks=3, maxticks=7)
     ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_major_formatter(made.ConciseDateFormatter(locator, show_offset=offset))
@@ -297,7 +297,7 @@ def headline(result: Result, longest: int = 135) -> str:
     text = result.headline.rstrip(".")
     ends = [
         end.start()
-        for end in re.finditer(r"[;:.] |(?<!\d) \(", text)  # a number keeps its interval
+        for end in re.finditer(r"[;:.] |(?<!\d) \(", text)  # do not part a number from its interval
         if text.count("(", 0, end.start()) == text.count(")", 0, end.start())
     ]
     if len(text) > longest and ends:
@@ -323,7 +323,7 @@ def title(ax: Axes, message: str, room: float = 1.0) -> None:
     """Set the title, left-aligned and broken to the width of the axes, or to the share `room` of it."""
     figure: Any = ax.get_figure(root=True)
     width = room * ax.get_position().width * figure.get_size_inches()[0]
-    # a number stays with its percent sign
+    # do not part a number from its percent sign
     text = (message[:1].upper() + message[1:]).replace(" %", "\N{NO-BREAK SPACE}%")
     lines = textwrap.wrap(text, max(int(width * 11), 24), break_on_hyphens=False)
     ax.set_title(

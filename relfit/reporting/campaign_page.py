@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["write_campaign_page"]
 
 _MOST = 40  # experiments with a figure each
-_PARAMETERS = 4  # of a grid or a drawn design, with a curve each and a map of each pair
-_LEVELS = 5  # of lines of equal values
+_PARAMETERS = 4  # parameters of a grid or a sampled design, with a curve each and a map per pair
+_LEVELS = 5  # contour levels
 _ROWS = 200
 _BEST = 10
 

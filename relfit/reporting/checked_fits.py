@@ -14,9 +14,9 @@ from relfit.log.lifedata import LifeData
 __all__ = ["CheckedFits"]
 
 _SIZE = 0.05
-_NEAR = 2.0  # AICc
-_FEW_CENSORED = 0.01  # share of censored times that may be left out of a test of fit
-_TESTED = 1000  # censored times of which a test is made: more make the bootstrap slow, and no wrong family right
+_NEAR = 2.0  # difference in AICc
+_FEW_CENSORED = 0.01  # share of censored times that a test of fit may leave out
+_TESTED = 1000  # most times in a test of censored data: more would only slow the bootstrap
 _RESAMPLES = 199
 
 

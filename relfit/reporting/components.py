@@ -41,7 +41,7 @@ __all__ = [
 SHOWN_ROWS = 8
 NOTHING = "\N{EN DASH}"
 PACKED_FROM = 60_000  # characters; longer CSV texts are kept compressed
-MOST_ROWS = 30_000  # of a table that the page keeps, so that it stays small
+MOST_ROWS = 30_000  # rows of a table in the page, which has to stay small
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +242,7 @@ def csv_text(frame: pd.DataFrame) -> str:
     >>> csv_text(pd.DataFrame({"node": ["=1+1", "a"], "hours": [1.5, -2.0]}))
     "node,hours\n'=1+1,1.5\na,-2\n"
     """
-    # numbers as texts at once: pandas formats each by a function of its own
+    # convert numbers to text by column: pandas would call a function for each
     cells = {guarded(str(name)): _cells(frame[name]) for name in frame.columns}
     out = io.StringIO()
     pd.DataFrame(cells, dtype=object).to_csv(out, index=False, lineterminator="\n")
@@ -254,13 +254,13 @@ def _cells(column: pd.Series) -> list[Any]:
         return ["" if value != value else f"{value:.6g}" for value in column.to_numpy(np.float64).tolist()]
     if column.dtype == object or isinstance(column.dtype, pd.CategoricalDtype):
         codes, kinds = pd.factorize(column)
-        if all(isinstance(kind, str) for kind in kinds):  # each of them is looked at once
+        if all(isinstance(kind, str) for kind in kinds):  # guard each distinct text once
             texts = [*map(guarded, kinds), ""]
             return [texts[code] for code in codes.tolist()]
     return column.astype(object).where(column.notna(), "").map(guarded).tolist()
 
 
-_ALMOST = 0.99999  # a share in a table above it is said to be that
+_ALMOST = 0.99999  # larger shares in a table are shown as this
 
 
 def interval_head(level: float, of: str = "") -> str:

@@ -20,7 +20,7 @@ from relfit.reporting.report_data import ReportData
 
 __all__ = ["attributes", "availability", "data", "fit_table", "repairs", "times"]
 
-_SAME = 0.01  # of a mean, within which two are one to a reader
+_SAME = 0.01  # relative difference within which two means look equal
 
 
 def times(m: ReportData) -> Section | str:
@@ -63,7 +63,7 @@ def repairs(m: ReportData) -> Section | str:
     )
     found = m.parameters.result
     mean = None
-    if found is not None and not m.several_systems:  # of records: one of the whole system is not one of each node
+    if found is not None and not m.several_systems:  # over records: one of the system is not one per node
         mean = found.mttr.mean if found.mttr.system is not None else found.mttr.outage or found.mttr.mean
     sentences = [] if m.failures < FEWEST else [tested.headline]
     if sentences and mean is not None and mean.value is not None and mean.low is not None and mean.high is not None:

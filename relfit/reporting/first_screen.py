@@ -21,8 +21,8 @@ _SAVE = "5min"
 _WEEK = 168.0  # hours
 _LATELY = " in the last 90 days"
 _NAMED = 3
-_MANY_REJECTED = 0.01  # of the rows, from which rejected ones are a caution
-_SMALL, _BARS = 12, 40  # systems that have a small picture; steps of its line
+_MANY_REJECTED = 0.01  # share of rejected rows from which there is a caution
+_SMALL, _BARS = 12, 40  # most systems with a sparkline; steps in it
 
 
 def fleet_summary(m: ReportData) -> FirstScreen:

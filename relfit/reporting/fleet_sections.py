@@ -20,7 +20,7 @@ __all__ = ["ahead", "independence", "interruptions", "nodes", "steady", "systems
 
 _NODES_NAMED = 1
 _SECOND = 1.0 / 3600.0  # hours
-_JOINED = 1.02  # records for each incident, from which a page says that failures are records
+_JOINED = 1.02  # records per incident from which the page says that it counts records
 
 
 def steady(m: ReportData) -> Section | str:

@@ -55,7 +55,7 @@ def lifetime_summary(m: ReportData) -> FirstScreen:
     cards = []
     for age in ages:
         alive = curve.interval([age]).to_frame().iloc[0]
-        digits = 2 if alive["estimate"] > 0.99 else 1  # of which few have ended, the second one tells
+        digits = 2 if alive["estimate"] > 0.99 else 1  # close to 1 the second digit matters
         share, least, most = (percent(alive[name], digits) for name in ("estimate", "low", "high"))
         cards.append(Card(f"In service after {_age(age)}", share, f"{100 * m.level:g} % interval {least} to {most}"))
     low, high = (float(limit[0]) / years for limit in poisson_interval(np.array([ended]), m.level))

@@ -44,7 +44,7 @@ _TERMS = {
 }
 
 
-_SECTIONS: dict[str, frozenset[str]] = {  # that a term is about
+_SECTIONS: dict[str, frozenset[str]] = {  # sections that a term explains
     "Period": frozenset({"steady"}),
     "Incidents": frozenset({"interruptions"}),
     "Availability": frozenset({"availability"}),

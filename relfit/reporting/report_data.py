@@ -31,7 +31,7 @@ __all__ = ["JOB_LENGTHS", "LATELY", "Answer", "ReportData"]
 
 T = TypeVar("T")
 _PARTS = ("correlation", "cofailure", "place", "serial", "pooled", "dispersion", "cycles")
-_RANDOM_LOGS = 999  # behind the test of equal nodes: its p-value must be able to stand beside nine others
+_RANDOM_LOGS = 999  # for the test of equal nodes: its p-value must stay small enough after Holm with nine others
 _JOB_SIZES = (64, 16, 4, 1)
 JOB_LENGTHS = ("6h", "24h", "72h")
 LATELY = 2160.0  # hours
@@ -203,7 +203,7 @@ class ReportData:
 
     @answered
     def _dependence(self) -> Dependence:
-        self._one_system()  # failures of several make one series of unlike parts
+        self._one_system()  # failures of several systems are no homogeneous series
         joined = None if self.model.result is None else self.model.result.found
         return dependence(self.part, incidents=joined)
 
@@ -217,7 +217,7 @@ class ReportData:
         if nodes is not None:
             tested = nodes.classes["p"].dropna()
             p["alike"] = min(float(tested.min()) * len(tested), 1.0) if len(tested) else np.nan
-        if model is not None and not self.several_systems and not self.few:  # normal limits need failures
+        if model is not None and not self.several_systems and not self.few:  # normal intervals need many failures
             fits = model.renewals["node"]
             if fits.status[0] == "ok" and fits.covariance[0, 0, 0] > 0.0:
                 z = np.log(fits.shape[0, 1]) / np.sqrt(fits.covariance[0, 0, 0])

@@ -20,7 +20,7 @@ __all__ = ["log_of_outages", "simulate_log"]
 
 _MOST = 20_000_000  # outages
 _MOST_NODES = 5_000_000
-_TRIALS = 4000  # of several repairs, for the last of them
+_TRIALS = 4000  # draws of several repairs, for the longest of them
 _SCOPES = ("node", "group", "system")
 Outages = tuple[IntArray, FloatArray, FloatArray, IntArray]
 """Of each outage its node, start and end in hours, and the number of its scope in `_SCOPES`."""
@@ -154,7 +154,7 @@ class _Repairs:
             some = draw(_TRIALS * max(round(nodes), 2)).reshape(_TRIALS, -1)
             apart = one * float(
                 some.max(axis=1).mean() / max(some.mean(), 1e-300)
-            )  # until the last is back, each on its own
+            )  # until the last is back, with independent repairs
             at_once = float(np.clip((apart - last) / (apart - one), 0.0, 1.0)) if apart > one else 1.0
 
         def lasting(failure: IntArray) -> FloatArray:
@@ -227,7 +227,7 @@ def _shared_failures(
         hit, place = hit[some], place[some]
     added = (hit, when[place], when[place] + lasting(place), np.full(hit.size, scope))
     who, begin, end, kind = (np.concatenate(pair) for pair in zip(outages, added, strict=True))
-    # an outage that begins while its node is down does not happen
+    # an outage that would begin while its node is down is dropped
     order = np.lexsort((begin, who))
     who, begin, end, kind = who[order], begin[order], end[order], kind[order]
     happens = np.ones(who.size, dtype=np.bool_)

@@ -132,7 +132,7 @@ def as_lanl(name: str = "white") -> pd.DataFrame:
     begun = log.window.start
     since = (
         f"{begun:%b-%y}" if begun.year < 2000 else f"{begun.year % 100}-{begun:%b}"
-    )  # as in that file: 5-Apr is 2005
+    )  # as the LANL file writes it: 5-Apr is April 2005
     fixed = {"System": "1", "machine type": "cluster", "nodes": log.n_nodes}
     table = pd.DataFrame(fixed, index=events.index)
     table["nodenum"] = table["nodenumz"] = number

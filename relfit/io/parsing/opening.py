@@ -41,8 +41,8 @@ _MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2
 _ZIP = b"PK\x03\x04"
 _HEAD = 65_536
 _BLOCK = 1 << 20
-_SUSPICIOUS = 1000  # times its size on disk: more than any log of text expands to
-_ALWAYS = 256 << 20  # bytes that any file may expand to
+_SUSPICIOUS = 1000  # times the size on disk: no text log expands to more
+_ALWAYS = 256 << 20  # bytes: any file may expand to this
 _DAMAGES = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, pa.ArrowException)
 
 
@@ -92,7 +92,7 @@ class Content:
         """
         if self._data is None:
             limit = MAX_SIZE if self.max_size is None else self.max_size
-            buffer = io.BytesIO()  # what it holds is handed over without a copy
+            buffer = io.BytesIO()  # its content is returned without a copy
             for block in self.blocks():
                 buffer.write(block)
                 if buffer.tell() > limit:
@@ -154,7 +154,7 @@ class Content:
                         raise self._too_large(expanded)
                     yield block
                 if self.member is None:
-                    for _ in chunks():  # what follows the last stream belongs to the file too
+                    for _ in chunks():  # the digest covers the bytes after the last stream too
                         pass
                     self._digest = digest.hexdigest()
         except _DAMAGES as error:
@@ -292,7 +292,7 @@ def members(path: str | Path, *, max_size: int | None = None) -> list[Content]:
             contents = [Content(place, max_size=max_size)]
     for content in contents:
         if not regular:
-            content.head = content.data[:_HEAD]  # what flows by is read once
+            content.head = content.data[:_HEAD]  # a pipe can be read only once
         else:
             head = bytearray()
             for block in content.blocks():
@@ -392,7 +392,7 @@ def _streams(kind: tuple[bytes, Callable[[], _Decompressor]], first: bytes, chun
         if not rest:
             return
         if not rest.startswith(magic):
-            raise EOFError  # something else follows: lost if passed over
+            raise EOFError  # other data follows, which would be lost
 
 
 def _bounded(decompressor: _Decompressor, chunk: bytes) -> Iterator[bytes]:

@@ -210,7 +210,7 @@ def as_text_array(values: pa.ChunkedArray) -> pa.Array:
         kind = array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return array
-    if pa.types.is_floating(kind):  # whole numbers, as pandas keeps them beside missing ones
+    if pa.types.is_floating(kind):  # integers, which pandas stores as floats beside missing values
         values = array.to_numpy(zero_copy_only=False)
         finite = values[np.isfinite(values)]
         if finite.size and (np.abs(finite) < 2**53).all() and (finite == np.floor(finite)).all():

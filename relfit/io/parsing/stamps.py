@@ -165,7 +165,7 @@ def _counted(parts: pa.StructArray, in_order: bool) -> Stamps:
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
     length = _DAYS[np.clip(month, 1, 12) - 1] + (leap & (month == 2))
     good &= (day <= length) & (minute <= 59) & (second <= 60)
-    good &= (second < 60) | (minute == 59)  # a leap second is the last of its hour
+    good &= (second < 60) | (minute == 59)  # a leap second ends its hour
     if "p" in names:
         half = pc.utf8_lower(text("p")).to_numpy(zero_copy_only=False)
         has_half = half != ""

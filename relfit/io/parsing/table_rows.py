@@ -24,8 +24,8 @@ from relfit.io.parsing.text_content import Text, as_text
 __all__ = ["rows_of", "rows_of_frame"]
 
 _BYTES_A_ROW = 100
-_ARRAY = re.compile(r"""\s*\[\s*(?:[{\["\]]|[-\d.]+\s*,|$)""")  # of JSON
-_STAMP = re.compile(r"\s*\[(?:\w{3} \w{3} |\d)")  # of lines of text
+_ARRAY = re.compile(r"""\s*\[\s*(?:[{\["\]]|[-\d.]+\s*,|$)""")  # a JSON array
+_STAMP = re.compile(r"\s*\[(?:\w{3} \w{3} |\d)")  # a time stamp in brackets
 _NO_TABLE = Remedy(
     "give a table with names of columns in its first line; of lines of text say what is what: "
     r"pattern=r'(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)'",
@@ -148,7 +148,7 @@ def _check_zone(name: str, kind: pa.DataType, content: Content) -> None:
         return
     try:
         pa.lib.string_to_tzinfo(kind.tz)
-    except Exception as error:  # whatever the library of zones says
+    except Exception as error:  # the time zone library may raise anything
         what = f"column {name!r} is in the time zone {kind.tz!r}, which is not known"
         raise ReadError(what, path=content.path, remedy="write it in UTC") from error
 
@@ -197,7 +197,7 @@ def _json_lines(text: Text) -> TextTable:
             lines.append(number)
         else:
             odd.append((number, line))
-    if not objects and len(filled) > 1:  # one object over many lines
+    if not objects and len(filled) > 1:  # one value over many lines
         return _json_array(text)
     if not objects:
         raise ReadError("no line is a JSON object", path=text.path, line=1, remedy="write one object a line")
@@ -259,4 +259,4 @@ def _in_text(value: object) -> str | None:
 
 
 def _printable(value: str) -> str:
-    return value.encode("utf-8", "replace").decode()  # half of a surrogate pair is no character
+    return value.encode("utf-8", "replace").decode()  # half a surrogate pair is not a character

@@ -71,7 +71,7 @@ def as_text(content: Content) -> Text:
         notes.extend(note)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    if content.separator is not None:  # its line stays, so that lines keep their numbers
+    if content.separator is not None:  # keep an empty line, so that line numbers do not change
         data = re.sub(rb"\A(\s*)[^\n]+", rb"\1", data, count=1)
         notes.append(f"fields stand between {content.separator!r}, as the first line says")
     if data.isspace():

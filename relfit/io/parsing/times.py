@@ -37,8 +37,8 @@ _FALSE = ("false", "f", "no", "n", "0", "0.0")
 _UNITS = {"unix": 1.0, "unix_ms": 1e-3, "unix_us": 1e-6, "unix_ns": 1e-9}
 _SIZES = (1e11, 1e14, 1e17)  # numbers from here on are milliseconds, microseconds, nanoseconds
 _FACTORS = (1.0, 1e-3, 1e-6, 1e-9)
-_EARLIEST, _LATEST = pd.Timestamp("1800-01-01"), pd.Timestamp("2250-01-01")  # well within what nanoseconds reach
-_LARGEST = 8.8e9  # seconds from 1970 to the latest
+_EARLIEST, _LATEST = pd.Timestamp("1800-01-01"), pd.Timestamp("2250-01-01")  # well within the range of nanoseconds
+_LARGEST = 8.8e9  # seconds from 1970 to the latest time
 _NOT_A_TIME = np.iinfo(np.int64).min
 _SMALLEST_EPOCH = 1e8  # seconds: smaller numbers are years, days, or times since a start
 _UNSAID = ["", "-", "?", "unknown", "undetermined", "n/a", "na", "nan", "nat", "none", "null", "open", "ongoing"]
@@ -119,7 +119,7 @@ def instants(
     array = column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, pa.large_string())
     kind = array.type
     plain = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    if isinstance(array, pa.ChunkedArray) and not plain:  # text stays in its parts: a copy of it is large
+    if isinstance(array, pa.ChunkedArray) and not plain:  # text stays in chunks: a copy would be large
         array = array.combine_chunks()
     there = pc.is_valid(array).to_numpy(zero_copy_only=False)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
@@ -223,7 +223,7 @@ def _since(numbers: FloatArray, there: BoolArray, origin: pd.Timestamp, unit: st
     begin = origin.as_unit("ns").value
     nanoseconds = np.where(np.isfinite(numbers), numbers, 0.0) * unit_in_hours(unit) * 3.6e12
     usable = np.isfinite(numbers) & (np.abs(nanoseconds + float(begin)) < _LARGEST * 1e9)
-    # to the microsecond, or the sum of floats would show
+    # to the microsecond, so that rounding of floats does not show
     rounded = np.round(np.where(usable, nanoseconds, 0.0) / 1000.0).astype(np.int64) * 1000
     return since_1970(rounded + begin, usable), there & ~usable
 

@@ -19,7 +19,7 @@ from relfit.io.workloads.workload import Workload
 __all__ = ["FittedWorkload", "Quantiles", "fit_workload"]
 
 _KNOTS = 512
-_FEW = 30  # jobs of a class; smaller ones are taken together
+_FEW = 30  # jobs in a class; smaller classes are pooled
 _SLOT = 3600.0
 _WEEK, _DAY = 168, 24
 
@@ -51,7 +51,7 @@ class Quantiles(Ragged):
         result, uniform = np.empty(which.size), rng.random(which.size)
         order = np.argsort(which, kind="stable")
         bounds = np.searchsorted(which[order], np.arange(self.n_groups + 1))
-        for k in range(self.n_groups):  # a class of jobs a turn: some dozens
+        for k in range(self.n_groups):  # one job class at a time: some dozens
             rows = order[bounds[k] : bounds[k + 1]]
             part = self.part(k)
             result[rows] = np.interp(uniform[rows], self.levels[part], self.values[part])
@@ -163,7 +163,7 @@ def fit_workload(workload: Workload) -> FittedWorkload:
     requests = table.value_counts(sort=False, normalize=True).rename("share").reset_index()
     requests["share"] /= requests["share"].sum()
     seconds = workload.submit - workload.submit[0]
-    if workload.origin is not None:  # from the Monday before
+    if workload.origin is not None:  # since the Monday before
         first = workload.origin + pd.Timedelta(seconds=float(workload.submit[0]))
         begin = 86_400.0 * first.weekday() + (first - first.normalize()).total_seconds()
         origin = (first - pd.Timedelta(seconds=begin)).round("ms")
@@ -221,7 +221,7 @@ def _rates(seconds: FloatArray, begin: float) -> FloatArray:
     which = hour.astype(np.int64) % slots
     exposure = np.bincount(which, watched, slots) / _SLOT
     jobs = np.bincount(np.floor(seconds / _SLOT).astype(np.int64) % slots, minlength=slots)
-    # an hour in which no job came has half of one
+    # an hour without a job counts as half a job
     return np.asarray(np.maximum(jobs, 0.5) / exposure, dtype=np.float64)
 
 

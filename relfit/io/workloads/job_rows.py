@@ -168,7 +168,7 @@ def seconds(values: ValueArray, plain: float = 1.0) -> FloatArray:
     part = text.str.extract(_CLOCK)
     a, b, c, d = (pd.to_numeric(part[name], errors="coerce").to_numpy(dtype=np.float64) for name in "abcd")
     clock = ~np.isnan(a) & (~np.isnan(b) | ~np.isnan(d))
-    whole_hours = ~np.isnan(d) | ~np.isnan(c)  # then the first number is hours; otherwise minutes
+    whole_hours = ~np.isnan(d) | ~np.isnan(c)  # with days or seconds the first number is hours; otherwise minutes
     b, c, d = (np.nan_to_num(value) for value in (b, c, d))
     spelled = np.where(whole_hours, 86_400.0 * d + 3600.0 * a + 60.0 * b + c, 60.0 * a + b)
     result = np.where(clock, spelled, result)

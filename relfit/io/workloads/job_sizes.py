@@ -36,7 +36,7 @@ class JobSizes:
     Examples
     --------
     >>> sizes = JobSizes(8, serial=0.5, power_of_two=0.5, low=0.5, middle=1.5, high=3.5, first_stage=0.5)
-    >>> sizes.probabilities.round(3).tolist()  # 1, 2, ... 8 nodes
+    >>> sizes.probabilities.round(3).tolist()  # 1 to 8 nodes
     [0.5, 0.25, 0.0, 0.125, 0.0, 0.0, 0.0, 0.125]
     """
 

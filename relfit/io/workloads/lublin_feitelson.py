@@ -18,7 +18,7 @@ __all__ = ["LublinFeitelson"]
 
 _BUCKETS = 48  # half hours of a day
 _BUCKET = 1800.0
-_DAY_BEGINS = 11  # bucket at which the daily cycle begins
+_DAY_BEGINS = 11  # bucket in which the daily cycle begins
 _LONGEST = 12.0  # logarithm of the longest run time, in seconds
 _LONGEST_GAP = 13.0
 
@@ -31,13 +31,13 @@ class _Kind:
     power_of_two: float
     low: float
     below_machine: float  # the widest job
-    stage: float  # the middle below the widest
+    stage: float  # where the middle stage ends, below the widest job
     first_stage: float
-    gammas: tuple[float, float, float, float]  # of the logarithm of the run time: two shapes and scales
-    weight: tuple[float, float]  # of the first gamma: slope with the nodes, and constant
-    gap: tuple[float, float]  # gamma of the logarithm of a time between submissions at the rush hour
+    gammas: tuple[float, float, float, float]  # of the log run time: shape and scale of each gamma
+    weight: tuple[float, float]  # of the first gamma: slope in the nodes, and intercept
+    gap: tuple[float, float]  # gamma of the log time between submissions at the rush hour
     cycle: tuple[float, float]  # gamma of the bucket of the day
-    ratio: float  # of the shape over all hours to that of the rush hour
+    ratio: float  # gamma shape over all hours, relative to the rush hour
 
 
 _KINDS = {

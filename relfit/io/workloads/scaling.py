@@ -159,7 +159,7 @@ def with_walltimes(workload: Workload, share: float | tuple[float, float], rng: 
     factor = np.full(len(workload), limits[0])
     if limits.size == 2:
         factor = np.random.default_rng(rng).uniform(limits[0], limits[1], len(workload))
-    with np.errstate(invalid="ignore"):  # no time at all, without limit
+    with np.errstate(invalid="ignore"):  # 0 times infinity
         requested = np.where(np.isinf(factor), np.inf, workload.run_time * factor)
     shown = " to ".join(number(float(limit)) for limit in limits)
     return workload.with_columns({"requested": requested}, note=f"walltimes are {shown} times the run time")

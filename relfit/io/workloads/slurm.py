@@ -178,7 +178,7 @@ def _limits(columns: dict[str, npt.NDArray[np.object_]], size: int) -> FloatArra
     minutes, limit = _first(columns, "minutes"), _first(columns, "limit")
     if minutes is None and limit is None:
         return np.full(size, np.inf)
-    # a plain number is minutes to Slurm, and seconds in the tables of Los Alamos
+    # a plain number means minutes in Slurm, and seconds in the tables of Los Alamos
     plain = 60.0 if "timelimit" in columns else 1.0
     result = seconds(minutes, 60.0) if minutes is not None else seconds(np.asarray(limit), plain)
     return np.where(np.isnan(result), np.inf, result)

@@ -27,7 +27,7 @@ __all__ = ["NAME", "read", "recognises", "swf_text"]
 NAME = "swf"
 _FIELDS = 18
 _HEADER = re.compile(r"^;\s*(\w+)\s*:\s*(.*?)\s*$")
-_PARTIAL = (2, 3, 4)  # states of the pieces of a job that was swapped out; the job has a line of its own
+_PARTIAL = (2, 3, 4)  # states of the parts of a job that was swapped out; the job has its own line
 _CANCELLED = 5
 
 

@@ -25,8 +25,8 @@ from relfit.log.failurelog import FailureLog
 
 __all__ = ["FileSource", "fetched_documents", "form_of"]
 
-_SETTLED = 2.0  # seconds after which a further change of a file changes its time, too
-_NAMED = 3  # of the files that cannot be read
+_SETTLED = 2.0  # seconds after which another change also changes the file's time
+_NAMED = 3  # unreadable files named
 
 
 class FileSource(SourceBase):
@@ -87,7 +87,7 @@ def fetched_documents(
     for group in groups(changed):
         try:
             documents.append((shown(group[0]) if len(group) == 1 else source.title, reader(group)))
-        except NoRowsError:  # a log that has just been begun, or has no line of the kind
+        except NoRowsError:  # a new log, or one without a matching line
             continue
         except (RelfitError, OSError) as error:
             failures.append(on_one_line(in_settings(error, type(source).model_fields)))
@@ -118,13 +118,13 @@ def _changed_files(path: str, cursor: Mapping[str, object]) -> tuple[list[Path],
         except OSError as error:
             if len(files) == 1:
                 raise SourceError(f"{file}: {error.strerror or error}") from None
-            continue  # rotated away since the folder was listed; it comes under its new name
+            continue  # rotated since the folder was listed; it is read under its new name
         if not about.st_size:
             continue
         now = [about.st_size, about.st_mtime_ns]
         if before.get(shown(file)) != now:
             changed.append(file)
-        # a change right after this one may leave the time as it is
+        # a change right after this one may not change the time
         state[shown(file)] = now if time.time() - about.st_mtime > _SETTLED else [about.st_size, 0]
     if not files:
         raise SourceError(f"{path}: no file has such a name")

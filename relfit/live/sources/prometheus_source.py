@@ -25,8 +25,8 @@ from relfit.live.sources.source_errors import SourceError, on_one_line
 
 __all__ = ["PrometheusSource"]
 
-_POINTS = 10_000  # of one series in one page; Prometheus refuses 11 000
-_SAMPLES = 1_000_000  # of all series in one page
+_POINTS = 10_000  # per series and page; Prometheus refuses more than 11,000
+_SAMPLES = 1_000_000  # per page, over all series
 _NODE = "relfit_node"
 
 

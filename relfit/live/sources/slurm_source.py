@@ -40,7 +40,7 @@ _EPOCH = "SLURM_TIME_FORMAT"
 _EARLIEST = 946_684_800  # seconds since 1970: Slurm is younger
 _SECOND = 1_000_000_000
 _REACH = "check the URL, the user and its password"
-_CLOSED = 5  # seconds between two rows of one outage, at most
+_CLOSED = 5  # most seconds between two rows of one outage
 
 
 class SlurmSource(SourceBase):
@@ -101,7 +101,7 @@ class SlurmSource(SourceBase):
     def _events(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """Events since the cursor, from the command or the database."""
         since: Any = cursor.get("since")
-        if since is not None and since >= now.timestamp():  # the clock was wrong then
+        if since is not None and since >= now.timestamp():  # the clock was wrong at that time
             since = None
         if self.accounting is not None:
             log, oldest = self._accounting(since, now)

@@ -17,8 +17,8 @@ __all__ = ["query_rows"]
 
 _DRIVERS = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql"}
 _MOST_ROWS = 20_000_000
-_TOGETHER = 50_000  # rows that are asked for at once
-_LATER = 2.0  # seconds after which nobody waits for the server's own word that time is over
+_TOGETHER = 50_000  # rows fetched at a time
+_LATER = 2.0  # seconds to wait beyond the time limit for the server's own timeout
 
 
 def query_rows(
@@ -50,7 +50,7 @@ def query_rows(
         rows = [row for part in answers for row in part]
     except RelfitError:
         raise
-    except Exception as error:  # each driver has errors of its own
+    except Exception as error:  # each driver has its own errors
         text = str(getattr(error, "orig", None) or error)
         told = text.replace(password, "...") if password else text
         raise SourceError(f"{type(error).__name__}: {on_one_line(told)}") from None

@@ -23,7 +23,7 @@ from relfit.live.sources.sql_reading import query_rows
 __all__ = ["SqlSource"]
 
 _FILES = ("sqlite:///", "duckdb:///")
-_MOST_COLUMNS = 200  # that are not named
+_MOST_COLUMNS = 200  # columns beyond the named ones
 
 
 class SqlSource(SourceBase):

@@ -56,7 +56,7 @@ class TicketSource(SourceBase):
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """The tickets of the export that was changed last."""
         fetched = fetched_documents(self, self.path, cursor, lambda files: self._read(files[0]), _latest)
-        # whatever its file is called, it is the next version of one table
+        # whatever the file's name, it is the next version of the same table
         return replace(fetched, documents=tuple((self.title, log) for _, log in fetched.documents))
 
     def _read(self, file: Path) -> FailureLog:

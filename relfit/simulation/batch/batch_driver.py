@@ -175,7 +175,7 @@ def _drive_part(
             written = time.perf_counter()
             times.next_file = written + max(saving.seconds("every"), (written - now) / _SAVING_SHARE)
         stop = times.stopped.is_set() or now >= times.limit
-        advanced = code == MORE_FAILURES or int(run.engine.state["n_events"][0]) > first  # else a chain never ends
+        advanced = code == MORE_FAILURES or int(run.engine.state["n_events"][0]) > first  # or a chain might never end
         if saving is not None and stop and advanced:
             run.seconds += now - begun
             write(simulation, saving.path)

@@ -16,7 +16,7 @@ __all__ = ["ENGINE_VERSION", "Engine", "State", "grown_log", "grown_queue", "new
 ENGINE_VERSION = 1
 """Version of the simulator: raised whenever a run with the same seed and settings comes out differently."""
 
-_typed: Any = np.int64  # constants of one type: a function that is called with several of them is compiled once
+_typed: Any = np.int64  # constants of one type, so that a function called with several of them compiles once
 # status of a job
 SUBMITTED_LATER, WAITING, RUNNING, DONE, OVER_WALLTIME, TOO_WIDE, REJECTED = map(_typed, range(7))
 # what `advance` returns
@@ -28,9 +28,9 @@ END, REPAIR = map(_typed, range(2))
 # kinds of lines in the log, and how an attempt ends
 LOG_START, LOG_SPAN, LOG_END, LOG_DOWN = map(_typed, range(4))
 SUCCEEDED, KILLED, TIMED_OUT = map(_typed, range(3))
-# what an instant has still to do
+# what remains to be done at this instant
 EVENTS, QUEUE = map(_typed, range(2))
-# owners of a node that no job has
+# owners of a node without a job
 IDLE, DOWN = _typed(-1), _typed(-2)
 NONE, NO, YES = _typed(-1), _typed(0), _typed(1)
 NOTHING = _typed(1 << 40)

@@ -177,7 +177,7 @@ class Process:
         self.up_since: FloatArray | None = -HOUR * age if single else None
         mean = HOUR * np.broadcast_to(life.mean(), (units,))
         self.rate = float(np.sum(1.0 / (mean + (0.0 if members is None else kind.mean_repair))))
-        self.earlier = np.zeros(n_nodes if members is None else units, np.int64)  # repairs that each has had
+        self.earlier = np.zeros(n_nodes if members is None else units, np.int64)  # earlier repairs of each
         self.down_until = np.full(self.earlier.size, -np.inf)
 
     def take(self, until: float) -> Table:
@@ -237,7 +237,7 @@ class Process:
         """Repairs by the history of each node; none for a failure of a node that is down."""
         repair, outcome, remaining = np.zeros(time.size), np.zeros(time.size, np.int64), np.arange(time.size)
         while remaining.size:
-            first = np.unique(nodes[remaining], return_index=True)[1]  # the earliest of each node
+            first = np.unique(nodes[remaining], return_index=True)[1]  # the earliest failure of each node
             turn = remaining[first]
             turn = turn[time[turn] >= self.down_until[nodes[turn]]]
             repair[turn], outcome[turn] = self._repairs(nodes[turn])

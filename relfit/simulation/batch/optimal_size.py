@@ -76,7 +76,7 @@ def ra_opt(e: Engine, job: int, idle: IntArray, now: float) -> IntArray:
     for i in range(idle.size):
         hazards[i] = hazard(e, idle[i], now, e.jobs[job].work)
     order = idle[np.argsort(hazards, kind="mergesort")]
-    low, step = 1, 1  # low: a size at which one node more does not harm, or 1
+    low, step = 1, 1  # low: a size at which one more node does no harm, or 1
     while low + step < idle.size and not _grows(e, job, order, low + step, now):
         low += step
         step *= 2

@@ -78,7 +78,7 @@ def _cut(t: Slices, at: float) -> None:
 @part
 def _take_nodes(t: Slices, begin: float, end: float, mask: Mask, free: bool) -> None:
     """Take nodes out of the slices of an interval of time, or give them back as `free`."""
-    end = max(end, np.nextafter(begin, math.inf))  # a job of no length has its nodes for an instant
+    end = max(end, np.nextafter(begin, math.inf))  # a job of length 0 holds its nodes for an instant
     _cut(t, begin)
     _cut(t, end)
     for i in range(_index(t, begin), _index(t, end)):
@@ -109,7 +109,7 @@ def _fit(t: Slices, nodes: int, length: float, last: int, mask: Mask) -> int:
         while t.counts[at] >= nodes and at + 1 < n and t.times[at + 1] < end:
             at += 1
         if t.counts[at] < nodes:
-            first = at + 1  # what begins between the two has that slice in it, too
+            first = at + 1  # a start in between would include this slice, too
             continue
         _copy(t.masks[t.rows[first]], mask)
         for i in range(first + 1, at + 1):

@@ -25,7 +25,7 @@ def go_on(simulation: Simulation, saving: Saving | None, progress: Progress | No
     if saving is not None:
         check_writable(saving.path)
         simulation.of = simulation.of if saving.of is None else saving.of
-        described(simulation)  # what cannot be written is an error now, not at the end of the time that it may take
+        described(simulation)  # raise now, not after hours, if it cannot be written
         for run in simulation.parts:
             run.next_save = max(float(run.engine.state["now"][0]), run.start) + saving.seconds("every_simulated")
     complete = drive(simulation, write_simulation, saving, progress)
@@ -60,7 +60,7 @@ def _result(run: Drive, complete: bool) -> BatchRun:
         "overhead": jobs["overhead"],
         "killed_run_time": jobs["killed_run"],
     }
-    # one array a column: pandas would copy them all once more into one of each type
+    # one array per column: pandas would copy them all into one block per type
     table = pd.DataFrame({name: np.array(column) for name, column in columns.items()}, copy=False)
     counts = {
         "failures": state.n_failures,

@@ -47,7 +47,7 @@ def remove(e: Engine, place: int) -> None:
     """Take the job at a place out of the queue."""
     row, s = e.queue[place], e.state[0]
     e.jobs[row.job].place = -1
-    row.job = -1 - row.job  # its number stays, as the last part of the key
+    row.job = -1 - row.job  # its number is kept as the last part of the key
     _set_leaf(e, place, NOTHING, math.inf)
     s.n_waiting -= 1
     if s.n_waiting == 0:

@@ -394,7 +394,7 @@ def load(folder: str | Path) -> CampaignResults:
     if len(versions) > 1:
         notes.append(f"the runs are of several versions of relfit: {', '.join(versions)}")
     output = str(document["output"] or next((name for name in runs if name not in keys), ""))
-    if "pareto" in campaign:  # of a function, whose outputs were not known before
+    if "pareto" in campaign:  # of a function, whose output names were not known before
         campaign["pareto"] = {name or output: side for name, side in campaign["pareto"].items()}
     missing = int(needed.sum()) - len(runs) - len(failed)
     return CampaignResults(campaign, cells, runs, failed, output, missing, tuple(notes))
@@ -434,7 +434,7 @@ def _enough(values: FloatArray, done: BoolArray, least: int, until: Until, level
     while n < until.at_most:
         _, mean, _, half = row_means(values[:, :n], level)
         narrow = 2.0 * half <= until.width * np.abs(mean)
-        over = narrow | ~done[:, :n].all(axis=1) | np.isnan(mean)  # narrow, to be done, or all failed
+        over = narrow | ~done[:, :n].all(axis=1) | np.isnan(mean)  # narrow enough, not yet run, or all failed
         needed[over] = np.minimum(needed[over], n)
         n = min(max(n + 1, int(np.ceil(_GROWTH * n))), until.at_most)
     return needed

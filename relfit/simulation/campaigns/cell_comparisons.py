@@ -89,7 +89,7 @@ def pareto_front(result: CampaignResults, outputs: Mapping[str, str] | None = No
     value = table.to_numpy() * np.array(list(sides.values()), dtype=np.float64)
     order = np.lexsort(value.T[::-1])
     front: list[int] = []
-    for i in order:  # whatever is better than this one came before
+    for i in order:  # in this order, better ones come first
         held = value[front]
         if not (np.all(held <= value[i], axis=1) & np.any(held < value[i], axis=1)).any():
             front.append(int(i))

@@ -30,7 +30,7 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 _RUNNERS: dict[str, Runner] = {}
-_RECOUNT = 2.0  # seconds after which the cores of a cluster are counted anew
+_RECOUNT = 2.0  # seconds after which the cores of a cluster are counted again
 _PATIENCE = 30.0  # seconds to find a cluster
 
 
@@ -136,7 +136,7 @@ class _Processes(Computing):
     def __exit__(self, *_: object) -> None:
         pool, self._pool = self._pool, None
         if pool is not None:
-            running = list(getattr(pool, "_processes", None) or {})  # a task may take hours: do not wait for it
+            running = list(getattr(pool, "_processes", None) or {})  # tasks may take hours: do not wait for them
             pool.shutdown(wait=False, cancel_futures=True)
             for number in running:
                 with suppress(OSError):
@@ -149,7 +149,7 @@ def _signals_kept() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    ensure_running()  # it would let signals through again when it begins
+    ensure_running()  # starting it later would unblock the signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGUSR1})
     try:
         yield
@@ -160,7 +160,7 @@ def _signals_kept() -> Iterator[None]:
 def _begin_worker(token: str, runner: Runner) -> None:
     """Prepare a process: it keeps the runner, and ends when its parent is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.stdout = sys.stderr  # what a function prints is no answer of the sweep
+    sys.stdout = sys.stderr  # what a function prints must not mix with the sweep's output
     _RUNNERS[token] = runner
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -189,8 +189,8 @@ class _Dask(Computing):
 
     def __enter__(self) -> Self:
         if self._address is None:
-            quiet = {"dashboard_address": None, "silence_logs": logging.ERROR}  # a stop is no news
-            with _signals_kept(), warnings.catch_warnings(action="ignore"):  # its usual port may be another's
+            quiet = {"dashboard_address": None, "silence_logs": logging.ERROR}  # do not log a normal stop
+            with _signals_kept(), warnings.catch_warnings(action="ignore"):  # its usual port may be taken
                 self._cluster = self._dask.LocalCluster(n_workers=self.workers, threads_per_worker=1, **quiet)
         try:
             self._client = self._dask.Client(self._cluster or self._address, timeout=_PATIENCE, set_as_default=False)
@@ -239,7 +239,7 @@ def _plugin(token: str, runner: Runner, own: bool) -> object:
         def setup(self, worker: object) -> None:
             _take_up(token, runner)
             if own:
-                sys.stdout = sys.stderr  # what a function prints is no answer of the sweep
+                sys.stdout = sys.stderr  # what a function prints must not mix with the sweep's output
 
         def teardown(self, worker: object) -> None:
             _take_up(token, None)

@@ -42,7 +42,7 @@ class OwnFunction(Runner):
         """The parameters that are not varied, and a checksum of the function's source."""
         try:
             source = inspect.getsource(self.function)
-        except (OSError, TypeError):  # built in, or typed at a prompt
+        except (OSError, TypeError):  # a builtin, or typed at a prompt
             source = ""
         return {"config": self.base, "source": hashlib.sha256(source.encode()).hexdigest()[:16]}
 
@@ -77,7 +77,7 @@ def _imported(name: str, folder: Path) -> Any:
     """The function of ``module:function``; modules beside the campaign's file take precedence."""
     module, _, function = name.partition(":")
     place = str(folder.resolve())
-    if place not in sys.path:  # stays there: other processes import the function by its name, too
+    if place not in sys.path:  # stays: other processes import the function by name, too
         sys.path.insert(0, place)
     try:
         return getattr(import_module(module), function)

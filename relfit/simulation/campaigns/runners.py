@@ -144,7 +144,7 @@ def changed(document: Mapping[str, object], settings: Mapping[str, object]) -> d
                 if isinstance(at, dict) and at.get(part) is None:
                     at[part] = {}
                 at = at[part]
-            at[last] = copy.deepcopy(value)  # a further key may change a table that this one sets
+            at[last] = copy.deepcopy(value)  # a later key may change a table that this one sets
         except (LookupError, TypeError):
             raise ArgumentError(f"{key}: there is no such place", remedy="write it in the configuration") from None
     return tables

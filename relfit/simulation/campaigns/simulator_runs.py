@@ -28,7 +28,7 @@ from relfit.simulation.sparing.sparing_simulation import SparingAssumptions, sim
 __all__ = ["BatchSystemRuns", "SparingRuns", "TrainingRuns"]
 
 _LEFT_OUT = ("saving", "rng", "keep")
-_CLOCKED = ("decision_seconds", "elapsed_seconds")  # of this computer, not of the simulated one
+_CLOCKED = ("decision_seconds", "elapsed_seconds")  # of this computer, not the simulated one
 
 
 class TrainingRuns(Runner):
@@ -194,5 +194,5 @@ class SparingRuns(Runner):
         """Shares of GPU hours, and failures, stops and blockings per hour; for a queue waits, losses and use."""
         arguments, n = self.arguments(settings), last - first
         simulate: Any = simulate_sparing_queue if "jobs" in arguments else simulate_sparing
-        result = simulate(**arguments, n_resamples=max(n, 2), rng=stream(seed, first), workers=1)  # two or more
+        result = simulate(**arguments, n_resamples=max(n, 2), rng=stream(seed, first), workers=1)  # it needs at least 2
         return columns(result.replications.iloc[:n])

@@ -29,10 +29,10 @@ __all__ = ["sweep"]
 Progress = Callable[[str, float], None]
 
 _TASK = 1.0  # seconds that a task should take
-_LARGEST = 20_000  # runs of a task
-_TOGETHER = 16  # replications of a cell in turn, before the next cell's
-_FIRST, _SHARE, _LAST = 2.0, 0.02, 60.0  # seconds between two parts: at first, as a share of the time, at last
-_DEATHS = 3  # of the process that runs it, until a run counts as failed
+_LARGEST = 20_000  # runs per task
+_TOGETHER = 16  # replications of one cell before the next cell's
+_FIRST, _SHARE, _LAST = 2.0, 0.02, 60.0  # seconds between two parts: first, as a share of the time so far, longest
+_DEATHS = 3  # deaths of its process after which a run counts as failed
 
 
 def sweep(
@@ -109,7 +109,7 @@ def sweep(
     work = _Work(plan, place, unique, where, progress, stopped)
     work.count_stored(retry_failed)
     while not stopped() and (pending := work.pending()).size:
-        offset = secrets.randbelow(pending.shape[1]) if shared else 0  # others may have begun with the first
+        offset = secrets.randbelow(pending.shape[1]) if shared else 0  # other writers may have begun with the first
         work.run(np.roll(pending, -offset, axis=1))
         if plan.until is None:
             break
@@ -133,7 +133,7 @@ class _Work:
         self.progress, self.stopped = progress, stopped
         self.done = np.zeros((len(self.keys), campaign.replications), dtype=bool)
         self.needed = np.full(len(self.keys), campaign.replications)
-        self.seconds = 0.0  # that a run takes
+        self.seconds = 0.0  # seconds per run
 
     def count_stored(self, retry_failed: bool = False) -> None:
         """Mark the runs in the store as done, also those of other writers."""
@@ -190,7 +190,7 @@ class _Work:
                 else:
                     size = 1 if not self.seconds else int(np.clip(_TASK / self.seconds, 1, _LARGEST))
                     runs, deaths = pending[:, at : at + size], 0
-                    runs = runs[:, ~self.done[runs[0], runs[1]]]  # that nobody has done meanwhile
+                    runs = runs[:, ~self.done[runs[0], runs[1]]]  # without those that others have done meanwhile
                     at += size
                 if runs.size:
                     settings = {cell: self.settings[cell] for cell in np.unique(runs[0]).tolist()}
@@ -263,7 +263,7 @@ def _attempt(
     """Run replications together; each by itself where one of them fails."""
     try:
         outputs = runner.run(values, first, last, seed)
-    except (Exception, SystemExit) as error:  # a function that ends its process is one that fails
+    except (Exception, SystemExit) as error:  # a function that exits counts as failed
         if last - first == 1:
             block.failed.append((cell, first, _told(error)))
         else:

@@ -59,7 +59,7 @@ def _book(s: Setup, p: Plant, j: int) -> None:
     """Book the time of a job since the last call; a recovery is booked when it is over."""
     job, now = p.job[j], p.clock[0].now
     if job.mode == RUNNING:
-        missing, job.missing = job.missing, 0  # it ran with all its blocks up to now
+        missing, job.missing = job.missing, 0  # up to now it ran with all its blocks
         book_running(s, p, j, now - job.begun)
         job.missing, job.begun = missing, now
     elif job.mode == STUCK:
@@ -138,7 +138,7 @@ def _job_happens(s: Setup, p: Plant, j: int, queue: Records[QueuedJob], held: In
 def _run(rng: np.random.Generator, s: Setup, p: Plant, queue: Records[QueuedJob], stop: float) -> None:
     """All events up to a time, or to the end of the last job."""
     clock, held = p.clock[0], np.zeros(s.zones, np.int64)
-    first, begun = 0, 0  # of the jobs that have begun the first that is not over, and how many have begun
+    first, begun = 0, 0  # first started job that is not over; number of started jobs
     while first < len(queue):
         while begun < len(queue) and queue[begun].submit <= clock.now and _start(s, p, begun, queue, held):
             begun += 1

@@ -236,7 +236,7 @@ def _tray_event(rng: np.random.Generator, s: Setup, p: Plant, tray: int) -> None
     next_time = _draw(rng, s.tables, s.tray_time)
     powered = n_racks == 0 or p.rack_up[rack]
     if not powered:
-        # the outage that is going on was booked whole when it began; its rest still counts
+        # the current outage was booked in full when it began; its remainder still counts
         next_time += max(_time_of(p, p.failed.size + rack) - now, 0.0)
     put(p.events, tray, now + next_time, 0)
     if p.n_failed[block] == s.spare_trays and powered:

@@ -45,7 +45,7 @@ def book_running(s: Setup, p: Plant, j: int, span: float) -> None:
     job, account = p.job[j], p.account[j]
     period, cycle = job.period, job.period + s.save
     share = 1.0 - min((job.missing + s.unit * job.away) / job.blocks, 1.0)
-    if cycle == 0.0:  # saves that cost nothing are made all the time
+    if cycle == 0.0:  # free checkpoints are continuous
         account.reduced += (1.0 - share) * span
         account.useful += share * span
         span = 0.0

@@ -41,7 +41,7 @@ __all__ = [
 
 HOURS_PER_YEAR = 8760.0
 _WARM_REPAIRS = 12.0
-WEIGHT = 1_000_000  # of a replication, for the threads
+WEIGHT = 1_000_000  # work of a replication, for sharing among threads
 _MOST_EVENTS = 1e9
 _NO_LIMIT = 1e15  # hours of a period that never ends
 

@@ -77,8 +77,8 @@ END_OF_WORK, FAILURE, CORRUPTION = range(3)  # JobRecord.ends_by
 NOTHING, HOSTS, RETIREMENT, RARE_EVENT = range(4)  # ClusterRecord.asks
 N_KINDS = 7
 AUTO_END, MANUAL_END, RACK_FAILS, RACK_BACK, CLUSTER_FAILS, REGENERATE, DELIVERED = range(N_KINDS)  # kinds of events
-CORRUPTION_FOUND = N_KINDS  # of a job, so that it is planned with the job
-SPARES, AUTO_WAITING, MANUAL_WAITING, STANDBYS = range(4)  # queues; from STANDBYS on one per job
+CORRUPTION_FOUND = N_KINDS  # belongs to a job, and is planned with it
+SPARES, AUTO_WAITING, MANUAL_WAITING, STANDBYS = range(4)  # queues; from STANDBYS on, one per job
 NOBODY = -1
 
 N_STREAMS = 15

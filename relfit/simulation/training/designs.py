@@ -47,7 +47,7 @@ class TrainingDesigns(Result):
         if self.parameters is None:
             return f"{self.question}: none of {len(self.designs)} designs"
         values = ", ".join(f"{key.replace('_', ' ')} {getattr(self.parameters, key):g}" for key in self.keys)
-        row = self.designs[self.designs["suffices"]].iloc[0]  # of the smallest, or the cheapest, that does
+        row = self.designs[self.designs["suffices"]].iloc[0]  # the smallest, or the cheapest, that suffices
         return f"{self.question}: {values} ({row['hours']:,.0f} h, effective training ratio {percent(row['etr'])})"
 
     def to_frame(self) -> pd.DataFrame:

@@ -101,7 +101,7 @@ def acquire(state: ClusterState, job: JobRecord) -> None:
     wanted = job.n_hosts + job.standbys
     least = wanted if state.options.needs_standbys else job.minimum
     for k in range(job.number):
-        if state.jobs[k].phase == at.STALLED:  # whatever comes free is for that job
+        if state.jobs[k].phase == at.STALLED:  # an earlier job takes what becomes free
             enter(state, job, at.STALLED, math.inf)
             return
     while True:
@@ -121,7 +121,7 @@ def acquire(state: ClusterState, job: JobRecord) -> None:
             cluster.jobs_over += 1
             release(state, job)
             return
-        # the program looks again if a repair ended since it last stalled
+        # the original program looks again if a repair ended since the last stall
         if not (state.options.needs_standbys and cluster.repaired_since):
             enter(state, job, at.STALLED, math.inf)
             return
@@ -191,7 +191,7 @@ def _take_at_random(state: ClusterState, job: JobRecord, n: int) -> int:
     Those that will not run it are drawn, one by one, from the active and the n idle servers; as a rule they are few.
     """
     choice, streams = state.lists, state.cluster.streams
-    left = n  # idle servers that are not drawn yet are before it in the list, drawn ones after them
+    left = n  # idle servers before this place in the list are not drawn yet, later ones are
     for _ in range(max(n_active(state, job) + n - job.n_hosts, 0)):
         active = n_active(state, job)
         pick = below(streams, at.SELECTION, active + left)

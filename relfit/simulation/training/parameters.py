@@ -349,7 +349,7 @@ def _of_calibrated(parameters: Parameters) -> dict[str, Any]:
     del values["failure_distribution"]
     alike = values["systematic_failure_fraction"] == 0.0
     if parameters.failure is not None and parameters.failure.family != "exponential" and alike:
-        values["failure"], values["ages"] = parameters.failure, "steady"  # a log is of servers that run
+        values["failure"], values["ages"] = parameters.failure, "steady"  # a log shows servers in service
     if "auto_repair_time" in values and "manual_repair_time" not in values and parameters.repair is not None:
         values["auto_repair"] = parameters.repair
     names = {"rack": "rack", "system": "cluster"}

@@ -128,7 +128,7 @@ def _rack_fails(state: ClusterState) -> None:
     for j in range(len(state.jobs)):
         _rack_leaves_job(state, rack, state.jobs[j])
     spares = state.queues[at.SPARES]
-    for _ in range(spares.length):  # each once round
+    for _ in range(spares.length):  # each once
         server = take_first(state, spares)
         if server.rack == rack:
             set_state(state, server, at.RACK_DOWN)

@@ -119,6 +119,6 @@ def failure_log(result: TrainingSimulation, replication: int = 0, start: object 
     who, hours, down = table["server"].to_numpy(), table["minute"].to_numpy() / 60.0, table["down"].to_numpy() == 1
     same = np.concatenate([who[1:] == who[:-1], [False]])
     end = np.where(same, np.concatenate([hours[1:], [np.inf]]), np.inf)[down]
-    alone = np.zeros(int(down.sum()), dtype=np.int64)  # the scope of each is a node
+    alone = np.zeros(int(down.sum()), dtype=np.int64)  # the scope of each outage is a node
     outages = who[down].astype(np.int64), hours[down], np.where(np.isinf(end), 2.0 * length + 1.0, end), alone
     return log_of_outages("training", outages, None, servers, length, instant(start))

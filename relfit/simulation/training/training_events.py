@@ -72,7 +72,7 @@ def advance(state: ClusterState) -> int:
             cluster.jobs_begun += 1
             look_for_hosts(state, state.jobs[cluster.jobs_begun - 1])
             continue
-        # the program lets repairs in progress end, and counts them
+        # the original program completes repairs in progress, and counts them
         if cluster.jobs_over == len(state.jobs) and not (options.drain_repairs and _in_repair(state)):
             return OVER
         if options.tracing and _trace_is_full(state):
@@ -188,7 +188,7 @@ def _resume(state: ClusterState, job: JobRecord) -> None:
 @part
 def plan_end(state: ClusterState, job: JobRecord) -> None:
     """Plan when the current run ends, and by what."""
-    ran = state.cluster.now - job.began  # above zero where servers changed their class on the way
+    ran = state.cluster.now - job.began  # above 0 if servers changed class during the run
     job.clock += ran
     fails = ran + next_failure(state, job)
     job.clock -= ran
@@ -221,7 +221,7 @@ def _server_fails(state: ClusterState, job: JobRecord, server: ServerRecord) -> 
     options = state.options
     credit(state, job, server)
     job.run_time += stop_run(state, job)
-    server.credited = job.credits  # none for the stretch that it ended
+    server.credited = job.credits  # no credit for the period that its failure ended
     job.total_failures += 1
     if server.bad and uniform(state.cluster.streams, at.KIND) * options.bad_factor >= 1.0:
         job.systematic_failures += 1

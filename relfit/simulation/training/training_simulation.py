@@ -51,7 +51,7 @@ _UNITS = {
     **{name: "per min" for name in TrainingParameters.model_fields if name.endswith("_rate")},
 }
 """Units of outputs, and of parameters that are plain numbers."""
-_BATCH = 16  # replications that are added at a time until an interval is narrow enough
+_BATCH = 16  # replications added at a time until the interval is narrow enough
 
 
 class TrainingSimulation(Result):
