@@ -209,7 +209,7 @@ def _band(ax: Axes, x: FloatArray, low: FloatArray, high: FloatArray, label: str
 
 
 def _chance_band(ax: Axes, size: np.ndarray, alpha: float) -> None:
-    """The range of Durbin-Watson of independent series of so many values, by a normal with their variance."""
+    """The range of Durbin-Watson of independent series by their number of values (normal approximation)."""
     n = np.maximum(size, 3.0)
     half = -special.ndtri(alpha / 2.0) * 2.0 * np.sqrt((n - 2.0) / ((n - 1.0) * (n + 1.0)))
     _band(ax, size, np.maximum(2.0 - half, 0.0), np.minimum(2.0 + half, 4.0), f"{percent(1 - alpha)} by chance")

@@ -360,7 +360,7 @@ def _limits(m: ReportData) -> list[Point]:
 
 
 def many_rejected(m: ReportData) -> list[Point]:
-    """A caution where so many rows were rejected that numbers may be off; fewer are left to the section on data."""
+    """A caution where 1 % of the rows or more were rejected; fewer are left to the section on data."""
     rejected, rows = len(m.log.rejected), m.log.source.rows_read
     if not rejected or rejected < _MANY_REJECTED * rows:
         return []

@@ -233,7 +233,7 @@ def _points_at(seconds: FloatArray, rates: FloatArray) -> FloatArray:
 
 
 def _time_of(points: FloatArray, rates: FloatArray) -> FloatArray:
-    """Seconds from the beginning of the week until so many jobs are expected."""
+    """Seconds from the start of the week until each number of jobs is expected."""
     passed = np.concatenate([[0.0], np.cumsum(rates)])
     cycles, rest = np.divmod(points, passed[-1])
     return _SLOT * (cycles * rates.size + np.interp(rest, passed, np.arange(rates.size + 1.0)))

@@ -215,7 +215,7 @@ def _requeued(
 
 
 def _job_ids(names: npt.NDArray[np.object_]) -> npt.NDArray[np.object_] | npt.NDArray[np.int64]:
-    """Whole numbers where all are; jobs of arrays (``12_3``) are text."""
+    """Job identifiers as integers if all are; otherwise text, as of job arrays (``12_3``)."""
     plain = all(name.isascii() and name.isdigit() and len(name) < 19 for name in names.tolist())
     return names.astype(np.int64) if plain and names.size else names
 

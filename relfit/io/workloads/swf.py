@@ -93,7 +93,7 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
 
 
 def _whole(values: FloatArray) -> IntArray:
-    """Whole numbers; -1 for what is none."""
+    """As integers; -1 for other values."""
     return np.where(np.abs(values) < 2.0**53, values, -1.0).astype(np.int64)
 
 

@@ -40,7 +40,7 @@ class Workload(Result):
     run_time : array_like of float, shape (jobs,)
         How long it runs if nothing stops it.
     requested : array_like of float, shape (jobs,), optional
-        Walltime that its user asked for, at which it is killed; infinite where there was none, as when left out.
+        Requested walltime, at which the job is killed; infinite where there was none, as when left out.
     n_nodes : int, optional
         Nodes of the machine. A workload may hold wider jobs; a simulation rejects them.
     user : array_like, shape (jobs,), optional

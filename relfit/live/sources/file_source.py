@@ -1,4 +1,4 @@
-"""Files that grow, are corrected, rotated or exported anew: those that changed are read again completely."""
+"""Files that grow, are corrected, rotated or exported again: those that changed are read again completely."""
 
 from __future__ import annotations
 

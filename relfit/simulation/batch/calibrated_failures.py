@@ -28,7 +28,7 @@ class CalibratedFailures(Failures):
     """Failures of every scope by calibrated parameters, each with its own repairs.
 
     Nodes fail by ``failure``, else by ``mtbf.node``, at rates that differ where ``failure.spread`` or ``bad_nodes``
-    says so (drawn anew for each run), and are of steady-state ages when the simulation starts. Racks fail by
+    says so (drawn afresh for each run), and are of steady-state ages when the simulation starts. Racks fail by
     ``mtbf.rack``, groups of nodes by ``mtbf.group`` and the system by ``mtbf.system``, as Poisson processes; the first
     two strike the share ``fleet.rack_share`` of a rack, or ``fleet.group_share`` of all nodes, which are down for
     ``mttr.rack_node`` or ``mttr.group_node`` on average.

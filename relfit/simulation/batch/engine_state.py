@@ -140,7 +140,7 @@ class State:
     parallel: float
     speedup: int
     head: int
-    """First waiting job, which can start at `shadow` with `extra` nodes left over; -1 where that is not computed."""
+    """First waiting job, which can start at `shadow` with `extra` nodes to spare; -1 where that is not computed."""
     shadow: float
     extra: int
     scheduler: int

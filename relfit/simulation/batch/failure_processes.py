@@ -58,7 +58,7 @@ class FailureSource(Protocol):
     """Makes a `FailureProcess`."""
 
     def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> FailureProcess:
-        """The failures of so many nodes."""
+        """The failures of `n_nodes` nodes, from `start` (seconds) on."""
 
 
 class RepairedUnits(Protocol):

@@ -220,7 +220,7 @@ class GroupFailures(_Repaired):
     groups : array_like, shape (nodes,), or int, optional
         Group of each node, or the number of consecutive nodes in a group; by default all nodes are one group.
     share : float, optional
-        Share of its nodes that each failure of a group strikes, two at least, drawn anew; by default all of them.
+        Share of its nodes that each failure of a group strikes, at least two, drawn afresh each time; by default all.
     repair, fixed
         As for `SystemFailures`; one repair per failure of a group.
     """

@@ -76,7 +76,7 @@ def simulate_batches(
     progress: Progress | None = None,
     **settings: Any,
 ) -> BatchRuns:
-    """Simulate a batch system many times, each with failures drawn anew.
+    """Simulate a batch system many times, each with its own random failures.
 
     Parameters
     ----------

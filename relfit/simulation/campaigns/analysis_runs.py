@@ -92,7 +92,7 @@ class LogFitRuns(Runner):
         return parameters_of_document(tables, None), own
 
     def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
-        """``failures``, the ``mean`` of the best fit, and of each family ``.mean``, ``.aic`` and its parameters."""
+        """``failures``, the ``mean`` of the best fit, and per distribution ``.mean``, ``.aic`` and its parameters."""
         parameters, own = self.arguments(settings)
         families = own.pop("families", ["exponential", "weibull", "lognormal"])
 
@@ -104,7 +104,7 @@ class LogFitRuns(Runner):
 
 
 def _fitted(log: FailureLog, families: list[str]) -> dict[str, float]:
-    """Mean, AIC and parameters of each family, fitted to the times to failure of all nodes together."""
+    """Mean, AIC and parameters of each distribution, fitted to the times to failure of all nodes together."""
     rows: Any = fit(log.ttf().pooled(), families=families, n_resamples=0).to_frame().to_dict("records")
     values = {"mean": min(rows, key=lambda row: row["aic"])["mean"]}
     for row in rows:

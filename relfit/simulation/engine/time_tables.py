@@ -1,6 +1,6 @@
 """Times to failure and to repair as tables for compiled loops: log of time by log of cumulative hazard.
 
-A Weibull time is a straight line there, so it (and the exponential) are drawn exactly; other families to about 1e-5.
+A Weibull time is a straight line there, so it (and the exponential) are drawn exactly; others to about 1e-5.
 """
 
 from __future__ import annotations
