@@ -1,8 +1,8 @@
-"""Readers and writers: one module per format, `read`, which finds the format out, and `write`.
+"""Readers and writers: one module per format, `read`, which detects the format, and `write`.
 
 ``parsing`` makes columns of files, with line numbers and rejected rows; ``workloads`` reads and generates jobs of batch
 systems; ``datasets`` has the bundled sample and fetches public data. Files go in, a `FailureLog` comes out; rows read
-are rows kept and rows rejected. A newcomer may add a reader: its module and its place in `READERS`.
+are rows kept plus rows rejected. A newcomer adds a reader: its module, and its place in `READERS`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ FORMATS = tuple(reader.name for reader in READERS)
 
 def read(
     path: str | Path | pd.DataFrame | Iterable[str | Path],
-    format: str | None = None,  # the word that users of pandas and pyarrow expect
+    format: str | None = None,  # as pandas and pyarrow call it
     *,
     strict: bool = False,
     timezone: str | None = None,
@@ -88,18 +88,19 @@ def read(
     strict : bool
         Raise an error for a row that would be rejected.
     timezone : str, optional
-        Zone of times without one, such as ``"America/Denver"``; UTC for tables by default.
+        Zone of times without one, such as ``"America/Denver"``; by default that of the format, UTC for most.
     nodeless : {"system", "node", "ignore"}, optional
         How to read records that name neither a node nor a scope: as outages of the whole system (the default, with a
         note), as failures of an unknown node, or not at all.
     max_size : str or float, optional
-        Largest size of the decompressed content, as ``"32GB"``; by default 8 GiB, and a thousand times the size on
-        disk. Formats read block by block have no limit.
+        Largest size of the decompressed content, as ``"32GB"``; by default 8 GiB and, above 256 MiB, a thousand times
+        the size on disk. Formats read block by block have only the second of these.
     mapping : str, Path or dict, optional
         For tables: a TOML file, or its content, with the same keys as `options`.
     **options
         For tables: ``node="hostname"``, ``start="down_at"`` and so on; see `relfit.io.table_mapping.TableMapping`.
-        For raw logs: ``rules``, a TOML file of what counts as a failure, and for some ``year`` or ``time_origin``.
+        For raw logs: ``rules``, a TOML file of what counts as a failure, and for some ``year``, ``ends``, ``node`` or
+        ``time_origin``. For ``titan``: ``outcome``.
 
     Returns
     -------
@@ -148,11 +149,11 @@ def read(
 
 
 def _reader(content: Content, format: str | None, options: dict[str, object]) -> Reader:
-    """The reader of a format, found out where it is not given; an error if it does not take these options."""
+    """The reader of a format, detected where none is named; an error if it does not take these options."""
     if format is not None:
         reader = next(reader for reader in READERS if format == reader.name)
     else:
-        # what is named by columns is a table, whatever else it looks like; a unit names no column
+        # options that name columns mean a table, whatever the file looks like; a unit names no column
         naming = set(options) - {"duration_unit"}
         taking = [each for each in READERS if each is relfit_parquet.READER or naming <= set(each.options)]
         reader = next(each for each in (*taking, *READERS) if each.recognises(content))

@@ -1,4 +1,4 @@
-"""What counts as a failure in a raw log: patterns and severities as data, shipped with each reader and overridable."""
+"""Rules of what counts as a failure in a raw log: patterns and severities, shipped with each reader, replaceable."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from relfit.io.raw_lines import check_pattern
 __all__ = ["AlertRules", "Rules", "rules_of"]
 
 Rules = str | Path | dict[str, Any] | None
-"""A TOML file of rules, or its content; a reader's own where there is none."""
+"""A TOML file of rules, or its content; None for the reader's own."""
 
 _FOLDER = Path(__file__).parent / "rules"
 _KINDS = {"node": "failures of a node", "job": "ends of a job only", "nothing": "neither"}
 
 
 class _Rule(BaseModel):
-    """One line of the rules: what it matches, what that is called, and what it ends (true is node, false nothing)."""
+    """One rule: the pattern, the cause that it names, and what it ends (true is node, false nothing)."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -60,7 +60,7 @@ class AlertRules:
     Attributes
     ----------
     name : str
-        The file, or the reader whose own they are.
+        The file, or the reader to which they belong.
     severities, states : tuple of str
         Words that make a record a failure.
     tags : dict of str to str
@@ -80,21 +80,21 @@ class AlertRules:
 
     @property
     def pattern(self) -> str:
-        """One pattern for lines that any rule matches."""
+        """One pattern for the lines that any rule matches."""
         return "|".join(f"(?:{rule.pattern})" for rule in self.rules) or r"[^\s\S]"
 
     @property
     def excused(self) -> frozenset[str]:
-        """What is harmless, in capitals."""
+        """The harmless words, in capitals."""
         return frozenset(word.upper() for word in self.harmless)
 
     def ending(self, what: str) -> BoolArray:
-        """Which rules end a node's availability, or, where `what` is ``"job"``, that or a job."""
+        """Which rules end a node's availability or, with ``what="job"``, that or a job."""
         return np.array([rule.ends == "node" or rule.ends == what for rule in self.rules], dtype=bool)
 
     @property
     def told(self) -> tuple[str, ...]:
-        """What counts as a failure, in at most ten lines, for the log's provenance."""
+        """What counts as a failure, in at most eight lines, for the log's provenance."""
         lines = [f"what counts as a failure: {self.name}"]
         for what, words in (
             ("failures by severity", self.severities),
@@ -113,7 +113,7 @@ class AlertRules:
         return tuple(lines)
 
     def first_match(self, messages: pa.Array) -> IntArray:
-        """Number of the first rule that matches each text, -1 for none."""
+        """Number of the first rule that matches each text; -1 for none."""
         first = np.full(len(messages), -1, dtype=np.int64)
         together = _joined(messages)
         for number, rule in enumerate(self.rules):
@@ -137,17 +137,16 @@ def _joined(messages: pa.Array) -> pa.Array:
 
 
 def _anywhere(together: pa.Array, pattern: str) -> bool:
-    """Whether a line may match: one look at all of them, where ends of texts are ends of lines."""
+    """Whether any text may match: one search through all of them, with ends of texts as ends of lines."""
     if any(sign in pattern for sign in ("\\A", "\\z", "\\C", "\\Q")):
         return True
     return bool(pc.match_substring_regex(together, pattern=f"(?m:{pattern})")[0].as_py())
 
 
 def rules_of(reader: str, source: Rules = None) -> AlertRules:
-    """The rules of a reader: its own, or what the user gives, a TOML file or its content.
+    """The rules of a reader: its own, or those of a user's TOML file or its content.
 
-    A `ReadError` when the file is missing or is not TOML. An `ArgumentError` when it says what no rules say, or a
-    pattern is none.
+    A `ReadError` when the file is missing or is not TOML. An `ArgumentError` for an unknown key or an invalid pattern.
 
     Examples
     --------

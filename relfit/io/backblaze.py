@@ -1,7 +1,7 @@
-"""Backblaze's drive statistics: a row a drive and day, in a file a day.
+"""Backblaze's drive statistics: one row per drive and day, one file per day.
 
-A drive is watched from its first row to the end of the day of its last. ``failure`` is 1 on the last day on which a
-drive worked, so that it failed at the end of that day. Days without a failure are not events.
+A drive is observed from its first row to the end of the day of its last. ``failure`` is 1 on the last day on which a
+drive worked, so it failed at the end of that day. Days without a failure are not events.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ __all__ = ["READER"]
 
 _NAME = "backblaze"
 _NEEDED = ("date", "serial_number", "failure")
-_PLACE = ("datacenter", "cluster_id", "vault_id", "pod_id", "pod_slot_num")  # in the files of later years
+_PLACE = ("datacenter", "cluster_id", "vault_id", "pod_id", "pod_slot_num")  # only in the files of later years
 _ABOUT = ("model", "capacity_bytes", *_PLACE)
 _WANTED = (*_NEEDED, *_ABOUT)
 _DAY = 86_400_000_000_000
-_GATHERED = 2_000_000  # rows that are counted together
+_GATHERED = 2_000_000  # rows counted at a time
 
 
 def _recognises(content: Content) -> bool:
-    """Whether the first line names the day, the drive and whether it failed."""
+    """Whether the first line has columns for the day, the drive and its failure."""
     names = content.first_line().replace('"', "").split(",")
     return {"date", "serial_number", "model", "failure"} <= {name.strip() for name in names}
 
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) -> FailureLog:
-    """Read daily rows of drives, a file at a time; days are those of UTC. A row that comes twice counts once."""
+    """Read daily rows of drives, one file at a time; days are those of UTC. A repeated row counts once."""
     records = RecordTally(contents, _NAME, check_zone(timezone))
     drives: pa.Table | None = None
     failures: dict[tuple[str, int], int] = {}
@@ -96,7 +96,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) ->
 
 
 def _checked(table: TextTable) -> tuple[BoolArray, Any, BoolArray]:
-    """Rows that can be, their day since 1970, and which failed."""
+    """Valid rows, their day since 1970, and which failed."""
     dates = table.columns["date"]
     dates = dates.unify_dictionaries().combine_chunks() if pa.types.is_dictionary(dates.type) else as_text_array(dates)
     stamps = parse_stamps(dates)
@@ -116,7 +116,7 @@ def _checked(table: TextTable) -> tuple[BoolArray, Any, BoolArray]:
 
 
 def _together(parts: Sequence[pa.Table | None]) -> pa.Table:
-    """One row a drive: its first and its last day, its model, its size and its place."""
+    """One row per drive: its first and last day, its model, size and place."""
     table = pa.concat_tables([part for part in parts if part is not None])
     grouped = table.group_by("serial", use_threads=False).aggregate(
         [("first", "min"), ("last", "max"), *((name, "last") for name in _ABOUT)]

@@ -1,4 +1,4 @@
-"""RAS tables of Blue Gene/P and /Q (Intrepid, Mira): a message a row, with severity, component, time and place."""
+"""RAS tables of Blue Gene/P and /Q (Intrepid, Mira): one message per row, with severity, component, time and place."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _recognises(content: Content) -> bool:
 
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
-    """Read messages of the severities that the rules name; a message with one record number counts once."""
+    """Read messages of the severities that the rules name; messages with the same record number count once."""
     severities, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     node, cause, detail, line, start = [], [], [], [], []
     places: set[str] = set()

@@ -1,7 +1,7 @@
-"""Clocks of syslog lines: stamps without a year or a zone, read in the order of the lines.
+"""Clocks of syslog lines: time stamps without a year or a zone, read in the order of the lines.
 
-The order tells what a stamp leaves out: from December to January a year has passed, and in the night when clocks go
-back an hour that seems to begin anew is the second one.
+The order supplies what a stamp leaves out: from December to January a year has passed, and in the night when clocks go
+back an hour that seems to begin again is the second one.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ __all__ = ["Clock", "in_order", "instants_of", "stamps_without_year", "turns"]
 _MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8).reshape(12, 3).astype(np.int64)
 _CODES = (_MONTHS * np.array([65536, 256, 1])).sum(axis=1)
 _SORTED, _BY_CODE = np.sort(_CODES).astype(np.int32), np.argsort(_CODES) + 1
-_MOST_TURNS = 10_000  # of a block
+_MOST_TURNS = 10_000  # per block
 _WIDTH = 15
 _DAY = 86_400
 _NANOSECONDS = 1_000_000_000
 _HALF_YEAR = 182
-_BACK = 300  # seconds by which clocks go back that were set back; lines out of order go back by less
+_BACK = 300  # seconds; a clock that was set back goes back by more, lines out of order by less
 _LENGTH = np.array([31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 
 
 def stamps_without_year(
     octets: npt.NDArray[np.uint8], begins: IntArray
 ) -> tuple[IntArray, IntArray, IntArray, BoolArray]:
-    """Month, day and second of the day of stamps such as ``Jan  5 10:00:00``, and where there is one.
+    """Month, day and second of the day of stamps such as ``Jan  5 10:00:00``, and which lines have one.
 
-    A priority in front, ``<4>``, is passed over.
+    A priority in front, ``<4>``, is skipped.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def stamps_without_year(
     good = fits & (_SORTED[place] == code)
     tens_of_day = np.where(letter[4] == 32, 48, letter[4])
     digits = [each - np.uint8(48) for each in (tens_of_day, *(letter[place] for place in (5, 7, 8, 10, 11, 13, 14)))]
-    for digit in digits:  # what is below 0 has become large
+    for digit in digits:  # unsigned: below 0 wraps to a large value
         good &= digit <= 9
     for blank, sign in ((3, 32), (6, 32), (9, 58), (12, 58)):
         good &= letter[blank] == sign
@@ -67,7 +67,7 @@ def stamps_without_year(
 
 
 def _priority(octets: npt.NDArray[np.uint8], begins: IntArray) -> IntArray:
-    """Length of a priority such as ``<4>`` or ``<134>`` in front of lines; 0 for none."""
+    """Length of a priority such as ``<4>`` or ``<134>`` in front of each line; 0 for none."""
     length = np.zeros(begins.size, dtype=np.int64)
     rows = np.flatnonzero(octets[begins] == 60) if octets.size else np.empty(0, dtype=np.int64)
     for width in (5, 4, 3):
@@ -77,7 +77,7 @@ def _priority(octets: npt.NDArray[np.uint8], begins: IntArray) -> IntArray:
 
 
 def turns(month: IntArray, day: IntArray, second: IntArray, good: BoolArray) -> IntArray:
-    """Lines at which clocks go back by more than lines are out of order, and those before them.
+    """Lines at which clocks go back by more than lines can be out of order, and the lines before them.
 
     Examples
     --------
@@ -101,10 +101,10 @@ class Clock:
     _clock: list[IntArray] = field(default_factory=list)
 
     def add(self, month: IntArray, day: IntArray, second: IntArray) -> None:
-        """Further stamps: years are counted from the first, as 0."""
-        days = 31 * (month - 1) + day  # grows through a year, which is all that is asked of it
+        """Add stamps; years are counted from that of the first, as 0."""
+        days = 31 * (month - 1) + day  # need only grow through a year
         before = np.concatenate([[self._last if self._last >= 0 else days[:1].sum()], days[:-1]])
-        # a later part of the year behind an earlier one is the year before, out of order
+        # late in the year after early in the year: a line of the previous year, out of order
         steps = np.where(days - before < -_HALF_YEAR, 1, np.where(days - before > _HALF_YEAR, -1, 0))
         if self._last < 0 and steps.size:
             steps[0] = 0
@@ -114,7 +114,7 @@ class Clock:
         self._clock.append(np.stack([years, month, day, second]))
 
     def instants(self, first_year: int) -> tuple[IntArray, int]:
-        """Nanoseconds since 1970 of all stamps, and how many lie in an hour that comes twice.
+        """Nanoseconds since 1970 of all stamps, and how many lie in an hour that occurs twice.
 
         The 29th of February in a year without one is the first of March.
         """
@@ -127,9 +127,9 @@ class Clock:
 
 
 def in_order(clock: IntArray, zone: str) -> IntArray:
-    """Nanoseconds on the clocks of a zone, in the order in which they were read off, as nanoseconds since 1970.
+    """Clock times of a zone in nanoseconds, in the order of their lines, as nanoseconds since 1970.
 
-    In the hour that comes twice a clock that goes back shows the second time; where none does, the first is meant.
+    In the hour that occurs twice a clock that goes back shows its second half; where none does, the first is meant.
     """
     if zone == "UTC" or not clock.size:
         return clock
@@ -148,14 +148,14 @@ def in_order(clock: IntArray, zone: str) -> IntArray:
 
 
 def instants_of(stamps: Stamps, zone: str) -> IntArray:
-    """Nanoseconds since 1970 of stamps, of which those without a zone are on the clocks of this one."""
+    """Nanoseconds since 1970 of stamps; those without a zone are in `zone`."""
     clock, local = stamps.clock.copy(), stamps.good & ~stamps.absolute
     clock[local] = in_order(clock[local], zone)
     return clock
 
 
 def _twice(clock: IntArray, zone: str) -> int:
-    """How many of these seconds lie in an hour that comes twice."""
+    """How many of these seconds lie in an hour that occurs twice."""
     if zone == "UTC":
         return 0
     naive = pd.Series((clock * _NANOSECONDS).view("datetime64[ns]"))

@@ -1,4 +1,4 @@
-"""Where every reader's columns become a `FailureLog`: one place for types, for the window and for the population."""
+"""The tables of a `FailureLog` from the columns of a reader: types, window and population in one place."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ __all__ = [
 ]
 
 NODELESS = ("system", "node", "ignore")
-"""What records may be that name neither a node nor their scope."""
+"""Readings of records that name neither a node nor their scope."""
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
 
 
 def text_column(values: object) -> pd.Series:
-    """Text as a categorical of what is there; empty text is missing."""
+    """Text as a categorical of the texts that occur; empty text is missing."""
     if isinstance(values, pd.Series) and isinstance(values.dtype, pd.CategoricalDtype):
         codes, kinds = values.cat.codes.to_numpy(), values.cat.categories
         used = np.bincount(codes[codes >= 0], minlength=len(kinds)) > 0
@@ -76,7 +76,7 @@ def events_frame(
 ) -> pd.DataFrame:
     """The events table of a `FailureLog`; arguments are columns of one length, times in UTC.
 
-    Where nothing says the scope, it is ``"node"`` with a node, and missing without.
+    A missing scope is ``"node"`` for a record with a node; without a node it stays missing.
     """
     size = len(start)
     names = text_column(node)
@@ -121,7 +121,7 @@ def population_frame(
 
 
 def with_nodes(population: pd.DataFrame, names: Sequence[str], window: Window) -> pd.DataFrame:
-    """A population of one system, and further nodes of it that were there all the time: all that there were.
+    """A population of one system, completed by further nodes that were there for all of the window.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def lifetimes_frame(
     entry: npt.ArrayLike | None = None,
     attributes: Mapping[str, object] | None = None,
 ) -> pd.DataFrame:
-    """The table of durations that a source gives whole, in hours; `entry` is the age from which each was watched."""
+    """The table of complete durations of a source, in hours; `entry` is the age from which each was observed."""
     columns = {
         "system": text_column(system),
         "node": text_column(node),
@@ -168,10 +168,10 @@ def lifetimes_frame(
 def open_outages(
     events: pd.DataFrame, population: pd.DataFrame, last: pd.Timestamp
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Events in which an outage without an end goes on until its node was last watched, and what a note says of it.
+    """The events with outages without an end in progress until their node was last observed, and notes on them.
 
-    That is, in a log where most outages have an end; and if no other outage of the node began later, since then it had
-    been repaired, only when is not known.
+    Only in a log where most outages have an end, and for a node's last outage: an earlier one had been repaired before
+    the next, only when is not known.
     """
     missing = events["end"].isna().to_numpy()
     if not missing.any() or 2 * missing.sum() >= len(events):
@@ -193,7 +193,7 @@ def open_outages(
 
 
 def with_nodeless(log: FailureLog, nodeless: str | None) -> FailureLog:
-    """The log in which records that name neither a node nor their scope are what `nodeless` says, one of `NODELESS`."""
+    """The log with records that name neither a node nor their scope read as `nodeless` says, one of `NODELESS`."""
     events = log.events
     unknown = (events["node"].isna() & events["scope"].isna()).to_numpy()
     number = int(unknown.sum())
@@ -218,7 +218,7 @@ def _noted(log: FailureLog, note: str) -> FailureLog:
 def source_of(
     content: Content, format: str, rows_read: int, rows_kept: int, zone: str, notes: Sequence[str], deselected: int = 0
 ) -> Source:
-    """Where a log came from: a file, and what became of its rows."""
+    """The source of a log: its file, and counts of its rows."""
     paths, digests = (str(content.path),), (content.sha256,)
     return Source(paths, format, rows_read, rows_kept, digests, zone, tuple(notes), rows_deselected=deselected)
 
@@ -226,9 +226,9 @@ def source_of(
 def seen_population(
     events: pd.DataFrame, start: pd.Timestamp, end: pd.Timestamp, *, end_known: bool, keep: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """The nodes that events name, watched for the whole window, with those columns of `keep` that never change.
+    """The nodes that events name, observed for all of the window, with those columns of `keep` that never change.
 
-    When they were installed is not known.
+    Their installation is not known.
     """
     there = events["node"].notna().to_numpy()
     named = events if there.all() else events[there]
@@ -259,7 +259,7 @@ def seen_population(
 
 
 def attribute_column(values: object) -> pd.Series:
-    """An attribute: numbers where every value is one, else text."""
+    """A column of an attribute: numbers where every value is one, else text."""
     series = _numbered(values) if isinstance(values, pd.Series) else pd.Series(values)
     if series.dtype.kind in "biufmM":
         return series
@@ -279,7 +279,7 @@ def attribute_column(values: object) -> pd.Series:
 def _frame(
     order: Sequence[str], columns: Mapping[str, object], size: int, attributes: Mapping[str, object] | None
 ) -> pd.DataFrame:
-    """The columns as they are, and no copy of them."""
+    """A frame of the columns, in this order, without copies."""
     further = {name: attribute_column(values) for name, values in (attributes or {}).items()}
     every = {**{name: columns[name] for name in order}, **further}
     return pd.DataFrame(every, index=pd.RangeIndex(size), copy=False)
@@ -292,7 +292,7 @@ def _flags(values: npt.ArrayLike, size: int) -> npt.NDArray[np.bool_]:
 
 
 def _numbered(series: pd.Series) -> pd.Series:
-    """The series with its rows counted from 0; no copy where they are."""
+    """The series with its rows numbered from 0; without a copy where they are already."""
     counted = isinstance(series.index, pd.RangeIndex) and series.index.equals(pd.RangeIndex(len(series)))
     return series if counted else series.reset_index(drop=True)
 

@@ -1,10 +1,10 @@
 """Failure Trace Archive traces: a folder of tables, or its ``event_trace`` file alone.
 
-Tables are separated by tabs and padded with blanks; the header starts with ``#`` and is separated by blanks. An event
+Fields are separated by tabs and padded with blanks; the header starts with ``#`` and is separated by blanks. An event
 is an interval in which a node was available (1) or not (0), in Unix seconds. Unavailable intervals become events of the
-log; available ones say that the node was watched. A node is watched from its first row to its last: what the component
-table declares for all nodes alike holds for the site, not for each of them. An outage that begins or ends with the
-node's own trace is cut off there.
+log; available ones show that the node was observed. A node is observed from its first row to its last: the dates of the
+component table, the same for all nodes, are those of the site. An outage that begins or ends with the node's own trace
+is cut off there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KEYS = ("platform_id", "node_id", "component_id")
 _NEEDED = ("node_id", "platform_id", "node_name", "event_type", "event_start_time", "event_stop_time")
 _NOT_ATTRIBUTES = {"node_id", "platform_id", "node_name", "node_ip", "timezone", "metric_id"}
 _RENAMED = {"node_location": "location", "num_procs": "processors", "mem_size": "memory"}
-_LARGEST = 8.8e9  # seconds; the year 2248, well within what nanoseconds reach
+_LARGEST = 8.8e9  # seconds; the year 2248, well within the range of nanoseconds
 
 
 def _recognises(content: Content) -> bool:
@@ -63,8 +63,8 @@ def trace_in(folder: Path) -> Path:
 def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog:
     """Read an event trace, with the node, component and platform tables beside it where there are any.
 
-    Hours and weekdays are shown in the zone `timezone`, with the nodes' own offset when left out. What is no event
-    trace is a `ReadError`, and so is a rejected row when `strict`.
+    The log's time zone is `timezone`, by default the nodes' own offset. A file that is no event trace is a `ReadError`,
+    and so is a rejected row when `strict`.
     """
     text = as_text(content)
     header = _header(text.data, content.path)
@@ -97,7 +97,7 @@ def _header(data: bytes, path: Path) -> list[str]:
 
 
 def _intervals(text: Text, header: list[str]) -> tuple[pd.DataFrame, Rejections]:
-    """Valid intervals, with their lines; a fast parse first, and a careful one where that meets something odd."""
+    """Valid intervals, with their lines; a fast parse first, and a careful one where that fails."""
     types = {
         **{name: pa.int64() for name in _KEYS if name in header},
         "node_name": pa.dictionary(pa.int32(), pa.string()),
@@ -128,7 +128,7 @@ def _intervals(text: Text, header: list[str]) -> tuple[pd.DataFrame, Rejections]
 
 def _carefully(text: Text, header: list[str]) -> tuple[pd.DataFrame, Rejections]:
     first_line = text.data[: text.data.find(b"\n") % (len(text.data) + 1)]
-    # the header is kept as an empty line, so that lines keep their numbers
+    # the header is kept as an empty line, so that line numbers do not change
     table = read_delimited(Text(text.path, text.data[len(first_line) :]), "\t", header, quotes=False)
     rejections = table.rejections
     columns: dict[str, npt.NDArray[Any]] = {}
@@ -148,7 +148,7 @@ def _carefully(text: Text, header: list[str]) -> tuple[pd.DataFrame, Rejections]
 
 
 def _small_table(folder: Path, name: str, notes: list[str]) -> pd.DataFrame | None:
-    """A companion table; what is odd in it is left out and counted in a note."""
+    """A companion table; unusable rows are left out and counted in a note."""
     place = _companion(folder, name)
     if place is None:
         return None
@@ -248,9 +248,9 @@ def _assemble(
 
 
 def _with_components(nodes: pd.DataFrame, components: pd.DataFrame | None, available: bool) -> tuple[pd.DataFrame, int]:
-    """When each node was watched, from its rows, and how many nodes of the component table have none.
+    """When each node was observed, from its rows, and how many nodes of the component table have none.
 
-    Only where no row says that a node was `available` is a node watched for as long as the component table declares.
+    Where no row says that a node was `available`, nodes are observed for as long as the component table declares.
     """
     nodes = nodes.assign(entered=nodes["seen_start"], left=nodes["seen_end"])
     if components is None or not {"trace_start", "trace_end", "node_id", "platform_id"} <= set(components.columns):
@@ -265,7 +265,7 @@ def _with_components(nodes: pd.DataFrame, components: pd.DataFrame | None, avail
 
 
 def _attributes(nodes: pd.DataFrame, table: pd.DataFrame | None) -> tuple[dict[str, Any], str]:
-    """Columns of the node table that say something, and the zone that all nodes share."""
+    """Columns of the node table that are not empty, and the zone that all nodes share."""
     if table is None or not {"platform_id", "node_id"} <= set(table.columns):
         return {}, "UTC"
     joined = nodes[["platform_id", "node_id"]].merge(

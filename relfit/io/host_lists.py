@@ -16,7 +16,7 @@ _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
 def hosts(text: str) -> list[str]:
-    """The names in a list; a text that is none stands for itself.
+    """The names in a list; a text that is no list is one name.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def _choices(piece: str) -> list[str]:
 
 
 class Hosts:
-    """The names in many lists: what long ranges share is written out once.
+    """The names in many lists; parts that long ranges share are expanded once.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Hosts:
         self._runs: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
 
     def add(self, text: str) -> str | None:
-        """Add the names of a list: the name where it is one, empty where there is none, None of several."""
+        """Add the names of a list; returns a single name, an empty text for no name, None for several."""
         bracket = _ONE_BRACKET.fullmatch(text.strip())
         matched = bracket and _RANGE.fullmatch(bracket[2].strip())
         if not bracket or not matched or not matched[2] or not 1 <= int(matched[2]) - int(matched[1]) < _MOST:
@@ -87,7 +87,7 @@ class Hosts:
 
 
 def _added(runs: list[tuple[int, int]], low: int, high: int) -> list[tuple[int, int]]:
-    """Add a run to runs that are sorted and apart; the parts of it that none of them had."""
+    """Add a run to sorted, disjoint runs; returns its parts that none of them had."""
     begin = bisect_left(runs, (low,))
     begin -= begin > 0 and runs[begin - 1][1] >= low
     end, at, parts = begin, low, []

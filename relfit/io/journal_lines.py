@@ -1,8 +1,8 @@
-"""What a machine says of itself: ``journalctl -o json``, ``dmesg -T``, ``ipmitool sel list``, read as syslog is.
+"""The output of ``journalctl -o json``, ``dmesg -T`` and ``ipmitool sel list``, read as syslog.
 
-Each line becomes one of syslog, with its time as ISO 8601, its host and its message; the rules of syslog say what
-counts as a failure. A journal names the host of each line. The other two are of one machine: that of the
-option ``node``, or of the file's name.
+Each line becomes one of syslog, with its time in ISO 8601, its host and its message; the rules of syslog say what
+counts as a failure. A journal names the host of each line. The other two are of one machine, named by the option
+``node`` or else by the file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NO_HOST = re.compile(r"\s+")
 
 
 def _recognises(content: Content) -> bool:
-    """Whether the first line is of one of the three."""
+    """Whether the first lines are of one of the three."""
     return _kind(content) is not None
 
 
@@ -55,7 +55,7 @@ def _read(
     ends: str = "node",
     node: str | None = None,
 ) -> FailureLog:
-    """Read alerts; options as for syslog, and `node`, whose lines they are where they do not say it."""
+    """Read alerts; options as for syslog, and `node`, the host of lines that name none."""
     lines = [_Translated(each, node) for each in contents]
     log = SYSLOG.read(lines, strict=strict, timezone=timezone, rules=rules, ends=ends)
     return replace(log, source=replace(log.source, format=_NAME))
@@ -116,7 +116,7 @@ def _of_sel(line: bytes, node: bytes) -> bytes:
 
 
 def _text(value: object) -> str:
-    """A field of the journal, which writes what is not UTF-8 as a list of bytes."""
+    """A field of the journal as text; the journal writes bytes that are not UTF-8 as a list."""
     if isinstance(value, list):
         return bytes(each & 255 for each in value if isinstance(each, int)).decode(errors="replace")
     return "" if value is None else str(value)

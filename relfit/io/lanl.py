@@ -1,7 +1,7 @@
 """The failure data of Los Alamos National Laboratory, 1996-2005 (LA-UR-05-7318).
 
-One row an outage of one node. Times are local to the laboratory, in whole minutes; ``Down Time`` in minutes tells which
-of the two readings is meant in the night when clocks go back. The dates of installation, production and
+One row per outage of one node. Times are local to the laboratory, in whole minutes; ``Down Time`` in minutes decides
+between the two readings of a time in the night when clocks go back. The dates of installation, production and
 decommissioning were mangled by a spreadsheet (``5-Apr`` is April 2005, ``Nov-96`` November 1996) and are whole months.
 """
 
@@ -60,12 +60,12 @@ def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog
     """Read the LANL failure CSV.
 
     Rows without a node stay: they count for their system. Exact repetitions of a row, impossible times and repairs
-    before their failure are rejected. A node is watched from the start of its month of production, or of installation
-    if it failed before, to the end of its month of decommissioning. Nodes that never failed are named from the number
-    of nodes that their system is said to have.
+    before their failure are rejected. A node is observed from the start of its month of production, or of installation
+    if it failed before, to the end of its month of decommissioning. Nodes that never failed are added from the stated
+    number of nodes of their system.
 
-    The zone of the times is `timezone`, ``America/Denver`` when left out. A missing column is a `ReadError`, and so
-    is a rejected row when `strict`.
+    The zone of the times is `timezone`, by default ``America/Denver``. A missing column is a `ReadError`, and so is a
+    rejected row when `strict`.
     """
     text = as_text(content)
     table = read_csv(text, _NEEDED, "the LANL failure CSV")
@@ -182,9 +182,9 @@ def _population(
 
 
 def _silent_nodes(rows: pd.DataFrame) -> pd.DataFrame:
-    """Nodes without a record, where the numbering of their system tells their names; dates are its most common ones."""
+    """Nodes without a record, named by the numbering of their system; their dates are its most common ones."""
     frames = []
-    for system, part in rows.groupby("System", sort=False):  # a system a turn: 22 of them
+    for system, part in rows.groupby("System", sort=False):  # one system at a time: 22 of them
         size = pd.to_numeric(part["nodes"], errors="coerce").max()
         numbers = pd.to_numeric(part["nodenum"], errors="coerce")
         if pd.isna(size) or not 1.0 <= size < _MOST_NODES or not numbers.abs().lt(_MOST_NODES).all():
@@ -210,7 +210,7 @@ def _silent_nodes(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _offset(numbers: pd.Series, from_zero: pd.Series) -> int:
-    """By how much a system's node numbers exceed those counted from zero; 0 where the latter are no numbers."""
+    """The difference between a system's node numbers and those counted from zero; 0 where the latter are no numbers."""
     gaps = (numbers - pd.to_numeric(from_zero, errors="coerce")).replace([np.inf, -np.inf], np.nan).mode()
     return int(gaps.iloc[0]) if len(gaps) and abs(gaps.iloc[0]) < _MOST_NODES else 0
 

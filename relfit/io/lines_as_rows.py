@@ -1,4 +1,4 @@
-"""Lines of any text as the rows of a table: a regular expression with named groups says which part is which column."""
+"""Lines of any text as the rows of a table: the named groups of a regular expression are the columns."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class NoMatchError(NoRowsError):
 
 
 def rows_of_lines(content: Content, pattern: str) -> TextTable:
-    r"""The lines that match, a column for each named group.
+    r"""The lines that match, one column per named group.
 
-    An `ArgumentError` when the pattern is none, or names no group. A `NoMatchError` when none does.
+    An `ArgumentError` when the pattern is invalid, or names no group. A `NoMatchError` when no line matches.
 
     Parameters
     ----------
     pattern : str
-        RE2, found anywhere in a line, as ``^(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)``.
+        RE2, matched anywhere in a line, as ``^(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)``.
     """
     names = re.findall(r"\(\?P<(\w+)>", check_pattern(pattern))
     if not names:
@@ -42,7 +42,7 @@ def rows_of_lines(content: Content, pattern: str) -> TextTable:
         rows = block.matching(pattern)
         read += block.count
         parts = pc.extract_regex(block.texts(rows), pattern=f"(?:{pattern})")
-        there = pc.is_valid(parts)  # not so what matches with the end of a line only
+        there = pc.is_valid(parts)  # null where the pattern matches only with the end of the line
         groups.append(parts.filter(there))
         numbers.append(block.first + rows[there.to_numpy(zero_copy_only=False)])
     lines = np.concatenate(numbers) if numbers else np.empty(0, dtype=np.int64)

@@ -1,7 +1,7 @@
 """System logs in the layout of LogHub with the alert tag first: Blue Gene/L, Thunderbird, Spirit, Liberty.
 
-A line is a tag (``-`` for what is no alert), the Unix time, the date, the node, and the message. Every line with a tag
-is an alert; the rules say what each tag is and which ones do not end a node's availability.
+A line is a tag (``-`` where it is no alert), the Unix time, the date, the node, and the message. Every line with a tag
+is an alert; the rules name the cause of each tag, and the tags that do not end a node's availability.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def _recognises(content: Content) -> bool:
 
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
-    """Read alerts; times are Unix times, so that no zone and no change of clocks matters.
+    """Read alerts; times are Unix times, so that zones and changes of clocks do not matter.
 
-    A line without these parts is refused. The nodes are those of alerts and of the first line of every few hundred.
+    A line without these parts is rejected. The nodes are those of alerts and of a sample of lines, one in every 64 kB.
     """
     alerts, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     parts: list[pa.Table] = []
@@ -47,7 +47,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     for content in contents:
         for block in records.blocks(content):
             _look_at_some(block, nodes, times)
-            # what begins with - is no alert; what is empty is no line
+            # a line that begins with - is no alert; empty lines are skipped
             letters = block.octets[block.begins]
             at = np.flatnonzero((letters != 45) & (letters != 10) & (letters != 13))
             if at.size:
@@ -92,7 +92,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
 
 
 def _look_at_some(block: LineBlock, nodes: set[str], times: list[int]) -> None:
-    """The time and the node of the first and the last line, and of some between them."""
+    """Add the time and the node of the first and the last line, and of some between them."""
     for text in block.texts(block.sample()).to_pylist():
         head = _HEAD.match(text)
         if head is not None:

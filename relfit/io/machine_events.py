@@ -1,7 +1,7 @@
 """Machine events of Google's cluster traces: 2011 as CSV without a header, 2019 as JSON Lines or CSV with one.
 
-A machine that is removed is down until it is added again. Events at time 0 tell who was there when the trace began; an
-update changes what a machine can do, not whether it is up. Times are microseconds since ten minutes before the trace.
+A machine that is removed is down until it is added again. Events at time 0 list the machines at the start of the trace;
+an update changes a machine's capacity, not whether it is up. Times are microseconds since ten minutes before the trace.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _recognises(content: Content) -> bool:
     if _places(lines[0]):
         return True
     if lines[0].lstrip().startswith("{"):
-        # events of tasks have these too, with other kinds, and say of which collection they are
+        # task events have these fields too, but also name their collection
         return all(f'"{name}"' in lines[0] for name in _NAMES_2019) and '"collection_id"' not in lines[0]
     return all(_ROW.match(line) for line in lines)
 
@@ -88,7 +88,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ti
 
 
 def _places(line: str) -> tuple[int, ...]:
-    """Where time, machine and kind of event stand in a line of 2019, by the line that names its columns."""
+    """Positions of time, machine and kind of event in a line of 2019, from its header; empty where this is none."""
     names = [name.strip().strip('"') for name in line.split(",")]
     named = set(_NAMES_2019) <= set(names) and "collection_id" not in names
     return tuple(names.index(name) for name in _NAMES_2019) if named else ()

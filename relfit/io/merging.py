@@ -1,4 +1,4 @@
-"""Logs of one fleet as one: overlapping exports count once, nodes that were renamed are one node."""
+"""Merges logs of one fleet: overlapping exports count once, renamed nodes are one node."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ def merge(
     renames: Mapping[str, str] | None = None,
     replaced: Mapping[str, str] | None = None,
 ) -> FailureLog:
-    """One log of several of one fleet.
+    """Merge several logs of one fleet.
 
     Parameters
     ----------
     logs : sequence of FailureLog
-        Their times are instants, so that zones need no reconciling.
+        Their times are instants, so their zones may differ.
     renames : mapping of str to str, optional
-        New names of nodes by old ones, for nodes that were renamed.
+        New names by old names, of nodes that were renamed.
     replaced : mapping of str to str, optional
-        When the hardware of a node was replaced by new: what happened from then on belongs to a node of its own, called
-        ``name#2``.
+        By node the time at which its hardware was replaced, UTC where it has no zone: later events belong to a new node
+        called ``name#2``.
 
     Returns
     -------
     FailureLog
-        An event of one node, start, cause and scope that several logs have counts once, with the longest known end. A
-        node is watched from the first to the last instant at which any log watched it.
+        An event of one node, start, cause and scope that several logs have counts once, with the latest known end. A
+        node is observed from the first to the last instant at which any log observed it.
 
     Raises
     ------
     ArgumentError
-        When there is nothing to merge, or lives without dates and logs with dates are mixed.
+        When there is no log, logs with and without dates are mixed, or a replaced node was not observed at that time.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def merge(
         else None
     )
     number = len(events)
-    # of one event the record with the longest known end stands
+    # of several records of one event, the one with the latest end is kept
     events = events.sort_values("end", kind="stable", na_position="first")
     events = events[~events.duplicated(_SAME, keep="last")].sort_values(["start", "line"], kind="stable")
     events = events.reset_index(drop=True)
@@ -100,7 +100,7 @@ def merge(
 
 
 def joint_window(windows: Sequence[Window]) -> Window:
-    """From the first start to the last end of any.
+    """The window from the first start to the last end of several.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def _renamed(frame: pd.DataFrame, renames: Mapping[str, str] | None) -> pd.DataF
 
 
 def _together(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """Rows of all, with categoricals that stay so."""
+    """The rows of all frames; categoricals stay categorical."""
     if len(frames) == 1:
         return frames[0]
     texts = {
@@ -137,7 +137,7 @@ def _together(frames: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _people(everyone: pd.DataFrame) -> pd.DataFrame:
-    """One row a node, watched from the first to the last instant of any of its rows."""
+    """One row per node, observed from the first to the last instant of any of its rows."""
     key = pairs(everyone)
     order = everyone.assign(_key=pd.factorize(key)[0])
     first = order.sort_values("entered", kind="stable").drop_duplicates("_key").set_index("_key")
@@ -152,7 +152,7 @@ def _people(everyone: pd.DataFrame) -> pd.DataFrame:
 def _split(
     events: pd.DataFrame, people: pd.DataFrame, replaced: Mapping[str, str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Nodes whose hardware was replaced as two: the second is new when it begins."""
+    """Split nodes whose hardware was replaced in two; the second is new when it begins."""
     names, owner = events["node"].astype(object).copy(), people["node"].astype(object).copy()
     further = []
     people = people.copy()

@@ -1,7 +1,6 @@
-"""Stored logs set apart by their nodes, in bounded memory: parts that hold all there is of theirs, each a log.
+"""Stored logs partitioned by node, in bounded memory: each part is a log with all records of its nodes.
 
-A row goes to the part that the hash of its system and node says, so that it does not matter in which files the rows of
-a node stand, nor in which order.
+The hash of system and node decides the part of a row, so the rows of a node may be in any files and in any order.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS, Source, Window
 
 __all__ = ["NodeParts", "set_apart"]
 
-_ROWS = 1_000_000  # of a part
-_MOST_PARTS = 256  # files that a process holds open
+_ROWS = 1_000_000  # rows per part
+_MOST_PARTS = 256  # files that a process has open
 _STAMP = pa.timestamp("ns", tz="UTC")
 _TEXT = ("system", "node", "cause", "scope")
 _EVENTS = pa.schema(
@@ -53,15 +52,15 @@ _PEOPLE = pa.schema(
 
 @dataclass(frozen=True)
 class NodeParts:
-    """Where the parts of a log lie, and what they have in common.
+    """The parts of a log in a folder, and what they have in common.
 
     Attributes
     ----------
     folder : Path
     number, shares : int
-        How many parts there are, and how many processes wrote each.
+        Number of parts, and of processes that wrote each part.
     files : int
-        How many the log had.
+        Number of files of the log.
     records, ended : int
         Rows of events, and those with an end.
     window : Window
@@ -78,7 +77,7 @@ class NodeParts:
     timezone: str
 
     def log(self, part: int) -> FailureLog:
-        """All that is known of the nodes of a part, as `relfit.read` of all files has it; without details and lines."""
+        """The log of the nodes of a part, as `relfit.read` of all files gives it, but without details and lines."""
         events = self._frame("events", part, _EVENTS)
         events = events.assign(detail=text_column(pd.Series([None] * len(events))), line=0)
         people = self._frame("people", part, _PEOPLE)
@@ -112,7 +111,7 @@ def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: in
     path : str, Path, or several
         Files that `relfit.write` wrote, a folder or a pattern of them.
     folder : Path
-        An empty one, with room for as much as the files take, three times over.
+        An empty folder, with space for three times the size of the files.
     workers : int
         Processes.
     """
@@ -143,7 +142,7 @@ def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: in
         raise DataError(f"{path} holds no event", remedy="name a folder of logs that relfit wrote")
     number = int(min(-(-records // _ROWS), _MOST_PARTS))
     units = [(content, i) for content, groups in zip(contents, sizes, strict=True) for i in range(-1, len(groups))]
-    # each share is a run of the rows, so that parts keep their order
+    # each share is a contiguous run of rows, so that parts keep their order
     rows = np.array([count for groups in sizes for count in (0, *groups)])
     share = np.minimum((np.cumsum(rows) - rows) * workers // records, workers - 1)
     tasks = [([units[i] for i in np.flatnonzero(share == each)], folder, number, each) for each in range(workers)]
@@ -165,7 +164,7 @@ def _place(folder: Path, what: str, part: int, share: int) -> Path:
 
 
 def _scatter(units: Sequence[tuple[Content, int]], folder: Path, number: int, share: int) -> int:
-    """Write row groups (-1: the population) to the parts of one share; how many events have an end."""
+    """Write row groups (-1: the population) to the parts of one share; returns the number of events with an end."""
     ended = 0
     with ExitStack() as stack:
         writers = {
@@ -199,7 +198,7 @@ def _writer(place: Path, schema: pa.Schema, stack: ExitStack) -> Any:
 
 
 def _by_file(units: Sequence[tuple[Content, int]]) -> Iterator[tuple[Content, list[int]]]:
-    """Row groups that follow each other in one file."""
+    """Consecutive row groups of each file."""
     begun = 0
     for i in range(1, len(units) + 1):
         if i == len(units) or units[i][0] is not units[begun][0]:

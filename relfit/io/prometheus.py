@@ -1,10 +1,10 @@
 """Range exports of Prometheus: samples of ``up`` (1 or 0) by instance, as JSON of its API or as CSV.
 
-A CSV has a row a sample, or as Grafana writes it a row a time and a column a series.
+A CSV has one row per sample or, as Grafana writes it, one row per time and one column per series.
 
-A node is down from the first sample that says 0 to the next that says 1. One that is down at its first sample was down
-before: that is no failure. Where samples are missing it was not watched: nothing is known, and nothing counted; a note
-says how many such gaps there are.
+A node is down from the first sample of 0 to the next of 1. One that is down at its first sample was down before: that
+is no failure. Where samples are missing the node was not observed and nothing is counted; a note gives the number of
+such gaps.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from relfit.log.failurelog import FailureLog
 __all__ = ["READER", "log_of_samples"]
 
 _NAME = "prometheus"
-_GAP = 2.5  # usual steps between samples, above which some are missing
+_GAP = 2.5  # usual sampling steps; a longer step is a gap
 _LARGEST = 8.8e9
 _TIMES = ("timestamp", "time")
 _LABELS = re.compile(r"""(?:[a-z_:]+)?\{.*\}""", re.IGNORECASE | re.DOTALL)
@@ -66,7 +66,7 @@ def _recognises(content: Content) -> bool:
 
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) -> FailureLog:
-    """Read samples; a value that is neither 0 nor 1 is refused."""
+    """Read samples; a value that is neither 0 nor 1 is rejected."""
     records = RecordTally(contents, _NAME, check_zone(timezone))
     parts = [
         _api(content, records) if content.first_line().lstrip().startswith("{") else _table(content, records)
@@ -88,9 +88,10 @@ def log_of_samples(
     strict: bool = False,
     system: str = "system",
 ) -> FailureLog:
-    """The outages in samples: of which of the `nodes`, when (nanoseconds since 1970), 0 or 1, in which line.
+    """The log of the outages in samples.
 
-    A `ReadError` when there is no sample.
+    Each sample has the number of its node in `nodes`, its time (nanoseconds since 1970), its value 0 or 1, and its
+    line. A `ReadError` when there is no sample.
     """
     order = np.lexsort((time, codes))
     codes, time, value, line = codes[order], time[order], value[order], line[order]
@@ -102,7 +103,7 @@ def log_of_samples(
     usual = float(np.median(step[within])) if within.any() else 0.0
     gap = np.zeros(time.size, dtype=bool)
     gap[1:] = within & (step > _GAP * usual) if usual else False
-    # what lies on both sides of a gap are two stretches: no outage reaches across
+    # a gap separates two stretches: no outage reaches across it
     new = gap.copy()
     new[1:] |= ~within
     stretch = np.cumsum(new)
@@ -115,7 +116,7 @@ def log_of_samples(
     until = time[last_of][outages.node] if time.size else time
     outcome = RawFailures.of_outages(outages, names_of, np.full(time.size, "down"), line, until)
     outcome.system = system
-    # down at its first sample, or on both sides of a gap: when that began was not seen
+    # down at the first sample, or on both sides of a gap: the start was not observed
     unseen = np.ones(time.size, dtype=bool)
     unseen[1:] = ~within | (gap[1:] & (value[:-1] == 0))
     outcome.start_cut = unseen[outages.row]
@@ -162,7 +163,7 @@ def _table(content: Content, records: RecordTally) -> tuple[ObjectArray, IntArra
         names = _instances(table[by])
         return _checked(content, records, names, seconds, _values(table[column["value"]]), line)
     cells = np.concatenate([table[name] for name in series])
-    there = np.flatnonzero(cells != "")  # nobody looked where there is nothing
+    there = np.flatnonzero(cells != "")  # an empty cell is no sample
     names = np.repeat(_instances(np.array(series, dtype=object)), line.size)[there]
     return _checked(
         content,
@@ -175,7 +176,7 @@ def _table(content: Content, records: RecordTally) -> tuple[ObjectArray, IntArra
 
 
 def _seconds(table: TextTable, when: str, zone: str) -> FloatArray:
-    """Since 1970: of numbers, which may be thousandths, and of stamps."""
+    """Seconds since 1970, from numbers, which may be milliseconds, and from time stamps."""
     stamp, numbers = table.columns[when], as_numbers(table[when])
     if pa.types.is_timestamp(stamp.type):
         stamp = pa.chunked_array([as_text_array(stamp)])
@@ -195,7 +196,7 @@ def _values(cells: ObjectArray) -> FloatArray:
 
 
 def _instances(names: ObjectArray) -> ObjectArray:
-    """What the labels of a series say of its instance; a name without labels as it is."""
+    """The instance in the labels of a series; a name without labels unchanged."""
     instances = {name: match[1] if (match := _LABEL.search(name)) else name for name in dict.fromkeys(names.tolist())}
     return np.array([instances[name] for name in names.tolist()], dtype=object)
 

@@ -1,4 +1,4 @@
-"""Lines of raw logs, block by block: the few that a pattern wants are found at the speed of a search through bytes."""
+"""Lines of raw logs, block by block, with a fast search for those that match a pattern."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from relfit.io.parsing.text_content import valid
 __all__ = ["LineBlock", "blocks_of_lines", "check_pattern"]
 
 _BLOCK = 8 << 20
-_SAMPLED = 1 << 16  # bytes from one line that is looked at for its time to the next
-_LONGEST = 1 << 20  # bytes of a line
+_SAMPLED = 1 << 16  # bytes between two lines whose times are looked at
+_LONGEST = 1 << 20  # bytes per line
 _LARGEST_PATTERN = 100_000
 
 
 @dataclass(frozen=True)
 class LineBlock:
-    """Whole lines of one file.
+    """Complete lines of one file.
 
     Attributes
     ----------
     data : memoryview
         The lines, each with its end.
     first : int
-        Number of the first, from 1.
+        Number of the first line, from 1.
     too_long : int
-        Number of a line that was cut off here since it was longer than a million bytes; 0 for none.
+        Number of a line before this block that was left out, longer than a million bytes; 0 for none.
     """
 
     data: memoryview
@@ -139,9 +139,9 @@ def _in_utf8(content: Content) -> Iterator[bytes]:
 
 
 def check_pattern(pattern: str) -> str:
-    """The pattern, if RE2 knows it: its time grows with the text only, whatever the pattern and the text.
+    """The pattern, if RE2 accepts it: its time is linear in the text, whatever the pattern.
 
-    An `ArgumentError` for a pattern that looks ahead or back, is too large, or is none.
+    An `ArgumentError` for a pattern that looks ahead or back, is too large, or is invalid.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Failures found in raw logs as a `FailureLog`: counted, with what was refused and where each came from."""
+"""A `FailureLog` from the failures in raw logs, with counts, rejected records and provenance."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SYSTEM = "system"
 
 @dataclass
 class RecordTally:
-    """What becomes of the records of one or many files: ``read`` is what is kept and what is refused."""
+    """Counts of the records of one or many files: ``read`` is those kept plus those rejected."""
 
     contents: Sequence[Content]
     format: str
@@ -40,7 +40,7 @@ class RecordTally:
     _refused: list[tuple[str, int, str, str, str]] = field(default_factory=list)
 
     def blocks(self, content: Content) -> Iterator[LineBlock]:
-        """The lines of a file, counted; a line that is too long is refused."""
+        """The lines of a file, counted; a line that is too long is rejected."""
         for block in blocks_of_lines(content):
             self.read += block.count + bool(block.too_long)
             if block.too_long:
@@ -49,11 +49,11 @@ class RecordTally:
                 yield block
 
     def refuse(self, path: Path, line: int, column: str, reason: str, text: str) -> None:
-        """Set a record apart."""
+        """Reject a record."""
         self._refused.append((str(path), line, column, reason, text[:_SHOWN]))
 
     def rejected(self, strict: bool) -> pd.DataFrame:
-        """The refused records; the first is an error when `strict`."""
+        """The rejected records; the first is an error when `strict`."""
         if strict and self._refused:
             path, line, column, reason, _ = self._refused[0]
             raise ReadError(reason, path=path, line=line, column=column or None, remedy="read without strict")
@@ -61,11 +61,11 @@ class RecordTally:
         return frame.astype({name: "int64" if name == "line" else object for name in REJECTED_COLUMNS})
 
     def refuse_all_of(self, rejected: pd.DataFrame) -> None:
-        """Take over what the reader of a table refused."""
+        """Add the rows that the reader of a table rejected."""
         self._refused += list(rejected.itertuples(index=False, name=None))
 
     def source(self, rules: AlertRules | None) -> Source:
-        """Where the log came from."""
+        """The source of the log."""
         paths = tuple(dict.fromkeys(str(content.path) for content in self.contents))
         digests = tuple(content.sha256 for content in self.contents)
         told = () if rules is None else rules.told
@@ -84,10 +84,7 @@ class RecordTally:
 
 @dataclass
 class RawFailures:
-    """Failures, one entry each; times are nanoseconds since 1970, and ``end`` is negative where it is not known.
-
-    ``nodes`` are all that were seen, whether they failed or not.
-    """
+    """Failures, one entry each; times are nanoseconds since 1970, and ``end`` is negative where it is not known."""
 
     node: Any
     start: IntArray
@@ -111,9 +108,9 @@ class RawFailures:
         until: int | IntArray,
         detail: object = None,
     ) -> RawFailures:
-        """From outages by number of node, those that are open until an instant.
+        """From outages by number of node; those in progress end at `until`.
 
-        `cause`, `line` and `detail` are those of all records.
+        `cause`, `line` and `detail` have one entry per record.
         """
         row = outages.row
         return cls(
@@ -140,7 +137,7 @@ class RawFailures:
     ) -> FailureLog:
         """The log, observed from the first to the last of `instants`; each of `nodes` while `watched`, or all along.
 
-        `listed` says that the source lists all nodes there are, rather than name those that something happened to.
+        `listed`: whether the source lists all nodes, rather than only those with a record.
         """
         if not len(instants):
             path = records.contents[0].path

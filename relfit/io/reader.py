@@ -1,4 +1,4 @@
-"""What a reader is: the name of a format, how its files are recognised, and how they become one log."""
+"""`Reader`: the name of a format, how its files are recognised, and how they become one log."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Reader:
 
 
 def one_by_one(read: Callable[..., FailureLog]) -> Callable[..., FailureLog]:
-    """The reader of many contents whose logs are merged, from ``read(content, ...)`` of one."""
+    """The `read` of several contents, whose logs are merged, from ``read(content, ...)`` of one."""
 
     @wraps(read)
     def read_all(contents: Sequence[Content], **options: object) -> FailureLog:

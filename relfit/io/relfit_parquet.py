@@ -1,6 +1,6 @@
-"""A `FailureLog` in one Parquet file: the events are the table, everything else stands in the schema's metadata.
+"""A `FailureLog` in one Parquet file: the events are the table, everything else is in the schema's metadata.
 
-Any Parquet reader shows the events. relfit reads back the same log: the other tables are kept as Arrow streams, the
+Any Parquet reader shows the events. relfit reads back the same log: the other tables are stored as Arrow streams, the
 window and the source as JSON.
 """
 
@@ -49,15 +49,21 @@ def write(log: FailureLog, path: str | Path, *, by: str | None = None) -> Path:
     ----------
     log : FailureLog
     path : str or Path
-        A ``.parquet`` file, or with `by` a folder, created if missing. A ``.csv`` file has the events alone, without
-        nodes that never failed, the window and rejected rows.
+        A ``.parquet`` file, or with `by` a new or empty folder. A ``.csv`` file has only the events, without nodes that
+        never failed, the window and rejected rows.
     by : {"year", "month", "system"}, optional
-        A file for each, ``2003.parquet`` or ``2003-07.parquet``; `relfit.read` of the folder gives the log back.
+        Write one file for each, as ``2003.parquet`` or ``2003-07.parquet``; `relfit.read` of the folder gives the log
+        back.
+
+    Returns
+    -------
+    pathlib.Path
+        `path`.
 
     Raises
     ------
     ArgumentError
-        For another ending, or a folder that does not exist or is not writable.
+        For another ending, a folder that does not exist or is not writable or, with `by`, one that is not empty.
     DataError
         When Parquet cannot hold a text, or the log has no events to write as a table.
     """
@@ -111,7 +117,7 @@ def _write_events(log: FailureLog, place: Path) -> Path:
 
 
 def _write_parts(log: FailureLog, folder: Path, by: str) -> Path:
-    """A file for each part of the events; the first holds the counts and the rows that were rejected."""
+    """Write one file per part of the events; the first holds the counts and the rejected rows."""
     if by not in ("year", "month", "system"):
         raise ArgumentError(f"by={by!r} is not known", remedy="use year, month or system")
     start = log.events["start"]
@@ -152,7 +158,7 @@ def recognises(content: Content) -> bool:
 
 
 def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog:
-    """Read back what `write` wrote; the file knows its rejected rows and its time zone itself.
+    """Read a file of `write`, which holds its rejected rows and its time zone: `strict` and `timezone` have no effect.
 
     A `ReadError` when this is not such a file, or it is damaged.
     """
@@ -173,7 +179,7 @@ def events_keep_the_rules(events: pd.DataFrame) -> bool:
 
 
 def population_keeps_the_rules(people: pd.DataFrame) -> bool:
-    """Whether each node is listed once, and leaves no sooner than it enters."""
+    """Whether each node is listed once, and does not leave before it enters."""
     return bool(
         all(isinstance(people[name].dtype, pd.DatetimeTZDtype) for name in ("entered", "left"))
         and people["entered"].notna().all()
@@ -192,7 +198,7 @@ def _keeps_the_rules(log: FailureLog) -> bool:
 
 @dataclass(frozen=True)
 class Stored:
-    """A file that `write` wrote: its events, not read yet, and what stands beside them."""
+    """A file of `write`: its events, not read yet, and its metadata."""
 
     file: parquet.ParquetFile
     document: dict[str, Any]
@@ -200,13 +206,13 @@ class Stored:
 
     @property
     def window(self) -> Window:
-        """When the log was observed."""
+        """The observation window of the log."""
         span = self.document["window"]
         return Window(_instant(span["start"]), _instant(span["end"]), span["start_known"], span["end_known"])
 
     @property
     def source(self) -> Source:
-        """Where the log came from."""
+        """The source of the log."""
         origin: dict[str, Any] = {name: _tuples(value) for name, value in self.document["source"].items()}
         return Source(**origin)
 
@@ -217,16 +223,16 @@ class Stored:
         else:
             frame = _from_stream(self.streams[name])
         for column in self.document["object"][name]:
-            frame[column] = frame[column].astype(object)  # pandas 3 reads text as a type of its own
+            frame[column] = frame[column].astype(object)  # pandas 3 reads text as its own type
         for column in self.document["categorical"][name]:
-            # a column without any value comes back without its type
+            # a column without values loses its type
             if not isinstance(frame[column].dtype, pd.CategoricalDtype):
                 frame[column] = frame[column].astype(object).astype("category")
         return frame
 
 
 def opened(content: Content) -> Stored:
-    """A file that `write` wrote, its metadata checked and its events not read.
+    """Open a file of `write`: its metadata are checked, its events are not read.
 
     A `ReadError` when this is not such a file, or one of another version.
     """
@@ -241,7 +247,7 @@ def opened(content: Content) -> Stored:
             path=content.path,
             remedy="update relfit",
         )
-    for name, digest in document.get("sha256", {}).items():  # before a damaged length is believed
+    for name, digest in document.get("sha256", {}).items():  # check before a damaged length is used
         if hashlib.sha256(metadata[_MARK + b"." + name.encode()]).hexdigest() != digest:
             raise ValueError
     marks = {name: _MARK + b"." + name.encode() for name in _TABLES}
@@ -250,7 +256,7 @@ def opened(content: Content) -> Stored:
 
 @contextmanager
 def damage_named(content: Content) -> Iterator[None]:
-    """Within, whatever a damaged file leads to is an error that says so."""
+    """A context in which any error of a damaged file becomes a `ReadError` that says so."""
     try:
         yield
     except (

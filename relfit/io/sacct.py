@@ -1,8 +1,8 @@
 """Slurm's accounting as failures: each run of a job that a node's failure ended (``sacct --parsable2 --duplicates``).
 
-A run that ended so is one failure, at its end; its steps say the same again and are passed over. The node is the one
-that ``FailedNode`` names, or the only one of ``NodeList``; of several nodes it is not known which failed, so the
-failure has the scope ``group`` and no node. The other jobs say which nodes were there.
+Such a run is one failure, at its end; its steps repeat it and are skipped. The node is the one that ``FailedNode``
+names, or the only one of ``NodeList``; of several nodes it is not known which failed, so the failure has the scope
+``group`` and no node. The other jobs show which nodes there were.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _recognises(content: Content) -> bool:
 
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
-    """Read failures of nodes; times are of `timezone`, UTC when left out. Overlapping exports count a run once."""
+    """Read failures of nodes; times are in `timezone`, by default UTC. Overlapping exports count a run once."""
     alerts, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     failures: dict[tuple[str, int], tuple[str | None, str, int]] = {}
     everyone, named_hosts = Hosts(), Hosts()

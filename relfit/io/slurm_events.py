@@ -1,8 +1,8 @@
-"""Slurm's record of its nodes: ``sacctmgr -P show event``, a row for each time that a node was down or drained.
+"""Slurm's record of its nodes: ``sacctmgr -P show event``, one row per time that a node was down or drained.
 
-Rows of a node that follow each other without a gap are one outage: a node that is down is drained for its repair, or
-gets a better reason. It is a failure where it begins with a state of failure, or where the reason of one of its rows
-names a fault. Rows without a node are of the whole cluster; where they list its nodes, these are the population.
+Consecutive rows of a node without a gap are one outage: a node that is down is drained for its repair, or gets a better
+reason. It is a failure where it begins with a state of failure, or where the reason of one of its rows names a fault.
+Rows without a node are of the complete cluster; where they list its nodes, these are the population.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NAME = "slurm_events"
 _NEEDED = ("NodeName", "TimeStart", "TimeEnd", "State", "Reason")
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT|\d{5,}$|Unknown$|0$|None$")
 _USER = re.compile(r"|[^\s|]+(\(\d+\))?")
-_MOST_LINES = 20  # of one row, whose reason has ends of lines
+_MOST_LINES = 20  # lines of one row, whose reason holds line breaks
 _SHOWN = 200
 _SECOND = 1_000_000_000
 _OPEN = np.iinfo(np.int64).max
@@ -50,7 +50,7 @@ _FLAGS = {
 
 
 def _state_of_bits(state: int) -> str:
-    """The words of a state that the accounting has as a number."""
+    """The words of a state that the accounting stores as a number."""
     base = state & 0xF
     words = [_BASES[base] if base < len(_BASES) else "UNKNOWN"]
     return "+".join(words + [word for bit, word in _FLAGS.items() if state & bit])
@@ -62,7 +62,7 @@ def _recognises(content: Content) -> bool:
 
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
-    """Read events; a line with a date and nothing else says until when they were recorded."""
+    """Read events; a line with only a date is the time of the export."""
     records = RecordTally(contents, _NAME, check_zone(timezone))
     rows: list[dict[str, object]] = []
     moments = [moment for content in contents for moment in _rows(content, records, rows)]
@@ -73,7 +73,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
 def read_node_events(
     content: Content, rules: Rules = None, *, until: int, since: int | None = None
 ) -> tuple[FailureLog, int]:
-    """What was printed at the moment `until`, in UTC; the rest as for `log_of_node_events`."""
+    """Read events printed at the moment `until`, in UTC; the rest as for `log_of_node_events`."""
     records = RecordTally([content], _NAME, "UTC")
     rows: list[dict[str, object]] = []
     _rows(content, records, rows)
@@ -81,7 +81,7 @@ def read_node_events(
 
 
 def _rows(content: Content, records: RecordTally, rows: list[dict[str, object]]) -> list[str]:
-    """Put the rows of a file into `rows`; the dates between them. A reason may hold delimiters and ends of lines."""
+    """Add the rows of a file to `rows`; returns the dates between them. A reason may hold delimiters and line ends."""
     text = as_text(content)
     records.notes += [note for note in text.notes if note not in records.notes]
     header: list[str] = []
@@ -90,7 +90,7 @@ def _rows(content: Content, records: RecordTally, rows: list[dict[str, object]])
     begin = 0
 
     def finish() -> None:
-        """The first lines that make a row are one; those behind them are no part of it."""
+        """Join the first pending lines that make a row; reject the others."""
         joined = (" ".join(pending[: size + 1]) for size in range(len(pending)))
         parts = [_fields(text, header) for text in joined]
         size = next((i for i, part in enumerate(parts) if part and _USER.fullmatch(part.get("User", ""))), -1) + 1
@@ -125,7 +125,7 @@ def _rows(content: Content, records: RecordTally, rows: list[dict[str, object]])
 
 
 def _begins(line: str, header: list[str]) -> bool:
-    """Whether a row begins: the times in front of its reason are times."""
+    """Whether a line begins a row: the fields of times before its reason are times."""
     at = header.index("Reason") if header else 0
     fields = line.split("|")[:at]
     pairs = [pair for pair in zip(header, fields, strict=False) if pair[0] in ("TimeStart", "TimeEnd")]
@@ -133,7 +133,7 @@ def _begins(line: str, header: list[str]) -> bool:
 
 
 def _fields(line: str, header: list[str]) -> dict[str, str] | None:
-    """The fields of a row by name; delimiters beyond those of the header are of the reason."""
+    """The fields of a row by name; surplus delimiters belong to the reason."""
     fields, at = line.split("|"), header.index("Reason")
     extra = len(fields) - len(header)
     if extra < 0:
@@ -151,19 +151,19 @@ def log_of_node_events(
     until: int | None = None,
     since: int | None = None,
 ) -> tuple[FailureLog, int]:
-    """The failures among events of nodes, a system for each cluster, and since when the oldest that goes on does.
+    """The failures among events of nodes, one system per cluster, and the start of the oldest outage in progress.
 
     A `ReadError` when no row is an event, or `strict` and a row is rejected.
 
     Parameters
     ----------
     rows : sequence of mappings
-        With the names that sacctmgr gives its columns, ``line`` and ``file``; times as stamps or seconds since 1970.
+        By sacctmgr's names of columns, with ``line`` and ``file``; times as stamps or seconds since 1970.
     records : RecordTally
         Counts and provenance of the rows.
     until, since : int, optional
-        When they were asked for, in nanoseconds since 1970 (the last instant in them when left out), and from when on:
-        an outage that began earlier is left out.
+        Time of the export in nanoseconds since 1970, by default the last instant in the rows; and the time before which
+        outages that begin are left out.
     """
     alerts = rules_of(_NAME, rules)
     events = _checked(pd.DataFrame(list(rows), dtype=object), records) if rows else pd.DataFrame()
@@ -195,12 +195,12 @@ def log_of_node_events(
         logs.append(
             outcome.log(records, alerts, (first, last), list(people.index), strict, watched=spans, listed=listed)
         )
-        records = RecordTally(records.contents, _NAME, records.zone)  # the next cluster's: all rows were counted
+        records = RecordTally(records.contents, _NAME, records.zone)  # for the next cluster: all rows are counted
     return logs[0] if len(logs) == 1 else merge(logs), oldest
 
 
 def _checked(rows: pd.DataFrame, records: RecordTally) -> pd.DataFrame:
-    """Rows with times as nanoseconds and states as words; those whose times are none are rejected."""
+    """Rows with times as nanoseconds and states as words; those with invalid times are rejected."""
     rows = rows.rename(columns={"NodeName": "node", "Reason": "reason"})
     if "StateRaw" in rows:
         bits = {raw: _state_of_bits(int(raw)) for raw in set(rows["StateRaw"]) if str(raw).isdecimal()}
@@ -227,7 +227,7 @@ def _outages(events: pd.DataFrame, rules: AlertRules, records: RecordTally) -> p
     """Rows of nodes, sorted by node and time, as outages: a failure is named by the first row that makes it one."""
     node, start, end = (events[name].to_numpy() for name in ("node", "start", "end"))
     apart = np.ones(len(events), dtype=bool)
-    # Slurm closes a row that goes on in another at its start, or a second before
+    # where an outage continues in another row, Slurm ends the first at that row's start or a second before
     apart[1:] = (node[1:] != node[:-1]) | (start[1:] > np.where(end[:-1] == _OPEN, start[1:], end[:-1]) + _SECOND)
     outage = np.cumsum(apart) - 1
     states = {text: down_and_meant(text, rules) for text in events["State"].unique()}
@@ -264,7 +264,7 @@ def _outages(events: pd.DataFrame, rules: AlertRules, records: RecordTally) -> p
 
 
 def _population(own: pd.DataFrame, of_nodes: pd.DataFrame, first: int, last: int) -> pd.DataFrame:
-    """When each node was part of the cluster, as the rows without a node list them; those not listed, all along."""
+    """When each node was part of the cluster, by the rows without a node; a node that is not listed, all along."""
     entered: dict[str, int] = {}
     left: dict[str, int] = {}
     lists = own[(own["node"] == "") & (own["nodes"] != "")].sort_values("start")

@@ -1,8 +1,8 @@
-"""What Slurm says of nodes at one moment: ``scontrol show node`` (one snapshot or many) and ``sinfo -R``.
+"""Snapshots of Slurm's nodes: ``scontrol show node`` (one or many) and ``sinfo -R``.
 
-A node in a failed state is down since the time that its reason carries. A later snapshot in which it is well again ends
-the outage there, at the latest; without one it goes on. What ended before the first snapshot stands in none, so
-observation begins with it: what was down then was down already.
+A node in a failed state is down since the time of its reason. The next snapshot in which it is up ends the outage;
+without one the outage is in progress. An outage that ended before the first snapshot is in none, so observation begins
+with that snapshot: nodes that are down in it were down before.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _recognises(content: Content) -> bool:
 
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
-    """Read snapshots, in the order of their times; a line with a date and nothing else says when the next was taken."""
+    """Read snapshots, in the order of their times; a line with only a date is the time of the next one."""
     alerts, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     looks: list[_Look] = []
     for content in contents:
@@ -89,7 +89,7 @@ def _log(looks: list[_Look], rules: AlertRules, records: RecordTally, strict: bo
     outages: list[dict[str, Any]] = []
     everyone: dict[str, None] = {}
     for moment, nodes, only_failed in looks:
-        if only_failed:  # what is not listed is well again
+        if only_failed:  # a node that is not listed is up again
             named = {each["name"] for each in nodes}
             for name in [name for name in down if name not in named]:
                 down.pop(name)["end"] = moment
@@ -99,7 +99,7 @@ def _log(looks: list[_Look], rules: AlertRules, records: RecordTally, strict: bo
             begun = each["since"] if each["since"] is not None else moment
             open_now = down.get(name)
             if each["failed"] and (open_now is None or begun > open_now["start"]):
-                if open_now is not None:  # it had come back in between, unseen
+                if open_now is not None:  # it came back in between, unobserved
                     open_now["end"] = -1
                 down[name] = {**each, "start": begun, "end": None}
                 outages.append(down[name])
@@ -130,14 +130,14 @@ def _log(looks: list[_Look], rules: AlertRules, records: RecordTally, strict: bo
 
 
 def down_and_meant(state: str, rules: AlertRules) -> tuple[bool, bool]:
-    """Whether a state is one of failure, and whether something in it says that this was meant."""
+    """Whether a state is one of failure, and whether a word or sign in it says that it was planned."""
     words = {word.rstrip(_SIGNS).upper() for word in state.split("+")}
     meant = rules.excused & {*words, *(sign for sign in state if sign in _SIGNS)}
     return not words.isdisjoint(rules.states), bool(meant)
 
 
 def _apply_rules(nodes: list[dict[str, Any]], rules: AlertRules) -> None:
-    """Name causes by the rules, if there are any, by which a drained node may have failed."""
+    """Name causes by the rules, by which a drained node may count as failed, too."""
     matches = rules.first_match(pa.array([each["reason"] for each in nodes], pa.string())).tolist()
     for each, match in zip(nodes, matches, strict=True):
         if match >= 0:
@@ -185,7 +185,7 @@ def _node(record: list[str], line: int, content: Content, records: RecordTally) 
     records.read += 1
     fields: dict[str, str] = {}
     for text in record:
-        if text.startswith("Reason="):  # may hold anything
+        if text.startswith("Reason="):  # free text
             fields["Reason"] = text.removeprefix("Reason=")
             continue
         keys = list(_KEY.finditer(text))
@@ -215,8 +215,8 @@ def _reason_and_time(text: str) -> tuple[str, str]:
 
 
 def _columns(line: str) -> tuple[str, str, str, str] | None:
-    """Reason, time, state and nodes of a line of sinfo: the last words of it, of which the state may be missing."""
-    line = f".{line}"  # a reason may be empty
+    """Reason, time, state and nodes of a line of sinfo, from its last words; the state may be missing."""
+    line = f".{line}"  # the reason may be empty
     words = line.rsplit(None, 4)
     if len(words) == 5 and _TIME.fullmatch(words[2]) and _STATE.fullmatch(words[3]):
         return words[0][1:].strip(), words[2], words[3], words[4]
@@ -253,7 +253,7 @@ def _sinfo(lines: list[str], content: Content, records: RecordTally) -> Iterator
 
 
 def instant(text: str, zone: str) -> int | None:
-    """Nanoseconds since 1970 of a stamp; None where it is none."""
+    """Nanoseconds since 1970 of a time stamp; None for an invalid one."""
     stamps = parse_stamps(pa.array([text or None], pa.string()))
     return int(instants_of(stamps, zone)[0]) if stamps.good[0] else None
 

@@ -1,4 +1,4 @@
-"""The log of Slurm's controller: lines that say that nodes go down or come back, paired into outages."""
+"""The log of Slurm's controller: lines on nodes that go down or come back, paired into outages."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def _recognises(content: Content) -> bool:
 
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
-    """Read what the controller says of nodes; times are of `timezone`, UTC when left out."""
+    """Read the lines on nodes; times are in `timezone`, by default UTC."""
     alerts, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     clocks: list[Any] = []
     node: list[str] = []
     message: list[str] = []
-    numbers: list[IntArray] = []  # of rule, line and time
+    numbers: list[IntArray] = []  # rule, line and time
     stamps = 0
     for content in contents:
         for block in records.blocks(content):
@@ -80,7 +80,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
 
 
 def _lists(rules: AlertRules, lines: pa.Array, kinds: IntArray) -> list[str]:
-    """The list of hosts in each line, as the group ``node`` of its rule has it; empty where there is none."""
+    """The list of hosts in each line, by the group ``node`` of its rule; empty where there is none."""
     lists = np.full(len(lines), "", dtype=object)
     for kind in np.unique(kinds[kinds >= 0]).tolist():
         at = np.flatnonzero(kinds == kind)

@@ -1,7 +1,7 @@
-"""Syslog and kernel lines of many nodes: ``Jan  5 10:00:00 node kernel: ...``, or with a time as ISO 8601.
+"""Syslog and kernel lines of many nodes: ``Jan  5 10:00:00 node kernel: ...``, or with a time in ISO 8601.
 
-Only lines that a rule matches are looked at (NVIDIA XIDs, kernel panics, machine checks, and what the user adds), and
-the lines around them, whose order tells years and doubled hours.
+Only lines that a rule matches are read (NVIDIA XIDs, kernel panics, machine checks, and those of a user's rules), and
+the times of some others, whose order supplies years and resolves doubled hours.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ def _read(
     Parameters
     ----------
     rules : str, Path or dict, optional
-        Patterns and what they mean; relfit's own when left out.
+        Patterns and what they mean; by default relfit's own.
     year : int, optional
-        Of the first line, where stamps have none; when left out the last line is taken to be from before the file was
-        last changed.
+        Year of the first line, where stamps have none; by default the latest by which the last line is not later than
+        the last change of its file.
     ends : {"node", "job"}
-        What counts as a failure: the end of a node's availability, or that of a job too (an application's XID, a
+        What counts as a failure: the end of a node's availability, or also that of a job (an application's XID, a
         contained memory error, a program that the kernel killed).
     """
     alerts, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
@@ -88,7 +88,7 @@ def _read(
 
 
 class _Stamps:
-    """Lines that a rule matches, and those whose times and hosts are looked at besides."""
+    """Lines that a rule matches, and further ones whose times and hosts are read."""
 
     head = ""
 
@@ -97,12 +97,12 @@ class _Stamps:
         self.counted, self.ending_jobs = rules.ending(ends), rules.ending("job")
         self.nodes: set[str] = set()
         self.alerts = self.of_jobs = self.count = 0
-        self._waiting: list[tuple[Path, pa.Array, IntArray]] = []  # of lines and times
+        self._waiting: list[tuple[Path, pa.Array, IntArray]] = []  # lines and times
         self._texts: list[pa.Table] = []
-        self._numbers: list[IntArray] = []  # of rule, line and time
+        self._numbers: list[IntArray] = []  # rule, line and time
 
     def take(self, content: Content, block: LineBlock) -> None:
-        """Look through a block."""
+        """Read a block."""
         hits = block.matching(self.rules.pattern)
         rows, places = self._times_of(block, hits)
         sample = rows[(places >= 0) & np.isin(rows, block.sample())]
@@ -114,11 +114,11 @@ class _Stamps:
             self._sort_out()
 
     def _times_of(self, block: LineBlock, hits: IntArray) -> tuple[IntArray, IntArray]:
-        """Lines whose times are kept, `hits` among them, and the places of these times, negative for none."""
+        """Lines whose times are stored, `hits` among them, and the positions of these times, negative for none."""
         raise NotImplementedError
 
     def times(self, year: int | None) -> IntArray:
-        """All times that are kept in nanoseconds since 1970."""
+        """All stored times, in nanoseconds since 1970."""
         raise NotImplementedError
 
     def _placed(self, good: BoolArray) -> IntArray:
@@ -130,7 +130,7 @@ class _Stamps:
         self.nodes.update(names.unique().drop_null().to_pylist())
 
     def _sort_out(self) -> None:
-        """What the alerts say that wait: many at a time, since every pattern is compiled anew each time."""
+        """Apply the rules to the waiting alerts: many at a time, since each call compiles every pattern again."""
         lines = pa.concat_arrays([lines for _, lines, _ in self._waiting])
         numbers, places = np.concatenate([each for _, _, each in self._waiting], axis=1)
         path = np.repeat([str(path) for path, _, _ in self._waiting], [len(lines) for _, lines, _ in self._waiting])
@@ -143,7 +143,7 @@ class _Stamps:
             good = pa.array(~odd)
             fields, lines, numbers, places = fields.filter(good), lines.filter(good), numbers[~odd], places[~odd]
         rule = self.rules.first_match(lines)
-        if (rule < 0).any():  # a pattern that wants the end of the line itself
+        if (rule < 0).any():  # a pattern that needs the end of the line
             some = rule >= 0
             lines, fields = lines.filter(pa.array(some)), fields.filter(pa.array(some))
             rule, numbers, places = rule[some], numbers[some], places[some]
@@ -158,7 +158,7 @@ class _Stamps:
         self._numbers.append(np.stack([rule, numbers, places])[:, counted])
 
     def failures(self) -> tuple[Any, Any, IntArray, IntArray, IntArray]:
-        """Node, message, rule, line and place of the time of all that count."""
+        """Node, message, rule, line and position of the time of all alerts that count as failures."""
         if self._waiting:
             self._sort_out()
         if not self._texts:
@@ -171,7 +171,7 @@ class _Stamps:
 
 
 class _OldStamps(_Stamps):
-    """``Jan  5 10:00:00``: every line is looked at for clocks that go back."""
+    """``Jan  5 10:00:00``: every line is searched for clocks that go back."""
 
     head = _OLD_HEAD
 
@@ -198,7 +198,7 @@ class _OldStamps(_Stamps):
         return times
 
     def _first_year(self) -> int:
-        """The year of the first line by which the last one is not younger than its file."""
+        """The latest year of the first line by which the last one is not later than its file."""
         changed = max(
             (content.place.stat().st_mtime for content in self.records.contents if content.place.exists()), default=0.0
         )

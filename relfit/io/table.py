@@ -1,8 +1,7 @@
 """Any table: CSV, TSV, semicolons, JSON or Parquet, with columns named by the user or guessed from common names.
 
-A table holds one of four things: outages (a start, and an end or a duration), failures (a start and nothing else),
-states (a time and whether a node is up or down from then on), or durations given whole (a duration and a flag, without
-a start).
+A table holds outages (a start, and an end or a duration), failures (only a start), states (a time and whether a node is
+up or down from then on), or complete durations (a duration and a flag, without a start).
 """
 
 from __future__ import annotations
@@ -49,14 +48,14 @@ _POPULATION_NAMES = {
 }
 _SCOPES = ("node", "group", "system")
 _SINGLE = tuple(name for names in COMMON_NAMES.values() for name in names)
-_LATEST_HOUR = 2_454_000.0  # hours from 1970 to the year 2250, well within what nanoseconds reach
-_LONGEST_WINDOW = 290  # years; what nanoseconds reach
+_LATEST_HOUR = 2_454_000.0  # hours from 1970 to the year 2250, well within the range of nanoseconds
+_LONGEST_WINDOW = 290  # years; the range of nanoseconds
 _LONGEST_WORD = 40
-_MOST_CALM = 0.5  # share of rows that are no failure, above which a table is no list of failures
+_MOST_CALM = 0.5  # share of rows that are not failures; with more, a table is no list of failures
 
 
 def _recognises(content: Content) -> bool:
-    """Always: what no other format claims is taken for a table."""
+    """Always true: a file that no other format recognises is read as a table."""
     return True
 
 
@@ -69,9 +68,9 @@ def _read(
     mapping: str | Path | Mapping[str, object] | None = None,
     **options: object,
 ) -> FailureLog:
-    """Read a table; `mapping` is a TOML file or its content, and `options`, the fields of `TableMapping`, go before it.
+    """Read a table; `options`, fields of `TableMapping`, take precedence over `mapping`, a TOML file or its content.
 
-    `nodeless` says what a log is that has no column for the node. What is no table, or lacks a column that is named or
+    `nodeless` allows a table without a column of nodes. A file that is no table, or lacks a column that is named or
     needed, is a `ReadError`.
     """
     folder = Path(mapping).parent if isinstance(mapping, (str, Path)) else Path()
@@ -118,7 +117,7 @@ def _read(
 
 
 def _not_of_calm_days(columns: Columns) -> None:
-    """Refuse dated rows of which most say that nothing failed: every calm day would be a failure."""
+    """Reject a table with dates of which most rows say that nothing failed: every such day would be a failure."""
     if "observed" not in columns:
         return
     true, is_flag = columns.flags("observed")
@@ -187,7 +186,7 @@ def _scopes(columns: Columns) -> pd.Series:
 
 
 def _reject_repeated(columns: Columns, node: pd.Series, start: pd.Series) -> None:
-    """Reject rows that repeat an earlier one: such rows have one node and one time, so only those are compared."""
+    """Reject rows that repeat an earlier one; only rows of the same node and time are compared."""
     both = nanoseconds(start) * np.int64(1_000_003)
     both += node.cat.codes.to_numpy()
     in_order = np.sort(both)
@@ -256,9 +255,9 @@ def _log(
     said: list[str],
     seen: pd.DataFrame | None = None,
 ) -> FailureLog:
-    """The log of events, with its window and its population; `seen` are all records, where those say more.
+    """The log of events, with its window and its population; `seen` are all records where these are more.
 
-    The first of what is `said` is what the columns were taken for.
+    The first note in `said` is that on the columns.
     """
     rejections, mapping = columns.rejections, columns.mapping
     seen = events if seen is None else seen
@@ -308,7 +307,7 @@ def _log(
 
 
 def _filled(seen: pd.DataFrame, size: int, columns: Columns, window: Window) -> pd.DataFrame:
-    """The nodes that records name, and as many others as make `size`."""
+    """The nodes that records name, filled up to `size` nodes."""
     if columns.mapping.population is not None:
         raise ArgumentError("n_nodes and population both say which nodes there were", remedy="give one of them")
     if size < len(seen):
@@ -323,7 +322,7 @@ def _filled(seen: pd.DataFrame, size: int, columns: Columns, window: Window) -> 
 def _listed(
     events: Columns, seen: pd.DataFrame, window: Window, folder: Path, content: Content
 ) -> tuple[pd.DataFrame, Window, str]:
-    """The population as a table of its own lists it, and the window, widened to when its nodes were there."""
+    """The population by its own table, the window widened to the time of its nodes, and the note on dates."""
     path = events.mapping.population
     if isinstance(path, pd.DataFrame):
         place = Path("population")
@@ -402,7 +401,7 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
         entry=None if entry is None else np.nan_to_num(entry[good]),
         attributes=columns.attributes(good, besides=("cause",)),
     )
-    # durations without dates are laid from one instant on, so that they have a window; nothing is read from it
+    # durations without dates all start at one instant, only so that they have a window
     start = instant("1970-01-01")
     longest = lifetimes.groupby(["system", "node"], observed=True, sort=False)["duration"].sum()
     end = start + pd.to_timedelta(np.minimum(longest.to_numpy(), _LATEST_HOUR), unit="h")

@@ -1,4 +1,4 @@
-"""The columns of a table by what they mean, and their values; rows with values that cannot be are rejected."""
+"""The columns of a table by field, and their values; rows with invalid values are rejected."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SHOWN = 40
 _SEVERITIES = ("level", "severity", "priority", "loglevel", "log_level", "sev")
 _MILD = ("info", "information", "informational", "debug", "notice", "trace", "normal", "ok", "warn", "warning")
 _MOST_WORSE = 8
-_MOST_STATES = 4  # words of a column that may say up and down
+_MOST_STATES = 4  # different texts in a column of states (up, down)
 _PARTS = (
     "slot",
     "bay",
@@ -60,7 +60,7 @@ _LENGTH_OF_OUTAGE = re.compile(rf"(?:{_OUTAGE})_*{_UNIT}")
 _LENGTH = re.compile(rf"(?:{_OUTAGE}|ttf|life|lifetime|time_to_failure)_*{_UNIT}")
 _UNIT_AT_END = re.compile(rf"(?:_|\(|\[){_UNIT}$")
 _CLOCK = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?")
-_JOINED = {"node": "/", "start": " ", "end": " "}  # fields that several columns can make, and what stands between them
+_JOINED = {"node": "/", "start": " ", "end": " "}  # fields made of several columns, and what joins them
 _ORDER = Remedy(
     "say it with day_first=true or day_first=false", "say it with --column day_first=true or --column day_first=false"
 )
@@ -68,7 +68,7 @@ _ORDER = Remedy(
 
 @dataclass(frozen=True)
 class Columns:
-    """A table and the name of the column that each field is in."""
+    """A table and the column of each field."""
 
     table: TextTable
     names: dict[str, str]
@@ -79,12 +79,12 @@ class Columns:
 
     @classmethod
     def of(cls, table: TextTable, mapping: TableMapping, zone: str) -> Columns:
-        """As the mapping says, else guessed from `COMMON_NAMES`.
+        """The columns of the mapping, else those with `COMMON_NAMES`.
 
         Raises
         ------
         ReadError
-            When a column that the mapping names is not there, or days and months could be exchanged.
+            When a column of the mapping is missing, or the order of days and months cannot be told.
         """
         names: dict[str, str] = {}
         off = {field for field in COMMON_NAMES if getattr(mapping, field) == ""}
@@ -115,7 +115,7 @@ class Columns:
         if "start" in names or "duration" not in names:
             for field in {"observed", "censored", "entry"} - {f for f in names if getattr(mapping, f)}:
                 if field in names and not flags(table.columns[names[field]])[1].any():
-                    del names[field]  # of dated rows it is no flag, but a column like others
+                    del names[field]  # beside dates this is an ordinary column, not a flag
         if {"end", "duration"} & set(names) and not mapping.state:
             names.pop("state", None)
         if {"start", "end", "duration"} <= set(names) and mapping.duration is None:
@@ -123,12 +123,12 @@ class Columns:
         return cls(table, names, mapping, zone).in_one_order()
 
     def in_one_order(self, settled: bool | None = None) -> Columns:
-        """The same with one order of days and months, `settled` where it is known already.
+        """The same columns with one order of days and months, `settled` where it is known already.
 
         Raises
         ------
         ReadError
-            When days and months could be exchanged and nothing tells.
+            When the order of days and months cannot be told.
         """
         mapping = self.mapping
         if mapping.day_first is not None or mapping.time_format is not None or mapping.time_origin is not None:
@@ -146,7 +146,7 @@ class Columns:
         return Columns(self.table, self.names, mapping, self.zone, day_first, note)
 
     def failing(self) -> BoolArray:
-        """Which rows are failures, by what `failures` of the mapping says.
+        """Which rows are failures, by `failures` of the mapping; without it, all.
 
         Raises
         ------
@@ -170,7 +170,7 @@ class Columns:
         return rows
 
     def questions(self) -> list[str]:
-        """What the table does not say and the reader took one way, each with what says otherwise."""
+        """Assumptions of the reader that the table does not decide, each with the option that changes it."""
         questions = []
         if self.mapping.failures is None:
             for name in self.table.header:
@@ -206,7 +206,7 @@ class Columns:
         return questions
 
     def _words_of_states(self) -> list[str]:
-        """The question of a column whose words may say that nodes are up, where every row was taken for a failure."""
+        """The question about a column whose words may say that nodes are up, where every row was read as a failure."""
         free = [] if {"end", "duration", "state"} & set(self.names) else self.table.header
         for name in free:
             if _plain(name) in COMMON_NAMES["state"] and name not in self.names.values():
@@ -218,7 +218,7 @@ class Columns:
 
     @property
     def taken(self) -> str:
-        """Which column was taken for what, with an example of each, for a note."""
+        """The column of each field with an example, for a note."""
         shown = []
         for field in dict.fromkeys(("node", *COMMON_NAMES)):
             if field in self.names:
@@ -240,7 +240,7 @@ class Columns:
 
     @property
     def rejections(self) -> Rejections:
-        """What becomes of the rows."""
+        """The rejected rows of the table."""
         return self.table.rejections
 
     @property
@@ -249,11 +249,11 @@ class Columns:
         return self.rejections.lines.size
 
     def named(self, *fields: str) -> str:
-        """The column of the first of these fields that the table has; empty if it has none."""
+        """The column of the first of these fields that the table has; empty where it has none."""
         return next((self.names[field] for field in fields if field in self.names), "")
 
     def values(self, field: str) -> pa.ChunkedArray:
-        """The values of a field as the table has them."""
+        """The values of a field, as they are in the table."""
         return self.table.columns[self.names[field]]
 
     def category(self, field: str, default: str | None = None) -> pd.Series:
@@ -321,9 +321,9 @@ class Columns:
         return np.where(np.isfinite(length) & (np.abs(length) <= _LONGEST), length, np.nan)
 
     def attributes(self, rows: npt.NDArray[np.bool_], besides: Sequence[str] = ()) -> dict[str, pd.Series]:
-        """The rows kept of the columns that no field uses, and of those of the fields `besides`.
+        """The given rows of the columns that no field uses, and of those of the fields `besides`.
 
-        The columns of racks and causes are called so; one with a name that relfit uses itself gets an underscore.
+        Columns of racks and causes are named ``rack`` and ``cause``; a name that relfit uses itself gets an underscore.
         """
         used = {column for field, column in self.names.items() if field not in (*besides, "rack")}
         free = [name for name in self.table.header if name and name not in used]
@@ -355,7 +355,7 @@ def _is_text(column: pa.ChunkedArray) -> bool:
 def _state_column(
     table: TextTable, candidates: Sequence[str], taken: dict[str, str], mapping: TableMapping
 ) -> str | None:
-    """A column in which every row says up or down, and some say either."""
+    """A column in which every value says up or down, and both occur."""
     name = guessed(table.header, {"state": candidates}, taken.values()).get("state")
     if name is None or not _is_text(table.columns[name]):
         return None
@@ -380,7 +380,7 @@ def _plain(name: str) -> str:
 
 
 def _calm(values: pd.Series) -> tuple[int, list[str]] | None:
-    """How many rows of a severity are mild, and the kinds that are not; None where all are one or the other."""
+    """Number of rows of mild severity, and the other severities; None where all rows are one or the other."""
     kinds = [str(kind) for kind in values.cat.categories]
     mild = [kind.lower() in _MILD for kind in kinds]
     worse = [kind for kind, calm in zip(kinds, mild, strict=True) if not calm]
@@ -389,7 +389,7 @@ def _calm(values: pd.Series) -> tuple[int, list[str]] | None:
 
 
 def _with_unit_in_name(header: Sequence[str], names: dict[str, str], mapping: TableMapping) -> TableMapping:
-    """The mapping with the unit of a column such as ``lifetime_hours``, which becomes that of the durations."""
+    """The mapping with the unit of a column such as ``lifetime_hours``, which becomes the column of durations."""
     of = _LENGTH_OF_OUTAGE if "start" in names else _LENGTH
     for name in header:
         if of.fullmatch(_plain(name)) is not None and name not in names.values():
@@ -399,7 +399,7 @@ def _with_unit_in_name(header: Sequence[str], names: dict[str, str], mapping: Ta
 
 
 def _with_unit_of(name: str, mapping: TableMapping) -> TableMapping:
-    """The mapping with the unit that the name of a column ends with, as ``Outage (min)``, where none is said."""
+    """The mapping with the unit at the end of a column's name, as in ``Outage (min)``, unless it names one."""
     unit = _UNIT_AT_END.search(_plain(name))
     if unit is None or "duration_unit" in mapping.model_fields_set:
         return mapping
@@ -432,7 +432,7 @@ def _no_length(text: str) -> str:
 
 
 def _with_key(table: TextTable, key: str, between: str) -> TextTable:
-    """The table with a column of the values of several, joined by `between`; empty where one of them is."""
+    """The table with a column of the joined values of several, `between` them; empty where one of them is."""
     parts = [name.strip() for name in key.split("+")]
     if not all(name in table.columns for name in parts):
         return table

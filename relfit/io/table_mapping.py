@@ -1,4 +1,4 @@
-"""Which column of a table is what, and how its values are written: as the user says, else by common names."""
+"""`TableMapping`: the columns of a table by field, set by the user or known by name, and how values are written."""
 
 from __future__ import annotations
 
@@ -57,45 +57,45 @@ COMMON_NAMES: dict[str, tuple[str, ...]] = {
 
 
 class TableMapping(BaseModel):
-    r"""Which column of a table is what, and how its times and durations are written.
+    r"""The columns of a table by field, and how its times and durations are written.
 
     The same keys are options of `relfit.read` and entries of a TOML file.
 
     Attributes
     ----------
-    node, start, end, duration, system, cause, detail, scope, observed, censored, entry, state : str
+    node, start, end, duration, system, cause, detail, scope, observed, censored, entry, state, rack : str
         Names of columns; `node` may be several, as in ``"rack+slot"``, whose values make one name, and so may `start`
-        and `end`, as in ``"Date+Time"``. `observed` is true where a life ended, `censored` where it did not; `entry` is
-        the age at which a life began to be watched (left truncation), in the unit of the durations. `state` says that a
-        node is up or down from `start` on, and pairs of rows make outages. An empty name switches off what would be
-        guessed. Every other column becomes an attribute.
+        and `end`, as in ``"Date+Time"``. `observed` is true where a lifetime ended, `censored` where it did not;
+        `entry` is the age from which a lifetime was observed (left truncation), in the unit of the durations. `state`
+        says that a node is up or down from `start` on, and pairs of rows make outages. An empty name leaves out a
+        column that would be recognised by its name. Every other column becomes an attribute.
     down, up : str
-        Words of `state` that say so, several between commas, beside those that are known.
+        Further words of `state` for down and up, separated by commas.
     pattern : str
         For lines of text that are no table: a regular expression (RE2) whose named groups are the columns, as
         ``(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)``.
     failures : str
-        Which rows are failures, as ``"Level=ERROR,FATAL"``; the others only say that their nodes were there.
+        Which rows are failures, as ``"Level=ERROR,FATAL"``; the others only show that their nodes were there.
     system_name, node_name : str
-        Name of the system, and of the only node, where no column says it.
+        Name of the system, by default ``"system"``, and of the only node, where no column has it.
     time_format : str
-        ``"unix"``, ``"unix_ms"``, or codes such as ``"%d.%m.%Y %H:%M"``; found out when left out.
+        ``"unix"``, ``"unix_ms"``, or codes such as ``"%d.%m.%Y %H:%M"``; detected by default.
     timezone : str
-        Zone of times that carry none; UTC when left out.
+        Zone of times without one; UTC by default.
     day_first : bool
-        Whether 02/03/2024 is the second of March; found out when left out, and asked for where nothing tells.
+        Whether 02/03/2024 is the second of March; detected by default, an error where the dates do not tell.
     decimal : {".", ","}
-        What stands before the fraction of a duration.
+        The decimal separator of durations.
     time_origin, time_unit : str
         Times are numbers since this instant, in this unit.
     duration_unit : str
-        Unit of durations without one; when left out, that in the name of their column, as ``"Outage (min)"``, or hours.
+        Unit of durations without one; by default that in the name of their column, as ``"Outage (min)"``, else hours.
     window_start, window_end : str
-        When observation began and ended; from the first to the last time in the table when left out.
+        Start and end of observation; by default the first and the last time in the table.
     n_nodes : int
-        Nodes that were there, failures or not, where no table lists them; those that no record names are added.
+        Number of nodes, where no table lists them; nodes that no record names are added.
     population : str
-        A table (a file or a DataFrame) with a row a node: node, system, entered, left, and attributes.
+        A table (a file or a DataFrame) with one row per node: node, system, entered, left, and attributes.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -133,7 +133,7 @@ class TableMapping(BaseModel):
 
 
 def mapping_of(source: str | Path | Mapping[str, object] | None, options: dict[str, object]) -> TableMapping:
-    """The mapping from a TOML file or its content; `options` go before it."""
+    """The mapping from a TOML file or its content; `options` take precedence."""
     settings: Mapping[str, Any] = {}
     place: Path | None = None
     if not isinstance(source, (str, Path, Mapping, type(None))):
@@ -173,7 +173,7 @@ def mapping_of(source: str | Path | Mapping[str, object] | None, options: dict[s
 def guessed(
     header: Sequence[str], candidates: Mapping[str, Sequence[str]], taken: Collection[str] = ()
 ) -> dict[str, str]:
-    """The first column with one of the names that each field may have, and that no other field uses.
+    """For each field the first column with one of its names that no other field uses.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """The lifetimes of Titan's GPUs, 2013-2019 (Ostrouchov et al., SC20).
 
-One row a stay of a GPU in a slot; ``duration`` in seconds is exact, the times are local and twice a year ambiguous.
-A further event of a stay has a row of its own, without ``insert``, ``duration`` and ``out``. A GPU's life is the sum of
-its stays; it failed if it was taken out for good or had an event, otherwise it is censored.
+One row per stay of a GPU in a slot; ``duration`` in seconds is exact, the times are local and ambiguous in one hour of
+each year. A further event of a stay has a row of its own, without ``insert``, ``duration`` and ``out``. A GPU's
+lifetime is the sum of its stays; the option ``outcome`` says which ended in a failure, the others are censored.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def _recognises(content: Content) -> bool:
 def _read(content: Content, *, strict: bool, timezone: str | None, outcome: str = "out_with_event") -> FailureLog:
     """Read the Titan GPU lifetimes CSV.
 
-    The log holds one life a GPU and its events (``dbe`` double-bit error, ``otb`` off the bus, ``removed`` taken out
-    without either), at the time when the stay ended. The place (cabinet column and row, cage, slot, position) of a life
-    is that of the GPU's longest stay; that of an event is where it happened. A life ended in a failure by `outcome`:
-    ``out_with_event`` (the GPU was taken out for good and had an event, as in the study; one removed without is
-    censored) or ``out_or_event``.
+    The log holds one lifetime per GPU and its events (``dbe`` double-bit error, ``otb`` off the bus, ``removed`` taken
+    out without either), at the end of the stay. The place (cabinet column and row, cage, slot, position) of a lifetime
+    is that of the GPU's longest stay; that of an event is where it happened. A lifetime ended in a failure by
+    `outcome`: ``out_with_event`` (the GPU was taken out for good and had an event, as in the study; one removed without
+    an event is censored) or ``out_or_event``.
 
-    The zone of the times is `timezone`, ``America/New_York`` when left out. A missing column is a `ReadError`, and so
-    is a rejected row when `strict`.
+    The zone of the times is `timezone`, by default ``America/New_York``. A missing column is a `ReadError`, and so is a
+    rejected row when `strict`.
     """
     if outcome not in _OUTCOMES:
         raise ArgumentError(f"outcome={outcome!r} is not known", remedy=f"use {' or '.join(_OUTCOMES)}")
@@ -126,7 +126,7 @@ def _assemble(
         left=("remove", "max"),
     )
     observed = lives["out"] & lives["event"] if outcome == "out_with_event" else lives["out"] | lives["event"]
-    # an event says more than a removal, and the last one ended the life
+    # an event is preferred to a removal; the last one ended the life
     last = failures[(failures["cause"] != "removed") | (outcome == "out_or_event")]
     last = last.sort_values(["event", "remove", "line"], kind="stable").drop_duplicates("node", keep="last")
     cause = last.set_index("node")["cause"].reindex(lives.index).where(observed)

@@ -1,4 +1,4 @@
-"""States of nodes as they were recorded, one after the other, as the outages between them."""
+"""Outages from a series of recorded states of nodes."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ _TURNS = ("start", "begin", "opened", "end", "finish", "resolved", "closed", "cl
 
 @dataclass(frozen=True)
 class StateOutages:
-    """Outages by node: which, from when to when, and the record that each begins with.
+    """Outages by node: number of the node, start, end, and the record with which each begins.
 
-    ``open`` marks those that no later record ends; ``repeated`` counts records that say again what was known.
+    ``open`` marks those that no later record ends; ``repeated`` counts records that repeat the state before.
     """
 
     node: IntArray
@@ -78,10 +78,10 @@ class StateOutages:
 def states(
     words: npt.NDArray[np.object_], down: Collection[str] = (), up: Collection[str] = ()
 ) -> tuple[BoolArray, BoolArray]:
-    """Which texts say that a node is down, and which say that or the opposite.
+    """Which texts say that a node is down, and which say that it is down or up.
 
-    Texts of several words go by those of `DOWN` and `UP` among them; where these differ, by the last one if it says
-    that something begins or ends. `down` and `up` are further texts, in small letters.
+    In texts of several words, those of `DOWN` and `UP` decide; where these differ, the last one if it says that
+    something begins or ends. `down` and `up` are further texts, in small letters.
 
     Examples
     --------
@@ -111,16 +111,16 @@ def _says(text: str, down: Collection[str], up: Collection[str]) -> bool | None:
 
 
 def outages_between(node: IntArray, time: IntArray, down: BoolArray) -> StateOutages:
-    """Outages from the first record that says down to the next that says up.
+    """Outages from the first record of down to the next of up.
 
     Parameters
     ----------
-    node : ndarray of int
+    node : ndarray of int, shape (records,)
         Number of the node of each record.
-    time : ndarray of int
-        When it was made; records of one instant count in their order.
-    down : ndarray of bool
-        What it says.
+    time : ndarray of int, shape (records,)
+        Its time; records of one instant count in their order.
+    down : ndarray of bool, shape (records,)
+        Whether it says down.
 
     Examples
     --------

@@ -1,10 +1,9 @@
-"""A fleet that is watched: sources are fetched into a store, what changed raises alarms, and a page says what to do.
+"""Watching a fleet: sources are fetched into a store, changes raise alarms, and a page says what to do.
 
-Data goes one way: a source (`relfit.live.sources`) gives records and where it got to (`Fetched`); the store keeps each
-record once; a round asks a `relfit.Study` of what is stored, and `relfit.fleet.surveillance` what changed; alarms and
-the page of the day say it, and outputs hand it to Prometheus, Alertmanager, Grafana and Slurm. Nothing outside this
-package imports it but its command. It needs ``pip install "relfit[live]"``. A newcomer may add a source: its module in
-``sources``.
+Data goes one way: a source (`relfit.live.sources`) gives records and its cursor (`Fetched`); the store holds each
+record once; a round analyses the stored records with a `relfit.Study` and `relfit.fleet.surveillance`; alarms and the
+page of the day show the results, and outputs pass them to Prometheus, Alertmanager, Grafana and Slurm. Only its command
+imports this package. It needs ``pip install "relfit[live]"``. A newcomer adds a source: its module in ``sources``.
 """
 
 from relfit.fleet.surveillance import scored

@@ -1,4 +1,4 @@
-"""`day_page`: what changed, what to do today, what comes, and how good the last forecasts were, on one HTML page."""
+"""`day_page`: alarms, what to do today, the forecast, and how good the last forecasts were, on one HTML page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["day_page"]
 
 _MOST = 8  # things to do
 _SHOWN = 12  # rows of a table
-_FIRST = ("node", "repeat", "stock", "source", "rate", "repair time", "forecast")  # what can be done something about
+_FIRST = ("node", "repeat", "stock", "source", "rate", "repair time", "forecast")  # alarms that one can act on
 
 
 def day_page(
@@ -35,19 +35,19 @@ def day_page(
     fleet: str = "",
     made: pd.Timestamp | None = None,
 ) -> Path:
-    """Write the page of the day: one file that needs no network. What records say is shown as text only.
+    """Write the page of the day: one HTML file that needs no network. Texts of records are shown as plain text.
 
     Parameters
     ----------
     study : Study
-        Of all that is stored.
+        Of all stored records.
     alarms, previous : sequence of Alarm
-        Those of now, and of the round before.
+        Those of this round, and of the round before.
     forecasts : pandas.DataFrame
         Those made so far, scored (`relfit.live.scored`).
     path : str or Path
     fleet, made : str and pandas.Timestamp, optional
-        For the title; the systems of the log and its end when left out.
+        For the title; by default the systems of the log and its end.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def day_page(
 
 
 def _ahead(study: Study) -> dict[str, object]:
-    """Sentences, figure and table of what comes."""
+    """Sentences, figure and table of the forecast."""
     try:
         ahead = study.forecast(HORIZONS, n_draws=DRAWS)
     except RelfitError as error:
@@ -114,7 +114,7 @@ def _limits(value: float, low: float, high: float) -> str:
 
 
 def _record(forecasts: pd.DataFrame) -> dict[str, object]:
-    """A sentence and tables of how good the last forecasts were."""
+    """A sentence and tables of the past forecasts and their outcomes."""
     known = forecasts[forecasts["happened"].notna()] if len(forecasts) else forecasts
     if not len(known):
         return {"record": "No forecast has come to its end yet.", "scores": []}

@@ -1,9 +1,8 @@
-"""`fleet_alarms`: what changed in a fleet, at a stated number of false alarms a year.
+"""`fleet_alarms`: changes in a fleet, at a stated number of false alarms per year.
 
-Every detector looks at all of the log until now, day by day, as it would have been seen then, and is a function of the
-log alone: the same records give the same alarms, whatever rounds there were. The number of false alarms that is allowed
-in a year is shared out between the detectors (`SHARES`), and within each between its parts (Bonferroni), in proportion
-to time.
+Every detector goes through the log until now, day by day, with what was known on each day, and depends on the log
+alone: the same records give the same alarms, whatever rounds there were. The allowed number of false alarms per year is
+shared out between the detectors (`SHARES`), and within each between its parts (Bonferroni), in proportion to time.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ SHARES = {
     "repair time": 0.06,
     "forecast": 0.05,
 }
-"""Of the false alarms in a year, by detector. A stock that may run short is no test and has no part in it."""
+"""Share of the false alarms of a year, by detector. An alarm of stock comes from no test and has no share."""
 
 
 def fleet_alarms(
@@ -46,31 +45,31 @@ def fleet_alarms(
     stock: Mapping[str, object] | None = None,
     forecasts: pd.DataFrame | None = None,
 ) -> list[Alarm]:
-    """The alarms that there are now.
+    """The alarms that stand now.
 
-    Rates of systems, racks, causes, models (every attribute of nodes with at most 60 values) and batches (month of
-    installation) that changed; nodes that stand out; repairs that did not help; repairs that take longer; stock that
-    may run short; forecasts that were missed. In a steady fleet all of them together raise at most `per_year` alarms in
-    a year on average. An alarm lasts while its condition does, under one ``key``.
+    Changed rates of systems, racks, causes, models (every attribute of nodes with at most 60 values) and batches (month
+    of installation); nodes that stand out; repairs that did not help; repairs that take longer; stock that may run
+    short; missed forecasts. In a fleet without changes all of them together raise at most `per_year` alarms per year on
+    average. An alarm lasts while its condition does, under one ``key``.
 
     Parameters
     ----------
     log : FailureLog
     now : date or time, optional
-        Records after it are left out; the end of the log when left out.
+        Leave out later records; by default the end of the log.
     since : date or time, optional
-        Records before it are left out: of a fleet that was rebuilt then.
+        Leave out earlier records, as for a fleet that was rebuilt then.
     per_year : float
-        False alarms in a year, at most, on average.
+        Largest mean number of false alarms per year.
     stock : mapping, optional
-        Parts in stock by cause: a number, or a mapping of ``parts`` and ``lead_time`` (30 days when left out).
+        Parts in stock by cause: a number, or a mapping of ``parts`` and ``lead_time`` (a duration, by default 30 days).
     forecasts : pandas.DataFrame, optional
         Scored ones, as `relfit.live.scored` gives them.
 
     Returns
     -------
     list of Alarm
-        In the order in which they were raised. Nodes from two weeks of records on, all else from eight.
+        In the order in which they were raised. Nodes need two weeks of records, all else eight.
 
     Raises
     ------
@@ -89,7 +88,7 @@ def fleet_alarms(
 
 
 def alarm_history(log: FailureLog, *, per_year: float = 4.0, forecasts: pd.DataFrame | None = None) -> list[Episode]:
-    """All alarms that the records of a log would have raised until its end, in the order in which they were raised.
+    """All alarms that the records of a log would have raised until its end, in order, except those of stock.
 
     Parameters
     ----------
@@ -110,7 +109,7 @@ def alarm_history(log: FailureLog, *, per_year: float = 4.0, forecasts: pd.DataF
     fleet = WatchedFleet(log)
     budget = {name: share * allowed for name, share in SHARES.items()}
     out = [*rate_episodes(fleet, budget), *repair_episodes(fleet, budget["repair time"])]
-    if log.question is None:  # else how many nodes there are besides those that failed is not known
+    if log.question is None:  # otherwise the number of nodes without a failure is unknown
         out += [*node_episodes(fleet, budget["node"]), *repeat_episodes(fleet, budget["repeat"])]
     if forecasts is not None:
         out += missed_forecasts(forecasts, budget["forecast"], log.window.end)

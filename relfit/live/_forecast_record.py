@@ -1,4 +1,4 @@
-"""`forecast_record`: what was forecast today, to be held to what comes."""
+"""`forecast_record`: today's forecast, to be compared with its outcome."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from relfit.study import Study
 __all__ = ["DRAWS", "HORIZONS", "forecast_record"]
 
 DRAWS, HORIZONS = 1000, ("7d", "30d")
-"""Random futures behind a forecast, and how far ahead."""
+"""Random futures of a forecast, and its horizons."""
 
 
 def forecast_record(study: Study) -> pd.DataFrame:
-    """The incidents that are expected in each system in the 7 and the 30 days after the end of a log.
+    """The expected incidents of each system in the 7 and the 30 days after the end of a log.
 
     Returns
     -------
     pandas.DataFrame
-        ``made`` (the end of the log), ``system``, ``horizon_hours``, ``mean``, ``lower``, ``upper`` and ``level`` of
-        the number of incidents; ``happened`` and ``score`` are not known yet.
+        ``made`` (the end of the log), ``system``, ``horizon_hours``; ``mean`` and prediction interval (``lower``,
+        ``upper``, ``level``) of the number of incidents; ``happened`` and ``score``, still NaN.
 
     Raises
     ------

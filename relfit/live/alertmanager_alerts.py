@@ -1,4 +1,4 @@
-"""Alarms handed to Alertmanager: each an alert that stands until the next round says otherwise."""
+"""Alarms passed to Alertmanager: each an alert that stands until a later round ends it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from relfit.live.sources.source_errors import SourceError, on_one_line
 
 __all__ = ["post_alerts"]
 
-_STANDS = pd.Timedelta(hours=50)  # without a further round: two nights are missed before alerts vanish
+_STANDS = pd.Timedelta(hours=50)  # alerts vanish only after two missed nightly rounds
 _SECONDS = 30.0
 
 
 def post_alerts(alarms: Sequence[Alarm], url: str, *, fleet: str = "", now: pd.Timestamp | None = None) -> None:
-    """Post alarms to ``/api/v2/alerts``, and end the alerts of this fleet that no alarm stands for any more.
+    """Post alarms to ``/api/v2/alerts``, and end the alerts of this fleet whose alarms are over.
 
-    Names and texts are labels and annotations of an alert, in JSON: data. A login comes from ``~/.netrc``.
+    Names and texts are sent as JSON data: labels and annotations of an alert. A login comes from ``~/.netrc``.
 
     Parameters
     ----------
@@ -29,14 +29,14 @@ def post_alerts(alarms: Sequence[Alarm], url: str, *, fleet: str = "", now: pd.T
     url : str
         As ``http://localhost:9093``.
     fleet : str
-        A label of every alert; alerts of other fleets are left alone.
+        A label of every alert; alerts of other fleets are not changed.
     now : pandas.Timestamp, optional
-        That of the clock when left out.
+        By default the current time.
 
     Raises
     ------
     SourceError
-        When Alertmanager does not take them.
+        When Alertmanager cannot be reached or refuses them.
     """
     at = now or pd.Timestamp.now(tz="UTC")
     alerts = [
@@ -67,7 +67,7 @@ def _labels(alarm: Alarm, fleet: str) -> dict[str, str]:
 
 
 def _request(method: str, place: str, **content: Any) -> Any:
-    """What Alertmanager answers, as JSON where there is any."""
+    """The answer of Alertmanager to a GET, parsed from JSON; None to a POST."""
     try:
         import requests
     except ImportError:

@@ -1,4 +1,4 @@
-"""`FleetStore`: every record of a fleet once, its nodes with their history, forecasts, alarms, where sources are."""
+"""`FleetStore`: every record of a fleet once, its nodes with their history, forecasts, alarms, cursors of sources."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _KEY = ", ".join(f"e.{name}" for name in KEY)
 _SAME = " AND ".join(f"e.{name} = i.{name}" for name in KEY)
 _SAME_UNIT = " AND ".join(f"e.{name} = i.{name}" for name in ("system", "node", "began", "scope"))
 _MANY, _SEVERAL = "*", "+"
-"""Place of a record of several sources, and of several documents of one (or before one that holds it no more)."""
+"""Place of a record of several sources, and of several documents of one (or before one that no longer has it)."""
 _SAME_PLACE = f"e.place IN (i.place, '{_SEVERAL}' || i.place) AND e.place <> '{_SEVERAL}'"
-_CORRECTED = 0.2  # of the records of a document that its next version may lack; with more it is another log
-_TOGETHER = 500_000  # records that are stored at once
+_CORRECTED = 0.2  # share of a document's records that its next version may lack; beyond it, it is another log
+_TOGETHER = 500_000  # records stored at a time
 _VALUES = ("ended", "detail", "more", "start_cut", "line", "source", "place")
 _FORECAST = ("made", "system", "horizon_hours", "mean", "lower", "upper", "level", "happened", "score")
 
 
 class FleetStore:
-    """A store of one fleet, opened by `open`; a context that closes it.
+    """A store of one fleet, opened by `open`; as a context manager it closes itself.
 
-    Records that sources give in any order, late, again or overlapping, lead to the same state. A record is told apart
-    by system, node, start, cause and scope; of several ends the latest stands, and one that is known replaces none.
+    Records that sources give in any order, late, again or overlapping, lead to the same state. System, node, start,
+    cause and scope identify a record; of several ends the latest stands, and a known end replaces a missing one.
     """
 
     def __init__(self, database: Database) -> None:
@@ -45,23 +45,23 @@ class FleetStore:
 
     @classmethod
     def open(cls, url: str, fleet: str = "", *, password_env: str | None = None, read_only: bool = False) -> FleetStore:
-        """Open a store, make it where there is none, and bring it to the present version.
+        """Open a store, create it where there is none, and bring it to the present version.
 
         Parameters
         ----------
         url : str
             A DuckDB file, or ``postgresql://user@host/database``.
         fleet : str
-            Its name; a store of another is refused.
+            Its name; a store of another fleet is refused.
         password_env : str, optional
             Environment variable that holds the password.
         read_only : bool
-            Nothing is made or changed, and rounds can go on beside it.
+            Nothing is created or changed; with PostgreSQL a round may run meanwhile.
 
         Raises
         ------
         RelfitError
-            When it cannot be opened, another round has it, or it is of another fleet or a later version.
+            When it cannot be opened, another round uses it, or it is of another fleet or a later version.
         """
         database = opened(str(url), password_env, read_only=read_only)
         try:
@@ -85,7 +85,7 @@ class FleetStore:
     # ------------------------------------------------------------------ sources
 
     def cursor(self, source: str) -> dict[str, Any]:
-        """Where a source got to; empty before its first round."""
+        """The cursor of a source; empty before its first round."""
         rows = self._database.rows("SELECT cursor_json FROM sources WHERE source = ?", (source,))
         return dict(json.loads(rows[0][0])) if rows else {}
 
@@ -98,13 +98,13 @@ class FleetStore:
     def add(self, source: str, fetched: Fetched, now: pd.Timestamp, failure: str, before: Fetched | None) -> int:
         """Store what a source gave, all of it or nothing.
 
-        Where its settings have changed, `before` is what the former ones say of what it holds now: that was wrong, and
-        is taken back. What it holds no more stays as it was read.
+        Where its settings have changed, `before` is what the former ones read from it now: that was wrong, and is taken
+        back. Records that the source no longer holds stay as they were read.
 
         Returns
         -------
         int
-            How many records are new.
+            Number of new records.
         """
         pieces, size = _pieces(source, fetched), self.size
         for _, log in pieces:
@@ -133,7 +133,7 @@ class FleetStore:
     def _note(
         self, source: str, fetched: Fetched | None, at: object, new: int, failure: str, *, again: bool = False
     ) -> None:
-        """Where a source is now, and since when it fails."""
+        """Store the cursor of a source, and since when it fails."""
         database = self._database
         rows = database.rows(
             "SELECT cursor_json, form, form_before, gave_at, failing_since FROM sources WHERE source = ?", (source,)
@@ -154,7 +154,7 @@ class FleetStore:
         database.load("incoming", event_rows(source, pieces, many=_SEVERAL), "events")
         for place, log in pieces if exact else ():
             self._withdraw(source, place, log)
-        # the one document that a record is of says what it is; of several the latest end stands
+        # a record in one document is as that one says; of several documents, the latest end is kept
         own = f"{_SAME_PLACE} AND {str(exact).upper()}"
         one_source = f"e.source = i.source AND e.place <> '{_MANY}'"
         choices = {
@@ -177,7 +177,7 @@ class FleetStore:
         self._join_continued()
 
     def _take_back(self, source: str, pieces: Sequence[tuple[str, FailureLog]]) -> None:
-        """Remove records that only this source gave, nodes that have no other, and times that it alone was watched."""
+        """Remove records that only this source gave, nodes without other records, and times that it alone observed."""
         database = self._database
         for part in _parts(pieces):
             database.load("incoming", event_rows(source, part, many=_SEVERAL), "events")
@@ -195,7 +195,7 @@ class FleetStore:
                 )
 
     def _withdraw(self, source: str, place: str, log: FailureLog) -> None:
-        """Remove what a document says no more of the time that it covers: it was corrected, the rest rotated away."""
+        """Remove records that a document no longer has within the time it covers; earlier ones were rotated away."""
         database = self._database
         if log.events.empty or not database.rows(
             "SELECT 1 FROM documents WHERE source = ? AND place = ?", (source, place)
@@ -219,7 +219,7 @@ class FleetStore:
         database.execute(f"UPDATE events AS e SET place = '{_SEVERAL}' || e.place FROM vanished i WHERE {_SAME}")
 
     def _join_continued(self) -> None:
-        """An outage that was going on when its source began to look is part of the one that another saw begin."""
+        """Join an outage in progress when its source began to the one whose start another source recorded."""
         if not self._database.rows("SELECT 1 FROM events WHERE start_cut LIMIT 1"):
             return
         self._database.keep(
@@ -263,7 +263,7 @@ class FleetStore:
             "SELECT first_seen, last_seen, first_known, last_known FROM documents WHERE source = ? AND place = ?",
             (source, place),
         )
-        if rows and rows[0][0] is not None:  # a log that was rotated was watched before, too
+        if rows and rows[0][0] is not None:  # a rotated log was watched before, too
             before = rows[0]
             first, first_known = min((first, first_known), (before[0], before[2]), key=lambda end: end[0])
             last, last_known = max((last, last_known), (before[1], before[3]), key=lambda end: end[0])
@@ -283,7 +283,7 @@ class FleetStore:
         return stored_log(self._database, nodes=nodes, timezone=timezone)
 
     def pauses(self, source: str, now: pd.Timestamp) -> tuple[int, float, float, pd.Timestamp]:
-        """Times at which a source's records of its last year until now began, mean and longest hours between, last."""
+        """Of a source's last year: number of distinct starts of records, mean and longest hours between, the last."""
         at = _naive(now)
         number, first, last, longest = self._database.rows(
             "SELECT count(*), min(began), max(began), max(pause) FROM (SELECT began, EXTRACT(EPOCH FROM began) - "
@@ -298,13 +298,13 @@ class FleetStore:
         return int(number), hours / (number - 1), float(longest) / 3600.0, stamp(last)
 
     def rejected(self) -> int:
-        """Rows of all documents that could not be used."""
+        """Number of rejected rows of all documents."""
         return int(self._database.rows("SELECT coalesce(sum(rows_rejected), 0) FROM documents")[0][0])
 
     # ------------------------------------------------------------ forecasts, alarms
 
     def save_forecasts(self, frame: pd.DataFrame) -> None:
-        """Keep forecasts; those of the same time, system and horizon are replaced."""
+        """Store forecasts; those of the same time, system and horizon are replaced."""
         if frame.empty:
             return
         rows = pd.DataFrame({name: frame.get(name, np.nan) for name in _FORECAST})
@@ -320,12 +320,12 @@ class FleetStore:
             self._database.execute(f"INSERT INTO forecasts ({', '.join(_FORECAST)}) SELECT * FROM incoming")
 
     def forecasts(self) -> pd.DataFrame:
-        """Forecasts and what came: ``made``, ``system``, ``horizon_hours``, ``mean`` and so on, oldest first."""
+        """Forecasts and outcomes: ``made``, ``system``, ``horizon_hours``, ``mean`` and so on, oldest first."""
         frame = self._database.frame("SELECT * FROM forecasts ORDER BY made, system, horizon_hours")
         return frame.assign(made=utc_stamps(frame["made"]))
 
     def save_alarms(self, alarms: Sequence[Alarm], now: pd.Timestamp) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Keep the alarms of a round: the keys of those that are new, and of those that are over."""
+        """Store the alarms of a round; returns the keys of the new ones, and of those that are over."""
         at, new = _naive(now), []
         with self._database.transaction():
             rows = self._database.rows("SELECT kind, subject FROM alarms WHERE over IS NULL ORDER BY raised, kind")
@@ -350,7 +350,7 @@ class FleetStore:
         return tuple(new), tuple(over)
 
     def open_alarms(self) -> list[Alarm]:
-        """Alarms that are not over, as they were first raised, with what was last said of them."""
+        """Alarms that are not over, as they were first raised, with their latest text, advice and evidence."""
         rows = self._database.rows(
             "SELECT kind, subject, since, raised, text, advice, evidence FROM alarms "
             "WHERE over IS NULL ORDER BY raised, kind, subject"
@@ -361,7 +361,7 @@ class FleetStore:
         ]
 
     def save_round(self, now: pd.Timestamp, document: Mapping[str, object]) -> None:
-        """Keep what a round said."""
+        """Store the results of a round."""
         with self._database.transaction():
             self._database.execute(
                 "INSERT INTO rounds VALUES (?, ?, ?, ?)",
@@ -369,18 +369,18 @@ class FleetStore:
             )
 
     def last_round(self) -> dict[str, Any] | None:
-        """What the last round said."""
+        """The results of the last round; None before the first."""
         rows = self._database.rows("SELECT document FROM rounds ORDER BY made DESC LIMIT 1")
         return dict(json.loads(rows[0][0])) if rows else None
 
 
 def _pieces(source: str, fetched: Fetched) -> list[tuple[str, FailureLog]]:
-    """Its documents, or its log under the name of the source."""
+    """The documents that a source gave, or its log under the name of the source."""
     return list(fetched.documents) or ([] if fetched.log is None else [(source, fetched.log)])
 
 
 def _parts(pieces: Sequence[tuple[str, FailureLog]]) -> Iterator[list[tuple[str, FailureLog]]]:
-    """Documents together that have some hundred thousand records."""
+    """Documents in groups, each closed once it has more than half a million records."""
     part: list[tuple[str, FailureLog]] = []
     for piece in pieces:
         part.append(piece)
@@ -392,7 +392,7 @@ def _parts(pieces: Sequence[tuple[str, FailureLog]]) -> Iterator[list[tuple[str,
 
 
 def _naive(instant: pd.Timestamp | dt.datetime | None) -> Any:
-    """An instant as the store has it: UTC without saying so, in microseconds."""
+    """An instant for the store: UTC without a zone, in microseconds."""
     if pd.isna(instant):
         return None
     moment = pd.Timestamp(instant)

@@ -18,20 +18,20 @@ from relfit.log.failurelog import FailureLog
 
 __all__ = ["missed_forecasts", "short_stock"]
 
-_OVERLAP = 3.0  # independent forecasts that those of overlapping times are worth, per horizon
-_SHORT = 0.10  # chance of running short from which there is an alarm
+_OVERLAP = 3.0  # independent forecasts per horizon that overlapping ones are worth
+_SHORT = 0.10  # probability of running short that raises an alarm
 _LEAD = "30d"
 
 
 def missed_forecasts(forecasts: pd.DataFrame, allowed: float, now: pd.Timestamp) -> list[Episode]:
-    """Alarms of counts that were far outside of what was forecast, one of each system at a time.
+    """Alarms of counts far outside their forecast, one of each system at a time.
 
     Parameters
     ----------
     forecasts : pandas.DataFrame
         Scored: ``made``, ``system``, ``horizon_hours``, ``mean``, ``lower``, ``upper``, ``level``, ``happened``.
     allowed : float
-        False alarms in a year.
+        False alarms per year.
     now : pandas.Timestamp
     """
     known = forecasts[forecasts["happened"].notna()].copy()
@@ -70,13 +70,13 @@ def missed_forecasts(forecasts: pd.DataFrame, allowed: float, now: pd.Timestamp)
 
 
 def short_stock(log: FailureLog, stock: Mapping[str, object]) -> list[Alarm]:
-    """Alarms of parts of which more may be needed than there are, one for each failure, until new ones come.
+    """Alarms of parts that may run short within their lead time, one part per failure.
 
     Parameters
     ----------
     log : FailureLog
     stock : mapping
-        By cause a number of parts, or a mapping of ``parts`` and ``lead_time``.
+        By cause a number of parts, or a mapping of ``parts`` and ``lead_time`` (by default 30 days).
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The dashboard for Grafana of what `write_metrics` writes, as a file to import."""
+"""The dashboard for Grafana of the metrics of `write_metrics`, as a file to import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes from one part of a watch to the next: what a source gave, and an alarm."""
+"""Records that the parts of a watch exchange: `Fetched` of a source, and `Alarm`."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ __all__ = ["Alarm", "Episode", "Fetched", "stamp"]
 
 @dataclass(frozen=True)
 class Fetched:
-    """What a source gave in one round.
+    """The records that a source gave in one round.
 
     Attributes
     ----------
     log : FailureLog or None
         Events, population and rejected rows, as the reader of that format makes them; None when there was nothing new.
     cursor : dict
-        What the source is told in its next round (plain JSON values): where it got to, overlapping what it may correct.
+        Plain JSON values for the source's next round: where to continue, with an overlap for late corrections.
     form : str
-        A fingerprint of the form of what came (format and columns), to notice that it changed.
+        The format and columns of the records, to notice that they change.
     notes : tuple of str
         What was left out or looked odd, in a sentence each.
     documents : tuple of (str, FailureLog)
-        Instead of `log`: files that were read anew, each by its name and with all that it holds now. What a file no
-        longer says of the time it covers was corrected, and is taken back.
+        Instead of `log`: files that were read again, each by its name and with its present content. A record that a
+        file no longer has within the time that it covers was corrected, and is removed.
     """
 
     log: FailureLog | None
@@ -40,22 +40,22 @@ class Fetched:
 
 @dataclass(frozen=True)
 class Alarm:
-    """Something that changed, and what to do about it.
+    """A change in the fleet, and what to do about it.
 
     Attributes
     ----------
     kind : str
         ``"rate"``, ``"node"``, ``"repeat"``, ``"repair time"``, ``"stock"``, ``"forecast"`` or ``"source"``.
     subject : str
-        Of what: ``"system white"``, ``"rack r07"``, ``"cause memory"``, ``"node n012"``, ``"source events"``.
+        What changed: ``"system white"``, ``"rack r07"``, ``"cause memory"``, ``"node n012"``, ``"source events"``.
     since : pandas.Timestamp
-        When it began, as estimated.
+        Estimated time of the change.
     raised : pandas.Timestamp
-        When it was noticed: the end of the records of that round.
+        When the records first showed it; for ``"stock"`` their end, for ``"source"`` the time of the round.
     text, advice : str
-        A sentence each.
+        The change and what to do about it, in a sentence each.
     evidence : dict of str to float
-        The numbers it rests on.
+        The numbers behind it, such as counts, expectation and p-value.
     """
 
     kind: str
@@ -68,7 +68,7 @@ class Alarm:
 
     @property
     def key(self) -> str:
-        """Names the alarm from round to round while it lasts."""
+        """Identifies the alarm from round to round while it lasts."""
         return f"{self.kind}: {self.subject}"
 
 
@@ -81,5 +81,5 @@ class Episode:
 
 
 def stamp(moment: int | pd.Timestamp) -> pd.Timestamp:
-    """An instant (nanoseconds, or UTC without saying so) in UTC."""
+    """An instant (nanoseconds since 1970, or UTC without a zone) as UTC."""
     return pd.Timestamp(moment, tz="UTC").as_unit("ns")

@@ -1,4 +1,4 @@
-"""The records of a store as one `FailureLog`, with the population that its sources tell of."""
+"""The records of a store as one `FailureLog`, with the population by its sources."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS, pairs
 
 __all__ = ["stored_log"]
 
-_MOST_TEXTS = 200_000  # different details, or sets of attributes, that are kept in memory
+_MOST_TEXTS = 200_000  # distinct details, or sets of attributes, kept in memory
 _TEXTS = ("system", "node", "cause", "scope")
 
 
@@ -32,9 +32,9 @@ def stored_log(database: Database, *, nodes: int | Sequence[str] | None, timezon
     ----------
     database : Database
     nodes : int or sequence of str, optional
-        How many nodes there are, or which, where no source lists them.
+        The number of nodes, or their names, where no source lists them.
     timezone : str
-        In which the log tells local times.
+        Zone of the log's local times.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def stored_log(database: Database, *, nodes: int | Sequence[str] | None, timezon
 
 
 def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows by time, and at one time by what they say, whatever the order in which they were stored."""
+    """The rows by time, and at one time by their texts, whatever the order in which they were stored."""
     keys = []
     for name in reversed(_TEXTS):
         kinds = rows[name].cat.categories
@@ -94,7 +94,7 @@ def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _windows(database: Database) -> dict[str, Window]:
-    """When each source was watched."""
+    """The observation window of each source."""
     windows: dict[str, list[Window]] = {}
     for source, *ends in database.rows("SELECT source, first_seen, last_seen, first_known, last_known FROM documents"):
         if ends[0] is not None:
@@ -104,14 +104,14 @@ def _windows(database: Database) -> dict[str, Window]:
 
 
 def _population(database: Database, windows: dict[str, Window], window: Window) -> pd.DataFrame:
-    """One row per node; a list of nodes goes before what records say of them, and the latest attributes stand."""
+    """One row per node; a list of nodes takes precedence over records, and the latest attributes stand."""
     rows = database.frame("SELECT * FROM nodes ORDER BY noted, source, more")
     start = rows["source"].map({name: each.start for name, each in windows.items()}).astype(UTC)
     end = rows["source"].map({name: each.end for name, each in windows.items()}).astype(UTC)
     declared = rows["declared"].to_numpy(bool)
     rows["entered"] = utc_stamps(rows["entered"]).fillna(start.fillna(window.start))
     rows["leaving"] = utc_stamps(rows["leaving"]).fillna(end.fillna(window.end))
-    gone = declared & (rows["leaving"] < end).to_numpy()  # the latest list does not name it any more
+    gone = declared & (rows["leaving"] < end).to_numpy()  # no longer in the latest list
     rows["leaving_known"] |= gone
     key = ["system", "node"]
     listed = rows[declared | ~pairs(rows).isin(pairs(rows[declared]))]
@@ -136,7 +136,7 @@ def _population(database: Database, windows: dict[str, Window], window: Window) 
 
 
 def _filled(population: pd.DataFrame, nodes: int | Sequence[str], window: Window) -> pd.DataFrame:
-    """The population with the nodes of a list, or as many further ones as make a number."""
+    """The population with the nodes of a list, or filled up to a number of nodes."""
     if len(population["system"].unique()) != 1:
         raise DataError("nodes are those of one system, and there are several", remedy="list them in population")
     if isinstance(nodes, int):
@@ -149,7 +149,7 @@ def _filled(population: pd.DataFrame, nodes: int | Sequence[str], window: Window
 
 
 def _attributes(texts: pd.Series, standard: Sequence[str]) -> dict[str, Any]:
-    """Columns of what rows hold as JSON: each different text is read once."""
+    """Columns from the JSON texts of rows; each distinct text is parsed once."""
     kinds = texts.cat
     rows = [json.loads(text) for text in kinds.categories]
     codes = kinds.codes.to_numpy()
@@ -159,5 +159,5 @@ def _attributes(texts: pd.Series, standard: Sequence[str]) -> dict[str, Any]:
 
 
 def _stated(texts: pd.Series) -> pd.Series:
-    """The texts, missing where the store holds an empty one."""
+    """The texts; empty ones are missing."""
     return texts.cat.remove_categories([""]) if "" in texts.cat.categories else texts

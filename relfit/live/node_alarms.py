@@ -1,4 +1,4 @@
-"""Alarms of nodes that stand out and of repairs that did not help, in words."""
+"""Texts of the alarms of nodes that stand out and of repairs that did not help."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["node_episodes", "repeat_episodes"]
 
 
 def node_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
-    """Alarms of nodes with more failures than the others, at most `allowed` false ones in a year."""
+    """Alarms of nodes with more failures than the others, at most `allowed` false ones per year on average."""
     for each in nodes_standing_out(fleet, allowed):
         label = fleet.node_label(each.node)
         text = (
@@ -25,7 +25,7 @@ def node_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
 
 
 def repeat_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
-    """Alarms of nodes that failed again of the same cause, sooner than by chance."""
+    """Alarms of nodes that failed again from the same cause, sooner than by chance."""
     for each in failed_repairs(fleet, allowed):
         label, why = fleet.node_label(each.node), fleet.causes[each.cause]
         text = (

@@ -1,4 +1,4 @@
-"""What a round found as metrics: a text file for the textfile collector of Prometheus' node exporter."""
+"""The results of a round as metrics: a text file for the textfile collector of Prometheus' node exporter."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ METRICS = {
     "relfit_mtbf_seconds": "Mean time between failures of a node in the 90 days before the last record, by system.",
     "relfit_last_record_timestamp_seconds": "Until when the records go.",
 }
-"""What each metric is; all are gauges."""
-_CAUSES = 50  # of a system, the most frequent ones
+"""The help text of each metric; all are gauges."""
+_CAUSES = 50  # per system, the most frequent ones
 Rows = list[tuple[Mapping[str, str], float]]
 """Labels and values of one metric."""
 
@@ -48,7 +48,7 @@ def write_metrics(
     fleet : str
         A label of every metric.
     now : pandas.Timestamp, optional
-        When the round was; that of the clock when left out.
+        Time of the round; by default the current time.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def _values(alarms: Sequence[Alarm], study: Study | None, now: pd.Timestamp) -> 
 
 
 def _labels(labels: Mapping[str, str]) -> str:
-    r"""Labels with their values as data.
+    r"""Labels as text, their values escaped.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Alarms of rates that changed and of repairs that take longer, in words."""
+"""Texts of the alarms of changed rates and of repairs that take longer."""
 
 from __future__ import annotations
 

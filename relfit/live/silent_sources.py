@@ -1,4 +1,4 @@
-"""Alarms about sources: one that gave records and fell silent, whose form changed, or that keeps failing."""
+"""Alarms of sources that fell silent, changed their form, or keep failing."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from relfit.live.watch_settings import WatchSettings
 __all__ = ["SHARE", "source_alarms"]
 
 SHARE = 0.1
-"""Of the false alarms that are borne in a year, those about sources."""
-_LONGEST = 1.5  # times the longest pause of a year, below which a source is not silent
+"""Share of the allowed false alarms of a year for sources."""
+_LONGEST = 1.5  # a source is silent beyond this multiple of the year's longest pause
 _LEAST = 24.0  # hours
 _YEAR = 8766.0  # hours
 _HOUR = pd.Timedelta("1h")
@@ -24,7 +24,7 @@ _FAILING = 48.0  # hours
 
 
 def source_alarms(store: FleetStore, settings: WatchSettings, now: pd.Timestamp) -> list[Alarm]:
-    """What is to be said of the sources of a fleet at the end of a round."""
+    """The alarms of the sources of a fleet at the end of a round."""
     alarms = []
     budget = SHARE * settings.alarms.per_year / len(settings.sources)
     table = store.sources()

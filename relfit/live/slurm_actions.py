@@ -1,4 +1,4 @@
-"""Nodes that alarms name, for Slurm: the commands that drain them, shown or run on the controller, and undone.
+"""Draining of the nodes that alarms name in Slurm: commands to show, to run on the controller, and to undo.
 
 Names and reasons come from logs. A name is used only where it is that of one host and the controller has it, a reason
 is made of letters, digits and a few signs, and no command goes through a shell.
@@ -29,22 +29,22 @@ from relfit.study import Study
 __all__ = ["Drains", "apply_drains", "drains_of", "undo_drains", "write_slurm"]
 
 MARK = "relfit watch: "
-"""How the reason of a node begins that was drained here: nothing else is ever undone."""
+"""Start of the reason of a node that relfit drained: no other drain is ever undone."""
 _COLUMNS = ("node", "reason", "done", "command")
 _LINE = re.compile(r"([^|\s]+)\|([^|]*)\|([A-Za-z_]+)[*~#!%$@^-]?\|(.*)")
 _OUT = ("drain", "down", "fail", "error", "maint", "power", "reboot", "future")
 
 
 class Drains(Result):
-    """Nodes to be drained, or what became of them.
+    """Nodes to be drained, or that were drained or undrained.
 
     Attributes
     ----------
     table : pandas.DataFrame
         One row per node: ``node``, ``reason``, ``done`` (what was done, or why not; empty where commands are only
-        shown), ``command`` (as a shell takes it).
+        shown), ``command`` (quoted for a shell).
     skipped : tuple of str
-        Names in alarms that are no name of one host.
+        Names in alarms that are not the name of one host.
     """
 
     table: pd.DataFrame
@@ -54,13 +54,13 @@ class Drains(Result):
 
     @property
     def headline(self) -> str:
-        """How many nodes there are."""
+        """Number of nodes, and of names left out."""
         left = f"; {count(len(self.skipped), 'name')} left out, of no host" if self.skipped else ""
         return f"{count(len(self.table), 'node')} to drain or undrain{left}"
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """A line per node: the command, and what became of it."""
+        """The headline, and per node the command and what was done."""
         ends = [f"  # {done}" if done else "" for done in self.table["done"].astype(str)]
         return (self.headline, *(f"{line}{end}" for line, end in zip(self.table["command"], ends, strict=True)))
 
@@ -97,17 +97,17 @@ def apply_drains(drains: Drains, share: float = 0.02) -> Drains:
     ----------
     drains : Drains
     share : float
-        Of the nodes of each partition, what may be drained by relfit at most, earlier drains included.
+        Largest share of the nodes of each partition that relfit may drain, earlier drains included.
 
     Returns
     -------
     Drains
-        ``done`` says what became of each. Nodes that are out already are left as they are.
+        ``done`` says what was done with each. Nodes that take no jobs already are left as they are.
 
     Raises
     ------
     SourceError
-        When the controller does not answer. A command that fails is told in ``done``.
+        When the controller does not answer. A command that fails is reported in ``done``.
     """
     most = float(checked_share("share", share))
     nodes = _nodes()
@@ -131,7 +131,7 @@ def apply_drains(drains: Drains, share: float = 0.02) -> Drains:
 
 
 def undo_drains() -> Drains:
-    """Undrain the nodes that `apply_drains` drained, unless somebody gave them another reason since.
+    """Undrain the nodes that `apply_drains` drained, unless they have another reason since.
 
     A node that is down stays down.
 
@@ -149,7 +149,7 @@ def undo_drains() -> Drains:
 
 
 def write_slurm(alarms: Sequence[Alarm], study: Study | None, folder: str | Path) -> None:
-    """Weights, features and the drain list as files: those of `relfit.fleet.slurm_nodes`, drains as alarms say."""
+    """Write the weights and features of `relfit.fleet.slurm_nodes`, and ``drain.sh`` with the drains of the alarms."""
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     if study is not None:
@@ -176,12 +176,12 @@ class _Node:
 
     @property
     def ours(self) -> bool:
-        """Whether it was drained here."""
+        """Whether relfit drained it."""
         return self.state.startswith(("drain", "down")) and self.reason.startswith(MARK)
 
 
 def _nodes() -> dict[str, _Node]:
-    """Nodes by name. A reason may have further lines; only how it begins counts."""
+    """Nodes by name. A reason may have further lines; only its start counts."""
     printed = output_of(["sinfo", "--all", "--Node", "--noheader", "--format=%N|%R|%T|%E"], TZ="UTC")
     nodes: dict[str, _Node] = {}
     for line in printed.decode(errors="replace").splitlines():
@@ -196,7 +196,7 @@ def _draining(name: str, reason: str) -> list[str]:
 
 
 def _told(command: list[str], done: str) -> str:
-    """Run a command: what was done, or why not."""
+    """Run a command; returns what was done, or why not."""
     try:
         output_of(command, TZ="UTC")
     except SourceError as error:

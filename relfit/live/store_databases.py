@@ -1,4 +1,4 @@
-"""The two databases that a store may be in, a DuckDB file or PostgreSQL, behind the few things that a store does."""
+"""The two databases of a store, a DuckDB file or PostgreSQL, behind one interface."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 __all__ = ["Database", "DuckDatabase", "PostgresDatabase", "opened"]
 
 _MEMORY = "512MB"
-_BATCH = 250_000  # rows that are held as text at once
-_ROWS = 100_000  # that are sent at once
-_LOCK = 7_265_696_974  # of one round at a time, the number of an advisory lock
+_BATCH = 250_000  # rows held as text at a time
+_ROWS = 100_000  # rows sent at a time
+_LOCK = 7_265_696_974  # number of the advisory lock that allows one round at a time
 
 
 class Database(ABC):
-    """What a store needs: statements with ``?`` for values, tables in and out, transactions."""
+    """A database of a store: statements with ``?`` for values, tables in and out, transactions."""
 
     further: ClassVar[tuple[str, ...]] = ()
-    """Statements that it needs besides when the tables are made."""
+    """Further statements of this kind of database when the tables are created."""
     _mark: ClassVar[str] = "?"
     _cursor: Any
 
@@ -40,32 +40,32 @@ class Database(ABC):
         self._cursor.execute(sql.replace("?", self._mark), list(values))
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """What a query gives."""
+        """The rows of a query."""
         self.execute(sql, values)
         return list(self._cursor.fetchall())
 
     @abstractmethod
     def frame(self, sql: str, texts: Sequence[str] = ()) -> pd.DataFrame:
-        """The same as a table; columns of `texts` are categorical."""
+        """The rows of a query as a table; columns of `texts` are categorical."""
 
     def load(self, name: str, frame: pd.DataFrame, like: str) -> None:
-        """Make a temporary table of the rows of a frame, with the types that its columns have in the table `like`."""
+        """Create a temporary table of the rows of a frame, with the types that its columns have in the table `like`."""
         columns = ", ".join(frame.columns)
         self.keep(name, f"SELECT {columns} FROM {like} LIMIT 0")
         self._fill(name, columns, frame)
 
     def keep(self, name: str, sql: str, values: Sequence[object] = ()) -> None:
-        """Make a temporary table of what a query gives, instead of an earlier one of that name."""
+        """Create a temporary table of the rows of a query, in place of an earlier one of that name."""
         self.execute(f"DROP TABLE IF EXISTS {name}")
         self.execute(f"CREATE TEMP TABLE {name} AS {sql}", values)
 
     @abstractmethod
     def _fill(self, name: str, columns: str, frame: pd.DataFrame) -> None:
-        """Put the rows of a frame into a table."""
+        """Insert the rows of a frame into a table."""
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Within, all or nothing."""
+        """A context whose changes are stored all or none."""
         connection = self._begun()
         try:
             yield
@@ -79,7 +79,7 @@ class Database(ABC):
         """The connection, in a transaction."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection."""
         self._cursor.close()
 
 
@@ -89,7 +89,7 @@ def opened(url: str, password_env: str | None = None, *, read_only: bool = False
     Raises
     ------
     RelfitError
-        When it cannot be opened, another round has it, or a package is missing.
+        When it cannot be opened, another round uses it, or a package is missing.
     """
     if "://" in url:
         return PostgresDatabase(url, password_from(password_env), read_only=read_only)
@@ -163,7 +163,7 @@ class PostgresDatabase(Database):
     def frame(self, sql: str, texts: Sequence[str] = ()) -> pd.DataFrame:  # noqa: D102
         from pyarrow import csv
 
-        # types of the columns come from a look at none of the rows
+        # a query without rows gives the column types
         self.execute(f"SELECT * FROM ({sql}) AS q LIMIT 0")
         types = {column.name: _PG_TYPES[column.type_code] for column in self._cursor.description}
         options = csv.ConvertOptions(
@@ -180,7 +180,7 @@ class PostgresDatabase(Database):
     def _fill(self, name: str, columns: str, frame: pd.DataFrame) -> None:
         from pyarrow import csv
 
-        writing = csv.WriteOptions(include_header=False, quoting_style="all_valid")  # what is null has no quotes
+        writing = csv.WriteOptions(include_header=False, quoting_style="all_valid")  # null is written without quotes
         with self._cursor.copy(f"COPY {name} ({columns}) FROM STDIN (FORMAT csv)") as copy:
             for begin in range(0, len(frame), _ROWS):
                 part = io.BytesIO()
@@ -192,7 +192,7 @@ class PostgresDatabase(Database):
         return self._raw
 
     def close(self) -> None:  # noqa: D102
-        self._raw.invalidate()  # the lock goes with the connection
+        self._raw.invalidate()  # closing the connection releases the lock
         self._engine.dispose()
 
 
@@ -203,7 +203,7 @@ def _arrow(frame: pd.DataFrame) -> Any:
 
 
 def _categorical(batches: pa.RecordBatchReader, texts: Sequence[str]) -> pd.DataFrame:
-    """Batches of Arrow as pandas has them; texts become categories batch by batch, in a tenth of the memory."""
+    """Batches of Arrow as a frame; texts become categories batch by batch, in a tenth of the memory."""
     import pyarrow as pa
 
     parts = []
@@ -219,4 +219,4 @@ def _categorical(batches: pa.RecordBatchReader, texts: Sequence[str]) -> pd.Data
 
 
 _PG_TYPES = {16: "bool", 20: "int64", 23: "int32", 25: "string", 701: "double", 1114: "timestamp[us]"}
-"""Arrow's names of PostgreSQL's types, by their numbers."""
+"""Arrow's names of PostgreSQL's types, by type number."""

@@ -16,12 +16,12 @@ from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS
 __all__ = ["MOST_ATTRIBUTES", "event_rows", "merged_nodes", "naive_stamps", "node_rows", "utc_stamps"]
 
 MOST_ATTRIBUTES = 50
-"""Columns of a log that are stored beside the standard ones; the first by name."""
+"""Largest number of attributes of a log that are stored, the first by name."""
 _NODE_KEY = ["system", "node", "declared", "more"]
 
 
 def event_rows(source: str, pieces: Sequence[tuple[str, FailureLog]], *, many: str) -> pd.DataFrame:
-    """Events of several documents, each record once: with its latest end; `many` is the place of those of two."""
+    """Events of several documents, each record once, with its latest end; `many` is the place of those of several."""
     frames = [_events(source, place, log) for place, log in pieces]
     rows = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
     key = list(KEY)
@@ -46,7 +46,7 @@ def _events(source: str, place: str, log: FailureLog) -> pd.DataFrame:
             "began": naive_stamps(events["start"]),
             "cause": _texts(events["cause"]),
             "scope": _texts(events["scope"]),
-            # an outage that goes on has no end yet
+            # an outage in progress has no end yet
             "ended": ended.where(~events["end_cut"].to_numpy(bool)),
             "detail": _texts(events["detail"]),
             "more": _more(events, EVENT_COLUMNS),
@@ -59,7 +59,7 @@ def _events(source: str, place: str, log: FailureLog) -> pd.DataFrame:
 
 
 def node_rows(source: str, pieces: Sequence[tuple[str, FailureLog]]) -> pd.DataFrame:
-    """Nodes of several documents; their ends are missing where they are only those of what was looked at."""
+    """Nodes of several documents; entry and leaving are missing where they are only those of the document's window."""
     frames = []
     for _, log in pieces:
         people = log.population
@@ -111,7 +111,7 @@ def _texts(column: pd.Series) -> pd.Series:
 
 
 def naive_stamps(column: pd.Series) -> pd.Series:
-    """Instants as the store has them: UTC without saying so, in microseconds."""
+    """Instants for the store: UTC without a zone, in microseconds."""
     return column.dt.tz_convert("UTC").dt.tz_localize(None).astype("datetime64[us]").reset_index(drop=True)
 
 
@@ -121,7 +121,7 @@ def utc_stamps(column: pd.Series) -> pd.Series:
 
 
 def _more(frame: pd.DataFrame, standard: Sequence[str]) -> pd.Series:
-    """The attributes of each row as JSON, without those that are missing; rows alike are written once."""
+    """The attributes of each row as JSON, without missing ones; equal rows are encoded once."""
     names = sorted(str(name) for name in frame.columns if name not in standard)[:MOST_ATTRIBUTES]
     if not names:
         return pd.Series(np.full(len(frame), "{}", dtype=object))

@@ -1,4 +1,4 @@
-"""Tables of a fleet's store, and the steps from one version of them to the next."""
+"""The tables of a fleet's store, and the steps from one version to the next."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from relfit.live.store_databases import Database
 __all__ = ["KEY", "STEPS", "prepare"]
 
 KEY = ("system", "node", "began", "cause", "scope")
-"""Columns of events that tell records apart; a text that is missing is empty."""
+"""Columns that identify a record; a missing text is empty."""
 
 STEPS: tuple[tuple[str, ...], ...] = (
     (
@@ -35,12 +35,12 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "seen TIMESTAMP NOT NULL, over TIMESTAMP)",
     ),
 )
-"""What makes each version of the tables from the one before, from nothing on."""
+"""Statements that make each version of the tables from the one before; the first from nothing."""
 _THERE = "SELECT 1 FROM information_schema.tables WHERE table_name = 'about' AND table_schema IN ('relfit', 'main')"
 
 
 def prepare(database: Database, fleet: str, place: str, *, read_only: bool) -> None:
-    """Make the tables, or bring them to the present version; refuse a store of another fleet or of a later version."""
+    """Create the tables, or bring them to the present version; refuse a store of another fleet or a later version."""
     with database.transaction():
         if not read_only:
             database.execute("CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL)")

@@ -1,4 +1,4 @@
-"""The first settings of a watch: what logs there are, what they look like, and how to run a round every day."""
+"""The first settings of a watch: the logs that there are, what they hold, and how to run a round every day."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from relfit.live.watch_settings import read_watch_settings
 __all__ = ["write_settings"]
 
 _LOOKED_FOR = ("logs", "*.csv", "*.parquet", "*.log")
-_WAIT = 10.0  # seconds for a first answer of Slurm
+_WAIT = 10.0  # seconds to wait for Slurm's first answer
 
 
 def write_settings(
@@ -37,26 +37,26 @@ def write_settings(
     timezone: str | None = None,
     timer: bool = False,
 ) -> list[str]:
-    """Write the settings of a watch over logs, and say what they are and what to do next.
+    """Write the settings of a watch over logs; returns lines on what the logs hold and what to do next.
 
     Parameters
     ----------
     places : sequence of str
-        Files, folders or patterns; common ones in the folder of `out`, and Slurm, are looked for when there is none.
+        Files, folders or patterns; without any, common ones in the folder of `out`, and Slurm.
     out : Path
-        The file to write; none is written over.
+        The file to write; an existing file is an error.
     fleet, timezone : str, optional
     columns : mapping of str to str, optional
-        Which column of a table is what.
+        Column of a table for each field, as for `relfit.read`.
     timer : bool
         Write a service and a timer for systemd beside it.
 
     Raises
     ------
     ArgumentError
-        When the file is there already, or there is nothing to watch.
+        When the file exists, or there is nothing to watch.
     ReadError
-        When a log cannot be read as it stands: which option mends it.
+        When a log cannot be read with these settings; it names the option to use.
     """
     if out.exists():
         raise ArgumentError(f"{out} is there already", remedy="change it, or name another file with --out")
@@ -103,7 +103,7 @@ def _files(place: Path) -> list[Path]:
 
 
 def _as_written(place: Path, folder: Path) -> str:
-    """The path from the folder of the settings on, a folder as the pattern of all its files of one ending."""
+    """The path relative to the folder of the settings; a folder as the pattern of its files."""
     if place.is_dir():
         endings = {"".join(file.suffixes[-2:]) for file in _files(place)}
         place = place / (f"*{endings.pop()}" if len(endings) == 1 else "*")
@@ -111,7 +111,7 @@ def _as_written(place: Path, folder: Path) -> str:
 
 
 def _said_of(place: Path, columns: Mapping[str, Any], timezone: str | None) -> list[str]:
-    """What a log is, by its last file, and what has to be asked before it is relied on."""
+    """Lines on a log, by its last file, with the question that it leaves open."""
     files = _files(place)
     if not files:
         return [f"{place}: no such file yet"]

@@ -1,4 +1,4 @@
-"""Where a round goes: the page of the day, JSON, Prometheus, Alertmanager, Slurm, parameters for planners."""
+"""Outputs of a round: the page of the day, JSON, Prometheus, Alertmanager, Slurm, parameters for planners."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["write_outputs"]
 def write_outputs(
     settings: WatchSettings, result: Round, study: Study | None, previous: Sequence[Alarm], store: FleetStore
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Write what the settings ask for; where it went, and what could not be written."""
+    """Write the outputs of the settings; returns where they went, and what could not be written."""
     outputs, alarms, made = settings.outputs, result.alarms, result.made
     writing: list[tuple[str | None, Callable[[str], object]]] = [
         (outputs.metrics, lambda place: write_metrics(alarms, study, place, fleet=settings.fleet, now=made)),
@@ -34,7 +34,7 @@ def write_outputs(
         (outputs.slurm, lambda place: write_slurm(alarms, study, place)),
         (outputs.json_file, lambda place: _write_json(result.to_dict(), Path(place))),
     ]
-    if study is not None:  # without a record there is no page
+    if study is not None:  # no page without records
         page = partial(day_page, study, alarms, previous, store.forecasts(), fleet=settings.fleet, made=made)
         writing += [(outputs.page, page), (outputs.params, partial(_write_params, study))]
     written, problems = [], []

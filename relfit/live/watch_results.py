@@ -1,4 +1,4 @@
-"""What a round over a fleet found, and how a watch stands."""
+"""Results of a round over a fleet, and the status of a watch."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ __all__ = ["Round", "WatchStatus"]
 
 
 class Round(Result):
-    """What one round over a fleet found.
+    """The results of one round over a fleet.
 
     Attributes
     ----------
     fleet : str
     made : pandas.Timestamp
-        When it was.
+        Time of the round.
     records, new, rejected : int
-        In the store, of this round, and rows that no source's reader could use.
+        Records in the store, those new in this round, and rejected rows of all sources.
     sources : pandas.DataFrame
-        One row per source: ``source``, ``new``, ``failure`` (empty where there was none), ``notes``.
+        One row per source: ``source``, ``new``, ``failure`` (empty without one), ``notes``.
     alarms : tuple of Alarm
-        All that stand, the new ones too.
+        All that stand, including the new ones.
     raised, over : tuple of str
-        Keys of those that came with this round, and of those that ended.
+        Keys of the alarms that this round raised, and of those that ended.
     forecasts : pandas.DataFrame
-        What is expected, one row per system and horizon.
+        Forecasts of this round, one row per system and horizon.
     written : tuple of str
-        Files and places that were given something.
+        Files and addresses that outputs were written to.
     problems : tuple of str
         What could not be done, in a sentence each.
     undone : tuple of str
-        Those of them that the settings ask for: outputs, answers where records cannot be read as a log.
+        The problems for which the command fails: unwritten outputs, records that cannot be read as a log.
     """
 
     fleet: str
@@ -62,7 +62,7 @@ class Round(Result):
 
     @property
     def headline(self) -> str:
-        """How many records there are, how many are new, how many alarms."""
+        """Numbers of records, new records and alarms."""
         of = f"{self.fleet}: " if self.fleet else ""
         alarms = count(len(self.alarms), "alarm") if self.alarms else "no alarm"
         new = f", {len(self.raised):,} of them new" if self.raised else ""
@@ -71,7 +71,7 @@ class Round(Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The headline, alarms with their advice, sources that failed."""
+        """The headline, alarms with their advice, failed sources, and problems."""
         alarms = [f"{'NEW ' * (a.key in self.raised)}{a.subject}: {a.text} {a.advice}".strip() for a in self.alarms]
         rows = self.sources[self.sources["failure"] != ""]
         failed = [f"source {row.source} failed: {row.failure}" for row in rows.itertuples()]
@@ -79,7 +79,7 @@ class Round(Result):
 
 
 class WatchStatus(Result):
-    """How a watch stands.
+    """The status of a watch.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class WatchStatus(Result):
         One row per source: ``source``, ``last_asked``, ``last_new`` (when it last gave a new record), ``failure``.
     alarms : tuple of Alarm
     last_round : dict or None
-        What the last round said.
+        Results of the last round.
     """
 
     fleet: str
@@ -103,7 +103,7 @@ class WatchStatus(Result):
 
     @property
     def headline(self) -> str:
-        """What the store holds, and when the last round was."""
+        """Numbers of records and rejected rows, and the time of the last round."""
         when = "no round yet" if self.last_round is None else f"last round at {self.last_round['made'][:16]} UTC"
         of = f"{self.fleet}: " if self.fleet else ""
         return f"{of}{count(self.records, 'record')}, {count(self.rejected, 'row')} rejected; {when}"

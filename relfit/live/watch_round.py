@@ -1,4 +1,4 @@
-"""`watch`: one round over a fleet: fetch, store, raise alarms, predict, and hand on what is found."""
+"""`watch`: one round over a fleet: fetch, store, raise alarms, forecast, write the outputs."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ __all__ = ["watch", "watch_status"]
 Progress = Callable[[str, float], None]
 _AGAIN = "its settings changed: it was read again, and what it said otherwise of that time was taken back"
 _UNREAD = "its settings changed: it was read again; what was stored stays where the former ones cannot read it"
-_SKEW = pd.Timedelta("1h")  # by which clocks may differ
-_NOT_TOLD_AGAIN = ("at", "down")  # of a cursor: nodes that were down when a source that knows only now was asked
+_SKEW = pd.Timedelta("1h")  # clocks may differ by this
+_NOT_TOLD_AGAIN = ("at", "down")  # of a cursor: nodes down when a source without history was last read
 
 
 def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progress: Progress | None = None) -> Round:
-    """One round: fetch all sources, store what is new, raise alarms, predict, write the outputs.
+    """One round: fetch all sources, store new records, raise alarms, forecast, write the outputs.
 
-    A source that fails is named, and the round goes on. What was stored stays, whenever the round is killed.
+    A source that fails is reported, and the round continues. Stored records stay, whenever the round is killed.
 
     Parameters
     ----------
     settings : WatchSettings
     now : str or pandas.Timestamp, optional
-        The time of the round; that of the clock when left out. What began after it is stored, and not looked at.
+        The time of the round; by default the current time. Later records are stored, but not used.
     progress : callable, optional
-        Told what is done, and which share of the round.
+        Called with the current step and the share of the round done.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
 
 
 def _fetched(store: FleetStore, source: SourceBase, settings: WatchSettings, now: pd.Timestamp) -> tuple[Any, ...]:
-    """Fetch and store one source: its name, new records, why it failed, notes."""
+    """Fetch and store one source; returns its name, number of new records, failure and notes."""
     name, failure, new, fields = source.title, "", 0, type(source).model_fields
     if source.timezone is None:
         source = source.model_copy(update={"timezone": settings.timezone})
@@ -116,7 +116,7 @@ def _fetched(store: FleetStore, source: SourceBase, settings: WatchSettings, now
         fetched = source.fetch(cursor, now)
     except RelfitError as error:
         failure, fetched = in_settings(error, fields), getattr(error, "fetched", None)
-    except Exception as error:  # whatever another's library raises: one source never ends a round
+    except Exception as error:  # a driver may raise anything; one source must not end the round
         failure = f"{type(error).__name__}: {on_one_line(error)}"
     if fetched is not None:
         before, told = _said_before(source, former, cursor, now) if again else (None, [])
@@ -132,15 +132,15 @@ def _fetched(store: FleetStore, source: SourceBase, settings: WatchSettings, now
 
 
 def _said_before(source: SourceBase, former: Any, cursor: Any, now: pd.Timestamp) -> tuple[Fetched, list[str]]:
-    """What the former settings say of what a source holds now, as far as they read it, and a note about that."""
+    """What the former settings read from a source now, as far as they can, and a note about that."""
     try:
         return source.model_copy(update=former["settings"]).fetch(cursor, now), [_AGAIN]
-    except Exception as error:  # whatever another's library raises; a store of 0.4.0 has no former settings
+    except Exception as error:  # a driver may raise anything; a store of 0.4.0 has no former settings
         return getattr(error, "fetched", None) or Fetched(None, {}), [_UNREAD]
 
 
 def _asked(store: FleetStore, study: Study, settings: WatchSettings) -> tuple[pd.DataFrame, list[Alarm], list[str]]:
-    """Forecasts, made and scored, and alarms; what cannot be said is a problem and no end of the round."""
+    """New forecasts, alarms, and problems: what cannot be computed does not end the round."""
     problems = []
     forecasts, alarms = pd.DataFrame(), list[Alarm]()
     try:
@@ -162,7 +162,7 @@ def _asked(store: FleetStore, study: Study, settings: WatchSettings) -> tuple[pd
 
 
 def watch_status(settings: WatchSettings) -> WatchStatus:
-    """How a watch stands; a round may go on meanwhile with PostgreSQL.
+    """The status of a watch; with PostgreSQL a round may run meanwhile.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""`WatchSettings`: which sources are watched, where their records are stored, and where what is found goes."""
+"""`WatchSettings`: the sources of a watch, its store, alarms and outputs."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = ["AlarmSettings", "OutputSettings", "WatchSettings", "read_watch_setti
 
 
 class AlarmSettings(Model):
-    """How many false alarms are borne, and the parts in stock."""
+    """The allowed number of false alarms, and the parts in stock."""
 
     per_year: float = Field(4.0, gt=0.0, le=366.0, description="false alarms in a year, all kinds together")
     stock: dict[str, int] = Field(default_factory=dict, description="spare parts by cause, as memory = 12")
 
 
 class OutputSettings(Model):
-    """Where what is found goes, beside standard output."""
+    """Outputs of a round, in addition to standard output."""
 
     page: FilePath | None = Field(None, description="the page of the day: one HTML file")
     json_file: FilePath | None = Field(None, alias="json", description="the round as JSON")
@@ -50,7 +50,7 @@ _NODES = 'write how many, as 512, or lists, as ["n[001-512]"], or the name of a 
 
 
 def _names(lists: Sequence[str]) -> list[str]:
-    """The nodes of lists; a list that is none, or of too many, is rejected."""
+    """The nodes of lists; an invalid list, or one of too many nodes, is rejected."""
     names: list[str] = []
     for text in lists:
         own = hosts(text)
@@ -61,9 +61,9 @@ def _names(lists: Sequence[str]) -> list[str]:
 
 
 class WatchSettings(Model):
-    """What a fleet's ``watch.toml`` says; `read_watch_settings` reads one.
+    """The settings of a fleet's ``watch.toml``; `read_watch_settings` reads one.
 
-    Relative paths are relative to the folder of the file. No password stands in it.
+    Paths are relative to the folder of the file. It holds no passwords.
     """
 
     store: str = Field(description="a DuckDB file, or postgresql://user@host/database")
@@ -138,7 +138,7 @@ class WatchSettings(Model):
 
     @property
     def population(self) -> int | list[str] | None:
-        """How many nodes there are, or their names, as far as the settings say.
+        """The number of nodes, or their names; None where the settings have neither.
 
         Raises
         ------
@@ -164,7 +164,7 @@ def read_watch_settings(path: str | Path) -> WatchSettings:
     Raises
     ------
     ReadError
-        When it cannot be read, or says something that cannot be: one line with the key.
+        When it cannot be read, or has an unknown key or an invalid value: one line with the key.
     """
     place = Path(path)
     values = read_settings(place, "toml", "the settings of a watch", "relfit watch init writes such a file")

@@ -1,9 +1,9 @@
 """Figures: one function each, a result and an Axes in, the Axes out. matplotlib is loaded when one is drawn.
 
-Every function takes the result first, then ``ax=None``, a matplotlib Axes (a new pyplot figure where it is left out),
-returns the Axes, and titles them with what the data show; only what else a figure takes is in its own docstring. Where
-there is nothing to draw, the figure says why. `plot` finds the figure of a result by its type. A newcomer may add a
-figure: its module and its name here.
+Every function takes the result first, draws on ``ax`` (a matplotlib Axes; a new pyplot figure by default) and returns
+that Axes, titled with what the data show. A figure's docstring names only its further options. Where there is nothing
+to draw, the figure says why. `plot` finds the main figure of a result by its type. A newcomer adds a figure: its
+module, and its name here.
 """
 
 from __future__ import annotations

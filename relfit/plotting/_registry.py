@@ -1,6 +1,6 @@
-"""`plot`: the main figure of any result, found by its type. Figure modules register the types they draw.
+"""`plot`: the main figure of any result, found by its type; figure modules register the types that they draw.
 
-They are imported when a type is asked for that none of those imported so far draws.
+All of them are imported at the first result that none of those imported so far can draw.
 """
 
 from __future__ import annotations
@@ -24,12 +24,16 @@ def plot(result: object, ax: Axes | None = None, **options: Any) -> Axes:
 
     Parameters
     ----------
-    result : Result
+    result : Result, FailureLog or Workload
         Any result with a figure.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+        Where to draw; a new pyplot figure by default.
     **options
-        Options of the figure; `relfit.plotting` has each figure under its name, and more.
+        Options of that figure. `relfit.plotting` has every figure under its own name.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
 
     Raises
     ------

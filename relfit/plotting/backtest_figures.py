@@ -26,14 +26,14 @@ def backtest(result: Backtest, ax: Axes | None = None, *, part: str | None = Non
     Parameters
     ----------
     part : {"forecasts", "jobs"}, optional
-        Forecasts, where they were tested, when left out.
+        By default forecasts where they were tested, else jobs.
     system : str, optional
-        Whose forecasts; those of all together when left out.
+        Whose forecasts; by default those of all systems together.
 
     Raises
     ------
     ArgumentError
-        For another part, or one that was not tested.
+        For another part, one that was not tested, or a system that is not in the backtest.
     """
     part = ("forecasts" if "forecasts" in result.parts else "jobs") if part is None else part
     if part not in ("forecasts", "jobs") or part not in result.parts:

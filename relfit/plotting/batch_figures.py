@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["batch_states", "gantt"]
 
 _DAY = 86400.0
-_COLOURS = style.PALETTE[:-1]  # vermilion is for failures
+_COLOURS = style.PALETTE[:-1]  # without vermilion, which marks failures
 _MOST = 20_000
 _LABELLED = 60
 
@@ -29,7 +29,7 @@ def batch_states(run: BatchRun, ax: Axes | None = None) -> Axes:
     Raises
     ------
     DataError
-        When the run kept its jobs alone.
+        When the run was simulated with ``keep="jobs"``.
     """
     states = run.states
     ax = style.axes(ax, (7.6, 4.2))
@@ -57,7 +57,7 @@ def gantt(run: BatchRun, ax: Axes | None = None) -> Axes:
     Raises
     ------
     DataError
-        When the run did not keep the nodes of its attempts, or has far too many to be told apart.
+        When the run was not simulated with ``keep="nodes"``, or has more than 20,000 attempts.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Bursts: how often incidents come after another one, by how long after, and how often they would without bursts."""
+"""Bursts: incidents per day after an incident, by delay, beside the rate without bursts."""
 
 from __future__ import annotations
 

@@ -29,8 +29,7 @@ __all__ = [
 ]
 
 _MARKERS = "osD^vP"
-_CURVES, _WIDE = 8, 32  # lines drawn; letters of a label of which two columns fit
-"""Of simulators, the end of the names of outputs that are times, and their unit."""
+_CURVES, _WIDE = 8, 32  # most curves; longest label in a legend of two columns
 
 
 def _words(name: str) -> str:
@@ -58,9 +57,9 @@ def response_curve(
     Parameters
     ----------
     parameter, output, experiment : str, optional
-        The first parameter of the experiment, the campaign's output, the first experiment when left out.
+        By default the first parameter of the experiment, the campaign's output and the first experiment.
     relative : bool
-        Over each line's own first value.
+        Each line divided by its own first value.
     """
     ax = style.axes(ax)
     if result.runs.empty:
@@ -99,7 +98,7 @@ def response_curve(
 
 
 def _axis(values: Sequence[float | str]) -> tuple[FloatArray, list[str] | None]:
-    """Where values stand: numbers and durations by size, others in order with their texts."""
+    """Positions of values on an axis: numbers and durations by size, others in order with their texts."""
     try:
         return numbers(values), None
     except (TypeError, ValueError):
@@ -126,8 +125,9 @@ def campaign_map(
     Parameters
     ----------
     row, column : str, optional
-        The second and the first parameter when left out.
+        By default the second and the first parameter.
     output : str, optional
+        By default that of the campaign.
     **where
         Values of other parameters, and ``experiment``.
     """
@@ -172,7 +172,7 @@ def _points(result: CampaignResults, ax: Axes, row: str, column: str, output: st
 
 
 def _places(values: pd.Series) -> tuple[np.ndarray, list[str] | None]:
-    """Where each of values that repeat stands, and the texts of those that are no numbers."""
+    """Positions of repeated values, and the texts of those that are no numbers."""
     unique = list(dict.fromkeys(values))
     at, ticks = _axis(unique)
     return np.asarray([dict(zip(unique, at, strict=True))[value] for value in values]), ticks
@@ -184,7 +184,7 @@ def campaign_pareto(result: CampaignResults, ax: Axes | None = None, *, outputs:
     Parameters
     ----------
     outputs : dict, optional
-        As of `relfit.campaigns.pareto_front`; the first two are drawn.
+        As for `relfit.campaigns.pareto_front`; the first two are drawn.
     """
     ax = style.axes(ax)
     sides = dict(list((outputs or result.campaign.get("pareto", {})).items())[:2])
@@ -204,7 +204,7 @@ def campaign_pareto(result: CampaignResults, ax: Axes | None = None, *, outputs:
 
 
 def campaign_tornado(result: CampaignResults, ax: Axes | None = None, *, output: str | None = None) -> Axes:
-    """How far each parameter moves an output, the widest first."""
+    """How far each parameter moves an output (by default that of the campaign), the widest range first."""
     ranges = tornado(result, output)
     ax = style.axes(ax, (7.6, 1.6 + 0.34 * len(ranges)))
     if ranges.empty:
@@ -229,7 +229,7 @@ def _short(value: object) -> str:
 
 
 def sobol_indices(result: CampaignResults, ax: Axes | None = None, *, output: str | None = None) -> Axes:
-    """First- and total-order Sobol indices with intervals."""
+    """First- and total-order Sobol indices of an output (by default that of the campaign), with intervals."""
     table = sobol(result, output)
     ax = style.axes(ax)
     at = np.arange(len(table))
@@ -249,7 +249,7 @@ def sobol_indices(result: CampaignResults, ax: Axes | None = None, *, output: st
 
 @plot.register(Ownership)
 def costs_of_ownership(result: Ownership, ax: Axes | None = None) -> Axes:
-    """Costs of the cheapest cells, by purpose."""
+    """Costs of the twelve cheapest cells, split by price."""
     table = result.costs.head(12)
     ax = style.axes(ax, (7.6, 1.6 + 0.34 * len(table)))
     ax.grid(visible=False, axis="y")

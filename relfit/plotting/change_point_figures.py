@@ -28,8 +28,8 @@ def change_points(cut: ChangePoints, ax: Axes | None = None, *, used: Period | s
 
     Parameters
     ----------
-    used : Period, optional
-        The stable one when left out; None for none.
+    used : Period, "stable" or None
+        The period to shade; None shades none.
     """
     ax = style.axes(ax)
     if not cut.counts.sum() or not cut.exposure.sum():

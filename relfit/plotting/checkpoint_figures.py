@@ -21,7 +21,10 @@ _UNITS = ((1.0 / 60.0, 3600.0, "seconds"), (1.0, 60.0, "minutes"), (200.0, 1.0, 
 
 @plot.register(CheckpointPlan)
 def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
-    """Waste by checkpoint interval, with the best interval, their confidence intervals and the rules in use."""
+    """Waste by checkpoint interval, with the best interval, confidence intervals of both, and Young's and Daly's rules.
+
+    The interval in use is marked where the plan has one.
+    """
     ax = style.axes(ax)
     if plan.status != "ok" or plan.checkpoint_every <= 0.0:
         return style.empty(ax, style.headline(plan))

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["causes", "even_bars", "events_over_time"]
 
-_CAUSES = 10  # shown
+_CAUSES = 10  # most causes shown
 
 
 @plot.register(TimeTally)
 def events_over_time(tally: TimeTally | FailureLog, ax: Axes | None = None) -> Axes:
-    """Events in calendar bins, stacked by cause."""
+    """Events of a tally, or of a log, in calendar bins, stacked by cause."""
     tally = tally if isinstance(tally, TimeTally) else over_time(tally)
     ax = style.axes(ax)
     total = tally.total
@@ -61,7 +61,7 @@ def events_over_time(tally: TimeTally | FailureLog, ax: Axes | None = None) -> A
 
 @plot.register(CauseTally)
 def causes(tally: CauseTally | FailureLog, ax: Axes | None = None) -> Axes:
-    """Each cause's share of events and of outage hours; beyond ten causes, rare ones are joined."""
+    """Each cause's share of the events and outage hours of a tally or log; beyond ten causes, rare ones are joined."""
     tally = tally if isinstance(tally, CauseTally) else by_cause(tally)
     ax = style.axes(ax)
     table = tally.table[["events_share", "outage_share"]]
@@ -88,7 +88,7 @@ def causes(tally: CauseTally | FailureLog, ax: Axes | None = None) -> Axes:
 
 
 def even_bars(ax: Axes, place: np.ndarray, counts: np.ndarray, expected: np.ndarray) -> None:
-    """Counts on the clock as bars, and the range that an even spread gives by chance."""
+    """Counts by hour or weekday as bars, with the 95 % range of an even spread."""
     ax.bar(place, counts, 0.82, color=style.BLUE, label="events")
     spread = 1.96 * np.sqrt(expected)
     high = expected + spread

@@ -1,4 +1,4 @@
-"""Lives and fitted families: distribution functions and probability plots."""
+"""Times and the distributions fitted to them: distribution functions and probability plots."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["distributions", "probability_plot"]
 DRAWN_STEPS = 400
 DRAWN_POINTS = 160
 MOST_GROUPS = 60
-_FIRST = 0.002  # of the failures: a few early ones would stretch the logarithmic axis
+_FIRST = 0.002  # quantile of the failures: a few early ones would stretch the log axis
 
 
 @plot.register(Fits)
@@ -32,7 +32,7 @@ def distributions(fits: Fits, group: object = None, ax: Axes | None = None) -> A
     Parameters
     ----------
     group : label, optional
-        Of the group; when left out, of several groups the fitted curves of the best family of each.
+        Of the group. By default, where there are several, the curve of each group's best distribution.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def distributions(fits: Fits, group: object = None, ax: Axes | None = None) -> A
 
 
 def _every_group(fits: Fits, ax: Axes) -> Axes:
-    """The fitted distribution function of each group, as many as can be seen, in the mark of its best family."""
+    """The best fitted distribution function of each of at most 60 groups."""
     best = fits.best()
     rows = np.flatnonzero(best.notna().to_numpy())
     if not rows.size:
@@ -123,7 +123,7 @@ def _every_group(fits: Fits, ax: Axes) -> Axes:
 
 @plot.register(FamilyFit)
 def _one_family(fit: FamilyFit, group: object = None, ax: Axes | None = None) -> Axes:
-    """`distributions` of one family."""
+    """`distributions` of one fitted distribution."""
     return distributions(Fits(fit.lives, {fit.name: fit}, fit.level), group, ax)
 
 
@@ -136,9 +136,14 @@ def probability_plot(fits: Fits, group: object = None, ax: Axes | None = None, *
     Parameters
     ----------
     group : label, optional
-        As for `distributions`, which names the errors too.
+        Of the group; by default the first.
     family : str
-        Whose paper to use; it must be among the fitted ones.
+        Whose paper to use; it must be among the fitted distributions.
+
+    Raises
+    ------
+    ArgumentError
+        When there is no such group, or the distribution was not fitted.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -208,7 +213,7 @@ def _group_words(fits: Fits, label: object) -> str:
 
 
 def _empirical(fits: Fits, position: int) -> tuple[FloatArray, FloatArray]:
-    """Times above zero at which lives ended, and the fraction ended by then (Kaplan-Meier)."""
+    """Observed times above zero, and the fraction that ended by then (Kaplan-Meier)."""
     times, survival = kaplan_meier(fits.lives.take([position])).group(0)
     times, failed = np.asarray(times, dtype=np.float64), 1.0 - np.asarray(survival, dtype=np.float64)
     steps = np.diff(failed, prepend=0.0) > 0.0
@@ -226,7 +231,7 @@ def _thinned(times: FloatArray, most: int) -> npt.NDArray[np.int64]:
 
 
 def _paper(family: str, fit: FamilyFit, position: int) -> Callable[[FloatArray], FloatArray]:
-    """From a probability to the height at which this family's distribution function is straight."""
+    """From a probability to the height at which this distribution's function is a straight line."""
     from scipy.special import gammaincinv, ndtri
 
     if family == "weibull":
@@ -246,7 +251,7 @@ def _probability_ticks(ax: Axes, paper: Callable[[FloatArray], FloatArray], bott
     percent = np.array([0.001, 0.01, 0.1, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 99.99, 99.999])
     heights = paper(percent / 100.0)
     spaced: list[int] = []
-    order = np.argsort(np.abs(percent - 50.0))  # the middle first: what comes too close to a kept one is left out
+    order = np.argsort(np.abs(percent - 50.0))  # from the middle outwards; labels too close to a drawn one are dropped
     for number in order:
         height = heights[number]
         if bottom <= height <= top and all(abs(height - heights[k]) > 0.055 * (top - bottom) for k in spaced):

@@ -1,4 +1,4 @@
-"""Failures that were counted, and those to come with their prediction intervals."""
+"""Failures counted in the past, and those forecast with their prediction intervals."""
 
 from __future__ import annotations
 

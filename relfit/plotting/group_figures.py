@@ -24,11 +24,11 @@ def means_by_group(table: pd.DataFrame, ax: Axes | None = None, *, what: str = "
     Parameters
     ----------
     table : pandas.DataFrame
-        Indexed by group: ``failures``, ``hours``, ``mean``, ``low``, ``high``.
+        Indexed by group: ``failures``, ``hours``, ``mean``, ``low``, ``high`` (times in hours).
     what : str
         Name of the mean, such as ``"MTTF"``.
     level : float
-        Of the intervals, for the legend.
+        Level of the intervals, for the legend.
     """
     ax = style.axes(ax)
     mean = table["mean"].to_numpy(float)

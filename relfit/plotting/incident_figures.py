@@ -1,4 +1,4 @@
-"""Incidents: why the window that joins records is what it is, and how large incidents of each scope are."""
+"""Incidents: how the window that joins records was estimated, and how large incidents of each scope are."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def incident_window(result: Incidents | IncidentWindow, ax: Axes | None = None) 
 
 
 def incidents_by_window(result: Incidents, ax: Axes | None = None) -> Axes:
-    """Number of incidents by window, beside that of independent failures."""
+    """Number of incidents by window, beside the number expected of independent failures."""
     ax = style.axes(ax)
     choice, table = result.window, result.window.table
     if not len(table):
@@ -108,7 +108,7 @@ def incidents_by_window(result: Incidents, ax: Axes | None = None) -> Axes:
 
 
 def _edges(choice: IncidentWindow) -> np.ndarray:
-    """Ends of the classes of gaps in hours; that of zero gets a place to the left of all others."""
+    """Edges of the classes of gaps in hours; the class of zero is drawn left of all others."""
     ends = choice.table["to_hours"].to_numpy(float)
     after = ends[1:] if len(ends) > 1 else np.array([choice.resolution])
     zero = float(after[0]) / 4.0

@@ -28,7 +28,7 @@ __all__ = [
     "durbin_watson_pooled",
 ]
 
-_SINGLE_POINTS = 3000  # series drawn as points of their own
+_SINGLE_POINTS = 3000  # series drawn as single points
 
 
 @plot.register(Correlations)
@@ -87,7 +87,7 @@ def durbin_watson(result: SerialTests, ax: Axes | None = None, *, alpha: float =
     Parameters
     ----------
     alpha : float
-        Level of the test; series that cannot be rejected at it are drawn hollow.
+        Size of the test; series that it does not reject are drawn hollow.
     """
     ax = style.axes(ax)
     finite = np.isfinite(result.durbin_watson)
@@ -104,7 +104,7 @@ def durbin_watson(result: SerialTests, ax: Axes | None = None, *, alpha: float =
         drawn.set_rasterized(True)
         ax.plot([], [], "h", color=style.BLUE, label="nodes (darker: more)")
     else:
-        # numbers of values are whole: spread them a little, always alike
+        # counts are integers: jitter them a little, reproducibly
         spread = size * np.exp(np.random.default_rng(0).uniform(-0.035, 0.035, size.size))
         raster = size.size > 300
         ax.plot(
@@ -154,7 +154,7 @@ def durbin_watson_pooled(result: PooledTests, ax: Axes | None = None, *, alpha: 
     Parameters
     ----------
     alpha : float
-        Level of the range.
+        The range holds 1 - `alpha` of independent series.
     """
     ax = style.axes(ax)
     finite = np.isfinite(result.durbin_watson)
@@ -204,12 +204,12 @@ def durbin_watson_pooled(result: PooledTests, ax: Axes | None = None, *, alpha: 
 
 
 def _band(ax: Axes, x: FloatArray, low: FloatArray, high: FloatArray, label: str) -> None:
-    """What chance gives."""
+    """Shade the range that chance gives."""
     ax.fill_between(x, low, high, color=style.ORANGE, alpha=0.3, linewidth=0, label=label)
 
 
 def _chance_band(ax: Axes, size: np.ndarray, alpha: float) -> None:
-    """The range of Durbin-Watson of independent series of so many values, by a normal with their variance."""
+    """The range of Durbin-Watson of independent series by their number of values (normal approximation)."""
     n = np.maximum(size, 3.0)
     half = -special.ndtri(alpha / 2.0) * 2.0 * np.sqrt((n - 2.0) / ((n - 1.0) * (n + 1.0)))
     _band(ax, size, np.maximum(2.0 - half, 0.0), np.minimum(2.0 + half, 4.0), f"{percent(1 - alpha)} by chance")
@@ -221,7 +221,7 @@ def autocorrelation(result: SerialTests, ax: Axes | None = None, *, alpha: float
     Parameters
     ----------
     alpha : float
-        Level of the range.
+        The range of each lag holds 1 - `alpha` of independent series.
     """
     ax = style.axes(ax)
     rows = np.flatnonzero(np.isfinite(result.durbin_watson))
@@ -264,7 +264,7 @@ def autocorrelation(result: SerialTests, ax: Axes | None = None, *, alpha: float
     ax.set_xlim(0.4, lags[-1] + 0.6)
     ax.set_xticks(lags)
     first = f"{mean[0]:+.2f} at lag 1 where chance gives {round(float(centre[0]), 2) + 0.0:+.2f}"
-    # all lags together at alpha
+    # Bonferroni over the lags, at alpha
     clear = bool((np.abs(mean - centre) > -special.ndtri(alpha / (2.0 * lags.size)) * spread).any())
     are = "are autocorrelated" if clear else "show no autocorrelation beyond chance"
     message = f"The nodes' times to failure {are}: {first}"

@@ -1,4 +1,4 @@
-"""On how many nodes, and until when: expected completion times by size, the chance to be done in time."""
+"""Jobs: expected completion time by number of nodes, and probability of completion over time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["completion_by_size", "completion_curve"]
 
 _DASH: Any = (0, (4, 2))
 _DRAWN = 600
-_HIGHEST = 30.0  # times the best expected time: what is drawn of a curve that rises without end
+_HIGHEST = 30.0  # times the best expected time: the curve rises without bound
 
 
 @plot.register(BestSize)
@@ -29,7 +29,7 @@ def completion_by_size(result: BestSize, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib.axes.Axes
-        Both axes logarithmic; the band is the interval, where one was asked for.
+        Both axes logarithmic; the band is the confidence interval, where the result has one.
     """
     ax = style.axes(ax)
     if result.status == "never":

@@ -23,7 +23,10 @@ _COLOURS = (style.BLUE, style.ORANGE, style.GREEN)
 
 @plot.register(MigrationPlan)
 def yield_by_size(plan: MigrationPlan, ax: Axes | None = None) -> Axes:
-    """Yield of checkpoints alone and of migration on predictions, by size of the job."""
+    """Yield of checkpoints alone and of migration on predictions, by size of the job.
+
+    Without a predictor in the plan: the recall from which migration pays, by precision.
+    """
     ax = style.axes(ax)
     predictor = plan.predictor
     if predictor is None:
@@ -62,7 +65,7 @@ def yield_by_size(plan: MigrationPlan, ax: Axes | None = None) -> Axes:
 
 
 def _quality_needed(plan: MigrationPlan, ax: Axes) -> Axes:
-    """Recall from which on migration pays, by the precision, where neither is stated."""
+    """Recall from which migration pays, by precision."""
     table = plan.break_even.dropna()
     if not len(table):
         return style.empty(ax, style.headline(plan))

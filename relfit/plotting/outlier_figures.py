@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["outlier_nodes"]
 
 _BARS = 45
-_KINDS = 60  # of hours under observation told apart
+_KINDS = 60  # different observation times
 
 
 @plot.register(OutlierNodes)
 def outlier_nodes(result: OutlierNodes, ax: Axes | None = None) -> Axes:
-    """Nodes by number of failures, against equal nodes and the best description; outlier nodes are marked.
+    """Nodes by number of failures, beside equal nodes and the best model of their differences; outliers are marked.
 
-    That is two classes of nodes, or rates that vary continuously.
+    That model is two classes of nodes, or rates that vary continuously.
     """
     ax = style.axes(ax)
     nodes = result.nodes
@@ -72,7 +72,7 @@ def _count_axes(ax: Axes, edges: np.ndarray, top: float) -> None:
 
 
 def _expected(result: OutlierNodes, count: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
-    """Expected nodes in each bar: all equal within a system; by what describes each best; its bad class; a name."""
+    """Expected nodes in each bar: equal within a system, by the best model, its bad class; and that model's name."""
     equal, best, worse = (np.zeros(count) for _ in range(3))
     at = np.arange(count)
     rows = {str(row["system"]): row for _, row in result.classes.iterrows()}
@@ -104,7 +104,7 @@ def _expected(result: OutlierNodes, count: int, width: int) -> tuple[np.ndarray,
 
 
 def _counts(at: np.ndarray, mean: np.ndarray, excess: float, spread: float = 0.0) -> np.ndarray:
-    """Chances of numbers of failures, shape (means, numbers): variance ``mean (1 + excess) + spread mean**2``."""
+    """Probabilities of numbers of failures, shape (means, numbers): variance ``mean (1 + excess) + spread mean**2``."""
     mean = mean[:, None]
     over = np.maximum(excess * mean + spread * mean**2, 0.0)
     with np.errstate(all="ignore"):

@@ -39,7 +39,7 @@ _PARTS = ("place", "cofailure", "dispersion", "serial", "correlation", "cycles",
 def _dots(
     ax: Axes | None, frame: pd.DataFrame, message: str, x: str, *, log: bool = False, none: float | None = None
 ) -> Axes:
-    """A row per entry of ``value``, ``low``, ``high``; the first one on top, `none` a line of no effect."""
+    """One row per entry of ``value``, ``low``, ``high``, the first on top; `none` is where the line of no effect is."""
     ax = style.axes(ax)
     shown = frame[np.isfinite(frame["value"].to_numpy(float))].head(_MOST).iloc[::-1]
     if not len(shown):
@@ -78,7 +78,7 @@ def _frame(index: pd.Index | list[str], value: npt.ArrayLike, low: npt.ArrayLike
 
 @plot.register(Availability)
 def availability(result: Availability, ax: Axes | None = None, *, group: object = None) -> Axes:
-    """Availability of each group, or of one `group`, with its interval, lowest first."""
+    """Availability of each group, or of one `group`, with its interval, the lowest on top."""
     from matplotlib.ticker import PercentFormatter
 
     frame = _frame(result.groups, result.operational, result.low, result.high)
@@ -172,7 +172,13 @@ def _observed(result: ObservedTimes, ax: Axes | None = None) -> Axes:
 
 @plot.register(Dependence)
 def dependence(result: Dependence, ax: Axes | None = None, *, part: str | None = None) -> Axes:
-    """The figure of one `part` of the tests of dependence; the first with a result by default."""
+    """The figure of one `part` of the tests of dependence; the first with a result by default.
+
+    Raises
+    ------
+    ArgumentError
+        When that part has no result.
+    """
     answered = [name for name in _PARTS if getattr(result, name) is not None]
     if part is not None and part not in answered:
         raise ArgumentError(f"there is no answer to {part!r}", remedy=f"there is {', '.join(answered) or 'none'}")

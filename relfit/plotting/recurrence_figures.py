@@ -1,4 +1,4 @@
-"""Curves that step, of durations and of repairable systems; trends, fitted processes, availability."""
+"""Step curves of durations and of repairable systems, trend tests, fitted point processes, availability over time."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ TEST_NAMES = {
     "lewis_robinson": "Lewis-Robinson",
     "mann": "Mann",
 }
-_SKEWED = 50.0  # the longest time over the median
-_LONG = 2.0 * HOURS_PER_YEAR  # durations are in years from here on
+_SKEWED = 50.0  # longest time over the median
+_LONG = 2.0 * HOURS_PER_YEAR  # axes longer than this are in years
 _PROCESSES = {
     "hpp": ("constant rate", style.ORANGE, "--"),
     "power_law": ("power law", style.VERMILION, "-"),
@@ -44,7 +44,12 @@ def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: object = N
     Parameters
     ----------
     group : label, optional
-        Of the group; the six largest when left out.
+        Of the group; the six largest by default.
+
+    Raises
+    ------
+    ArgumentError
+        When there is no such group.
     """
     ax = style.axes(ax)
     if not curves.times.size:
@@ -90,7 +95,7 @@ def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: object = N
     _ages(ax, end)
     largest = curves.part(int(order[0]))
     half = curves.times[largest][curves.estimate[largest] <= 0.5] if survival else np.empty(0)
-    if half.size and 0.0 < half[0] < end / _SKEWED:  # nearly all of the curve would be a line along the axes
+    if half.size and 0.0 < half[0] < end / _SKEWED:  # on a linear axis the curve would hug the axes
         style.decades(ax.xaxis, half[0] / 10.0, end)
         ax.set_xlim(half[0] / 10.0, end)
     elif end > _LONG and not isinstance(curves, MeanCumulative):
@@ -110,7 +115,7 @@ def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: object = N
 
 
 def _at_risk(ax: Axes, curves: StepCurves, order: np.ndarray) -> int:
-    """Numbers at risk under the marks of the horizontal axis, a row per group in its colour; how many rows."""
+    """Numbers at risk under the ticks of the horizontal axis, one row per group in its colour; the number of rows."""
     low, high = ax.get_xlim()
     marks = [at for at in ax.get_xticks() if low <= at <= high]
     for row, place in enumerate(order):
@@ -134,7 +139,7 @@ def _at_risk(ax: Axes, curves: StepCurves, order: np.ndarray) -> int:
 
 
 def _draw_group(ax: Axes, curves: StepCurves, place: int, end: float, colour: str, **look: Any) -> None:
-    """Steps of one group from zero to the end of observation; of many only so many as can be seen."""
+    """Steps of one group from zero to the end of observation; at most 1,200 of them."""
     part = curves.part(place)
     time = curves.times[part]
     keep = np.unique(np.linspace(0, time.size - 1, min(time.size, _MOST_STEPS)).astype(int))
@@ -167,7 +172,7 @@ def trends(result: TrendTests, ax: Axes | None = None, *, alpha: float = 0.05) -
     Parameters
     ----------
     alpha : float
-        Level of the tests.
+        Size of the tests.
     """
     ax = style.axes(ax, (6.4, 3.4))
     place = np.arange(len(result.tests))[::-1].astype(float)
@@ -245,7 +250,7 @@ def processes(
     Notes
     -----
     The expected number of renewals solves the renewal equation, in steps of a two-hundredth of the time shown; nodes
-    that had run for an unknown time when observation began have as many in every hour.
+    that had run for an unknown time when observation began have the same number in every hour.
     """
     ax = style.axes(ax)
     fits = [result.fits[model] for model in result.models]
@@ -273,7 +278,7 @@ def processes(
         renewal = result.fits["renewal"]
         shape_of, scale = (float(value) for value in renewal.estimates[place])
         values = _renewals(shape_of, scale, at)
-        running = float(renewal.running[place])  # for long: as many renewals in every hour
+        running = float(renewal.running[place])  # share that has run for long, with a constant renewal rate
         values = running * at / (scale * float(special.gamma(1.0 + 1.0 / shape_of))) + (1.0 - running) * values
         ends["renewal"] = float(values[-1])
         top = max(top, float(values[-1]))
@@ -303,7 +308,7 @@ def _renewals(shape: float, scale: float, at: np.ndarray) -> np.ndarray:
     step = np.diff(failed, prepend=0.0)
     total = np.zeros(at.size + 1)
     half = 0.5 * step[0]
-    for i in range(at.size):  # the mean over each step, which the last one takes part in
+    for i in range(at.size):  # trapezoidal rule; the last value is part of its own step
         sums = total[i::-1][:-1] + total[i::-1][1:]
         total[i + 1] = (failed[i] + 0.5 * float(sums @ step[1 : i + 1]) + half * total[i]) / (1.0 - half)
     return total[1:]
@@ -320,7 +325,10 @@ def _expected(fit: ProcessFit, place: int, age: np.ndarray) -> np.ndarray:
 
 @plot.register(AvailabilityOverTime)
 def availability_over_time(result: AvailabilityOverTime, ax: Axes | None = None) -> Axes:
-    """Availability in calendar bins with intervals: the groups with the most node-hours, and the mean of all."""
+    """Availability in calendar bins: the six groups with the most node-hours, and the mean of all.
+
+    A single group has its confidence interval.
+    """
     from matplotlib.ticker import MaxNLocator
 
     ax = style.axes(ax, (6.4, 3.6))
@@ -336,7 +344,7 @@ def availability_over_time(result: AvailabilityOverTime, ax: Axes | None = None)
         value, low, high = (100.0 * x[place] for x in (result.operational, result.low, result.high))
         name = style.plain(style.group_name(result.groups[place]), 16) if several else "availability"
         if several:
-            low, high = np.full_like(low, np.nan), np.full_like(high, np.nan)  # bands over each other say nothing
+            low, high = np.full_like(low, np.nan), np.full_like(high, np.nan)  # overlapping bands cannot be read
         colour = style.PALETTE[nth % len(style.PALETTE)]
         style.steps(
             ax,
@@ -363,7 +371,7 @@ def availability_over_time(result: AvailabilityOverTime, ax: Axes | None = None)
     span = max(100.0 - lowest, 1e-6)
     ax.set_ylim(lowest - 0.42 * span, 100.0 + 0.04 * span)
     digits = int(np.clip(np.ceil(-np.log10(span)) + 1, 0, 6))
-    ax.yaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))  # steps of 2.5 would be rounded
+    ax.yaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))  # labels of steps of 2.5 would be rounded
     ax.yaxis.set_major_formatter(f"{{x:.{digits}f}}")
     style.dates(ax, edges)
     return style.finish(

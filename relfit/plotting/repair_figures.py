@@ -1,4 +1,4 @@
-"""Repair times: quick and slow repairs of one group as densities, and of every group side by side."""
+"""Repair times: quick and slow repairs of one group as densities, and of all groups side by side."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def repair_times(result: RepairKinds, ax: Axes | None = None, *, group: object =
     Parameters
     ----------
     group : hashable, optional
-        Such as a cause; the group with the most repairs when left out.
+        Such as a cause; by default the group with the most repairs.
 
     Raises
     ------
     ArgumentError
-        For a group that is not there, or a result that does not hold its repairs.
+        When there is no such group, or the result does not hold its repairs.
     """
     ax = style.axes(ax)
     lives = result.lives
@@ -120,7 +120,7 @@ def _density(row: pd.Series, kind: str, at: np.ndarray) -> np.ndarray:
 
 @plot.register(RepairKinds)
 def repair_classes(result: RepairKinds, ax: Axes | None = None) -> Axes:
-    """Means of quick and slow repairs of each group with intervals, and the share of quick ones."""
+    """Means of quick and slow repairs with intervals, and the share of quick ones; the 14 groups with most repairs."""
     ax = style.axes(ax)
     rows = result.best()
     shown = rows[rows["status"].isin(_FITTED)].sort_values("repairs", ascending=False, kind="stable")
@@ -130,7 +130,7 @@ def repair_classes(result: RepairKinds, ax: Axes | None = None) -> Axes:
         return style.empty(ax, "No group has ten repairs with a known end that could be told apart")
     keys = list(rows.columns[: rows.columns.get_loc("model")])
     place = np.arange(len(shown))[::-1].astype(float)
-    two = (shown["status"] == "ok").to_numpy()  # only then quick ones are shorter than slow ones
+    two = (shown["status"] == "ok").to_numpy()  # otherwise there are no two kinds, quick and slow
     share = shown["share_quick"].to_numpy(float)
     ax.set_xscale("log")
     limits = []
@@ -142,7 +142,7 @@ def repair_classes(result: RepairKinds, ax: Axes | None = None) -> Axes:
         if not mean.size:
             continue
         low, high = np.where(np.isfinite(low), low, mean), np.where(np.isfinite(high), high, mean)
-        low, high = np.maximum(low, mean / 30.0), np.minimum(high, mean * 30.0)  # wider ones would squeeze the others
+        low, high = np.maximum(low, mean / 30.0), np.minimum(high, mean * 30.0)  # wider ones squeeze the others
         ax.hlines(place[two], low, high, color=colour, linewidth=2.4, alpha=0.55)
         ax.scatter(
             mean,

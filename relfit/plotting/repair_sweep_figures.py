@@ -24,13 +24,13 @@ def repair_sweep(result: RepairSweep, ax: Axes | None = None, *, relative: bool 
     Parameters
     ----------
     relative : bool
-        Over each curve's own wait at the shortest repair.
+        Each curve divided by its own wait at the shortest repair.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Repair times in hours, logarithmic; bands are two standard errors (of the ratio, from runs with the same random
-        numbers).
+        Repair times in hours, logarithmic; bands are two standard errors to either side (of the ratio, from runs with
+        the same random numbers).
     """
     ax = style.axes(ax)
     values = result.relative if relative else result.mean

@@ -32,12 +32,12 @@ _COLOURS = {
     "restart": style.GREY,
 }
 _ROWS = 10
-_SEEN = 0.0005  # share from which a part is in the legend
+_SEEN = 0.0005  # least share of a part in the legend
 
 
 @plot.register(SparingEvaluation)
 def gpu_hours(evaluation: SparingEvaluation, ax: Axes | None = None) -> Axes:
-    """Use of the GPU hours by strategy, best first (at most ten); the mean of several cases."""
+    """Use of the GPU hours by strategy, best first (at most ten); the mean where there are several cases."""
     cases = tuple(range(1, evaluation.cett.ndim))
     goodput = evaluation.goodput.mean(axis=cases)
     order = np.argsort(-goodput, kind="stable")[:_ROWS]
@@ -73,7 +73,7 @@ def gpu_hours(evaluation: SparingEvaluation, ax: Axes | None = None) -> Axes:
 
 @plot.register(SparingMap)
 def decision_map(result: SparingMap, ax: Axes | None = None) -> Axes:
-    """The best strategy by MTBF and MTTR, with the boundaries."""
+    """The best strategy by MTBF of a tray and MTTR, both in hours, with the boundaries between strategies."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
@@ -82,7 +82,7 @@ def decision_map(result: SparingMap, ax: Axes | None = None) -> Axes:
     won = np.bincount(result.winner.ravel(), minlength=len(result.evaluation.labels))
     order = [int(i) for i in np.argsort(-won, kind="stable") if won[i]]
     shown = np.searchsorted(np.sort(order), result.winner)
-    palette = _tints(len(result.evaluation.labels))  # a strategy has one colour in every map of its evaluation
+    palette = _tints(len(result.evaluation.labels))  # a strategy has the same colour in every map of the evaluation
     colours = ListedColormap([palette[i] for i in sorted(order)])
     ax.pcolormesh(
         result.mtbf,
@@ -119,7 +119,7 @@ def decision_map(result: SparingMap, ax: Axes | None = None) -> Axes:
 
 
 def _tints(count: int) -> list[str]:
-    """As many colours as needed; those of the palette, then lighter and lighter."""
+    """A number of colours: those of the palette, then lighter ones."""
     from matplotlib.colors import to_hex, to_rgb
 
     colours = []

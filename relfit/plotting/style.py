@@ -1,4 +1,4 @@
-"""How every figure looks: colours that survive colour blindness, one mark a family, text taken literally."""
+"""The look of every figure: colours for all kinds of colour vision, one mark per distribution, text taken literally."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ __all__ = [
 ]
 
 
-# Okabe and Ito (2008), "Color Universal Design": told apart by all common kinds of colour vision
+# Okabe and Ito (2008), "Color Universal Design": distinguishable with all common kinds of colour vision
 BLUE, VERMILION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 SKY, PURPLE, OLIVE, INK = "#56B4E9", "#CC79A7", "#7A5C00", "#222222"
 GREY, PALE = "#6B727C", "#E3E6EA"
-ROW = 10.0  # points, of a row of text under an axis
+ROW = 10.0  # points per row of text under an axis
 PALETTE = (BLUE, ORANGE, GREEN, SKY, PURPLE, VERMILION)
 CAUSE_COLOURS = (BLUE, ORANGE, SKY, GREEN, PURPLE, VERMILION, GREY)
 
@@ -72,7 +72,7 @@ LOOK: Any = {
 
 @dataclass(frozen=True)
 class FamilyMark:
-    """How a family of distributions is drawn everywhere."""
+    """How a distribution is drawn in all figures."""
 
     colour: str
     line: Any
@@ -100,7 +100,7 @@ _OTHERS = (FamilyMark(ORANGE, (0, (3, 1)), "v"), FamilyMark(SKY, (0, (8, 2)), "P
 
 
 def family_mark(family: str) -> FamilyMark:
-    """Colour, line and marker of a family; those without one of their own share a few.
+    """Colour, line and marker of a distribution by its name; those without one of their own share three.
 
     Examples
     --------
@@ -113,24 +113,30 @@ def family_mark(family: str) -> FamilyMark:
 
 @contextmanager
 def look(further: Mapping[str, object] | None = None) -> Iterator[None]:
-    """Use relfit's sizes and fonts, and `further` settings, for the figures drawn inside the ``with`` block."""
+    """Use relfit's sizes and fonts, and `further` settings of matplotlib, for figures drawn inside the ``with`` block.
+
+    Parameters
+    ----------
+    further : mapping from str to object, optional
+        Keys of ``matplotlib.rcParams``; they take precedence.
+    """
     import matplotlib as mpl
 
     settings: dict[Any, Any] = {**LOOK, **(further or {})}
     with mpl.rc_context(settings):
         yield
         interactive = mpl.is_interactive()
-    # where pyplot was imported inside, a notebook was made to show figures then, and goes on to
+    # importing pyplot inside turns a notebook interactive; keep it so
     mpl.interactive(interactive)
 
 
 def group_position(groups: pd.Index, group: object) -> int:
-    """Number of the group with this label, or with this last key of its label, such as a node.
+    """Position of the group with this label, or with this last key of its label, such as a node.
 
     Raises
     ------
     ArgumentError
-        For a group that is not there, or a key that several have.
+        When there is no such group, or several have that key.
     """
     labels = groups.tolist()
     hits = [i for i, label in enumerate(labels) if label == group]
@@ -142,7 +148,7 @@ def group_position(groups: pd.Index, group: object) -> int:
 
 
 def group_name(label: object) -> str:
-    """A group's label as people write it: ``system / node``."""
+    """A group's label as a figure shows it: ``system / node``."""
     return " / ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
@@ -164,7 +170,7 @@ def plain(text: object, longest: int = 28) -> str:
 
 
 def decades(axis: XAxis | YAxis, low: float, high: float) -> None:
-    """Make an axis logarithmic, with plain numbers, as many as have room, at most seven, and no small ticks."""
+    """Make an axis logarithmic, with plain numbers at up to seven ticks, fewer where there is no room."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
     axis.axes.set(**{f"{axis.axis_name}scale": "log"})
@@ -174,7 +180,7 @@ def decades(axis: XAxis | YAxis, low: float, high: float) -> None:
     figure: Any = axis.axes.get_figure(root=True)
     width = axis.axes.get_position().width * figure.get_size_inches()[0]
     most = 7 if width > 2.6 else 4
-    if axis.axis_name == "x":  # by the longest number, in inches
+    if axis.axis_name == "x":  # as many as fit, by the longest number, in inches
         longest = max(len(_written(float(f"{end:.1g}"))) for end in (low, high))
         most = max(min(most, int(width / (0.08 * longest + 0.15))), 2)
     for digits in ((1, 2, 5), (1, 3), (1,)):
@@ -187,7 +193,7 @@ def decades(axis: XAxis | YAxis, low: float, high: float) -> None:
         inside = [float(tick) for tick in finer if low <= tick <= high]
     step = -(-len(inside) // most) or 1
     inside = inside[::step]
-    if axis.axis_name == "x" and inside:  # a log axis crowds what is evenly spaced
+    if axis.axis_name == "x" and inside:  # evenly spaced ticks crowd on a log axis
         inch = width / (math.log(high) - math.log(low))
         written = inside[:1]
         for tick in inside[1:]:
@@ -206,12 +212,12 @@ def _written(value: float) -> str:
 
 
 def thousands(axis: XAxis | YAxis) -> None:
-    """Numbers of the axis with commas."""
+    """Write the numbers of an axis with commas."""
     axis.set_major_formatter(lambda value, _: _written(value))
 
 
 def days(times: pd.DatetimeIndex) -> FloatArray:
-    """Matplotlib's days, on the clocks of the times."""
+    """Times as matplotlib's days, in their own time zone."""
     return np.asarray(times.tz_localize(None).as_unit("ns").astype("int64"), dtype=float) / 86.4e12
 
 
@@ -219,7 +225,7 @@ def dates(ax: Axes, edges: FloatArray, offset: bool = True) -> None:
     """Dates from the first to the last of the edges (matplotlib's days) on the horizontal axis."""
     import matplotlib.dates
 
-    made: Any = matplotlib.dates  # its classes carry no types
+    made: Any = matplotlib.dates  # its classes are untyped
     locator = made.AutoDateLocator(minticks=3, maxticks=7)
     ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_major_formatter(made.ConciseDateFormatter(locator, show_offset=offset))
@@ -240,7 +246,7 @@ def steps(
     alpha: float = 0.25,
     **line: Any,
 ) -> None:
-    """A step function with its limits.
+    """A step function with its interval.
 
     Parameters
     ----------
@@ -249,13 +255,13 @@ def steps(
     value, low, high : ndarray of float, shape (steps,)
         NaN is not drawn.
     colour, shade : str
-        Of the line and of the limits; one for both when `shade` is left out.
+        Of the line and of the band; the band has the line's by default.
     label, limits : str, optional
-        Of the line and of the limits, for the legend.
+        Of the line and of the band, for the legend.
     alpha : float
-        Of the limits.
+        Opacity of the band.
     **line
-        For the line.
+        Options of matplotlib for the line.
     """
     if np.isfinite(low).any():
         ax.fill_between(
@@ -272,7 +278,7 @@ def steps(
 
 
 def headline(result: Result, longest: int = 135) -> str:
-    r"""What a result says, as far as it fits a title: whole parts of its headline, with names taken literally.
+    r"""A result's headline, cut at the end of a clause to fit a title, with names taken literally.
 
     Examples
     --------
@@ -291,7 +297,7 @@ def headline(result: Result, longest: int = 135) -> str:
     text = result.headline.rstrip(".")
     ends = [
         end.start()
-        for end in re.finditer(r"[;:.] |(?<!\d) \(", text)  # a number keeps its interval
+        for end in re.finditer(r"[;:.] |(?<!\d) \(", text)  # do not part a number from its interval
         if text.count("(", 0, end.start()) == text.count(")", 0, end.start())
     ]
     if len(text) > longest and ends:
@@ -300,7 +306,7 @@ def headline(result: Result, longest: int = 135) -> str:
 
 
 def axes(ax: Axes | None, size: tuple[float, float] = (6.4, 4.0)) -> Axes:
-    """The axes to draw in: those given, or those of a new pyplot figure; dressed in relfit's style."""
+    """The axes to draw in: `ax`, or those of a new pyplot figure of `size` inches; in relfit's style."""
     if ax is None:
         import matplotlib.pyplot as plt
 
@@ -314,10 +320,10 @@ def axes(ax: Axes | None, size: tuple[float, float] = (6.4, 4.0)) -> Axes:
 
 
 def title(ax: Axes, message: str, room: float = 1.0) -> None:
-    """Say what to see, left-aligned and broken to the width of the axes, or a share of it where labels are long."""
+    """Set the title, left-aligned and broken to the width of the axes, or to the share `room` of it."""
     figure: Any = ax.get_figure(root=True)
     width = room * ax.get_position().width * figure.get_size_inches()[0]
-    # a number stays with its percent sign
+    # do not part a number from its percent sign
     text = (message[:1].upper() + message[1:]).replace(" %", "\N{NO-BREAK SPACE}%")
     lines = textwrap.wrap(text, max(int(width * 11), 24), break_on_hyphens=False)
     ax.set_title(
@@ -329,7 +335,7 @@ def title(ax: Axes, message: str, room: float = 1.0) -> None:
 
 
 def finish(ax: Axes, message: str, x: str, y: str, legend: bool = False, **where: Any) -> Axes:
-    """Name the axes, say what to see, and show the legend when there is something to tell apart."""
+    """Set the labels of the axes (`x`, `y`) and the title (`message`), and draw the legend where `legend` is true."""
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     title(ax, message)
@@ -339,7 +345,7 @@ def finish(ax: Axes, message: str, x: str, y: str, legend: bool = False, **where
 
 
 def legend_below(ax: Axes, columns: int, *, below: int = 0) -> None:
-    """A legend under the name of the horizontal axis, where it covers no line; `below`: rows of text above that."""
+    """A legend under the label of the horizontal axis, where it covers no line; `below`: rows of text between them."""
     from matplotlib.transforms import ScaledTranslation
 
     figure: Any = ax.get_figure(root=True)

@@ -1,4 +1,4 @@
-"""What a system of nodes is said to do, with its uncertainty, and how that compares with what happened."""
+"""Reliability, failure rate and MTTF of a system of nodes with their uncertainty, and its chi-square test."""
 
 from __future__ import annotations
 
@@ -34,9 +34,14 @@ def reliability_curve(
     Parameters
     ----------
     until : float or duration, optional
-        Longest job; where reliability falls to 2 % when left out.
+        Length of the longest job, in hours; by default where reliability falls to 2 %.
     level : float or None
-        Of the band; None draws none.
+        Level of the band; None draws none.
+
+    Raises
+    ------
+    ArgumentError
+        For a length that is not above zero and finite.
 
     Examples
     --------
@@ -68,7 +73,7 @@ def reliability_curve(
 
 
 def _chance(share: float) -> str:
-    """A probability in percent; one that is nearly nothing is said to be that."""
+    """A probability in percent; one that is nearly zero as ``< 0.01 %``."""
     return "< 0.01 %" if 0.0 < share < 5e-5 else percent(share)
 
 
@@ -87,9 +92,9 @@ def by_size(
     ----------
     quantity : {"reliability", "hazard", "mttf"}
     level : float or None
-        Of the band of systems that were made from fits; None draws none.
+        Level of the band, which systems made from fits have; None draws none.
     **line
-        For the lines.
+        Options of matplotlib for the lines.
 
     Returns
     -------
@@ -150,7 +155,7 @@ def by_size(
 
 @plot.register(SystemChiSquare)
 def chi_square_bins(result: SystemChiSquare, ax: Axes | None = None) -> Axes:
-    """Observed and expected numbers of failures, by time to failure.
+    """Observed and expected numbers of failures by time to failure, with each bin's part of the statistic.
 
     Examples
     --------

@@ -27,7 +27,7 @@ _PARTS = {
     "stalled": ("total_stall_time", style.OLIVE),
     "cluster down": ("total_down_time", style.GREY),
 }
-_SEEN = 0.0005  # share from which a part is in the legend
+_SEEN = 0.0005  # least share of a part in the legend
 
 
 @plot.register(TrainingSimulation)
@@ -72,10 +72,15 @@ def server_states(result: TrainingSimulation, ax: Axes | None = None, *, replica
     Parameters
     ----------
     replication : int
-        Which one; the simulation must have kept its trace.
+        Number of the replication, from 0.
+
+    Raises
+    ------
+    ArgumentError
+        When the simulation kept no trace, or has no such replication.
     """
     states = states_over_time(result, replication)
-    states = states.iloc[:-1]  # at the end all go idle
+    states = states.iloc[:-1]  # at the end all servers become idle
     ax = style.axes(ax)
     for i, name in enumerate(name for name in states.columns if name not in ("active", "spare")):
         colour = style.CAUSE_COLOURS[i % len(style.CAUSE_COLOURS)]

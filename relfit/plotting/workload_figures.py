@@ -29,7 +29,7 @@ def job_shares(result: Workload, ax: Axes | None = None, *, weight: str = "jobs"
     Returns
     -------
     matplotlib.axes.Axes
-        A cell per class; shares above half a percent are written into it.
+        One cell per class; shares of half a percent or more are written into it.
     """
     ax = style.axes(ax)
     if not len(result):

@@ -1,8 +1,8 @@
 """The report: one HTML file that a director reads on its first screen and a statistician to its end.
 
-``report_data`` asks a `Study`, ``first_screen`` and the modules of sections say and show, ``drawing`` makes pictures,
-``rendering`` fills the template and writes the file; ``campaign_page`` is the page of a campaign. Only commands and
-``live`` stand above. A newcomer may add a section: a function that returns its heading, sentences and figures.
+``report_data`` holds the results of a `Study`, ``first_screen`` and the modules of sections make the parts of the page,
+``drawing`` draws figures, ``rendering`` fills the template and writes the file; ``campaign_page`` is the page of a
+campaign. A newcomer adds a section: a function that returns a `Section`, and its place in ``_SECTIONS``.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _SECTIONS: dict[str, Callable[[ReportData], Section | str]] = {
 
 
 def _silent(about: str, share: float) -> None:
-    """Nobody watches."""
+    """The default of `progress`."""
 
 
 def _parts(data: ReportData, say: Callable[[str, float], None]) -> Iterator[FirstScreen | Section | str]:
-    """The first screen and the sections; why there is none instead of those that the log cannot fill."""
+    """The first screen and the sections; the reason in place of a section that the log cannot fill."""
     if data.log.lifetimes is not None:
         yield lifetime_report.lifetime_summary(data)
         yield from lifetime_report.sections(data)
@@ -75,21 +75,22 @@ def report(
     Parameters
     ----------
     log : FailureLog or Study
-        Several systems are compared. Lifetimes without repair have a report of their own kind.
+        Several systems are compared; lifetimes without repair have a report of their own kind. A `Study` has its own
+        period, `first` and level: those below are then not used.
     path : str or Path
         The file to write.
     period : {"stable", "all"} or tuple
         The part of the log to use, as for `relfit.fleet_model`; the report's first line names it.
     first : {"known", "always", "never"}
-        The time before a place's first incident, as for `relfit.fleet_model`.
+        The time before a place's first incident, as for `FailureLog.ttf`.
     families : sequence of str, optional
-        Distributions to fit; the four core ones by default.
+        Distributions to fit; by default those of `relfit.fitting.families.CORE`.
     level : float
         Level of the intervals.
     title : str, optional
-        Heading of the report.
+        Heading; by default the system and its number of nodes.
     progress : callable, optional
-        Called before each part of the page with its subject and the share done.
+        Called as ``progress(subject, share_done)`` before each part of a fleet's page.
 
     Returns
     -------
@@ -99,7 +100,7 @@ def report(
     Raises
     ------
     ArgumentError
-        For an unknown family, period or level, or a file that cannot be written.
+        For an unknown distribution or period, a level outside 0..1, or a file that cannot be written.
 
     Examples
     --------

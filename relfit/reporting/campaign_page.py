@@ -1,4 +1,4 @@
-"""A campaign as one HTML page that needs nothing else: findings, figures, tables."""
+"""A campaign as one self-contained HTML page: findings, figures, tables."""
 
 from __future__ import annotations
 
@@ -32,19 +32,29 @@ if TYPE_CHECKING:
 __all__ = ["write_campaign_page"]
 
 _MOST = 40  # experiments with a figure each
-_PARAMETERS = 4  # of a grid or a drawn design, with a curve each and a map of each pair
-_LEVELS = 5  # of lines of equal values
+_PARAMETERS = 4  # parameters of a grid or a sampled design, with a curve each and a map per pair
+_LEVELS = 5  # contour levels
 _ROWS = 200
 _BEST = 10
 
 
 def write_campaign_page(result: CampaignResults, path: str | Path) -> Path:
-    """Write what a campaign says as one HTML page: findings, costs, the best cells, the Pareto front, curves, maps.
+    """Write the results of a campaign as one HTML page: findings, costs, best cells, Pareto front, curves, maps.
+
+    Parameters
+    ----------
+    result : CampaignResults
+    path : str or Path
+
+    Returns
+    -------
+    pathlib.Path
+        `path`.
 
     Raises
     ------
     ArgumentError
-        When it cannot be written.
+        When the file cannot be written.
     """
     campaign, config = result.campaign, result.campaign.get("config")
     run = f"{campaign['run']}, seed {campaign.get('seed', 0)}"
@@ -90,7 +100,7 @@ def _sections(result: CampaignResults) -> Iterator[dict[str, Any]]:
 
 
 def _pareto(result: CampaignResults, picture: _Pictures) -> dict[str, Any]:
-    """What no other cell is better than in two or more outputs."""
+    """The section of the Pareto front."""
     sides = result.campaign.get("pareto", {})
     if len(sides) < 2:
         names = f"{result.output} and {next(name for name in result.outputs if name != result.output)}"
@@ -126,7 +136,7 @@ def _experiment(result: CampaignResults, label: str, picture: _Pictures) -> dict
 
 
 def _equal(result: CampaignResults, column: str, row: str, label: str) -> dict[str, pd.DataFrame]:
-    """Pairs of two parameters at which the output is equal, for some of its values; none where one has no size."""
+    """Pairs of two parameters at which the output is equal, for some of its values; none where `column` is text."""
     mean = result.heat_map(row, column, experiment=label).to_numpy()
     if not np.isfinite(mean).any() or np.nanmin(mean) == np.nanmax(mean):
         return {}
@@ -142,7 +152,7 @@ def _equal(result: CampaignResults, column: str, row: str, label: str) -> dict[s
 
 
 class _Pictures:
-    """Draws figures, each with a name of its own in the page."""
+    """Draws figures, each with its own key in the page."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -169,7 +179,7 @@ def _section(
 
 
 def _heads(result: CampaignResults, frame: pd.DataFrame) -> dict[str, str]:
-    """Heads of a table's columns, with the unit of numbers; values that are text have their own."""
+    """Heads of a table's columns, with units of numbers; text has its own."""
     statistics = ("mean", "sd", "low", "high", "difference", "range", "min", "max")
     heads = {}
     for name in map(str, frame):

@@ -1,4 +1,4 @@
-"""Distributions fitted to one group of times, which of them is closest, and whether it fits."""
+"""Distributions fitted to one group of times, compared by AICc and tested by Anderson-Darling."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from relfit.log.lifedata import LifeData
 __all__ = ["CheckedFits"]
 
 _SIZE = 0.05
-_NEAR = 2.0  # AICc
-_FEW_CENSORED = 0.01  # share of censored times that may be left out of a test of fit
-_TESTED = 1000  # censored times of which a test is made: more make the bootstrap slow, and no wrong family right
+_NEAR = 2.0  # difference in AICc
+_FEW_CENSORED = 0.01  # share of censored times that a test of fit may leave out
+_TESTED = 1000  # most times in a test of censored data: more would only slow the bootstrap
 _RESAMPLES = 199
 
 
@@ -27,13 +27,13 @@ def _written(family: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class CheckedFits:
-    """Fits of one group, with the p-value of Anderson-Darling of each family.
+    """Fits of one group, with the Anderson-Darling p-value of each distribution.
 
     Attributes
     ----------
     fits : Fits
     p : dict of str to float
-        NaN where there is no test.
+        NaN without a test.
     least : float
         The smallest p-value that the test can show.
     """
@@ -46,9 +46,9 @@ class CheckedFits:
     def of(cls, lives: LifeData, families: tuple[str, ...], level: float) -> CheckedFits:
         """Fit and test.
 
-        Complete times take their p-values from tables; so do those of which at most 1 % are censored, without these.
-        Of others a thousand, drawn at random, are tested by a bootstrap that censors alike and lets them enter as late.
-        Times in progress at an unknown age are fitted, but not tested.
+        Complete times have p-values from tables; so do times of which at most 1 % are censored, without these. Others,
+        at most a thousand drawn at random, are tested by a bootstrap with the same censoring and left truncation. Times
+        in progress at an unknown age are fitted, but not tested.
         """
         fits = fit(lives, families=families, level=level, n_resamples=0)
         lives = lives.from_age_known()
@@ -68,7 +68,7 @@ class CheckedFits:
 
     @property
     def headline(self) -> str:
-        """Which family is closest by AICc, and whether it fits."""
+        """The distribution that is closest by AICc, and whether it is rejected."""
         scores = {name: float(self.fits[name].aicc[0]) for name in self.fits.families}
         order = sorted((name for name in scores if np.isfinite(scores[name])), key=lambda name: scores[name])
         if not order:
@@ -90,7 +90,7 @@ class CheckedFits:
         return f"{text}; the {_written(order[0])} {verb} (Anderson-Darling, {self._shown(p)})."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per family."""
+        """One row per distribution; times in hours."""
         rows = [
             (
                 name,

@@ -1,4 +1,4 @@
-"""What a report is made of: the first screen, sections, figures and tables."""
+"""Parts of a report: the first screen, sections, figures and tables."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ __all__ = [
 SHOWN_ROWS = 8
 NOTHING = "\N{EN DASH}"
 PACKED_FROM = 60_000  # characters; longer CSV texts are kept compressed
-MOST_ROWS = 30_000  # of a table that the page keeps, so that it stays small
+MOST_ROWS = 30_000  # rows of a table in the page, which has to stay small
 
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """What to draw under a title of the page, in place of the figure's own: the verdict above says what it shows.
+    """A figure to draw, with the page's title in place of its own: the verdict above says what it shows.
 
     `key` is its name in the page; a `wide` one is as wide as the page, and is drawn again for a phone.
     """
@@ -68,13 +68,13 @@ class Figure:
         wide: bool = False,
         **options: object,
     ) -> Figure:
-        """Of a function of `relfit.plotting` and what it takes."""
+        """From a function of `relfit.plotting` and its arguments."""
         return cls(key, title, function, arguments, options, wide)
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure as SVG text that is safe to put into a page; `narrow` is its form for a phone."""
+    """A figure as SVG text that is safe in a page; `narrow` is its form for a phone."""
 
     svg: str
     narrow: str = ""
@@ -82,7 +82,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Card:
-    """One of the four numbers on top, with its interval; `refuted` says why the log's own past speaks against it."""
+    """One of the four numbers on top, with its interval; `refuted` says why the log's own past contradicts it."""
 
     name: str
     value: str
@@ -92,7 +92,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Point:
-    """A line of what to do, and by whom, or of what the numbers do not say, with the section that tells more."""
+    """A line of what to do, and by whom, or of what the numbers do not say, with a link to the section about it."""
 
     text: str
     section: str = ""
@@ -110,7 +110,7 @@ class Small:
 
     @classmethod
     def of(cls, name: str, detail: str, values: FloatArray) -> Small:
-        """Of values at even steps; the largest reaches the top."""
+        """From values at equal steps; the largest reaches the top."""
         x = np.linspace(0.0, 100.0, len(values))
         y = 23.0 - 22.0 * values / max(float(values.max(initial=0.0)), 1e-300)
         return cls(name, detail, " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True)))
@@ -118,7 +118,7 @@ class Small:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Sliders over a grid of answers, `data` as JSON, and what it says before anything is moved."""
+    """Sliders over a grid of answers, `data` as JSON, with the text of their first position."""
 
     data: str
     text: str
@@ -127,22 +127,22 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table of the page: the first rows are shown, all of them, or the first 30,000, can be downloaded.
+    """A table of the page: it shows the first rows; all of them, or the first 30,000, can be downloaded.
 
     Parameters
     ----------
     name : str
         Also the name of the CSV file.
     frame : pandas.DataFrame
-        Every row and column that the CSV has; text and numbers.
+        The rows and columns of the CSV; text and numbers.
     columns : dict
-        Heads of the columns that are shown, by column of the page's frame; all columns when empty.
+        Heads of the shown columns, by column of the page's frame; all columns when empty.
     percent : frozenset of str
-        Columns that hold shares, shown in percent.
+        Columns of shares, shown in percent.
     page : pandas.DataFrame, optional
-        What the page shows, row for row, where it is not the frame itself.
+        The frame shown by the page, row for row; by default `frame`.
     total : int, optional
-        Rows of the whole table, where `frame` has only the first of them.
+        Rows of the complete table, where `frame` has only the first of them.
     """
 
     name: str
@@ -181,16 +181,16 @@ class Table:
 
     @property
     def extent(self) -> str:
-        """How many rows the page and its CSV have, where that is not all."""
+        """Numbers of rows of the page and its CSV, where the page does not show all."""
         total, stored = len(self.frame) if self.total is None else self.total, min(len(self.frame), MOST_ROWS)
         kept = "all of them" if stored == total else f"the first {stored:,}"
         return f"The first {min(self.shown, stored)} of {total:,} rows; the CSV has {kept}. " if self.cut else ""
 
     @cached_property
     def stored(self) -> tuple[str, str]:
-        """How the whole table is kept in the page, ``"json"`` or ``"gzip"`` (in base 64), and the text itself.
+        """The encoding of the table in the page, ``"json"`` or ``"gzip"`` (in base 64), and the encoded text.
 
-        Neither can end the script element that it stands in.
+        Neither can end the script element that holds it.
         """
         text = csv_text(self.frame.head(MOST_ROWS))
         if len(text) >= PACKED_FROM:
@@ -223,7 +223,7 @@ class Section:
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """What a director reads: a sentence, how far to trust it, four numbers, a picture, what to do, what is not said."""
+    """The first screen: a sentence, how far to trust it, four numbers, a picture, advice, and limits of the answers."""
 
     sentence: str
     cards: tuple[Card, ...]
@@ -235,14 +235,14 @@ class FirstScreen:
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    r"""CSV of a table, its texts as `relfit.base.writing.guarded` has them.
+    r"""CSV of a table, its texts guarded by `relfit.base.writing.guarded`.
 
     Examples
     --------
     >>> csv_text(pd.DataFrame({"node": ["=1+1", "a"], "hours": [1.5, -2.0]}))
     "node,hours\n'=1+1,1.5\na,-2\n"
     """
-    # numbers as texts at once: pandas formats each by a function of its own
+    # convert numbers to text by column: pandas would call a function for each
     cells = {guarded(str(name)): _cells(frame[name]) for name in frame.columns}
     out = io.StringIO()
     pd.DataFrame(cells, dtype=object).to_csv(out, index=False, lineterminator="\n")
@@ -254,13 +254,13 @@ def _cells(column: pd.Series) -> list[Any]:
         return ["" if value != value else f"{value:.6g}" for value in column.to_numpy(np.float64).tolist()]
     if column.dtype == object or isinstance(column.dtype, pd.CategoricalDtype):
         codes, kinds = pd.factorize(column)
-        if all(isinstance(kind, str) for kind in kinds):  # each of them is looked at once
+        if all(isinstance(kind, str) for kind in kinds):  # guard each distinct text once
             texts = [*map(guarded, kinds), ""]
             return [texts[code] for code in codes.tolist()]
     return column.astype(object).where(column.notna(), "").map(guarded).tolist()
 
 
-_ALMOST = 0.99999  # a share in a table above it is said to be that
+_ALMOST = 0.99999  # larger shares in a table are shown as this
 
 
 def interval_head(level: float, of: str = "") -> str:
@@ -275,7 +275,7 @@ def interval_head(level: float, of: str = "") -> str:
 
 
 def span(low: float, high: float, share: bool = False) -> str:
-    """An interval as a table shows it.
+    """An interval as text for a table.
 
     Examples
     --------
@@ -293,7 +293,7 @@ def span(low: float, high: float, share: bool = False) -> str:
 
 
 def shown_share(value: float, most: float = 1.0) -> str:
-    """A share in percent; one that is nearly nothing, or in a table nearly all, is said to be that.
+    """A share in percent; one that is nearly zero as ``< 0.01 %``, one above `most` as ``>`` that.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The sections about times and data: until the next failure, repairs, availability, the source, methods."""
+"""The sections about times between incidents, repairs, availability, attributes and the data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from relfit.reporting.report_data import ReportData
 
 __all__ = ["attributes", "availability", "data", "fit_table", "repairs", "times"]
 
-_SAME = 0.01  # of a mean, within which two are one to a reader
+_SAME = 0.01  # relative difference within which two means look equal
 
 
 def times(m: ReportData) -> Section | str:
@@ -63,7 +63,7 @@ def repairs(m: ReportData) -> Section | str:
     )
     found = m.parameters.result
     mean = None
-    if found is not None and not m.several_systems:  # of records: one of the whole system is not one of each node
+    if found is not None and not m.several_systems:  # over records: one of the system is not one per node
         mean = found.mttr.mean if found.mttr.system is not None else found.mttr.outage or found.mttr.mean
     sentences = [] if m.failures < FEWEST else [tested.headline]
     if sentences and mean is not None and mean.value is not None and mean.low is not None and mean.high is not None:
@@ -146,7 +146,7 @@ def availability(m: ReportData) -> Section | str:
 
 
 def attributes(m: ReportData) -> Section | str:
-    """Attributes of nodes that go with failures; `relfit regress` has times, too, whose models take long."""
+    """Attributes of nodes and failure counts; `relfit regress` also models times, which takes longer."""
     columns = [m.part.population[name] for name in m.log.attributes if name in m.part.population]
     if all(len(column.dropna().unique()) < 2 for column in columns) or m.failures < FEWEST:
         return ""
@@ -202,7 +202,7 @@ def fit_table(name: str, title: str, tested: CheckedFits) -> Table:
 
 
 def data(m: ReportData) -> Section:
-    """Where the data came from and what was rejected."""
+    """The source of the data and the rejected rows."""
     log, source = m.log, m.log.source
     window = log.window
     facts: list[tuple[str, str]] = [("files", ", ".join(Path(p).name for p in source.paths) or "none: made in memory")]

@@ -1,4 +1,4 @@
-"""From a plotting function to SVG that may stand in a page: text stays text, ids are its own, nothing is executed."""
+"""Figures as SVG for a page: text stays text, ids are unique, nothing is executed."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def _svg_of(figure: Figure, key: str, size: tuple[float, float]) -> str:
         figure.function(*figure.arguments, ax=ax, **figure.options)
         ax.set_title("", loc="left")
         if size == WIDE:
-            ax.set_xlabel("")  # the title has it
+            ax.set_xlabel("")  # it is in the title
             ax.set_ylabel(ax.get_ylabel().replace(" per ", "\nper "))
             legend = ax.get_legend()
-            if legend is not None:  # beside what is drawn, which is low and has no room
+            if legend is not None:  # beside the axes, which are too low for it
                 handles, labels = ax.get_legend_handles_labels()
                 ax.legend(handles, labels, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         return _svg(canvas, key, figure.title)
@@ -78,12 +78,12 @@ def _svg(canvas: Canvas, key: str, title: str) -> str:
 
     raw = io.StringIO()
     with warnings.catch_warnings():
-        # a glyph that the measuring font lacks is still there in the browser's fonts
+        # the browser's fonts have glyphs that the measuring font lacks
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         engine: Any = canvas.get_layout_engine()
         engine.execute(canvas)
-        canvas.set_layout_engine("none")  # laid out once is enough: drawing would do it again
-        canvas.dpi = 110  # of pictures within; `savefig` would draw everything twice
+        canvas.set_layout_engine("none")  # drawing would lay it out again
+        canvas.dpi = 110  # of embedded images; `savefig` would draw everything twice
         svg: Any = FigureCanvasSVG(canvas)
         svg.print_svg(raw, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     root = ElementTree.fromstring(raw.getvalue())

@@ -1,4 +1,4 @@
-"""The first screen of a report about a fleet: one sentence, four numbers, a picture, what to do, what is not said."""
+"""The first screen of a report about a fleet: a sentence, four numbers, a picture, advice, limits of the answers."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _SAVE = "5min"
 _WEEK = 168.0  # hours
 _LATELY = " in the last 90 days"
 _NAMED = 3
-_MANY_REJECTED = 0.01  # of the rows, from which rejected ones are a caution
-_SMALL, _BARS = 12, 40  # systems that have a small picture; steps of its line
+_MANY_REJECTED = 0.01  # share of rejected rows from which there is a caution
+_SMALL, _BARS = 12, 40  # most systems with a sparkline; steps in it
 
 
 def fleet_summary(m: ReportData) -> FirstScreen:
-    """Of a fleet whose nodes are repaired."""
+    """The first screen of a fleet whose nodes are repaired."""
     cards = _systems_cards(m) if m.several_systems else _cards(m)
     return FirstScreen(
         _sentence(m), tuple(cards), picture(m), tuple(_advice(m)), tuple(_limits(m)), _trust(m), _small_pictures(m)
@@ -34,19 +34,19 @@ def fleet_summary(m: ReportData) -> FirstScreen:
 
 
 def _trust(m: ReportData) -> str:
-    """How far predictions can be trusted, by how good they were on the log's own past; empty where not known."""
+    """How far predictions can be trusted, by the backtest on the log's own past; empty without one."""
     tested = m.backtest.result
     return "" if tested is None else f"Trust: {tested.trust}. {tested.trust_reason}"
 
 
 def _refuted(m: ReportData, part: str) -> str:
-    """Why the log's own past refutes answers of a kind, if it does."""
+    """Why the backtest refutes answers of a kind, if it does."""
     tested = m.backtest.result
     return "" if tested is None else tested.refuted(part)
 
 
 def _before(m: ReportData) -> tuple[float, str]:
-    """Hours between interruptions in the period that is learnt from, and when that was."""
+    """Hours between interruptions in the period used, and when that was."""
     model = m.model.result
     assert model is not None
     window = model.period.log.window if model.period.before_now is None else model.period.before_now
@@ -67,7 +67,7 @@ def _lost_hours(m: ReportData) -> dict[str, float]:
 
 
 def limits(low: float, high: float, value: float) -> str:
-    """Limits of a duration, in the unit in which that is said.
+    """The interval of a duration, in the unit of the duration's own text.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def limits(low: float, high: float, value: float) -> str:
 
 
 def shown_availability(share: float) -> str:
-    """An availability, with one decimal or as many nines as it has.
+    """An availability in percent, with one decimal below 99 %, else as many digits as its nines need.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def _sentence(m: ReportData) -> str:
 
 
 def _earlier(m: ReportData) -> float | None:
-    """Incidents a week in the period before the one that is learnt from, where the rate changed between them."""
+    """Incidents per week in the period before the one used, where the rate changed between them."""
     points = m.change_points.result
     if points is None or points.status != "ok" or not points.stable or m.chosen.name in ("all", "given"):
         return None
@@ -137,7 +137,7 @@ def _earlier(m: ReportData) -> float | None:
 
 
 def _others(m: ReportData) -> str:
-    """What failed beside the whole system."""
+    """The scopes that failed, other than the system."""
     model = m.model.result
     assert model is not None
     names = [f"{name}s" for name in ("node", "rack", "group") if model.incidents_of(name).sum()]
@@ -213,7 +213,7 @@ def _incidents_by_system(m: ReportData) -> dict[str, int]:
 
 
 def _small_pictures(m: ReportData) -> tuple[Small, ...]:
-    """The interruptions of each system over time, by node-hours lost lately; none where only one is there."""
+    """The interruptions of each system over time, in order of node-hours lost lately; none for a single system."""
     model = m.model.result
     if model is None or not m.several_systems or not m.failures:
         return ()
@@ -360,7 +360,7 @@ def _limits(m: ReportData) -> list[Point]:
 
 
 def many_rejected(m: ReportData) -> list[Point]:
-    """A caution where so many rows were rejected that numbers may be off; the section on data counts fewer ones."""
+    """A caution where 1 % of the rows or more were rejected; fewer are left to the section on data."""
     rejected, rows = len(m.log.rejected), m.log.source.rows_read
     if not rejected or rejected < _MANY_REJECTED * rows:
         return []

@@ -1,4 +1,4 @@
-"""The sections about a fleet: is the rate steady, what interrupts it, which nodes, together."""
+"""The sections about a fleet: periods, interruptions, systems, nodes, forecast, independence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["ahead", "independence", "interruptions", "nodes", "steady", "systems
 
 _NODES_NAMED = 1
 _SECOND = 1.0 / 3600.0  # hours
-_JOINED = 1.02  # records for each incident, from which a page says that failures are records
+_JOINED = 1.02  # records per incident from which the page says that it counts records
 
 
 def steady(m: ReportData) -> Section | str:
@@ -152,7 +152,7 @@ def interruptions(m: ReportData) -> Section | str:
 
 
 def _with_limits(scopes: pd.DataFrame) -> pd.DataFrame:
-    """The same with limits as text, and the hours between interruptions now with theirs."""
+    """The table with intervals as text, and the hours between interruptions now with theirs."""
     limits = [span(*pair) for pair in zip(scopes["mtbf_low"], scopes["mtbf_high"], strict=True)]
     if "mtbf_now" not in scopes:
         return scopes.assign(limits=limits)
@@ -162,7 +162,7 @@ def _with_limits(scopes: pd.DataFrame) -> pd.DataFrame:
 
 
 def _while_down(model: FleetModel) -> str:
-    """How many incidents have no hours of operation before them."""
+    """A sentence on the incidents without hours of operation before them, if there are any."""
     without = sum(float((model.incidents_of(name) - rates.count).sum()) for name, rates in model.rates.items())
     return f" {without:,.0f} began while it was down, so have no hours before them." if without > 0.0 else ""
 
@@ -177,7 +177,7 @@ def _gone(model: FleetModel) -> str:
 
 
 def _with_losses(m: ReportData) -> pd.DataFrame:
-    """The incidents with the node-hours that each cost; one that names no node takes down all nodes of its system."""
+    """The incidents with the node-hours lost to each; one that names no node takes down all nodes of its system."""
     assert m.model.result is not None
     places, found = m.model.result.places, m.model.result.found.table
     size = pd.Series(np.bincount(places.system, minlength=len(places.systems)), [str(name) for name in places.systems])
@@ -243,7 +243,7 @@ def systems(m: ReportData) -> Section | str:
 
 
 def nodes(m: ReportData) -> Section | str:
-    """Which nodes stand out: now, by failing again after repairs, and by their numbers over the period."""
+    """Nodes that stand out: now, by failing again after repairs, and by their numbers over the period."""
     found, now, again = m.outlier_nodes.result, m.nodes_now.result, m.repeat_failures.result
     if found is None and (again is None or not len(again.nodes)):
         return f"outlier nodes ({m.outlier_nodes.problem})"
@@ -374,7 +374,7 @@ def _ageing(m: ReportData) -> str:
 
 
 def ahead(m: ReportData) -> Section | str:
-    """What to expect in the next month and quarter."""
+    """The forecast for the next month and quarter."""
     found = m.forecast.result
     if found is None:
         return f"a forecast ({m.forecast.problem})"
@@ -394,7 +394,7 @@ def ahead(m: ReportData) -> Section | str:
 
 
 def _unit_of_failures(m: ReportData) -> tuple[str, ...]:
-    """What a failure of the forecast is, where an incident takes several."""
+    """A sentence on failures per incident, where an incident is of several."""
     total = m.forecast.needed.total.iloc[-1]
     each = float(total["failures"] / max(total["incidents"], 1e-12))
     if each < _JOINED:

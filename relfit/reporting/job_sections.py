@@ -1,4 +1,4 @@
-"""The sections about jobs: what if, and how long they run."""
+"""The sections about jobs: what-if questions, and how long jobs run without interruption."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from relfit.reporting.report_data import JOB_LENGTHS, ReportData
 __all__ = ["jobs", "questions"]
 
 _SIZES = (1, 4, 16, 64, 256, 1024, 4096)
-_CLUSTERED = 0.02  # of a probability
+_CLUSTERED = 0.02  # difference of two probabilities
 
 
 def questions(m: ReportData) -> Section | str:
@@ -40,7 +40,7 @@ def questions(m: ReportData) -> Section | str:
 
 
 def jobs(m: ReportData) -> Section | str:
-    """How long jobs run, and whether the model that says so can be trusted."""
+    """How long jobs run without interruption, and how good such predictions were in the past."""
     model = m.model.result
     if model is None or m.several_systems or m.few:
         return (
@@ -53,7 +53,7 @@ def jobs(m: ReportData) -> Section | str:
     rows = []
     for size in sizes:
         share = m.job
-        if size != m.job_size:  # as on the first screen
+        if size != m.job_size:  # this size is on the first screen already
             share = model.interval("reliability", list(JOB_LENGTHS), size=size, placement="packed", n_draws=99)
         rows.append([size, *map(float, share.estimate), float(share.low[1]), float(share.high[1])])
     frame = pd.DataFrame(rows, columns=["nodes", "r6", "r24", "r72", "low", "high"])

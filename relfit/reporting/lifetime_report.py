@@ -1,4 +1,4 @@
-"""The report of lives without repair, as of GPUs or disks: how many live on, and how their risk changes with age."""
+"""The report of lifetimes without repair, as of GPUs or disks: survival, and risk by age."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _LARGEST_GROUPS = 12
 
 
 def noun(log: FailureLog) -> str:
-    """What a life is one of: a GPU where the source says so, else a unit."""
+    """The noun of a lifetime's unit: a GPU where the source says so, else a unit."""
     return _NOUNS.get(log.source.format, "unit")
 
 
 def lifetime_summary(m: ReportData) -> FirstScreen:
-    """How many live on to 1, 3 and 5 years."""
+    """The first screen of lifetimes: shares in service at some ages."""
     what, lives = noun(m.log), m.part.ttf("node").pooled()
     ended, years = int(lives.n_failures.sum()), float(lives.durations.sum()) / HOURS_PER_YEAR
     total = lives.durations.size
@@ -55,7 +55,7 @@ def lifetime_summary(m: ReportData) -> FirstScreen:
     cards = []
     for age in ages:
         alive = curve.interval([age]).to_frame().iloc[0]
-        digits = 2 if alive["estimate"] > 0.99 else 1  # of which few have ended, the second one tells
+        digits = 2 if alive["estimate"] > 0.99 else 1  # close to 1 the second digit matters
         share, least, most = (percent(alive[name], digits) for name in ("estimate", "low", "high"))
         cards.append(Card(f"In service after {_age(age)}", share, f"{100 * m.level:g} % interval {least} to {most}"))
     low, high = (float(limit[0]) / years for limit in poisson_interval(np.array([ended]), m.level))
@@ -107,7 +107,7 @@ def _limits(m: ReportData, what: str) -> list[Point]:
 
 
 def sections(m: ReportData) -> list[Section | str]:
-    """Risk by age, families, places, and what does not apply."""
+    """Sections on risk by age, distributions and places, and what does not apply."""
     what, lives = noun(m.log), m.part.ttf("node").pooled()
     parts: list[Section | str] = []
     if lives.n_failures.sum():
@@ -171,13 +171,13 @@ def sections(m: ReportData) -> list[Section | str]:
 
 
 def _ages(durations: np.ndarray) -> list[float]:
-    """Ages of the cards: 1, 3 and 5 years where lives are that long, else parts of the longest."""
+    """Ages of the cards: 1, 3 and 5 years where lifetimes are that long, else parts of the longest."""
     ages = [HOURS_PER_YEAR * year for year in _YEARS if (durations >= HOURS_PER_YEAR * year).sum() >= _FEWEST_AT_RISK]
     return ages or [float(f"{share * durations.max():.1g}") for share in (0.1, 0.3, 0.9)]
 
 
 def _by_age(durations: np.ndarray, observed: np.ndarray) -> pd.DataFrame:
-    """Share that ends within each year of age, of those that begin it; limits of a Poisson count over time at risk."""
+    """Share that ends within each year of age, of those that begin it, with exact Poisson confidence intervals."""
     rows = []
     for year in range(100):
         start, end = HOURS_PER_YEAR * year, HOURS_PER_YEAR * (year + 1)

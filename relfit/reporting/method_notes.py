@@ -1,4 +1,4 @@
-"""What the numbers of a report mean, what they assume, and where the methods come from."""
+"""The section on methods: meaning, assumptions and sources of the numbers of a report."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _TERMS = {
 }
 
 
-_SECTIONS: dict[str, frozenset[str]] = {  # that a term is about
+_SECTIONS: dict[str, frozenset[str]] = {  # sections that a term explains
     "Period": frozenset({"steady"}),
     "Incidents": frozenset({"interruptions"}),
     "Availability": frozenset({"availability"}),
@@ -67,7 +67,7 @@ _LIVES = {
 
 
 def methods(m: ReportData, keys: Collection[str]) -> Section:
-    """What was asked, and how the answers of the page's sections (`keys`) were obtained."""
+    """The section on methods, with the terms of the page's sections (`keys`)."""
     if m.log.lifetimes is not None:
         verdict = "Units are assumed independent, and those observed longer to be like the others."
         return Section("methods", "Methods", verdict, terms=tuple(_LIVES.items()), fold="Each method")

@@ -1,4 +1,4 @@
-"""From sections to one HTML file that needs nothing else."""
+"""Templates filled to one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _MARKS = r"\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _LETTERS = r"\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff"
 _TURNS = f"[{_MARKS}{_LETTERS}]"
 _TURNED = re.compile(rf"([^\s,;()]*{_TURNS}(?:[^\s,;()]*[^\s,;:.()])?)")
-"""A word that holds a mark of direction, or a letter that is written from right to left."""
+"""A word with a mark of direction, or a letter that is written from right to left."""
 
 
 def isolated(value: object) -> Any:
-    r"""What a page shows of a text: a name that is written from right to left turns nothing round but itself.
+    r"""A text as a page shows it: a name that is written from right to left does not reverse the text around it.
 
-    Control characters, which nobody would see, are written out, and no line ends between a number and its percent sign.
+    Invisible control characters are written out, and no line ends between a number and its percent sign.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def isolated(value: object) -> Any:
 
 
 def filled(template: str, **content: object) -> str:
-    """Fill a template; everything but the prepared SVG and CSV texts is escaped by Jinja2, and `isolated`."""
+    """Fill a template; Jinja2 escapes everything but the prepared SVG and CSV texts, through `isolated`."""
     environment = Environment(
         loader=PackageLoader("relfit.reporting"),
         autoescape=True,
@@ -76,7 +76,7 @@ def write_whole(path: Path, text: str) -> Path:
     Raises
     ------
     ArgumentError
-        When its folder is not there or cannot be written to.
+        When its folder does not exist or cannot be written to.
     """
     with complete(path) as part:
         part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")

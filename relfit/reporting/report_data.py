@@ -1,4 +1,4 @@
-"""What the sections of a report share: the period, the model of its fleet, and each analysis, made once."""
+"""Results that the sections of a report share: the period, the model of its fleet, and each analysis, made once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["JOB_LENGTHS", "LATELY", "Answer", "ReportData"]
 
 T = TypeVar("T")
 _PARTS = ("correlation", "cofailure", "place", "serial", "pooled", "dispersion", "cycles")
-_RANDOM_LOGS = 999  # behind the test of equal nodes: its p-value must be able to stand beside nine others
+_RANDOM_LOGS = 999  # for the test of equal nodes: its p-value must stay small enough after Holm with nine others
 _JOB_SIZES = (64, 16, 4, 1)
 JOB_LENGTHS = ("6h", "24h", "72h")
 LATELY = 2160.0  # hours
@@ -48,14 +48,14 @@ class Answer(Generic[T]):
 
     @property
     def needed(self) -> T:
-        """The result; without one, the reason is that of who needs it."""
+        """The result; without one, a `DataError` with the reason."""
         if self.result is None:
             raise DataError(self.problem)
         return self.result
 
 
 def answered(work: Callable[[ReportData], T]) -> cached_property[Answer[T]]:
-    """What a method gives, worked out once, or its complaint about the data."""
+    """A method's result, computed once, or its error as the reason for none."""
 
     def answer(data: ReportData) -> Answer[T]:
         try:
@@ -69,13 +69,13 @@ def answered(work: Callable[[ReportData], T]) -> cached_property[Answer[T]]:
 
 @dataclass(frozen=True, eq=False)
 class ReportData:
-    """A study, and what sections ask of it.
+    """A study, and the results that sections use.
 
     Parameters
     ----------
     study : Study
     families : tuple of str
-        To fit.
+        Distributions to fit.
     """
 
     study: Study
@@ -83,17 +83,17 @@ class ReportData:
 
     @property
     def log(self) -> FailureLog:
-        """All of the log."""
+        """The complete log."""
         return self.study.log
 
     @property
     def level(self) -> float:
-        """Of the intervals."""
+        """Level of the intervals."""
         return self.study.level
 
     @property
     def chosen(self) -> ChosenPeriod:
-        """The period that is learnt from, up to the end of the log."""
+        """The period used, extended to the end of the log."""
         return self.study.until_now
 
     @property
@@ -129,28 +129,28 @@ class ReportData:
 
     @answered
     def model(self) -> FleetModel:
-        """What the period implies about the fleet."""
+        """The model of the fleet."""
         return self.study.model
 
     @answered
     def incidents(self) -> Incidents:
-        """What the records amount to when those of one incident are joined."""
+        """The records joined to incidents."""
         return self.model.needed.found
 
     @answered
     def parameters(self) -> Parameters:
-        """Rates and repairs, those of `relfit calibrate`."""
+        """Rates and repairs, as `relfit calibrate` has them."""
         self.model.needed  # noqa: B018 - or why there is none
         return self.study.calibrate(parts=("mtbf", "mttr"))
 
     @property
     def job_size(self) -> int:
-        """Nodes of the job that the first screen speaks of."""
+        """Nodes of the job on the first screen."""
         return next((size for size in _JOB_SIZES if 2 * size <= self.part.n_nodes), 1)
 
     @cached_property
     def job(self) -> Interval:
-        """Probability that nothing interrupts a job of that size, by length; asked only where there is a model."""
+        """Probability that nothing interrupts a job of that size, by length; an error without a model."""
         return self.model.needed.interval("reliability", list(JOB_LENGTHS), size=self.job_size, placement="packed")
 
     @answered
@@ -163,7 +163,7 @@ class ReportData:
 
     @answered
     def availability_over_time(self) -> AvailabilityOverTime:
-        """The same in calendar bins, of UTC as all of the page."""
+        """Availability in calendar bins of UTC, as everything on the page."""
         self.availability.needed  # noqa: B018 - or why there is none
         part = replace(self.part, source=replace(self.part.source, timezone="UTC"))
         return recurrence.availability_over_time(part, level=self.level)
@@ -185,7 +185,7 @@ class ReportData:
 
     @answered
     def outlier_nodes(self) -> OutlierNodes:
-        """Nodes that fail too often."""
+        """Nodes with excess failures."""
         nodes = screening.outlier_nodes(self.part, level=self.level, n_resamples=_RANDOM_LOGS)
         if len(nodes.nodes) < 3 or not (nodes.classes["status"] == "ok").any():
             raise DataError("too few failures to tell nodes apart")
@@ -193,7 +193,7 @@ class ReportData:
 
     @answered
     def nodes_now(self) -> pd.DataFrame:
-        """The nodes that are there, by how often they fail lately."""
+        """The present nodes, by their recent failure rate."""
         return self.model.needed.nodes_now()
 
     @answered
@@ -203,7 +203,7 @@ class ReportData:
 
     @answered
     def _dependence(self) -> Dependence:
-        self._one_system()  # failures of several make one series of unlike parts
+        self._one_system()  # failures of several systems are no homogeneous series
         joined = None if self.model.result is None else self.model.result.found
         return dependence(self.part, incidents=joined)
 
@@ -217,7 +217,7 @@ class ReportData:
         if nodes is not None:
             tested = nodes.classes["p"].dropna()
             p["alike"] = min(float(tested.min()) * len(tested), 1.0) if len(tested) else np.nan
-        if model is not None and not self.several_systems and not self.few:  # normal limits need failures
+        if model is not None and not self.several_systems and not self.few:  # normal intervals need many failures
             fits = model.renewals["node"]
             if fits.status[0] == "ok" and fits.covariance[0, 0, 0] > 0.0:
                 z = np.log(fits.shape[0, 1]) / np.sqrt(fits.covariance[0, 0, 0])
@@ -240,7 +240,7 @@ class ReportData:
         return len(self._p_values)
 
     def firm(self, question: str) -> bool:
-        """Whether ``steady``, ``alike`` or ``ageing`` is denied, all questions taken together."""
+        """Whether ``steady``, ``alike`` or ``ageing`` is rejected, with all questions taken together."""
         return question in self._p_values and self._p_values[question] <= self._alpha[question]
 
     @answered
@@ -253,7 +253,7 @@ class ReportData:
 
     @answered
     def backtest(self) -> Backtest:
-        """How forecasts, and jobs of the size of the first screen, did on the log's own past, without its models."""
+        """Backtest of forecasts, and of jobs of the size of the first screen, on the log's own past, without models."""
         if self.few:
             raise DataError("too few failures")
         self._one_system()
@@ -261,7 +261,7 @@ class ReportData:
 
     @answered
     def bursts(self) -> Bursts:
-        """Whether incidents come after one another."""
+        """Bursts of incidents."""
         self._one_system()
         return self.study.bursts
 
@@ -285,7 +285,7 @@ class ReportData:
 
     @answered
     def interruptions(self) -> CheckedFits:
-        """Families fitted to the times between interruptions; of several systems, of the one with most of them."""
+        """Distributions fitted to times between interruptions; of several systems, those of the one with most."""
         lives = self.part.ttf("system")
         if not lives.n_groups or lives.n_failures.max() < _FEWEST_FITTED:
             raise DataError("too few failures")
@@ -293,7 +293,7 @@ class ReportData:
 
     @answered
     def repairs(self) -> CheckedFits:
-        """Families fitted to the times to repair."""
+        """Distributions fitted to the times to repair."""
         lives = self.part.ttr("system").pooled()
         if lives.n_failures.sum() < _FEWEST_FITTED:
             raise DataError(f"fewer than {_FEWEST_FITTED} outages have a known end")

@@ -2,8 +2,8 @@
 
 ``engine`` has records with named fields, one heap, random streams, replications; ``sparing``, ``training`` and
 ``batch`` are models on it; ``campaigns`` runs any of them over values of parameters, on any machines. `Parameters` or
-settings go in, results with intervals over replications come out. A newcomer may add a policy of scheduling or of host
-choice (docs/extending.md), and leaves ``engine`` alone.
+settings go in, results with intervals over replications come out. A newcomer adds a policy of scheduling or of host
+selection (docs/extending.md), and leaves ``engine`` alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Logs simulated from parameters: what planners and tests replay, and what other tools read as traces."""
+"""`simulate_log`: a failure log simulated from calibrated parameters."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["log_of_outages", "simulate_log"]
 
 _MOST = 20_000_000  # outages
 _MOST_NODES = 5_000_000
-_TRIALS = 4000  # of several repairs, for the last of them
+_TRIALS = 4000  # draws of several repairs, for the longest of them
 _SCOPES = ("node", "group", "system")
 Outages = tuple[IntArray, FloatArray, FloatArray, IntArray]
-"""Of each outage its node, when it began and ended, and the number of its scope in `_SCOPES`."""
+"""Of each outage its node, start and end in hours, and the number of its scope in `_SCOPES`."""
 
 
 def simulate_log(
@@ -35,34 +35,39 @@ def simulate_log(
     start: object = "2020-01-01",
     rng: int | np.random.Generator | None = 0,
 ) -> FailureLog:
-    """A log of a cluster with these parameters.
+    """Simulate the failure log of a cluster with these parameters.
 
-    A node works, fails, is repaired and works again. Times to failure come from ``failure`` where it is given, else
-    they are exponential with the mean ``mtbf.node`` (``mtbf.outage`` where that is not given). Nodes differ in rate
-    where ``bad_nodes`` or ``failure.spread`` says so. Racks, groups of nodes and the system fail as Poisson processes
-    by ``mtbf.rack``, ``mtbf.group`` and ``mtbf.system``; each such failure takes down the nodes of its place that work
-    then (the share ``fleet.rack_share`` or ``fleet.group_share`` of them on average, where known). Records say their
-    scope: ``node``, ``group`` (of racks and groups) or ``system``. Times to repair come from ``repair``, else they are
-    quick or slow where both are known, else exponential, with the mean ``mttr.node``, ``mttr.rack``, ... of their scope
-    where that is known; without any they are of no length. Nodes that fail together are back together, or each after
-    its own repair in the share of failures that makes their means ``mttr.rack_node`` and ``mttr.rack``.
+    A node works, fails, is repaired and works again. Times to failure have the distribution ``failure`` where it is
+    known, else they are exponential with the mean ``mtbf.node``, else ``mtbf.outage``. Nodes differ in rate where
+    ``bad_nodes`` or ``failure.spread`` says so. Racks, groups of nodes and the system fail as Poisson processes by
+    ``mtbf.rack``, ``mtbf.group`` and ``mtbf.system``; each such failure takes down the working nodes of its place (the
+    share ``fleet.rack_share`` or ``fleet.group_share`` of them on average, where known). Records have the scope
+    ``node``, ``group`` (of racks and groups) or ``system``. Times to repair have the distribution ``repair`` where it
+    is known, else they are quick or slow where both means are known, else exponential; their mean is ``mttr.node``,
+    ``mttr.rack``, ... of the scope where that is known. Without any, repairs take no time. Nodes that fail together are
+    back together, or each after its own repair in the share of failures that gives their means ``mttr.rack_node`` and
+    ``mttr.rack``.
 
     Parameters
     ----------
     parameters : relfit.Parameters
     span : float or duration
-        Of the observation, hours.
+        Length of the observation, in hours.
     nodes, racks : int, optional
-        Those of ``parameters.fleet`` when left out; nodes fill racks in order.
+        By default those of ``parameters.fleet``; nodes fill racks in order.
     start : date or time
-        UTC.
+        Start of the observation; UTC where it has no zone.
     rng : int or numpy.random.Generator
+
+    Returns
+    -------
+    FailureLog
 
     Raises
     ------
     ArgumentError
-        When the number of nodes or any time to failure is not known, for a span that is not above zero, or for more
-        than twenty million outages to be expected.
+        When the number of nodes or every time to failure is unknown, for a span that is not above zero, or for more
+        than twenty million expected outages.
 
     Examples
     --------
@@ -125,7 +130,7 @@ class _Repairs:
             self.of_all = self.mean = share * quick + (1.0 - share) * slow
 
     def _draw(self, count: int) -> FloatArray:
-        """As all of them are distributed, or exponential with the mean one."""
+        """Draw from the distribution of all repairs, or exponential times of mean one."""
         if self.family is not None:
             return np.asarray(self.family.sample(count, self.rng))
         exponential = self.rng.standard_exponential(count)
@@ -135,21 +140,21 @@ class _Repairs:
         return np.where(self.rng.random(count) < share, quick, slow) * exponential
 
     def of(self, scope: ScopeFailures) -> Callable[[int], FloatArray]:
-        """Of single nodes, with the mean of a scope where that is known, by their number."""
+        """A function that draws repairs of single nodes, with the mean of a scope where that is known."""
         mean = scope.mttr if scope.has_own_mttr else self.mean
         mean = mean if scope.mttr_node is None else scope.mttr_node
         factor = mean / self.of_all if np.isfinite(self.of_all) and self.of_all > 0.0 else 1.0
         return lambda count: factor * self._draw(count)
 
     def together(self, scope: ScopeFailures, nodes: float) -> Callable[[IntArray], FloatArray]:
-        """Of nodes that failed together, some number of them on average, by the number of each one's failure."""
+        """A function that draws repairs of nodes that failed together, `nodes` on average, by number of the failure."""
         draw, at_once = self.of(scope), 1.0
         one, last = scope.mttr_node, scope.mttr if scope.has_own_mttr else None
         if one is not None and last is not None and nodes > 1.0:
             some = draw(_TRIALS * max(round(nodes), 2)).reshape(_TRIALS, -1)
             apart = one * float(
                 some.max(axis=1).mean() / max(some.mean(), 1e-300)
-            )  # until the last is back, each on its own
+            )  # until the last is back, with independent repairs
             at_once = float(np.clip((apart - last) / (apart - one), 0.0, 1.0)) if apart > one else 1.0
 
         def lasting(failure: IntArray) -> FloatArray:
@@ -204,9 +209,9 @@ def _shared_failures(
     share: float | None,
     rng: np.random.Generator,
 ) -> Outages:
-    """Outages with those of racks or systems added: nodes that work are taken down, and do not fail meanwhile.
+    """The outages with those of racks or systems added, which take working nodes down; these do not fail meanwhile.
 
-    Each hits a random `share` of its nodes on average, two at least; all of them when that is None.
+    Each hits a random `share` of its nodes on average, two at least; all of them where it is None.
     """
     if not when.size:
         return outages
@@ -222,7 +227,7 @@ def _shared_failures(
         hit, place = hit[some], place[some]
     added = (hit, when[place], when[place] + lasting(place), np.full(hit.size, scope))
     who, begin, end, kind = (np.concatenate(pair) for pair in zip(outages, added, strict=True))
-    # an outage that begins while its node is down does not happen
+    # an outage that would begin while its node is down is dropped
     order = np.lexsort((begin, who))
     who, begin, end, kind = who[order], begin[order], end[order], kind[order]
     happens = np.ones(who.size, dtype=np.bool_)
@@ -243,7 +248,7 @@ def log_of_outages(
     length: float,
     start: pd.Timestamp,
 ) -> FailureLog:
-    """A log of nodes that are watched from the first hour to the last; outages by node, begin and end in hours."""
+    """A log of nodes observed from hour 0 to `length`; outages by node, start and end in hours."""
     who, begin, end, scope = outages
     order = np.lexsort((who, begin))
     who, begin, end, scope = who[order], begin[order], end[order], scope[order]

@@ -69,6 +69,15 @@ def test_the_smallest_pool_and_the_cheapest_design() -> None:
     assert "none of 1 designs" in never.headline
 
 
+def test_no_pool_suffices_where_training_does_not_finish() -> None:
+    lossy = {**SMALL, "spare_pool_size": 0, "retirement": {"policy": "threshold", "max_failures": 1}}
+    answer = smallest_pool(lossy, n_replications=3, most=50)
+    assert answer.parameters is None
+    assert not answer.designs["suffices"].any()
+    assert "none of 1 designs" in answer.headline
+    assert plotting.plot(answer).get_ylabel().startswith("effective training ratio")
+
+
 @pytest.mark.verify
 def test_a_simulated_log_gives_its_parameters_back() -> None:
     # equal servers that all run nearly all the time: the log's node MTBF and MTTR are those of the simulation

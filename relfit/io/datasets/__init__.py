@@ -54,7 +54,7 @@ def listing() -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns ``name``, ``nodes``, ``events``, ``what`` and ``source``; one row a sample.
+        Columns ``name``, ``nodes``, ``events``, ``what`` and ``source``; one row per sample.
 
     Examples
     --------
@@ -66,7 +66,12 @@ def listing() -> pd.DataFrame:
 
 
 def path(name: str) -> Path:
-    """Where the events of a bundled sample are kept.
+    """The file with the events of a bundled sample.
+
+    Parameters
+    ----------
+    name : str
+        As in `listing`.
 
     Raises
     ------
@@ -83,9 +88,9 @@ def path(name: str) -> Path:
 
 @cache
 def load(name: str) -> FailureLog:
-    """Read a bundled sample, with its list of nodes and the time during which each was watched; errors as for `path`.
+    """Read a bundled sample, with its list of nodes and when each was observed; parameter and errors as for `path`.
 
-    It is read once, and keeps what it is asked: ``dataclasses.replace(log)`` is one that was asked nothing.
+    The log is read once and caches the results of its analyses; ``dataclasses.replace(log)`` is a copy without them.
 
     Examples
     --------
@@ -102,12 +107,12 @@ def load(name: str) -> FailureLog:
 def as_lanl(name: str = "white") -> pd.DataFrame:
     """A bundled sample in the columns of the LANL failure data (LA-UR-05-7318), to try what reads those.
 
-    Errors as for `path`.
+    Parameter and errors as for `path`.
 
     Returns
     -------
     pandas.DataFrame
-        A row an outage. Clocks are UTC, so read the file with ``timezone="UTC"``. Those columns have no rack.
+        One row per outage. Times are UTC, so read the file with ``timezone="UTC"``. Racks have no column there.
 
     Examples
     --------
@@ -127,7 +132,7 @@ def as_lanl(name: str = "white") -> pd.DataFrame:
     begun = log.window.start
     since = (
         f"{begun:%b-%y}" if begun.year < 2000 else f"{begun.year % 100}-{begun:%b}"
-    )  # as in that file: 5-Apr is 2005
+    )  # as the LANL file writes it: 5-Apr is April 2005
     fixed = {"System": "1", "machine type": "cluster", "nodes": log.n_nodes}
     table = pd.DataFrame(fixed, index=events.index)
     table["nodenum"] = table["nodenumz"] = number
@@ -159,17 +164,22 @@ def read_workload(path: str | Path, format: str | None = None, **options: Any) -
     Parameters
     ----------
     path : str or Path
-        As ``"jobs.swf"`` or ``"grizzly2018"``.
-    format : str, optional
+        A file, as ``"jobs.swf"``, or a data set, as ``"grizzly2018"``.
+    format : {"batsim", "swf", "slurm", "table"}, optional
+        Detected from the content by default.
     **options
-        As of `relfit.io.workloads.read_workload`; of files alone.
+        Those of `relfit.io.workloads.read_workload`, for files only.
+
+    Returns
+    -------
+    Workload
 
     Raises
     ------
     ReadError
         When the file cannot be read, or the data set was not fetched yet.
     ArgumentError
-        For options beside a data set's name.
+        For a format or options beside a data set's name.
     """
     from relfit.io.workloads import read_workload as read_files
 

@@ -23,6 +23,7 @@ class DataSet:
     Parameters
     ----------
     what : str
+        What the data set holds.
     base : str
         Address in front of the files' names; a commit or a numbered version is part of it or of them.
     files : mapping of str to str or None
@@ -30,9 +31,9 @@ class DataSet:
     read : str
         The file, or the folder, that is read.
     jobs : bool
-        A list of jobs, not a failure log.
+        Whether it is a list of jobs, not a failure log.
     options : mapping
-        Of the reader.
+        Options of the reader.
     """
 
     what: str

@@ -95,15 +95,15 @@ def fetch(
     Parameters
     ----------
     name : str
-        Of `public`.
+        As in `public`.
     cache : str or Path, optional
-        Folder to keep files in; the environment's ``RELFIT_DATA``, or the user's cache, when left out.
+        Folder for the files; by default that of the environment variable ``RELFIT_DATA``, else the user's cache.
     mirror : str, optional
-        Address to fetch from in place of GitHub; the files are checked all the same.
+        Address to fetch from in place of the data set's own; the files are checked all the same.
     progress : bool
-        Show a bar on stderr.
+        Show a progress bar on stderr.
     timeout : float
-        Seconds without a byte after which the source counts as silent.
+        Seconds without a byte after which fetching fails.
 
     Returns
     -------
@@ -113,10 +113,10 @@ def fetch(
     Raises
     ------
     ArgumentError
-        When there is no such data set; it names the nearest. When pooch is not installed, `mirror` is no address
-        or `timeout` not between 0 and a day.
+        When there is no such data set; it names the nearest. When pooch is not installed, `mirror` is no address,
+        or `timeout` is not between 0 and 86,400 s.
     ReadError
-        When a file cannot be fetched, or is not the one that is expected.
+        When a file cannot be fetched, or its SHA-256 is not the expected one.
     """
     if name not in CATALOGUE:
         near = get_close_matches(str(name).lower(), CATALOGUE, n=1)
@@ -142,7 +142,7 @@ def fetch(
 
 
 def _first_sum(file: Path) -> str | None:
-    """The SHA-256 of the first copy of a file; None where none was fetched yet."""
+    """The SHA-256 of the first copy of a file; None before one was fetched."""
     try:
         return Path(f"{file}{_SUM}").read_text().split()[0]
     except (OSError, IndexError):
@@ -221,7 +221,7 @@ def _reason(error: Exception) -> str:
 
 
 class _Bar:
-    """A bar on stderr, in the way that pooch wants it."""
+    """A progress bar on stderr, with the methods that pooch calls."""
 
     def __init__(self, name: str) -> None:
         from rich.console import Console

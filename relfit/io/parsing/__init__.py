@@ -1,1 +1,1 @@
-"""Files as columns of values: bytes decompressed, text decoded and split, numbers, points in time, rejected rows."""
+"""Files as columns of values: decompression, decoding, splitting, numbers, instants, rejected rows."""

@@ -1,4 +1,4 @@
-"""Text with delimiters as a table, by the rules of CSV: parsed by Arrow, and line by line where quotes are odd."""
+"""Delimited text as a table, by the rules of CSV: parsed by Arrow, and line by line where quotes span lines."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ __all__ = ["read_csv", "read_delimited"]
 
 _LONGEST = 1_000_000
 _BLOCK = 1 << 22
-_MOST_LINES = 1000  # of one row with line ends in quotes
+_MOST_LINES = 1000  # lines of one row with quoted line breaks
 _SAMPLE = 20_000
 _WHITE = np.frombuffer(b" \t\n\r\v\f", np.uint8)
 _TORN = "a quote that is not closed, or text behind a closing one"
-_FEW_KINDS = 0.3  # share of different texts in a column up to which each is kept once
+_FEW_KINDS = 0.3  # share of distinct texts up to which a column is dictionary-encoded
 
 
 def read_csv(text: Text, needed: Sequence[str], what: str) -> TextTable:
-    """A table of fields between commas, with the columns that `what` needs; repeated rows are rejected.
+    """A table separated by commas, with the columns that `what` needs; repeated rows are rejected.
 
-    A `ReadError` for a missing column, and as `read_delimited`.
+    A `ReadError` for a missing column, and as for `read_delimited`.
     """
     table = read_delimited(text, ",")
     table.require(needed, what)
@@ -50,9 +50,9 @@ def read_delimited(
 ) -> TextTable:
     """Split text into rows and fields.
 
-    Rows with too many or too few fields, and lines with a quote that never closes, are rejected; blank lines are passed
-    over. The first line names the columns unless `header` does; `only` some of them may be wanted. A `ReadError` when
-    there is a header and nothing else, a line is too long, or two columns have one name.
+    Rows with too many or too few fields, and lines with a quote that never closes, are rejected; blank lines are
+    skipped. The first line names the columns unless `header` does; `only` selects some of them. A `ReadError` when
+    there is only a header, a line is too long, or two columns have one name.
     """
     ends = _line_ends(text)
     quoted = quotes and b'"' in text.data
@@ -66,7 +66,7 @@ def read_delimited(
     first = int(passed.argmin())
     nameless: set[str] = set()
     if header is None:
-        if apart and (passed[first] or apart[0][0] <= first):  # a name of several lines
+        if apart and (passed[first] or apart[0][0] <= first):  # a column name over several lines
             fields = [" ".join(name.split()) for name in apart.pop(0)[1]]
         elif passed[first]:
             raise ReadError("the file holds no table", path=text.path, remedy="check how it was written")
@@ -87,7 +87,7 @@ def read_delimited(
         )
     wanted = [i for i, name in enumerate(header) if only is None or name in only] or [0]
     table, ragged = _parsed(_rows(text.data, ends, numbers), width, wanted, delimiter, quoted, text)
-    if table.num_rows + len(ragged) != numbers.size:  # Arrow joins lines where text stands behind a closing quote
+    if table.num_rows + len(ragged) != numbers.size:  # Arrow joins lines where text follows a closing quote
         torn = np.array([_is_torn(line_at(i).decode(), delimiter) for i in numbers.tolist()])
         odd += [(line, _TORN) for line in (numbers[torn] + 1).tolist()]
         numbers = numbers[~torn]
@@ -111,7 +111,7 @@ def read_delimited(
     columns = {
         name: column
         for name, column in zip(names, table.columns, strict=True)
-        if name not in nameless or column.null_count < len(column)  # lines may all end in a delimiter
+        if name not in nameless or column.null_count < len(column)  # all lines may end in a delimiter
     }
     return TextTable(tuple(columns), columns, rejections, numbers.size + len(odd))
 
@@ -121,7 +121,7 @@ def _ragged(fields: int, width: int) -> str:
 
 
 def _line_ends(text: Text) -> IntArray:
-    """Where each line ends."""
+    """Position of the end of each line."""
     small = np.int32 if len(text.data) < 2**31 else np.int64
     signs = np.frombuffer(text.data, np.uint8)
     parts = [
@@ -142,19 +142,19 @@ def _line_ends(text: Text) -> IntArray:
 
 
 def _blank(text: Text, ends: IntArray, delimiter: str) -> BoolArray:
-    """Lines that hold nothing, or blanks."""
+    """Which lines are empty or blank."""
     sizes = np.diff(ends, prepend=-1) - 1
     blank: BoolArray = sizes == 0
     last = np.frombuffer(text.data, np.uint8)[np.maximum(ends - 1, 0)] if text.data else np.zeros(1, np.uint8)
     for i in np.flatnonzero((sizes > 0) & (sizes <= 64) & np.isin(last, _WHITE)).tolist():
         line = text.data[ends[i] - sizes[i] : ends[i]]
-        # a line of tabs is a row of empty fields where those stand between them
+        # with tabs as delimiters, a line of tabs is a row of empty fields
         blank[i] = not line.strip() and not (delimiter == "\t" and b"\t" in line)
     return blank
 
 
 def _rows(data: bytes, ends: IntArray, lines: IntArray) -> pa.Buffer:
-    """The lines that are kept, and no copy where they follow each other."""
+    """The bytes of some lines, without a copy where they are consecutive."""
     if not lines.size:
         return pa.py_buffer(b"")
     breaks = np.flatnonzero(np.diff(lines) != 1)
@@ -174,7 +174,7 @@ def _names(text: Text, fields: Sequence[str]) -> tuple[str, ...]:
         name = str(repeated.iloc[0])[:40]
         raise ReadError(f"two columns are called {name!r}", path=text.path, line=1, remedy="give each its own name")
     names, taken = list(header), set(header)
-    for i in [i for i, name in enumerate(header) if not name and i > 0]:  # the first may number the rows
+    for i in [i for i, name in enumerate(header) if not name and i > 0]:  # the first column may hold row numbers
         names[i] = next(name for k in count(1) if (name := f"column {i + 1}" + f" ({k})" * (k > 1)) not in taken)
         taken.add(names[i])
     return tuple(names)
@@ -195,7 +195,7 @@ def _odd_quotes(
         return rows, unclosed, np.empty(0, dtype=np.int64)
     starts = np.concatenate([[0], ends[:-1] + 1])
     first = next((i for i in range(ends.size) if data[starts[i] : ends[i]].strip()), 0)
-    width: int | None = None  # of the header, which may reach over several lines itself
+    width: int | None = None  # fields in the header, which may itself span several lines
     if first != odd_lines[0]:
         width = len(next(csv.reader([data[starts[first] : ends[first]].decode()], delimiter=delimiter)))
     i = 0
@@ -271,7 +271,7 @@ def _parsed(
 
 
 def _few_kinds(body: pa.Buffer, names: list[str], chosen: list[str], delimiter: str, quoted: bool) -> set[str]:
-    """Columns in which few texts come again and again, by the first rows."""
+    """Columns of few distinct texts, by the first rows."""
     head = body.slice(0, min(body.size, _SAMPLE * 50)).to_pybytes()
     head = head[: head.rfind(b"\n") + 1] or head
     try:

@@ -10,13 +10,13 @@ from relfit.base.arrays import FloatArray
 
 __all__ = ["as_numbers"]
 
-_LONGEST = 400  # digits before, or behind, the point
+_LONGEST = 400  # digits before or after the point
 _NUMBER = r"^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?$"
 _LONG_NUMBER = _NUMBER.replace(r"\d+", rf"\d{{1,{_LONGEST}}}").replace(r"\d*", rf"\d{{0,{_LONGEST}}}")
 
 
 def as_numbers(values: object) -> FloatArray:
-    """Each text as a number, NaN where it is none (``inf``, ``nan`` and exponents of four digits are none).
+    """Each text as a number; NaN for all others, including ``inf``, ``nan`` and exponents of four digits.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def as_numbers(values: object) -> FloatArray:
     if pa.types.is_dictionary(text.type):
         each = as_numbers(text.dictionary)
         return np.append(each, np.nan)[pc.fill_null(text.indices, len(each)).to_numpy(zero_copy_only=False)]
-    # a pattern that counts to so many is prepared anew for each column, which takes longer than to match most columns
+    # compiling the pattern with that count takes longer than matching most columns
     short = (pc.max(pc.binary_length(text)).as_py() or 0) <= _LONGEST
     good = pc.fill_null(pc.match_substring_regex(text, pattern=_NUMBER if short else _LONG_NUMBER), False)
     plain = pc.if_else(good, text, pa.scalar(None, text.type))

@@ -1,4 +1,4 @@
-"""Files as bytes: what compresses them is found by magic bytes; read whole up to a limit, or block by block."""
+"""Files as bytes: compression is detected by magic bytes; read at once up to a limit, or block by block."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 MAX_SIZE = 8 << 30
-"""Bytes that a file may have once it is decompressed, where it is read whole."""
+"""Largest size of a decompressed file that is read at once, in bytes."""
 _MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
 _ZIP = b"PK\x03\x04"
 _HEAD = 65_536
 _BLOCK = 1 << 20
-_SUSPICIOUS = 1000  # times its size on disk: more than any log of text expands to
-_ALWAYS = 256 << 20  # bytes that any file may expand to
+_SUSPICIOUS = 1000  # times the size on disk: no text log expands to more
+_ALWAYS = 256 << 20  # bytes: any file may expand to this
 _DAMAGES = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, pa.ArrowException)
 
 
 class Content:
-    """What a file holds once it is decompressed, read when it is wanted.
+    """The decompressed content of a file, read on first use.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Content:
     member : str, optional
         Name within a zip archive.
     max_size : int, optional
-        Bytes that `data` may have; `MAX_SIZE`, and a thousand times the size on disk, when left out.
+        Largest size of `data` in bytes; by default `MAX_SIZE` and, above 256 MiB, a thousand times the size on disk.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Content:
         """
         if self._data is None:
             limit = MAX_SIZE if self.max_size is None else self.max_size
-            buffer = io.BytesIO()  # what it holds is handed over without a copy
+            buffer = io.BytesIO()  # its content is returned without a copy
             for block in self.blocks():
                 buffer.write(block)
                 if buffer.tell() > limit:
@@ -101,7 +101,7 @@ class Content:
         return self._data
 
     def seekable(self) -> Any:
-        """The content as a file of Arrow: where it lies as it is on disk, from there, and not from memory.
+        """The content as a file of Arrow; from the disk, not from memory, where it is not compressed.
 
         Raises
         ------
@@ -123,16 +123,16 @@ class Content:
         return file
 
     def forget(self) -> None:
-        """Let go of what was read."""
+        """Release the content; it is read again when needed."""
         self._data = None if self._digest else self._data
 
     def blocks(self) -> Iterator[bytes]:
-        """The content, a block after the other, in bounded memory.
+        """The content block by block, in bounded memory.
 
         Raises
         ------
         ReadError
-            As for `data`; the limit holds only for what expands a thousandfold.
+            When the file is damaged, or without `max_size` expands more than a thousandfold.
         """
         if self._data is not None:
             yield from (self._data[i : i + _BLOCK] for i in range(0, len(self._data), _BLOCK))
@@ -154,7 +154,7 @@ class Content:
                         raise self._too_large(expanded)
                     yield block
                 if self.member is None:
-                    for _ in chunks():  # what follows the last stream belongs to the file too
+                    for _ in chunks():  # the digest covers the bytes after the last stream too
                         pass
                     self._digest = digest.hexdigest()
         except _DAMAGES as error:
@@ -194,18 +194,18 @@ class Content:
         )
 
     def first_line(self, limit: int = _HEAD) -> str:
-        """The first line that is not blank, nor Excel's ``sep=``, within `limit` bytes; to find out the format."""
+        """The first line within `limit` bytes that is neither blank nor Excel's ``sep=``, to detect the format."""
         return next((line for line in self.first_lines(limit) if line.strip() and not _SEPARATOR.fullmatch(line)), "")
 
     @cached_property
     def separator(self) -> str | None:
-        """What stands between fields by a first line such as ``sep=;``, which spreadsheets write and read."""
+        """The delimiter by a first line such as ``sep=;``, which spreadsheets write and read; None without one."""
         line = next((line for line in self.first_lines() if line.strip()), "")
         match = _SEPARATOR.fullmatch(line)
         return None if match is None else match.group(1)
 
     def first_lines(self, limit: int = _HEAD) -> list[str]:
-        """The lines of the beginning; the last may be cut short."""
+        """The lines in the first `limit` bytes; the last may be cut short."""
         head = self.head[:limit]
         encoding = encoding_of(head)
         if encoding is None:
@@ -219,7 +219,7 @@ _SEPARATOR = re.compile('"?sep=([^"\\w])"? *', re.IGNORECASE)
 
 
 def encoding_of(head: bytes) -> str | None:
-    """The encoding that the first bytes tell: by a byte-order mark, or by the zeros that UTF-16 has in plain letters.
+    """The encoding by the first bytes: a byte-order mark, or the zeros of UTF-16; None for neither.
 
     Examples
     --------
@@ -238,10 +238,10 @@ def encoding_of(head: bytes) -> str | None:
 
 
 def open_content(path: str | Path) -> Content:
-    """Open a file, plain or compressed with gz, bz2, xz, zst or zip (of one file); the name does not matter.
+    """Open a file, plain or compressed with gz, bz2, xz, zst or zip (of one file), whatever its name.
 
-    A `ReadError` when the file is missing, empty, not readable, no file, cut short or damaged, or a zip archive of many
-    files.
+    A `ReadError` when the file is missing, empty, not readable, no file, cut short or damaged, or a zip archive of
+    several files.
 
     Examples
     --------
@@ -259,7 +259,7 @@ def open_content(path: str | Path) -> Content:
 
 
 def refuse_archive(contents: Sequence[Content]) -> None:
-    """An error where these are several files of one zip archive."""
+    """Raise a `ReadError` where these are several files of one zip archive."""
     if len(contents) > 1 and contents[0].member is not None and len({content.place for content in contents}) == 1:
         names = ", ".join(str(content.member) for content in contents[:4])
         raise ReadError(
@@ -270,7 +270,7 @@ def refuse_archive(contents: Sequence[Content]) -> None:
 
 
 def members(path: str | Path, *, max_size: int | None = None) -> list[Content]:
-    """The contents of a file: one, or as many as a zip archive has files; errors as for `open_content`."""
+    """The contents of a file: one, or one per file of a zip archive; errors as for `open_content`."""
     place = Path(path)
     with _opened(place) as raw:
         regular = stat.S_ISREG(place.stat().st_mode)
@@ -292,7 +292,7 @@ def members(path: str | Path, *, max_size: int | None = None) -> list[Content]:
             contents = [Content(place, max_size=max_size)]
     for content in contents:
         if not regular:
-            content.head = content.data[:_HEAD]  # what flows by is read once
+            content.head = content.data[:_HEAD]  # a pipe can be read only once
         else:
             head = bytearray()
             for block in content.blocks():
@@ -368,7 +368,7 @@ _DECOMPRESSORS: dict[str, tuple[bytes, Callable[[], _Decompressor]]] = {
 
 
 def _streams(kind: tuple[bytes, Callable[[], _Decompressor]], first: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Every stream of a file, one behind the other; zeros between and behind them are padding."""
+    """All streams of a file in turn; zeros between and after them are padding."""
     magic, make = kind
     rest, more = first, True
     while True:
@@ -392,11 +392,11 @@ def _streams(kind: tuple[bytes, Callable[[], _Decompressor]], first: bytes, chun
         if not rest:
             return
         if not rest.startswith(magic):
-            raise EOFError  # something else follows: lost if passed over
+            raise EOFError  # other data follows, which would be lost
 
 
 def _bounded(decompressor: _Decompressor, chunk: bytes) -> Iterator[bytes]:
-    """What a chunk expands to, a block at a time."""
+    """The decompressed content of a chunk, block by block."""
     if isinstance(decompressor, (bz2.BZ2Decompressor, lzma.LZMADecompressor)):
         block = decompressor.decompress(chunk, _BLOCK)
         while block:
@@ -409,7 +409,7 @@ def _bounded(decompressor: _Decompressor, chunk: bytes) -> Iterator[bytes]:
 
 
 class _Chunks(io.RawIOBase):
-    """Chunks as a file, for a library that wants one."""
+    """Chunks as a file object."""
 
     def __init__(self, first: bytes, chunks: Iterator[bytes]) -> None:
         self._rest, self._chunks = first, chunks

@@ -26,7 +26,7 @@ _SHOWN = 200
 
 
 def cell_text(value: pa.Scalar) -> str:
-    """A cell to show: a date that is none in Python by the number that stands for it, nothing for a missing one.
+    """A cell as text: a date beyond Python's range as its number, a missing cell as an empty text.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def cell_text(value: pa.Scalar) -> str:
 
 
 class NoRowsError(ReadError):
-    """A file that is of the right form and has no row."""
+    """A file of the right form without a row."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Rejections:
     lines : ndarray of int, shape (rows,)
         Line of each row in the file, from 1.
     text_of : callable, or sequence of str
-        What the row of an index says, to show it.
+        The text of a row by its index, for display.
     """
 
     path: Path
@@ -68,7 +68,7 @@ class Rejections:
         self._closed: pd.DataFrame | None = None
 
     def reject(self, rows: npt.ArrayLike, reason: str | Callable[[int], str], column: str = "") -> None:
-        """Reject the rows where `rows` is true, unless they are already; `reason` is a text or makes one of a row."""
+        """Reject the rows where `rows` is true, unless they are already; `reason`: a text, or a function of the row."""
         hit = np.flatnonzero(np.asarray(rows, dtype=bool) & self._kept)
         if hit.size:
             self._kept[hit] = False
@@ -76,12 +76,12 @@ class Rejections:
             self._found.append((hit, column, reasons))
 
     def reject_line(self, line: int, reason: str, text: str) -> None:
-        """Reject a line that never became a row."""
+        """Reject a line that is no row."""
         self.extra.append((line, "", reason, text))
 
     @property
     def kept(self) -> BoolArray:
-        """Rows that stand."""
+        """Which rows are not rejected."""
         return self._kept.copy()
 
     def __len__(self) -> int:
@@ -89,7 +89,7 @@ class Rejections:
         return int((~self._kept).sum()) + len(self.extra)
 
     def part(self, keep: BoolArray) -> Rejections:
-        """What is rejected of a part of the rows, and the lines that never became one."""
+        """The rejections of a part of the rows, and the lines that are no row."""
         places = np.flatnonzero(keep)
         part = Rejections(self.path, self.lines[keep], lambda row: self._text(int(places[row])), self.extra)
         number = np.full(self.lines.size, -1)
@@ -104,7 +104,7 @@ class Rejections:
         return self.text_of(row) if callable(self.text_of) else self.text_of[row]
 
     def close(self) -> None:
-        """Keep the rejected rows as they are, and let go of what their texts come from."""
+        """Fix the rejected rows, and release the source of their texts."""
         self._closed = self.frame()
         self.text_of = ()
 
@@ -130,9 +130,9 @@ class Rejections:
         return table[list(REJECTED_COLUMNS)]
 
     def settle(self, strict: bool) -> BoolArray:
-        """The rows that stand.
+        """Which rows are not rejected.
 
-        A `ReadError` when none does or, for strict reading, when any row was rejected.
+        A `ReadError` when all are or, for strict reading, when any row is.
         """
         if strict:
             self.raise_first()
@@ -144,10 +144,7 @@ class Rejections:
         return self.kept
 
     def raise_first(self) -> None:
-        """Turn the first rejected row into an error: strict reading.
-
-        A `ReadError` when any row was rejected.
-        """
+        """Raise a `ReadError` for the first rejected row, if there is one: strict reading."""
         if not len(self):
             return
         first = self.frame().iloc[0]
@@ -162,7 +159,7 @@ class Rejections:
 
 @dataclass(frozen=True)
 class TextTable:
-    """Columns by name, one entry per row, null where empty; rejections know the line of each."""
+    """Columns by name, one entry per row, null where empty; `rejections` has the line of each row."""
 
     header: tuple[str, ...]
     columns: dict[str, pa.ChunkedArray]
@@ -171,15 +168,12 @@ class TextTable:
     notes: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> npt.NDArray[np.object_]:
-        """The values of a column as text, empty where there is none."""
+        """The values of a column as text, empty where missing."""
         text = pc.fill_null(as_text_array(self.columns[name]), "")
         return np.asarray(text.to_numpy(zero_copy_only=False), dtype=object)
 
     def require(self, names: Sequence[str], what: str) -> None:
-        """Check that columns are there.
-
-        A `ReadError` when one is not: then this is not `what`.
-        """
+        """Raise a `ReadError` when one of the columns is missing: then this is not `what`."""
         missing = [name for name in names if name not in self.columns]
         if missing:
             path = self.rejections.path
@@ -188,7 +182,7 @@ class TextTable:
             )
 
     def reject_duplicates(self, among: npt.ArrayLike | None = None) -> None:
-        """Reject rows that repeat an earlier one in every field; only rows `among` may, where that is known."""
+        """Reject rows that repeat an earlier one in every field; with `among`, only these rows are compared."""
         rows = np.arange(self.rejections.lines.size) if among is None else np.flatnonzero(among)
         if rows.size < 2:
             return
@@ -202,7 +196,7 @@ class TextTable:
         return list(self.columns.values())
 
     def forget(self) -> None:
-        """Let go of the values, once all that is wanted of them is taken."""
+        """Release the values, once they are no longer needed."""
         self.rejections.close()
         self.columns.clear()
 
@@ -216,7 +210,7 @@ def as_text_array(values: pa.ChunkedArray) -> pa.Array:
         kind = array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return array
-    if pa.types.is_floating(kind):  # whole numbers, as pandas keeps them beside missing ones
+    if pa.types.is_floating(kind):  # integers, which pandas stores as floats beside missing values
         values = array.to_numpy(zero_copy_only=False)
         finite = values[np.isfinite(values)]
         if finite.size and (np.abs(finite) < 2**53).all() and (finite == np.floor(finite)).all():
@@ -225,7 +219,7 @@ def as_text_array(values: pa.ChunkedArray) -> pa.Array:
 
 
 def category(values: pa.ChunkedArray) -> pd.Series:
-    """A column as a categorical of text with sorted categories; blanks around are dropped, empty text is missing."""
+    """A column as a categorical of text with sorted categories; texts are trimmed, empty ones are missing."""
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if not pa.types.is_dictionary(array.type):
         array = pc.dictionary_encode(as_text_array(array))
@@ -238,7 +232,7 @@ def category(values: pa.ChunkedArray) -> pd.Series:
 
 
 def in_categories(places: IntArray, codes: npt.NDArray[np.integer], kinds: pd.Index) -> pd.Series:
-    """A categorical of `kinds` whose codes are ``places[codes]``, in no more bytes than they need.
+    """A categorical of `kinds` whose codes are ``places[codes]``, in the smallest type that holds them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Files of settings that people write: TOML, JSON or YAML by the ending; what is wrong is told with file and line."""
+"""Settings in TOML, JSON or YAML, from files or texts; errors name file and line."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$|( \(at end of document
 def read_settings(path: str | Path, kind: str, what: str, remedy: str) -> dict[str, Any]:
     """The tables and values of a file, unchecked.
 
-    A `ReadError` when it cannot be read, is far too large, or is not of this kind.
+    A `ReadError` when it cannot be read, is larger than 10 MB, or is not of this kind.
 
     Parameters
     ----------
+    path : str or Path
     kind : {"toml", "json", "yaml"}
     what : str
         What the file holds, for messages.
@@ -47,7 +48,7 @@ def read_settings(path: str | Path, kind: str, what: str, remedy: str) -> dict[s
 
 
 def settings_of_text(text: str, kind: str, what: str, path: Path | None = None) -> dict[str, Any]:
-    """The tables and values of a text; parameters and errors as of `read_settings`.
+    """The tables and values of a text; parameters and errors as for `read_settings`.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Texts as points in time, whatever the spelling, at the speed of Arrow: the parts are taken out, then counted up.
+"""Texts as points in time, in the spellings listed here, parsed by Arrow.
 
-Nothing is guessed: a spelling that is not listed here is no time. Days and months that could be exchanged are read in
-one order, which the caller finds out for a whole file.
+Nothing is guessed: any other spelling is no time. Days and months that could be exchanged are read in one order, which
+the caller detects for a complete file.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _NANOSECONDS = 1_000_000_000
 
 
 class Stamps:
-    """Points in time of many texts.
+    """Points in time of a column of texts.
 
     Attributes
     ----------
@@ -71,12 +71,12 @@ class Stamps:
         self.absolute: BoolArray = np.zeros(size, dtype=bool)
 
     def fill(self, at: slice | IntArray, part: Stamps) -> None:
-        """Take over what `part` knows of the places `at`."""
+        """Copy `part` to the positions `at`."""
         self.clock[at], self.good[at], self.absolute[at] = part.clock, part.good, part.absolute
 
 
 def parse_stamps(text: pa.Array | pa.ChunkedArray, day_first: bool = False) -> Stamps:
-    """Every text as a point in time; null, and what is none, is not good.
+    """Every text as a point in time; null and other texts are not `good`.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def parse_stamps(text: pa.Array | pa.ChunkedArray, day_first: bool = False) -> S
 
 
 def _quickly(text: pa.Array) -> Stamps | None:
-    """ISO 8601 without anything odd, by Arrow's own parser."""
+    """Plain ISO 8601 by Arrow's own parser; None where a text is anything else."""
     for kind, absolute in ((pa.timestamp("us"), False), (pa.timestamp("us", "UTC"), True)):
         try:
             times = pc.cast(text, kind)
@@ -165,7 +165,7 @@ def _counted(parts: pa.StructArray, in_order: bool) -> Stamps:
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
     length = _DAYS[np.clip(month, 1, 12) - 1] + (leap & (month == 2))
     good &= (day <= length) & (minute <= 59) & (second <= 60)
-    good &= (second < 60) | (minute == 59)  # a leap second is the last of its hour
+    good &= (second < 60) | (minute == 59)  # a leap second ends its hour
     if "p" in names:
         half = pc.utf8_lower(text("p")).to_numpy(zero_copy_only=False)
         has_half = half != ""
@@ -204,9 +204,9 @@ def _offset(zone: str) -> int:
 
 
 def day_and_month(columns: list[pa.Array | pa.ChunkedArray]) -> tuple[bool | None, str]:
-    """Whether days stand before months in dates such as 13/02/2024, and an example.
+    """Whether days come before months in dates such as 13/02/2024, and an example.
 
-    Numbers above 12 decide, then dots between them (the day first). The answer is None where nothing decides; the
+    Numbers above 12 decide, then dots between the numbers (day first). The answer is None where nothing decides; the
     example is empty where there is no such date.
 
     Examples

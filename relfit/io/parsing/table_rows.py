@@ -1,4 +1,4 @@
-"""Rows of a table of any kind: delimited text, JSON, Parquet or a DataFrame; what is typed stays typed."""
+"""Rows of a table in delimited text, JSON, Parquet or a DataFrame; typed columns stay typed."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from relfit.io.parsing.text_content import Text, as_text
 __all__ = ["rows_of", "rows_of_frame"]
 
 _BYTES_A_ROW = 100
-_ARRAY = re.compile(r"""\s*\[\s*(?:[{\["\]]|[-\d.]+\s*,|$)""")  # of JSON
-_STAMP = re.compile(r"\s*\[(?:\w{3} \w{3} |\d)")  # of lines of text
+_ARRAY = re.compile(r"""\s*\[\s*(?:[{\["\]]|[-\d.]+\s*,|$)""")  # a JSON array
+_STAMP = re.compile(r"\s*\[(?:\w{3} \w{3} |\d)")  # a time stamp in brackets
 _NO_TABLE = Remedy(
     "give a table with names of columns in its first line; of lines of text say what is what: "
     r"pattern=r'(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)'",
@@ -35,9 +35,9 @@ _NO_TABLE = Remedy(
 
 
 def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
-    """The rows of a table; the note of a table says what was done to get them.
+    """The rows of a table; its notes say how they were read.
 
-    A `ReadError` when this is no table, it is damaged, or larger than the limit.
+    A `ReadError` when this is no table, or it is damaged or larger than the limit.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
 
 
 def _check_rows(rows: int, size: int, content: Content) -> None:
-    """Refuse a table that would not fit into memory."""
+    """Reject a table that is too large for the limit."""
     limit = MAX_SIZE if content.max_size is None else content.max_size
     if max(size, rows * _BYTES_A_ROW) > limit:
         raise ReadError(
@@ -143,18 +143,18 @@ def _parquet(content: Content) -> TextTable:
 
 
 def _check_zone(name: str, kind: pa.DataType, content: Content) -> None:
-    """Reject times in a zone that nobody knows."""
+    """Reject times in an unknown zone."""
     if not pa.types.is_timestamp(kind) or kind.tz is None:
         return
     try:
         pa.lib.string_to_tzinfo(kind.tz)
-    except Exception as error:  # whatever the library of zones says
+    except Exception as error:  # the time zone library may raise anything
         what = f"column {name!r} is in the time zone {kind.tz!r}, which is not known"
         raise ReadError(what, path=content.path, remedy="write it in UTC") from error
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of text, numbers, flags, times or durations; whatever else it holds as text."""
+    """A column of text, numbers, flags, times or durations as it is; any other as text."""
     kind = column.type
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_string(inner) or pa.types.is_large_string(inner):
@@ -197,7 +197,7 @@ def _json_lines(text: Text) -> TextTable:
             lines.append(number)
         else:
             odd.append((number, line))
-    if not objects and len(filled) > 1:  # one object over many lines
+    if not objects and len(filled) > 1:  # one value over many lines
         return _json_array(text)
     if not objects:
         raise ReadError("no line is a JSON object", path=text.path, line=1, remedy="write one object a line")
@@ -259,4 +259,4 @@ def _in_text(value: object) -> str | None:
 
 
 def _printable(value: str) -> str:
-    return value.encode("utf-8", "replace").decode()  # half of a surrogate pair is no character
+    return value.encode("utf-8", "replace").decode()  # half a surrogate pair is not a character

@@ -1,4 +1,4 @@
-"""Text from bytes: the encoding is found by byte-order mark and by trying, line ends become plain."""
+"""Text from bytes: the encoding is detected, line ends become plain."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FOREIGN = (
 
 @dataclass(frozen=True)
 class Text:
-    """A file's text as UTF-8 bytes without byte-order mark and with plain line ends, and what was done to get it."""
+    """A file's text as UTF-8 bytes without byte-order mark and with plain line ends, and notes on the conversion."""
 
     path: Path
     data: bytes
@@ -34,9 +34,9 @@ class Text:
 def as_text(content: Content) -> Text:
     r"""The text of a file.
 
-    UTF-8 is tried first; bytes that are not UTF-8 are taken as Latin-1, one by one, so that a file of mixed encodings
-    is read too, and a note says how many there were. A byte-order mark (UTF-8, UTF-16, UTF-32) decides where there is
-    one. A `ReadError` when the bytes are not text.
+    A byte-order mark (UTF-8, UTF-16, UTF-32) decides where there is one. Otherwise the text is UTF-8; bytes that are
+    not UTF-8 are read as Latin-1, one by one, so that mixed encodings are read, too, and a note gives their number. A
+    `ReadError` when the bytes are not text.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def as_text(content: Content) -> Text:
         notes.extend(note)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    if content.separator is not None:  # its line stays, so that lines keep their numbers
+    if content.separator is not None:  # keep an empty line, so that line numbers do not change
         data = re.sub(rb"\A(\s*)[^\n]+", rb"\1", data, count=1)
         notes.append(f"fields stand between {content.separator!r}, as the first line says")
     if data.isspace():
@@ -80,7 +80,7 @@ def as_text(content: Content) -> Text:
 
 
 def valid(data: bytes) -> tuple[bytes, list[str]]:
-    """Valid UTF-8, with every byte that was not replaced by the Latin-1 character of that number, and a note of it."""
+    """Valid UTF-8, with each invalid byte replaced by the Latin-1 character of that number, and a note on it."""
     try:
         data.decode()
     except UnicodeDecodeError as error:

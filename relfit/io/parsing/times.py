@@ -1,4 +1,4 @@
-"""Columns as instants, durations and flags, each with a mark for what could not be read."""
+"""Columns as instants, durations and flags, each with a mask of the values that could not be read."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _FALSE = ("false", "f", "no", "n", "0", "0.0")
 _UNITS = {"unix": 1.0, "unix_ms": 1e-3, "unix_us": 1e-6, "unix_ns": 1e-9}
 _SIZES = (1e11, 1e14, 1e17)  # numbers from here on are milliseconds, microseconds, nanoseconds
 _FACTORS = (1.0, 1e-3, 1e-6, 1e-9)
-_EARLIEST, _LATEST = pd.Timestamp("1800-01-01"), pd.Timestamp("2250-01-01")  # well within what nanoseconds reach
-_LARGEST = 8.8e9  # seconds from 1970 to the latest
+_EARLIEST, _LATEST = pd.Timestamp("1800-01-01"), pd.Timestamp("2250-01-01")  # well within the range of nanoseconds
+_LARGEST = 8.8e9  # seconds from 1970 to the latest time
 _NOT_A_TIME = np.iinfo(np.int64).min
 _SMALLEST_EPOCH = 1e8  # seconds: smaller numbers are years, days, or times since a start
 _UNSAID = ["", "-", "?", "unknown", "undetermined", "n/a", "na", "nan", "nat", "none", "null", "open", "ongoing"]
@@ -66,7 +66,7 @@ _CLOCK = re.compile(r"(-?)(?:(\d+)(?:-| days?,? ))?(\d+):([0-5]\d):([0-5]\d(?:\.
 
 
 def unsaid(values: object) -> npt.NDArray[np.bool_]:
-    """Which texts say that a time is not there: nothing, or a word for it.
+    """Which texts say that there is no time: empty ones, and words such as "unknown".
 
     Examples
     --------
@@ -88,25 +88,27 @@ def instants(
     origin: pd.Timestamp | None = None,
     unit: str = "hours",
 ) -> tuple[pd.Series, BoolArray]:
-    """Instants in UTC, and which values are there but are none.
+    """Instants in UTC, and which values are present but no time.
 
-    An `ArgumentError` when `time_format` is none that pandas knows.
+    An `ArgumentError` when `time_format` is invalid.
 
     Parameters
     ----------
     column : pyarrow array, or sequence of str
-        Text, numbers, or times that are times already.
+        Text, numbers, or typed times.
     zone : str
-        Of times that carry none. In the hour that comes twice a year the first is meant, and a time in the hour that
-        is left out moves to its end.
+        Zone of times without one. In the hour that occurs twice the first is meant; a time in the hour that is left out
+        moves to its end.
     time_format : str, optional
-        ``"unix"``, ``"unix_ms"``, ``"unix_us"``, ``"unix_ns"``, or codes such as ``"%d.%m.%Y %H:%M"``. When left out,
-        large numbers are Unix times, whose size tells seconds from milliseconds, microseconds and nanoseconds, and text
-        is what `relfit.io.parsing.stamps` knows.
+        ``"unix"``, ``"unix_ms"``, ``"unix_us"``, ``"unix_ns"``, or codes such as ``"%d.%m.%Y %H:%M"``. By default,
+        large numbers are Unix times, whose size distinguishes seconds, milliseconds, microseconds and nanoseconds, and
+        texts are read by `relfit.io.parsing.stamps`.
     day_first : bool, optional
         Whether 02/03/2024 is the second of March.
     origin : Timestamp, optional
         Numbers are times since then, in `unit`.
+    unit : str
+        Unit of numbers with an `origin`.
 
     Examples
     --------
@@ -117,7 +119,7 @@ def instants(
     array = column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, pa.large_string())
     kind = array.type
     plain = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    if isinstance(array, pa.ChunkedArray) and not plain:  # text stays in its parts: a copy of it is large
+    if isinstance(array, pa.ChunkedArray) and not plain:  # text stays in chunks: a copy would be large
         array = array.combine_chunks()
     there = pc.is_valid(array).to_numpy(zero_copy_only=False)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
@@ -160,7 +162,7 @@ def _typed(array: pa.Array, there: BoolArray, zone: str) -> tuple[pd.Series, Boo
 
 
 def _in_utc(stamps: Stamps, zone: str) -> pd.Series:
-    """Clocks as instants; those without a zone are of `zone`."""
+    """Time stamps as instants; those without a zone are in `zone`."""
     if zone != "UTC":
         local = stamps.good & ~stamps.absolute
         clocks = pd.Series(stamps.clock[local].view("datetime64[ns]"))
@@ -169,7 +171,7 @@ def _in_utc(stamps: Stamps, zone: str) -> pd.Series:
 
 
 def _mostly_epochs(text: pa.Array) -> bool:
-    """Whether texts look like Unix times rather than years or days written without separators."""
+    """Whether texts look like Unix times, not like years or days written without separators."""
     texts = text.dictionary if pa.types.is_dictionary(text.type) else text
     filled = pc.sum(pc.not_equal(texts, "")).as_py() or 0
     numeric = pc.match_substring_regex(texts, pattern=_NUMERIC)
@@ -181,7 +183,7 @@ def _mostly_epochs(text: pa.Array) -> bool:
 
 
 def _whole(text: object) -> Any:
-    """Texts that are whole numbers as such, where all are: floats do not hold nanoseconds since 1970."""
+    """Texts as integers, where all are: floats cannot hold nanoseconds since 1970; else None."""
     texts = as_text_array(text)
     plain = pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
     if not pc.all(pc.match_substring_regex(plain, pattern=r"^-?\d{1,18}$")).as_py():
@@ -190,7 +192,7 @@ def _whole(text: object) -> Any:
 
 
 def _epochs(numbers: FloatArray, time_format: str | None, exact: object = None) -> tuple[pd.Series, BoolArray]:
-    """Unix times. One unit holds for a column; what only another could explain is none."""
+    """Unix times in one unit for the column; a number that only another unit could explain is no time."""
     there = np.isfinite(numbers)
     sizes = np.searchsorted(_SIZES, np.abs(np.where(there, numbers, 0.0)), side="right")
     typical = int(np.searchsorted(_SIZES, _middle(numbers), side="right"))
@@ -212,7 +214,7 @@ def _epochs(numbers: FloatArray, time_format: str | None, exact: object = None) 
 
 
 def _middle(numbers: FloatArray) -> float:
-    """The median of the sizes of the numbers that are there; 0 where none is."""
+    """The median size of the finite numbers; 0 without any."""
     sizes = np.abs(numbers[np.isfinite(numbers)])
     return float(np.median(sizes)) if sizes.size else 0.0
 
@@ -221,7 +223,7 @@ def _since(numbers: FloatArray, there: BoolArray, origin: pd.Timestamp, unit: st
     begin = origin.as_unit("ns").value
     nanoseconds = np.where(np.isfinite(numbers), numbers, 0.0) * unit_in_hours(unit) * 3.6e12
     usable = np.isfinite(numbers) & (np.abs(nanoseconds + float(begin)) < _LARGEST * 1e9)
-    # to the microsecond, or the sum of floats would show
+    # to the microsecond, so that rounding of floats does not show
     rounded = np.round(np.where(usable, nanoseconds, 0.0) / 1000.0).astype(np.int64) * 1000
     return since_1970(rounded + begin, usable), there & ~usable
 
@@ -247,7 +249,7 @@ def _plausible(naive: pd.Series) -> pd.Series:
 
 
 def localised(naive: pd.Series, zone: str, summer: bool | npt.NDArray[np.bool_] = True) -> pd.Series:
-    """Times on the clocks of a zone as instants; `summer` says which of the two is meant when an hour comes twice."""
+    """Local times of a zone as instants; `summer`: whether the first is meant in an hour that occurs twice."""
     series = _plausible(naive)
     if zone == "UTC":
         return series.dt.tz_localize("UTC").astype(UTC)
@@ -270,14 +272,14 @@ def clock_times(values: npt.NDArray[np.object_], time_format: str) -> pd.Series:
 def spans(
     start: pd.Series, end: pd.Series, zone: str, seconds: npt.NDArray[np.float64]
 ) -> tuple[pd.Series, pd.Series, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Local starts and ends in UTC; the length of each span tells which reading of a double hour is meant.
+    """Local starts and ends in UTC; the length of each span decides on the reading of an hour that occurs twice.
 
     Parameters
     ----------
     start, end : Series of naive datetime64
-        On the clock of `zone`; NaT where missing.
+        Local times of `zone`; NaT where missing.
     seconds : ndarray
-        How long each span is said to be; NaN where nothing says it, and the first reading is taken.
+        Stated length of each span; NaN where unknown: then the first reading is taken.
 
     Returns
     -------
@@ -320,7 +322,7 @@ def check_zone(name: str | None, default: str = "UTC") -> str:
 
 
 def durations(column: object, unit_hours: float, decimal: str = ".") -> FloatArray:
-    """Hours; numbers are in the unit, text such as ``"3h"`` or ``"1-02:30:00"`` carries its own. NaN where it is none.
+    """Durations in hours; numbers are in the unit, text such as ``"3h"`` or ``"1-02:30:00"`` has its own; else NaN.
 
     Parameters
     ----------
@@ -328,7 +330,7 @@ def durations(column: object, unit_hours: float, decimal: str = ".") -> FloatArr
     unit_hours : float
         Hours in one unit.
     decimal : {".", ","}
-        What stands before the fraction of a number.
+        The decimal separator.
 
     Examples
     --------
@@ -377,7 +379,7 @@ def _in_words(text: str) -> float:
 
 
 def flags(column: object) -> tuple[BoolArray, BoolArray]:
-    """Truth of each word, and whether it is one.
+    """Truth of each word, and whether it is a word for true or false.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`read_workload`, which finds out the format of a list of jobs, and `write_workload`."""
+"""`read_workload`, which detects the format of a list of jobs, and `write_workload`."""
 
 from __future__ import annotations
 
@@ -38,31 +38,31 @@ def read_workload(
     Parameters
     ----------
     path : str or Path
-        A file, plain or compressed with gz, bz2, xz or zst: the Standard Workload Format, Slurm's ``sacct`` with
+        A file, plain or compressed with gz, bz2, xz, zst or zip: the Standard Workload Format, Slurm's ``sacct`` with
         ``--parsable2``, the job tables of Los Alamos, BatSim's JSON or CSV, or any table.
     format : {"batsim", "swf", "slurm", "table"}, optional
-        Found out from the content when left out.
+        Detected from the content by default.
     n_nodes : int, optional
-        Nodes of the machine; wider jobs are rejected. As the file says when left out.
+        Nodes of the machine, by default as the file says; wider jobs are rejected.
     processors_per_node : int, optional
         Where the file counts processors: a job takes whole nodes.
     strict : bool
-        A row that would be rejected is an error, and so is a job out of order where the format has an order.
+        Raise an error for a row that would be rejected, and for a job out of order where the format has an order.
     timezone : str, optional
-        Zone of dates that carry none; UTC when left out.
+        Zone of dates without one; UTC by default.
     **columns : str
-        For tables: ``submit="queued_at"``, and so for ``job_id``, ``nodes`` or ``processors``, ``run_time`` or
-        ``start`` and ``end``, ``requested``, ``user``, ``priority``, ``node_class``.
+        For tables, the names of columns: ``submit="queued_at"``, and in the same way ``job_id``, ``nodes`` or
+        ``processors``, ``run_time`` or ``start`` and ``end``, ``requested``, ``user``, ``priority``, ``node_class``.
 
     Returns
     -------
     Workload
-        ``rejected`` has file, line, column and reason of every row that is no job here.
+        Its ``rejected`` has file, line, column and reason of every rejected row.
 
     Raises
     ------
     ReadError
-        When the file cannot be read as what it is said or found to be, or no job stands.
+        When the file cannot be read in this format, or every row is rejected.
     ArgumentError
         For an unknown format or column.
 
@@ -107,14 +107,24 @@ def _check(path: str | Path, format: str | None, n_nodes: int | None, processors
 
 
 def write_workload(workload: Workload, path: str | Path) -> Path:
-    """Write a workload: ``.swf``, ``.json`` (BatSim) or ``.csv``, and with ``.gz`` or ``.xz`` behind it compressed.
+    """Write a workload; the file is complete or absent.
 
-    The Standard Workload Format has whole seconds: run times and walltimes are rounded up there. The path comes back.
+    Parameters
+    ----------
+    workload : Workload
+    path : str or Path
+        A file that ends in ``.swf``, ``.json`` (BatSim) or ``.csv``, with ``.gz`` or ``.xz`` behind it compressed. The
+        Standard Workload Format has whole seconds: submissions are rounded down, run times and walltimes up.
+
+    Returns
+    -------
+    pathlib.Path
+        `path`.
 
     Raises
     ------
     ArgumentError
-        For another ending, or a place that cannot be written to.
+        For another ending, or a file that cannot be written.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""BatSim's JSON workloads, whose jobs have profiles that say how long they run: reader and writer."""
+"""BatSim's JSON workloads, whose jobs refer to profiles for their run times: reader and writer."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def recognises(content: Content) -> bool:
 def read(content: Content, machine: Machine, *, strict: bool = False, timezone: str | None = None) -> Workload:
     """Read a workload of BatSim: jobs of profiles of type ``delay``.
 
-    Jobs of other profiles are rejected: how long they run is the platform's answer. ``res`` counts nodes, and
-    ``nb_res`` is the machine. ``line`` of a rejected job is its position in the list, from 1. Walltimes of -1 are none.
+    Jobs of other profiles are rejected: their run time depends on the platform. ``res`` counts nodes, and ``nb_res``
+    those of the machine. ``line`` of a rejected job is its position in the list, from 1. A walltime of -1 is none.
 
     Raises
     ------
     ReadError
-        When this is not JSON, or has no list of jobs and no profiles.
+        When this is not JSON, or lacks a list of jobs or profiles.
     """
     text = as_text(content)
     try:
@@ -78,7 +78,7 @@ def _column(jobs: Sequence[Mapping[str, object]], name: str, missing: float = np
 
 
 def _profile(profiles: Mapping[str, object], job: Mapping[str, object]) -> tuple[float, str]:
-    """How long a job of its profile runs, in seconds, or why that is not known."""
+    """The run time of a job in seconds by its profile, and why it is not known."""
     name = job.get("profile")
     profile = profiles.get(str(name))
     if not isinstance(profile, dict):
@@ -91,7 +91,7 @@ def _profile(profiles: Mapping[str, object], job: Mapping[str, object]) -> tuple
 def batsim_text(workload: Workload) -> str:
     """A workload in this format: one profile of type ``delay`` per run time.
 
-    BatSim wants submissions from 0 on: time runs from the first of them where one is below zero.
+    BatSim needs submissions from 0 on: where one is below zero, time 0 is the first submission.
     """
     first = min(0.0, float(workload.submit[0])) if len(workload) else 0.0
     run = workload.run_time.tolist()

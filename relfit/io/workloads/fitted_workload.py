@@ -1,4 +1,4 @@
-"""A workload model fitted to given jobs: what users ask for, how much of it they use, and when they submit."""
+"""A workload model fitted to jobs: what users request, how much of it they use, and when they submit."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from relfit.io.workloads.workload import Workload
 __all__ = ["FittedWorkload", "Quantiles", "fit_workload"]
 
 _KNOTS = 512
-_FEW = 30  # jobs of a class; smaller ones are taken together
+_FEW = 30  # jobs in a class; smaller classes are pooled
 _SLOT = 3600.0
 _WEEK, _DAY = 168, 24
 
 
 @dataclass(frozen=True)
 class Quantiles(Ragged):
-    """A distribution by its quantiles, straight lines between them; several in one table, one after the other."""
+    """Distributions by their quantiles, linear between them; all in one table, in turn."""
 
     values: FloatArray
     levels: FloatArray
@@ -51,7 +51,7 @@ class Quantiles(Ragged):
         result, uniform = np.empty(which.size), rng.random(which.size)
         order = np.argsort(which, kind="stable")
         bounds = np.searchsorted(which[order], np.arange(self.n_groups + 1))
-        for k in range(self.n_groups):  # a class of jobs a turn: some dozens
+        for k in range(self.n_groups):  # one job class at a time: some dozens
             rows = order[bounds[k] : bounds[k + 1]]
             part = self.part(k)
             result[rows] = np.interp(uniform[rows], self.levels[part], self.values[part])
@@ -59,21 +59,28 @@ class Quantiles(Ragged):
 
 
 class FittedWorkload(Generator, Result):
-    """What a workload is made of, to draw others like it; their time 0 is at the same hour of the week.
+    """A model of a workload, to draw others like it; their time 0 is at the same hour of the week.
 
     Attributes
     ----------
     requests : pandas.DataFrame
-        One row per pair of ``nodes`` and ``requested`` (seconds) that users ask for, with its ``share`` of the jobs
+        One row per pair of ``nodes`` and ``requested`` (seconds) that users request, with its ``share`` of the jobs
         and the ``group`` of jobs that use their walltime alike.
     groups : pandas.DataFrame
-        One row per group: octaves of ``nodes`` and of ``requested`` from and to, ``jobs``, mean ``run_time``.
+        One row per group: ``nodes_from`` and ``nodes_to``, ``requested_from`` and ``requested_to`` (seconds), ``jobs``,
+        mean ``run_time`` (seconds).
     used : Quantiles
-        By group, the share of the walltime that a job runs, or its run time where it has no walltime.
-    rates : ndarray
+        By group, the share of the walltime that a job runs, or its run time in seconds where it has no walltime.
+    rates : ndarray, shape (168,), (24,) or (1,)
         Jobs per hour, by hour of the week, of the day, or one for all times.
     gaps : Quantiles
-        Times between submissions, where time goes as fast as jobs come on average.
+        Gaps between submissions, on a clock on which one job comes per unit of time on average.
+    n_jobs : int
+        Jobs that the model was fitted to.
+    n_nodes : int or None
+        Nodes of the machine.
+    origin : pandas.Timestamp or None
+        The Monday, in UTC, at which time 0 of drawn jobs is; None where the workload has no origin.
     """
 
     requests: pd.DataFrame
@@ -89,7 +96,7 @@ class FittedWorkload(Generator, Result):
 
     @property
     def headline(self) -> str:
-        """How many jobs the fit rests on, and how they come."""
+        """Number of jobs fitted, and how often they are submitted."""
         cycle = {_WEEK: "by the hour of the week", _DAY: "by the hour of the day", 1: "at all hours"}[self.rates.size]
         made_of = f"{count(len(self.groups), 'group')} and {count(len(self.requests), 'request')}"
         often = f"{number(float(self.rates.mean()))} jobs an hour on average, {cycle}"
@@ -119,10 +126,18 @@ class FittedWorkload(Generator, Result):
 def fit_workload(workload: Workload) -> FittedWorkload:
     """Fit a model of jobs to a workload.
 
-    Nodes and walltime are drawn as users ask for them, in pairs; the share of the walltime that a job runs has the
-    quantiles of its group (octaves of nodes and of walltime, those of few jobs taken together); submissions follow the
-    week where two weeks or more are given, the day from two days on, and their gaps have the quantiles of the given
-    ones on that clock. Jobs are drawn independently: users who submit the same job again and again are not modelled.
+    Nodes and walltime are drawn in the pairs that users request. The share of the walltime that a job runs has the
+    quantiles of its group: octaves of nodes and of walltime, those with fewer than 30 jobs joined. Submissions follow
+    the hour of the week where the workload spans two weeks or more, the hour of the day from two days on; their gaps
+    have the observed quantiles on that clock. Jobs are independent: a user's series of equal jobs is not modelled.
+
+    Parameters
+    ----------
+    workload : Workload
+
+    Returns
+    -------
+    FittedWorkload
 
     Raises
     ------
@@ -148,7 +163,7 @@ def fit_workload(workload: Workload) -> FittedWorkload:
     requests = table.value_counts(sort=False, normalize=True).rename("share").reset_index()
     requests["share"] /= requests["share"].sum()
     seconds = workload.submit - workload.submit[0]
-    if workload.origin is not None:  # from the Monday before
+    if workload.origin is not None:  # since the Monday before
         first = workload.origin + pd.Timedelta(seconds=float(workload.submit[0]))
         begin = 86_400.0 * first.weekday() + (first - first.normalize()).total_seconds()
         origin = (first - pd.Timedelta(seconds=begin)).round("ms")
@@ -169,7 +184,7 @@ def fit_workload(workload: Workload) -> FittedWorkload:
 
 
 def _groups(workload: Workload) -> tuple[IntArray, pd.DataFrame]:
-    """Jobs by octave of nodes and of walltime; octaves of few jobs join the same walltime, and at last all others."""
+    """Jobs by octave of nodes and of walltime; octaves of few jobs are joined over nodes, then over walltimes."""
     width = np.floor(np.log2(workload.nodes)).astype(np.int64)
     limited = np.isfinite(workload.requested) & (workload.requested > 0.0)
     length = np.where(limited, np.floor(np.log2(np.where(limited, workload.requested, 1.0))), np.inf)
@@ -206,7 +221,7 @@ def _rates(seconds: FloatArray, begin: float) -> FloatArray:
     which = hour.astype(np.int64) % slots
     exposure = np.bincount(which, watched, slots) / _SLOT
     jobs = np.bincount(np.floor(seconds / _SLOT).astype(np.int64) % slots, minlength=slots)
-    # an hour in which no job came has half of one
+    # an hour without a job counts as half a job
     return np.asarray(np.maximum(jobs, 0.5) / exposure, dtype=np.float64)
 
 
@@ -218,7 +233,7 @@ def _points_at(seconds: FloatArray, rates: FloatArray) -> FloatArray:
 
 
 def _time_of(points: FloatArray, rates: FloatArray) -> FloatArray:
-    """Seconds from the beginning of the week until so many jobs are expected."""
+    """Seconds from the start of the week until each number of jobs is expected."""
     passed = np.concatenate([[0.0], np.cumsum(rates)])
     cycles, rest = np.divmod(points, passed[-1])
     return _SLOT * (cycles * rates.size + np.interp(rest, passed, np.arange(rates.size + 1.0)))

@@ -1,4 +1,4 @@
-"""What every generator of jobs has: `sample`."""
+"""The base of generators of jobs: `sample`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,17 @@ class Generator:
     """A source of jobs, each drawn on its own."""
 
     def sample(self, n_jobs: int, rng: Seed = 0) -> Workload:
-        """So many jobs; the generator's class says what time 0 is."""
+        """Draw jobs; the generator's class says what time 0 is.
+
+        Parameters
+        ----------
+        n_jobs : int
+        rng : int or numpy.random.Generator
+
+        Returns
+        -------
+        Workload
+        """
         return self._drawn(int(whole("n_jobs", n_jobs)), np.random.default_rng(rng))
 
     def _drawn(self, size: int, random: np.random.Generator) -> Workload:
@@ -34,7 +44,7 @@ def numbered(
     note: str,
     **others: Any,
 ) -> Workload:
-    """Jobs that were drawn, numbered from 1; no walltimes where `requested` is None."""
+    """Drawn jobs as a workload, numbered from 1; without walltimes where `requested` is None."""
     size = nodes.size
     source = Source(format="generated", rows_read=size, rows_kept=size, notes=(note,))
     limits = np.full(size, np.inf) if requested is None else requested

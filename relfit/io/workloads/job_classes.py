@@ -15,7 +15,7 @@ from relfit.io.workloads.workload import Workload
 __all__ = ["LENGTHS", "length_classes", "shares", "width_classes"]
 
 LENGTHS = ("1min", "1h", "6h", "12h", "1D")
-"""Where one class of lengths ends and the next begins: the classes A to F of the dissertation."""
+"""Run times at which one class of lengths ends and the next begins."""
 
 
 def width_classes(nodes: object) -> pd.Categorical[str]:
@@ -36,12 +36,16 @@ def width_classes(nodes: object) -> pd.Categorical[str]:
 
 
 def length_classes(seconds: object) -> pd.Categorical[str]:
-    """Jobs by how long they run, in the classes of the dissertation; `LENGTHS` are their ends.
+    """Jobs by run time, in six classes with the bounds `LENGTHS`.
 
     Parameters
     ----------
     seconds : array_like of float, shape (jobs,)
-        A job of just the length that ends a class is in the next one.
+        Run times. A job whose run time is a bound belongs to the class above it.
+
+    References
+    ----------
+    The dissertation on reliability-aware allocation, chapter 5, classes A to F.
 
     Examples
     --------
@@ -57,12 +61,12 @@ def length_classes(seconds: object) -> pd.Categorical[str]:
 
 
 def shares(workload: Workload, weight: str = "jobs") -> pd.DataFrame:
-    """Which share of a workload is how long and how wide.
+    """Shares of a workload by run time and number of nodes.
 
     Parameters
     ----------
     workload : Workload
-        A job that runs into its walltime is as long as that.
+        A job that reaches its walltime is as long as its walltime.
     weight : {"jobs", "work"}
         Share of the jobs, or of their node-hours.
 

@@ -1,4 +1,4 @@
-"""Where every reader's columns become a `Workload`: one place for what is rejected, sorted and counted."""
+"""A `Workload` from the columns of a reader: rows are rejected, sorted and counted in one place."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _NO_LIMIT = ("unlimited", "infinite")
 
 @dataclass(frozen=True)
 class Machine:
-    """What the user says of the machine: its nodes, and the processors of each, where a file counts processors."""
+    """The machine by the user's options: its nodes, and the processors of each, where a file counts processors."""
 
     n_nodes: int | None = None
     processors_per_node: int | None = None
 
     def nodes(self, processors: FloatArray) -> FloatArray:
-        """Whole nodes that a number of processors takes."""
+        """Nodes that a number of processors takes, rounded up."""
         return np.ceil(processors / (self.processors_per_node or 1))
 
 
 @dataclass
 class JobRows:
-    """Jobs as a file has them, one per row; NaN where a number is missing, and infinite ``requested`` without limit.
+    """The jobs of a file, one per row; NaN where a number is missing, and infinite ``requested`` without a walltime.
 
     With ``dates``, times of submission are seconds since 1970, and the first becomes time 0.
     """
@@ -61,16 +61,16 @@ class JobRows:
     def workload(
         self, content: Content, format: str, machine: Machine, rows_read: int, *, strict: bool, ordered: bool
     ) -> Workload:
-        """The jobs that stand, by time of submission.
+        """The jobs that are not rejected, by time of submission.
 
-        A `ReadError` when no job stands, or for what strict reading forbids.
+        A `ReadError` when all are rejected, and as `strict` says.
 
         Parameters
         ----------
         strict : bool
             A rejected row is an error.
         ordered : bool
-            The format has jobs in the order of submission: one that is not is an error when `strict`.
+            The format has jobs in the order of submission: with `strict`, one out of order is an error.
         """
         rows = self.rejections
         self._reject(machine.n_nodes)
@@ -141,7 +141,7 @@ class JobRows:
 
 
 def numbers(values: ValueArray) -> FloatArray:
-    """Numbers; NaN where a text is none.
+    """Values as numbers; NaN where a text is no number.
 
     Examples
     --------
@@ -153,9 +153,9 @@ def numbers(values: ValueArray) -> FloatArray:
 
 
 def seconds(values: ValueArray, plain: float = 1.0) -> FloatArray:
-    """Seconds of ``D-HH:MM:SS``, ``HH:MM:SS``, ``MM:SS``, ``D-HH:MM``, ``D-HH`` or a number of `plain` seconds each.
+    """Seconds of ``D-HH:MM:SS``, ``HH:MM:SS``, ``MM:SS``, ``D-HH:MM``, ``D-HH``, or a number of `plain` seconds each.
 
-    No limit is infinite; NaN where a text is none of these.
+    ``UNLIMITED`` and ``INFINITE`` are infinite; other texts are NaN.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def seconds(values: ValueArray, plain: float = 1.0) -> FloatArray:
     part = text.str.extract(_CLOCK)
     a, b, c, d = (pd.to_numeric(part[name], errors="coerce").to_numpy(dtype=np.float64) for name in "abcd")
     clock = ~np.isnan(a) & (~np.isnan(b) | ~np.isnan(d))
-    whole_hours = ~np.isnan(d) | ~np.isnan(c)  # then the first number is hours; otherwise minutes
+    whole_hours = ~np.isnan(d) | ~np.isnan(c)  # with days or seconds the first number is hours; otherwise minutes
     b, c, d = (np.nan_to_num(value) for value in (b, c, d))
     spelled = np.where(whole_hours, 86_400.0 * d + 3600.0 * a + 60.0 * b + c, 60.0 * a + b)
     result = np.where(clock, spelled, result)

@@ -18,12 +18,12 @@ __all__ = ["JobSizes"]
 
 @dataclass(frozen=True)
 class JobSizes:
-    """How many nodes jobs take.
+    """The distribution of the number of nodes of a job.
 
     Parameters
     ----------
     n_nodes : int
-        The machine; no job is wider.
+        Nodes of the machine; no job is wider.
     serial : float
         Share of the jobs that take one node.
     power_of_two : float
@@ -36,7 +36,7 @@ class JobSizes:
     Examples
     --------
     >>> sizes = JobSizes(8, serial=0.5, power_of_two=0.5, low=0.5, middle=1.5, high=3.5, first_stage=0.5)
-    >>> sizes.probabilities.round(3).tolist()  # 1, 2, ... 8 nodes
+    >>> sizes.probabilities.round(3).tolist()  # 1 to 8 nodes
     [0.5, 0.25, 0.0, 0.125, 0.0, 0.0, 0.0, 0.125]
     """
 
@@ -60,7 +60,7 @@ class JobSizes:
             )
 
     def sample(self, size: int, rng: np.random.Generator) -> IntArray:
-        """Sizes of so many jobs."""
+        """Nodes of `size` jobs."""
         kind = rng.random(size)
         first = rng.random(size) <= self.first_stage
         low, high = np.where(first, self.low, self.middle), np.where(first, self.middle, self.high)

@@ -39,11 +39,11 @@ _SPELLINGS = {
 }
 _OURS, _TEXTS = ("job_id", "submit", "nodes", "run_time"), ("job_id", "user", "node_class")
 COLUMNS = tuple(name for name in _SPELLINGS if name not in ("workload", "state"))
-"""What columns can be named."""
+"""Fields whose columns a user can name."""
 
 
 def recognises(content: Content) -> bool:
-    """Whether there is text to look at; anything may be a table."""
+    """Always true: anything may be a table."""
     return True
 
 
@@ -55,18 +55,18 @@ def read(
     strict: bool = False,
     timezone: str | None = None,
 ) -> Workload:
-    """Read a table of jobs, text between commas, tabs, semicolons or bars, or Parquet.
+    """Read a table of jobs, text separated by commas, tabs, semicolons or bars, or Parquet.
 
-    Times of submission, start and end are seconds, or dates on the clock of `timezone` (UTC when left out), counted
-    from the first submission; run times and walltimes are seconds, or ``D-HH:MM:SS``. Without a column for the run
-    time it is the end less the start. A walltime of -1, or none, is no limit.
+    Times of submission, start and end are seconds, or dates in `timezone` (by default UTC), counted from the first
+    submission; run times and walltimes are seconds, or ``D-HH:MM:SS``. Without a column of run times they are end minus
+    start. A walltime of -1, or an empty one, is none.
 
     Raises
     ------
     ReadError
         When there is no column for the submission, the nodes or the run time.
     ArgumentError
-        For a column that is named and not there.
+        For a named column that the table does not have.
     """
     table = rows_of(content)
     named = _named(table, columns or {})
@@ -115,7 +115,7 @@ def read(
 
 
 def _named(table: TextTable, columns: Mapping[str, str]) -> dict[str, str]:
-    """The column of the table by what it says: as the user names it, else by its usual names."""
+    """The column of each field: the one that the user names, else one with a usual name."""
     small = {name.lower(): name for name in reversed(table.header)}
     named = {what: next((small[s] for s in names if s in small), "") for what, names in _SPELLINGS.items()}
     for what, name in columns.items():

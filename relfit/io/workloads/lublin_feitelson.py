@@ -18,7 +18,7 @@ __all__ = ["LublinFeitelson"]
 
 _BUCKETS = 48  # half hours of a day
 _BUCKET = 1800.0
-_DAY_BEGINS = 11  # bucket at which the daily cycle begins
+_DAY_BEGINS = 11  # bucket in which the daily cycle begins
 _LONGEST = 12.0  # logarithm of the longest run time, in seconds
 _LONGEST_GAP = 13.0
 
@@ -31,13 +31,13 @@ class _Kind:
     power_of_two: float
     low: float
     below_machine: float  # the widest job
-    stage: float  # the middle below the widest
+    stage: float  # where the middle stage ends, below the widest job
     first_stage: float
-    gammas: tuple[float, float, float, float]  # of the logarithm of the run time: two shapes and scales
-    weight: tuple[float, float]  # of the first gamma: slope with the nodes, and constant
-    gap: tuple[float, float]  # gamma of the logarithm of a time between submissions at the rush hour
+    gammas: tuple[float, float, float, float]  # of the log run time: shape and scale of each gamma
+    weight: tuple[float, float]  # of the first gamma: slope in the nodes, and intercept
+    gap: tuple[float, float]  # gamma of the log time between submissions at the rush hour
     cycle: tuple[float, float]  # gamma of the bucket of the day
-    ratio: float  # of the shape over all hours to that of the rush hour
+    ratio: float  # gamma shape over all hours, relative to the rush hour
 
 
 _KINDS = {
@@ -90,8 +90,8 @@ class LublinFeitelson(Generator):
     Parameters
     ----------
     n_nodes : int
-        Nodes of the machine; with 128 the parameters are the published ones. For others the widest job and the middle
-        of the two stages of sizes go with the machine's logarithm, as the authors say.
+        Nodes of the machine, 8 or more; with 128 the parameters are the published ones. Otherwise the widest job and
+        the middle of the two stages of sizes follow the logarithm of the machine's size, as the authors say.
     kind : {"all", "batch", "interactive", "both"}
         Parameters of jobs of one kind, of all jobs as one kind, or batch and interactive jobs together:
         ``user`` is then 0 for interactive and 1 for batch jobs.
@@ -117,7 +117,7 @@ class LublinFeitelson(Generator):
         whole("n_nodes", self.n_nodes, 8)
 
     def sizes(self, kind: str | None = None) -> JobSizes:
-        """The distribution of sizes of one kind of jobs."""
+        """The distribution of sizes of one kind of jobs; by default of `kind`."""
         part = _KINDS[kind or self.kind]
         high = float(np.log2(self.n_nodes)) - part.below_machine
         middle = max(high - part.stage, part.low)
@@ -139,7 +139,7 @@ class LublinFeitelson(Generator):
 
 
 def _run_times(kind: _Kind, nodes: IntArray, rng: np.random.Generator) -> FloatArray:
-    """Whole seconds: the exponential of a mixture of two gammas whose weight goes with the nodes, cut and redrawn."""
+    """Whole seconds: exp of a mixture of two gammas whose weight follows the nodes; too long ones are redrawn."""
     shape_1, scale_1, shape_2, scale_2 = kind.gammas
     weight = np.clip(kind.weight[0] * nodes + kind.weight[1], 0.0, 1.0)
     result = np.full(nodes.size, np.inf)
@@ -151,7 +151,7 @@ def _run_times(kind: _Kind, nodes: IntArray, rng: np.random.Generator) -> FloatA
 
 
 def _submissions(kind: _Kind, size: int, rng: np.random.Generator) -> FloatArray:
-    """Seconds since midnight of the first day: gaps of the rush hour, in time that goes with the daily cycle."""
+    """Seconds since midnight of the first day: gaps of the rush hour, on a clock that follows the daily cycle."""
     logarithm = np.full(size, np.inf)
     while (again := np.flatnonzero(logarithm > _LONGEST_GAP)).size:
         logarithm[again] = kind.gap[1] * rng.standard_gamma(kind.gap[0] * kind.ratio, again.size)
@@ -169,7 +169,7 @@ def _cycle(kind: _Kind) -> FloatArray:
 
 
 def _on_the_clock(points: FloatArray, weights: FloatArray) -> FloatArray:
-    """When so many points have gone by, at `weights` points per bucket of each day, in seconds."""
+    """Seconds until `points` have passed, at `weights` points per bucket of each day."""
     day = np.concatenate([[0.0], np.cumsum(weights)])
     days, rest = np.divmod(points, day[-1])
     return (days * _BUCKETS + np.interp(rest, day, np.arange(_BUCKETS + 1.0))) * _BUCKET

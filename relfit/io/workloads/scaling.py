@@ -15,13 +15,13 @@ __all__ = ["compress", "copies", "scale_load", "scale_size", "with_walltimes"]
 
 
 def compress(workload: Workload, factor: float) -> Workload:
-    """Submissions in 1 / `factor` of the time: the load becomes `factor` times as high, the jobs stay as they are.
+    """Submissions in 1 / `factor` of the time: the load is multiplied by `factor`, the jobs stay as they are.
 
     Parameters
     ----------
     workload : Workload
     factor : float
-        Above zero; below 1 it stretches.
+        Above zero; below 1 it stretches the time.
 
     Examples
     --------
@@ -44,16 +44,16 @@ def scale_load(workload: Workload, load: float, n_nodes: int | None = None) -> W
     ----------
     workload : Workload
     load : float
-        As of `Workload.load`.
+        As `Workload.load` has it.
     n_nodes : int, optional
-        Nodes of the machine; the workload's own when left out.
+        Nodes of the machine; by default those of the workload.
 
     Raises
     ------
     ArgumentError
-        When all jobs are submitted at once.
+        When all jobs are submitted at once, or none does any work.
     DataError
-        When nobody says how large the machine is.
+        When the number of nodes is not known, or there is no job.
 
     Examples
     --------
@@ -75,13 +75,14 @@ def copies(workload: Workload, times: int, shift: object = 0.0) -> Workload:
     ----------
     workload : Workload
     times : int
+        1 or more.
     shift : float, str or timedelta
-        By how much each further copy is submitted later than the one before; hours, or a string such as ``"90s"``.
+        Delay of each copy after the one before; hours, or a string such as ``"90s"``.
 
     Returns
     -------
     Workload
-        Numbers of jobs go on behind the largest, text gets ``.2``, ``.3``, ...
+        Copies have numbers above the largest job number, or text with ``.2``, ``.3``, ... added.
 
     Examples
     --------
@@ -113,6 +114,12 @@ def copies(workload: Workload, times: int, shift: object = 0.0) -> Workload:
 def scale_size(workload: Workload, factor: float) -> Workload:
     """Jobs and machine `factor` times as wide; whole nodes, at least 1, the load about the same.
 
+    Parameters
+    ----------
+    workload : Workload
+    factor : float
+        Above zero.
+
     Examples
     --------
     >>> jobs = Workload([1, 2, 3], [0.0, 60.0, 70.0], [1, 5, 16], [8.0, 8.0, 8.0], n_nodes=16)
@@ -130,14 +137,14 @@ def scale_size(workload: Workload, factor: float) -> Workload:
 
 
 def with_walltimes(workload: Workload, share: float | tuple[float, float], rng: Seed = 0) -> Workload:
-    """Walltimes as a share of the run time, in place of those that the workload has.
+    """Walltimes as a multiple of the run time, in place of those of the workload.
 
     Parameters
     ----------
     workload : Workload
     share : float or (float, float)
-        1.2 asks for a fifth more than the job runs; below 1 the job is killed before it ends; infinite for no
-        walltime. Two numbers are the limits between which each job's share is drawn, uniformly.
+        With 1.2 a walltime is a fifth above the run time; below 1 the job is killed before it ends; infinite is no
+        walltime. Of two numbers, each job's is drawn uniformly between them.
     rng : int or numpy.random.Generator
 
     Examples
@@ -152,7 +159,7 @@ def with_walltimes(workload: Workload, share: float | tuple[float, float], rng: 
     factor = np.full(len(workload), limits[0])
     if limits.size == 2:
         factor = np.random.default_rng(rng).uniform(limits[0], limits[1], len(workload))
-    with np.errstate(invalid="ignore"):  # no time at all, without limit
+    with np.errstate(invalid="ignore"):  # 0 times infinity
         requested = np.where(np.isinf(factor), np.inf, workload.run_time * factor)
     shown = " to ".join(number(float(limit)) for limit in limits)
     return workload.with_columns({"requested": requested}, note=f"walltimes are {shown} times the run time")

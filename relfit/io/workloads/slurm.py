@@ -1,7 +1,7 @@
 """Accounting of Slurm: ``sacct --parsable2`` (or ``--parsable``, or commas), and the tables that Los Alamos released.
 
-Both are records of the same system under other column names. A record is one run of a job; records of its steps are
-left out and counted, and so are runs that ended in a requeue: a simulation makes its own failures.
+Both have the same records under different column names. A record is one run of a job; records of its steps are left
+out and counted, and so are runs that ended in a requeue: a simulation draws its own failures.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _COLUMNS = {
     "user": ("user", "user_name", "uid"),
     "priority": ("priority",),
 }
-"""Columns by what they say: the names in ``sacct``, and those in the tables of Los Alamos, in small letters."""
+"""Columns by field: the names in ``sacct``, and those in the tables of Los Alamos, in small letters."""
 
 
 def recognises(content: Content) -> bool:
-    """Whether the first line names a job, its submission, and a state or a time elapsed as Slurm does.
+    """Whether the first line has Slurm's columns of a job, its submission, and a state or an elapsed time.
 
     Los Alamos also released a list of dictionaries as Python prints them.
     """
@@ -71,8 +71,8 @@ def recognises(content: Content) -> bool:
 def read(content: Content, machine: Machine, *, strict: bool = False, timezone: str | None = None) -> Workload:
     """Read the records of Slurm's accounting.
 
-    The last record of a job stands, with the first time of submission (``--duplicates`` shows all). Times without a
-    zone are those of `timezone`, UTC when left out; the first submission is time 0.
+    The last record of a job stands, with the first time of submission (``--duplicates`` lists all). Times without a
+    zone are in `timezone`, by default UTC; the first submission is time 0.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def _first(columns: dict[str, npt.NDArray[np.object_]], what: str) -> npt.NDArra
 
 
 def _printed_list(text: Text) -> TextTable:
-    """A list of dictionaries of text as Python prints it; the line of a row is where its dictionary begins."""
+    """A list of dictionaries as Python prints it; the line of a row is where its dictionary begins."""
     try:
         rows = json.loads(text.data.replace(b"'", b'"'))
     except (ValueError, RecursionError):
@@ -174,11 +174,11 @@ def _run_times(table: TextTable, columns: dict[str, npt.NDArray[np.object_]], zo
 
 
 def _limits(columns: dict[str, npt.NDArray[np.object_]], size: int) -> FloatArray:
-    """Walltimes; a job without one, or with that of its partition, has none."""
+    """Walltimes in seconds; infinite for a job without one, or with that of its partition."""
     minutes, limit = _first(columns, "minutes"), _first(columns, "limit")
     if minutes is None and limit is None:
         return np.full(size, np.inf)
-    # a plain number is minutes to Slurm, and seconds in the tables of Los Alamos
+    # a plain number means minutes in Slurm, and seconds in the tables of Los Alamos
     plain = 60.0 if "timelimit" in columns else 1.0
     result = seconds(minutes, 60.0) if minutes is not None else seconds(np.asarray(limit), plain)
     return np.where(np.isnan(result), np.inf, result)
@@ -200,7 +200,7 @@ def _nodes(table: TextTable, columns: dict[str, npt.NDArray[np.object_]], machin
 def _requeued(
     names: npt.NDArray[np.object_], state: npt.NDArray[np.object_], stamp: FloatArray, step: BoolArray
 ) -> tuple[BoolArray, FloatArray]:
-    """Runs after which the job was queued again, and when the job of each record was first submitted."""
+    """Which runs were requeued, and the first submission of the job of each record."""
     rows = pd.DataFrame({"name": names, "stamp": stamp, "row": np.arange(names.size)})[~step]
     rows = rows.sort_values(["stamp", "row"], kind="stable")
     last = ~rows["name"].duplicated(keep="last").to_numpy()
@@ -215,7 +215,7 @@ def _requeued(
 
 
 def _job_ids(names: npt.NDArray[np.object_]) -> npt.NDArray[np.object_] | npt.NDArray[np.int64]:
-    """Whole numbers where all are; jobs of arrays (``12_3``) are text."""
+    """Job identifiers as integers if all are; otherwise text, as of job arrays (``12_3``)."""
     plain = all(name.isascii() and name.isdigit() and len(name) < 19 for name in names.tolist())
     return names.astype(np.int64) if plain and names.size else names
 

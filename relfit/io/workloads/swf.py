@@ -27,7 +27,7 @@ __all__ = ["NAME", "read", "recognises", "swf_text"]
 NAME = "swf"
 _FIELDS = 18
 _HEADER = re.compile(r"^;\s*(\w+)\s*:\s*(.*?)\s*$")
-_PARTIAL = (2, 3, 4)  # states of the pieces of a job that was swapped out; the job has a line of its own
+_PARTIAL = (2, 3, 4)  # states of the parts of a job that was swapped out; the job has its own line
 _CANCELLED = 5
 
 
@@ -41,9 +41,9 @@ def recognises(content: Content) -> bool:
 def read(content: Content, machine: Machine, *, strict: bool = False, timezone: str | None = None) -> Workload:
     """Read a log of the Parallel Workloads Archive.
 
-    A job takes the processors that it was allocated or, where that is not known, asked for. ``MaxNodes`` and
-    ``MaxProcs`` say how many a node has, unless `machine` does. Cancelled jobs that never ran are rejected; lines of
-    the pieces of a swapped job are left out. A walltime of 0 or -1 is none.
+    A job takes its allocated processors or, where these are not known, the requested ones. ``MaxNodes`` and
+    ``MaxProcs`` give the processors of a node, unless `machine` does. Cancelled jobs that never ran are rejected; lines
+    of the pieces of a swapped job are left out. A walltime of 0 or -1 is none.
     """
     text = as_text(content)
     lines = text.data.decode().split("\n")
@@ -93,12 +93,12 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
 
 
 def _whole(values: FloatArray) -> IntArray:
-    """Whole numbers; -1 for what is none."""
+    """As integers; -1 for other values."""
     return np.where(np.abs(values) < 2.0**53, values, -1.0).astype(np.int64)
 
 
 def _header(lines: list[str]) -> dict[str, int]:
-    """Whole numbers of the header by their names in small letters; the first of a name stands."""
+    """Integers in the header by their names in small letters; the first of a name stands."""
     numbers: dict[str, int] = {}
     for line in lines:
         match = _HEADER.match(line)
@@ -115,7 +115,7 @@ def _origin(header: dict[str, int]) -> pd.Timestamp | None:
 
 
 def _table(path: Path, lines: list[str]) -> tuple[FloatArray, Rejections, int]:
-    """Rows of 18 numbers; lines of another width are rejected, and so are fields that are no numbers."""
+    """Rows of 18 numbers; lines of another width are rejected, and so are rows whose first fields are no numbers."""
     width = {number: len(line.split()) for number, line in enumerate(lines, 1) if not line.lstrip().startswith(";")}
     body = [number for number, fields in width.items() if fields]
     if not body:
@@ -141,7 +141,7 @@ def _table(path: Path, lines: list[str]) -> tuple[FloatArray, Rejections, int]:
 
 
 def _numbers(column: pd.Series) -> FloatArray:
-    """A column of numbers; as texts where some are none, or have more digits than a number holds."""
+    """A column as numbers; NaN where a text is no number."""
     if pd.api.types.is_numeric_dtype(column):
         return column.to_numpy(dtype=np.float64)
     return as_numbers(column.astype(str).tolist())
@@ -150,7 +150,7 @@ def _numbers(column: pd.Series) -> FloatArray:
 def swf_text(workload: Workload) -> str:
     """A workload in this format; a node is one processor.
 
-    Times are whole seconds there: run times and walltimes are rounded up, submissions down.
+    Times are whole seconds: run times and walltimes are rounded up, submissions down.
     """
     size, n = workload.n_nodes, len(workload)
     table = np.full((n, _FIELDS), -1, dtype=np.int64)

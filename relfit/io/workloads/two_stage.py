@@ -27,16 +27,16 @@ class TwoStage(Generator):
     n_nodes : int
         Nodes of the machine.
     load : float, optional
-        Offered load, on average (`scale_load` makes it exact); submissions are a Poisson process of the rate that it
-        needs. None submits all jobs at time 0.
+        Mean offered load (`scale_load` makes it exact); submissions are a Poisson process of the rate that gives it.
+        None submits all jobs at time 0.
     serial, power_of_two : float
         Shares of the jobs that take one node, and another power of two.
     widest : int, optional
-        Nodes of the widest job; the whole machine when left out.
+        Nodes of the widest job; by default the complete machine.
     first_stage : float
         Share of the other jobs whose size is in the first stage.
     stages_apart : float
-        The first stage ends this many powers of two below the widest job; 1.5 to 3.5 in logs.
+        The first stage ends this many powers of two below the widest job; recorded workloads have 1.5 to 3.5.
     short, long : float, str or timedelta
         Mean run times of the two stages, exponential each; hours, or strings such as ``"20min"``.
     short_share : float
@@ -46,7 +46,7 @@ class TwoStage(Generator):
     longest_share : float
         Their share of all jobs.
     walltime : float or (float, float)
-        Walltimes as shares of the run time, as in `with_walltimes`.
+        Walltimes as multiples of the run time, as in `with_walltimes`.
 
     References
     ----------

@@ -42,7 +42,7 @@ T = TypeVar("T")
 def read_walkthrough(path: Path, experiment: str = "") -> dict[str, Any]:
     """One experiment of a configuration, as the keys of a campaign.
 
-    A `ReadError` when it cannot be read, has several experiments and none is named, or says what relfit cannot
+    A `ReadError` when it cannot be read, has several experiments and none is named, or has settings that relfit cannot
     simulate.
     """
     document = read_settings(path, "json", "a configuration of the simulator", 'name it as "paper.config:2a"')
@@ -61,7 +61,7 @@ def read_walkthrough(path: Path, experiment: str = "") -> dict[str, Any]:
 
 
 def _campaign(table: dict[str, Any]) -> dict[str, Any]:
-    """The keys that are read are taken from the table; what is left of it is an error."""
+    """Remove the keys that are read from the table; remaining ones are an error."""
     jobs = dict(table.pop("grizzly-workload", {}))
     nodes = _values(table, "node", None)
     system = table.get("SMTBF-sweep")
@@ -106,7 +106,7 @@ def _campaign(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_left(table: Mapping[str, object], jobs: dict[str, object]) -> None:
-    """Reject what is not read; a part of the year that has no end is that of the file."""
+    """Reject keys that are not read; ``time`` with an open end means all jobs of the file, and is ignored."""
     left = [name for name in table if not name.startswith(_WITHOUT_EFFECT)]
     if jobs.pop("machine-speed", 1) == 1 and jobs.pop("type", "delay") in ("delay", "parallel_homogeneous"):
         left += [name for name in jobs if name != "time" or not str(jobs[name]).endswith(":")]
@@ -125,7 +125,7 @@ def _named(names: Mapping[str, T], key: str, name: str) -> T:
 
 
 def _values(table: dict[str, Any], name: str, default: object, alone: str | None = None) -> list[Any]:
-    """What is swept: a range, or from min to max in steps, through a formula of i; or one value that stands alone."""
+    """Values of a sweep: a range, or from min to max in steps, through a formula of i; or a single value."""
     sweep = table.pop(f"{name}-sweep", None)
     if sweep is None:
         value = table.pop(alone or name, default)

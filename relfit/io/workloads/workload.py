@@ -40,17 +40,17 @@ class Workload(Result):
     run_time : array_like of float, shape (jobs,)
         How long it runs if nothing stops it.
     requested : array_like of float, shape (jobs,), optional
-        Walltime that its user asked for, at which it is killed; infinite where there was none, as when left out.
+        Requested walltime, at which the job is killed; infinite where there was none, as when left out.
     n_nodes : int, optional
-        Nodes of the machine. A job that is wider may stand in a workload; a simulation refuses it.
+        Nodes of the machine. A workload may hold wider jobs; a simulation rejects them.
     user : array_like, shape (jobs,), optional
         Who submitted it.
     priority : array_like of float, shape (jobs,), optional
-        The higher starts first.
+        Jobs of higher priority start first.
     origin : pandas.Timestamp, optional
         The instant of time 0, in UTC.
     rejected : pandas.DataFrame
-        Rows of the source that are no job here: ``file``, ``line``, ``column``, ``reason``, ``text``.
+        Rejected rows of the source: ``file``, ``line``, ``column``, ``reason``, ``text``.
     source : Source
         Files, format, counts, notes.
     node_class : array_like of text, shape (jobs,), optional
@@ -140,7 +140,7 @@ class Workload(Result):
 
     @property
     def node_seconds(self) -> FloatArray:
-        """Work of each job: its nodes times how long it runs, at most its walltime."""
+        """Work of each job in node-seconds: its nodes times its run time, or its walltime where that is shorter."""
         return self.nodes.astype(np.float64) * np.minimum(self.run_time, self.requested)
 
     @property
@@ -149,22 +149,22 @@ class Workload(Result):
         return float(self.submit[-1] - self.submit[0]) if len(self) else 0.0
 
     def load(self, n_nodes: int | None = None) -> float:
-        """Work submitted per unit of time over what the machine can do: the offered load.
+        """Offered load: work submitted per unit of time over what the machine can do.
 
         Parameters
         ----------
         n_nodes : int, optional
-            Nodes of the machine; the workload's own when left out.
+            Nodes of the machine; by default those of the workload.
 
         Returns
         -------
         float
-            Sum of nodes times run time, over nodes times `span`; infinite where all jobs come at once.
+            Sum of `node_seconds` over nodes of the machine times `span`; infinite where all jobs come at once.
 
         Raises
         ------
         DataError
-            When nobody says how large the machine is, or there is no job.
+            When the number of nodes is not known, or there is no job.
         """
         size = self.n_nodes if n_nodes is None else n_nodes
         if size is None:
@@ -177,7 +177,7 @@ class Workload(Result):
 
     @property
     def headline(self) -> str:
-        """How many jobs of what width, over what time, and their load."""
+        """Number and width of the jobs, the time that they span, and their load."""
         if not len(self):
             return "No jobs."
         low, high = int(self.nodes.min()), int(self.nodes.max())
@@ -204,7 +204,7 @@ class Workload(Result):
         return (self.headline, *lost, *self.source.notes)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per job: ``job_id``, ``submit``, ``nodes``, ``run_time``, ``requested``, and what else there is."""
+        """One row per job: ``job_id``, ``submit``, ``nodes``, ``run_time``, ``requested``, and what else is known."""
         return pd.DataFrame({name: getattr(self, name) for name in _PER_JOB if getattr(self, name) is not None})
 
     # ---------------------------------------------------------------- selecting

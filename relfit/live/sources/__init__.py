@@ -1,4 +1,4 @@
-"""Where records of a fleet come from: a class of settings for each kind of source, which can fetch what is new."""
+"""Sources of the records of a fleet: a class of settings for each kind, with `fetch`."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ SOURCES: dict[str, type[SourceBase]] = {
     "slurm": SlurmSource,
     "prometheus": PrometheusSource,
 }
-"""Kinds of sources, as ``kind`` names them in the settings."""
+"""Classes of sources by their ``kind`` in the settings."""

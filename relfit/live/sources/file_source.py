@@ -1,4 +1,4 @@
-"""Files that grow, are corrected, rotated or exported anew: those that changed are read again as a whole."""
+"""Files that grow, are corrected, rotated or exported again: those that changed are read again completely."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from relfit.log.failurelog import FailureLog
 
 __all__ = ["FileSource", "fetched_documents", "form_of"]
 
-_SETTLED = 2.0  # seconds after which a further change of a file changes its time, too
-_NAMED = 3  # of the files that cannot be read
+_SETTLED = 2.0  # seconds after which another change also changes the file's time
+_NAMED = 3  # unreadable files named
 
 
 class FileSource(SourceBase):
@@ -42,11 +42,11 @@ class FileSource(SourceBase):
     max_size: str | None = Field(None, description="bytes that a file may have, as 32GB")
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
-        """The logs of all files that changed since the last round, each with its name."""
+        """The logs of all files that changed since the last round, each under its name."""
         return fetched_documents(self, self.path, cursor, self._read, self._groups)
 
     def _groups(self, files: Sequence[Path]) -> list[list[Path]]:
-        """Files that are read together: tables one by one, raw logs all, since outages go on from one to the next."""
+        """Files to read together: tables one by one, raw logs all at once, as outages continue from one to the next."""
         if len(files) < 2 or self.format == "table" or self.columns:
             return _one_by_one(files)
         with suppress(RelfitError, OSError):
@@ -73,12 +73,12 @@ def fetched_documents(
     reader: Callable[[Sequence[Path]], FailureLog],
     groups: Callable[[Sequence[Path]], Sequence[Sequence[Path]]] = _one_by_one,
 ) -> Fetched:
-    """What a source's files hold that changed: each group that is read together is a document of its name.
+    """The content of a source's changed files: each group that is read together is a document.
 
     Raises
     ------
     SourceError
-        Where there is no file, and for files that cannot be read, with what the others hold.
+        Where there is no file, and for files that cannot be read; it carries the content of the others.
     """
     changed, state = _changed_files(path, cursor)
     shown = getattr(path, "short", str)
@@ -87,7 +87,7 @@ def fetched_documents(
     for group in groups(changed):
         try:
             documents.append((shown(group[0]) if len(group) == 1 else source.title, reader(group)))
-        except NoRowsError:  # a log that has just been begun, or has no line of the kind
+        except NoRowsError:  # a new log, or one without a matching line
             continue
         except (RelfitError, OSError) as error:
             failures.append(on_one_line(in_settings(error, type(source).model_fields)))
@@ -103,7 +103,7 @@ def fetched_documents(
 
 
 def _changed_files(path: str, cursor: Mapping[str, object]) -> tuple[list[Path], dict[str, list[int]]]:
-    """Files of a path that are not as they were, and how all are now: bytes and time by name."""
+    """Files of a path that changed, and the present state of all: bytes and time by name."""
     shown = getattr(path, "short", str)
     before: Any = cursor.get("files", {})
     state: dict[str, list[int]] = {}
@@ -118,13 +118,13 @@ def _changed_files(path: str, cursor: Mapping[str, object]) -> tuple[list[Path],
         except OSError as error:
             if len(files) == 1:
                 raise SourceError(f"{file}: {error.strerror or error}") from None
-            continue  # rotated away since the folder was listed; it comes under its new name
+            continue  # rotated since the folder was listed; it is read under its new name
         if not about.st_size:
             continue
         now = [about.st_size, about.st_mtime_ns]
         if before.get(shown(file)) != now:
             changed.append(file)
-        # a change right after this one may leave the time as it is
+        # a change right after this one may not change the time
         state[shown(file)] = now if time.time() - about.st_mtime > _SETTLED else [about.st_size, 0]
     if not files:
         raise SourceError(f"{path}: no file has such a name")
@@ -132,7 +132,7 @@ def _changed_files(path: str, cursor: Mapping[str, object]) -> tuple[list[Path],
 
 
 def form_of(log: FailureLog) -> str:
-    """The format of a log and its columns, to notice that they change.
+    """The format of a log and its attributes, to notice that they change.
 
     Examples
     --------

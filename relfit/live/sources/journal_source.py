@@ -1,4 +1,4 @@
-"""What machines say of themselves: the systemd journal, the kernel's ring, the log of a baseboard controller."""
+"""The systemd journal, the kernel's ring buffer, or the event log of a baseboard controller as a source."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COMMANDS = {
 
 
 class JournalSource(SourceBase):
-    """``journalctl -o json``, ``dmesg -T`` or ``ipmitool sel list``: run, or read from files of what they print."""
+    """``journalctl -o json``, ``dmesg -T`` or ``ipmitool sel list``: run, or read from files of their output."""
 
     kind: Literal["journal"]
     program: Literal["journalctl", "dmesg", "ipmitool"] = Field("journalctl", description="which is run")
@@ -45,7 +45,7 @@ class JournalSource(SourceBase):
         return super().place or " ".join([self.program, *self.through[-1:]])
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
-        """What is said since an hour before the last line that was seen, or what files hold that changed."""
+        """Lines from an hour before the last one read, or the content of changed files."""
         if self.path is not None:
             return fetched_documents(self, self.path, cursor, lambda files: self._read(open_content(files[0])))
         since = cursor.get("until")

@@ -1,7 +1,7 @@
 """Prometheus as a source: whether targets answered, by range queries in pages over its HTTP interface.
 
-A node is down while all of its targets are: an exporter that crashes beside others takes no node down. What was down at
-its first sample was down before; where samples are missing nobody looked.
+A node is down while all of its targets are: one exporter that crashes beside others takes no node down. A node that is
+down at its first sample was down before; where samples are missing nothing is known.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from relfit.live.sources.source_errors import SourceError, on_one_line
 
 __all__ = ["PrometheusSource"]
 
-_POINTS = 10_000  # of one series in one page; Prometheus refuses 11 000
-_SAMPLES = 1_000_000  # of all series in one page
+_POINTS = 10_000  # per series and page; Prometheus refuses more than 11,000
+_SAMPLES = 1_000_000  # per page, over all series
 _NODE = "relfit_node"
 
 
@@ -54,7 +54,7 @@ class PrometheusSource(SourceBase):
 
     @property
     def query(self) -> str:
-        r"""What is asked: the highest value of all targets of a node.
+        r"""The query: the highest value of all targets of each node.
 
         Examples
         --------
@@ -69,7 +69,7 @@ class PrometheusSource(SourceBase):
         )
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
-        """Samples since the last round, and the last of them again."""
+        """Samples since the last one of the last round, which is read again."""
         end = int(now.timestamp()) // self.step * self.step
         last: Any = cursor.get("last")
         start = int(now.timestamp() - 86_400 * self.days) // self.step * self.step
@@ -137,5 +137,5 @@ class PrometheusSource(SourceBase):
 
 
 def _escaped(text: str) -> str:
-    """A text that a regular expression of Prometheus takes as it is."""
+    """A text, escaped for a regular expression of Prometheus."""
     return "".join(f"\\{sign}" if sign in r"\.+*?()|[]{}^$" else sign for sign in text)

@@ -1,7 +1,7 @@
 """Slurm's own records as a source: its commands run without a shell, their output as files, or its accounting database.
 
-Every command prints UTC. What overlaps the last round is asked for again: outages that went on then, and two days in
-which slurmdbd may have heard of older ones.
+Every command prints UTC. Each round reads again from the oldest outage in progress in the last round, and at least two
+days back, for events that reach slurmdbd late.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["SlurmSource"]
 
 _EVENTS = "Cluster,ClusterNodes,NodeName,TimeStart,TimeEnd,State,StateRaw,Reason,User"
 _PRINTED = ("TimeStart", "TimeEnd", "NodeName", "ClusterNodes", "StateRaw", "Reason")
-"""What the commands call the columns of the database."""
+"""Names of the database's columns in the output of the commands."""
 _SACCT = ("sacct", "--parsable2", "--duplicates", "--allusers", "--allocations", "--state=NODE_FAIL,BOOT_FAIL")
 _JOBS = "JobID,State,Start,End,NodeList"
 _REASONS = "%200E %12U %19H %6t %N"
@@ -40,14 +40,14 @@ _EPOCH = "SLURM_TIME_FORMAT"
 _EARLIEST = 946_684_800  # seconds since 1970: Slurm is younger
 _SECOND = 1_000_000_000
 _REACH = "check the URL, the user and its password"
-_CLOSED = 5  # seconds between two rows of one outage, at most
+_CLOSED = 5  # most seconds between two rows of one outage
 
 
 class SlurmSource(SourceBase):
-    """What Slurm knows of its nodes.
+    """Slurm's records of its nodes.
 
-    ``what = "events"`` is the record of node states that slurmdbd keeps, the best there is. ``"jobs"`` are jobs that a
-    node's failure ended; ``"nodes"`` and ``"reasons"`` are snapshots, for sites without slurmdbd.
+    ``what = "events"`` is slurmdbd's record of node states, the most complete one. ``"jobs"`` are jobs that a node's
+    failure ended; ``"nodes"`` and ``"reasons"`` are snapshots, for sites without slurmdbd.
     """
 
     kind: Literal["slurm"]
@@ -74,11 +74,11 @@ class SlurmSource(SourceBase):
 
     @property
     def place(self) -> str:
-        """The files, or which records."""
+        """The files, or the kind of records and the cluster."""
         return super().place or " ".join(filter(None, (self.what, self.cluster)))
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
-        """What is new in Slurm's records."""
+        """New records of Slurm."""
         if self.path is not None:
             files = FileSource(kind="file", name=self.title, path=self.path, timezone=self.timezone)
             return files.model_copy(update={"rules": self.rules}).fetch(cursor, now)
@@ -90,18 +90,18 @@ class SlurmSource(SourceBase):
             raise SourceError(f"{error.what}: Slurm answered in another form", remedy="read it from a file") from None
 
     def _again(self, now: pd.Timestamp) -> int:
-        """Seconds since 1970 from which a next round asks again."""
+        """Seconds since 1970 from which the next round reads again."""
         return int(now.timestamp() - 3600.0 * self.overlap_hours)
 
     def _run(self, *command: str, **environment: str) -> bytes:
-        """What a command of Slurm prints."""
+        """The output of a command of Slurm."""
         cluster = [f"--clusters={self.cluster}"] if self.cluster and command[0] != "sacctmgr" else []
         return output_of([*command, *cluster], timeout=self.timeout, TZ="UTC", **{_EPOCH: "standard", **environment})
 
     def _events(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """Events since the cursor, from the command or the database."""
         since: Any = cursor.get("since")
-        if since is not None and since >= now.timestamp():  # the clock was wrong then
+        if since is not None and since >= now.timestamp():  # the clock was wrong at that time
             since = None
         if self.accounting is not None:
             log, oldest = self._accounting(since, now)
@@ -137,7 +137,7 @@ class SlurmSource(SourceBase):
         return log_of_node_events(events, records, self.rules, until=now.value, since=start)
 
     def _jobs(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
-        """Jobs that a node's failure ended; `sinfo` says which nodes there are."""
+        """Jobs that a node's failure ended; `sinfo` lists the nodes."""
         names = _JOBS
         if b"FailedNode" in self._run("sacct", "--helpformat"):
             names += ",FailedNode"
@@ -162,7 +162,7 @@ class SlurmSource(SourceBase):
         return Fetched(log, following, form_of(log), log.source.notes)
 
     def _snapshot(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
-        """What is down now, beside what was down in the last round."""
+        """The nodes that are down now, with those down in the last round."""
         moment = f"{now.tz_convert('UTC'):%Y-%m-%dT%H:%M:%S}"
         reasons = ("sinfo", "--list-reasons", f"--format={_REASONS}")
         printed = self._run(*(("scontrol", "show", "node") if self.what == "nodes" else reasons))
@@ -180,7 +180,7 @@ class SlurmSource(SourceBase):
         return Fetched(log, {"at": moment, "down": down}, form_of(log), log.source.notes)
 
     def _read(self, format: str, *texts: bytes) -> FailureLog:
-        """The log of what commands printed."""
+        """The log of outputs of commands."""
         reader = next(each for each in READERS if each.name == format)
         contents = [Content(Path(f"{self.what} of Slurm"), text) for text in texts]
         return reader.read(contents, strict=False, timezone="UTC", rules=self.rules)

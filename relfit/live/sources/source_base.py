@@ -1,4 +1,4 @@
-"""What every kind of source has in common: settings that do not change, a name, and `fetch`."""
+"""The base of all kinds of sources: frozen settings, a name, and `fetch`; and helpers for them."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ _IN_URL = re.compile(r"^[\w+.-]+://[^/@\s]*:[^/@\s]+@")
 
 
 class Located(str):
-    """A path from the folder of the settings on, that knows how it was written there."""
+    """A path relative to the folder of the settings, which also holds the text of the settings."""
 
     written: str
     folder: Path
 
     @classmethod
     def of(cls, text: str, info: ValidationInfo) -> Located:
-        """The path that `text` means."""
+        """The path of a text in the settings."""
         folder = Path((info.context or {}).get("folder", "."))
         path = cls(folder / Path(text).expanduser())
         path.written, path.folder = text, folder
         return path
 
     def short(self, file: Path) -> str:
-        """The name of a file that this path means, the same wherever the folder is."""
+        """The name of a file of this path, the same wherever the folder is."""
         return str(file.relative_to(self.folder) if file.is_relative_to(self.folder) else file)
 
 
 def without_password(url: str) -> str:
-    """The URL, unless it holds a password."""
+    """The URL; rejected if it holds a password."""
     if _IN_URL.match(url):
         raise rejection("this URL holds a password", remedy='leave it out and name a variable: password_env = "NAME"')
     return url
@@ -68,7 +68,7 @@ PlainUrl = Annotated[str, AfterValidator(without_password)]
 
 
 class SourceBase(Model):
-    """Settings of one source; each kind adds its own, and says what ``kind`` is."""
+    """Settings of one source; each kind adds its own, and its name in ``kind``."""
 
     kind: str
     name: str = Field("", description="what it is called; its kind and place when left out")
@@ -76,18 +76,18 @@ class SourceBase(Model):
 
     @property
     def place(self) -> str:
-        """Where it is, for its name: its path, as it was written."""
+        """The place in its title: its path, as the settings have it."""
         path = getattr(self, "path", None) or ""
         return str(getattr(path, "written", path))
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """Its name; by default its kind and place."""
         return self.name or f"{self.kind} {self.place}".strip()
 
     @property
     def reading(self) -> dict[str, Any]:
-        """How it reads, the rules too, and a fingerprint: with another one, what it gave has to be read again."""
+        """The settings by which it is read, with rules, and their fingerprint: with another, it is read again."""
         values = self.model_dump(exclude={"name", "path", "url", "through", "user", "password_env", "timeout"})
         files = {name: Path(str(values[name])) for name in ("rules", "population") if values.get(name)}
         text = json.dumps(values, sort_keys=True, default=str)
@@ -99,12 +99,12 @@ class SourceBase(Model):
         return {"fingerprint": hashlib.sha256(b"".join(data)).hexdigest()[:16], "settings": settings}
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
-        """What is new since `cursor`, empty in the first round; `now` is the time of the round.
+        """New records since `cursor`, which is empty in the first round; `now` is the time of the round.
 
         Raises
         ------
         SourceError
-            When it could not be had.
+            When the source could not be fetched.
         """
         raise NotImplementedError
 
@@ -126,17 +126,17 @@ def password_from(variable: str | None) -> str | None:
 
 
 def missing_extra(name: str) -> RelfitError:
-    """The error where a package of the extra is not installed."""
+    """The error for a package of the extra ``live`` that is not installed."""
     return RelfitError(f"{name} is not installed", remedy='pip install "relfit[live]"')
 
 
 def output_of(command: Sequence[str], timeout: float = 120.0, **environment: str) -> bytes:
-    """What a program prints, run without a shell.
+    """The output of a program, run without a shell.
 
     Raises
     ------
     SourceError
-        When it is not there, takes longer than `timeout` seconds or ends with another status than 0.
+        When it is not installed, takes longer than `timeout` seconds or ends with a status other than 0.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What goes wrong outside of relfit when a source is asked: one line that names no password."""
+"""`SourceError`: a failure outside relfit when a source is fetched, in one line that holds no password."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["SourceError", "on_one_line"]
 
 
 class SourceError(RelfitError):
-    """A source could not be fetched: refused, slow, cut short, of another form.
+    """A source could not be fetched: refused, too slow, cut short, of another form.
 
     Parameters
     ----------
@@ -17,7 +17,7 @@ class SourceError(RelfitError):
         In one sentence without a full stop.
     remedy : str, optional
     fetched : Fetched, optional
-        What came in spite of it; it is stored.
+        Records that were fetched all the same, which are stored.
 
     Examples
     --------
@@ -31,7 +31,7 @@ class SourceError(RelfitError):
 
 
 def on_one_line(text: object, most: int = 300) -> str:
-    r"""The beginning of what another program says, without breaks of lines.
+    r"""The first `most` characters of another program's message, without line breaks.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The rows of a query, from a server that may refuse, be slow or fall silent: it is let read only, and for so long."""
+"""The rows of a query, from a server that may refuse, be slow or fall silent: read-only, and with a time limit."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ __all__ = ["query_rows"]
 
 _DRIVERS = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql"}
 _MOST_ROWS = 20_000_000
-_TOGETHER = 50_000  # rows that are asked for at once
-_LATER = 2.0  # seconds after which nobody waits for the server's own word that time is over
+_TOGETHER = 50_000  # rows fetched at a time
+_LATER = 2.0  # seconds to wait beyond the time limit for the server's own timeout
 
 
 def query_rows(
     url: str, query: str, values: Mapping[str, object], *, password_env: str | None = None, timeout: float = 120.0
 ) -> pd.DataFrame:
-    """What a query gives, one row per row.
+    """The rows of a query.
 
     Parameters
     ----------
     url : str
-        As of SQLAlchemy, without a password.
+        As for SQLAlchemy, without a password.
     query : str
     values : mapping
-        Of its parameters, as ``:since``.
+        Values of its parameters, such as ``:since``.
     password_env : str, optional
         Environment variable that holds the password.
     timeout : float
-        Seconds that the server may take to connect, to answer, and from some rows to the next.
+        Seconds that the server may take to connect, to answer, and between batches of rows.
 
     Raises
     ------
     SourceError
-        When the server refuses, or is silent for longer, or gives too much: one line that names no password.
+        When the server refuses, is silent for longer, or gives too many rows: one line that holds no password.
     """
     password = password_from(password_env)
     try:
@@ -50,7 +50,7 @@ def query_rows(
         rows = [row for part in answers for row in part]
     except RelfitError:
         raise
-    except Exception as error:  # each driver has errors of its own
+    except Exception as error:  # each driver has its own errors
         text = str(getattr(error, "orig", None) or error)
         told = text.replace(password, "...") if password else text
         raise SourceError(f"{type(error).__name__}: {on_one_line(told)}") from None
@@ -58,7 +58,7 @@ def query_rows(
 
 
 def _awaited(parts: Iterator[list[Any]], timeout: float) -> Iterator[list[Any]]:
-    """What comes in parts, asked for in a thread of its own, which is left alone when nothing comes for too long."""
+    """The parts of an answer, read in a thread of its own, which is abandoned when nothing comes for too long."""
     answers: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue()
     left = threading.Event()
 
@@ -90,7 +90,7 @@ def _awaited(parts: Iterator[list[Any]], timeout: float) -> Iterator[list[Any]]:
 def _parts(
     url: str, query: str, values: Mapping[str, object], password: str | None, timeout: float
 ) -> Iterator[list[Any]]:
-    """Nothing, once the server let us in; the names of the columns; then some rows at a time."""
+    """An empty part once connected; the names of the columns; then batches of rows."""
     try:
         import sqlalchemy
 
@@ -116,7 +116,7 @@ def _parts(
 
 
 def _limits(driver: str, timeout: float) -> dict[str, Any]:
-    """How long the server may take; and it shall not let us write."""
+    """Options of a driver for time limits, and for read-only access where it has one."""
     seconds = max(int(timeout), 1)
     if driver in ("psycopg", "psycopg2"):
         options = f"-c statement_timeout={int(1000 * timeout)} -c default_transaction_read_only=on"

@@ -1,4 +1,4 @@
-"""Any database that SQLAlchemy reaches: a query, and which of its columns is what."""
+"""A query of a database as a source, with the meaning of its columns."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from relfit.live.sources.sql_reading import query_rows
 __all__ = ["SqlSource"]
 
 _FILES = ("sqlite:///", "duckdb:///")
-_MOST_COLUMNS = 200  # that are not named
+_MOST_COLUMNS = 200  # columns beyond the named ones
 
 
 class SqlSource(SourceBase):
     """A query of SQLite, PostgreSQL, MariaDB, MySQL or DuckDB.
 
-    Where the query has ``:since``, it is given the time of the last record that was seen, less `overlap`; without, it
-    gives all there is.
+    The parameter ``:since`` of a query gets the start of the last record, less `overlap`; a query without it returns
+    all records in every round.
     """
 
     kind: Literal["sql"]
@@ -59,11 +59,11 @@ class SqlSource(SourceBase):
 
     @property
     def place(self) -> str:
-        """The database, without who asks."""
+        """The database, without user and host."""
         return self.url.partition("://")[0] + " " + self.url.rpartition("/")[2].partition("?")[0]
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
-        """The rows of the query, as a table is read."""
+        """The rows of the query, read as a table."""
         since = pd.Timestamp("1970-01-01", tz="UTC")
         if "until" in cursor:
             since = max(
@@ -96,7 +96,7 @@ class SqlSource(SourceBase):
             raise SourceError(f"{type(error).__name__}: {on_one_line(error)}") from None
 
     def _few(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The columns that are named, those that may be something, and the first of all others, as a table has them."""
+        """The named columns, and the first 200 of the others, with values of plain types."""
         named = {str(self.columns[name]) for name in TableMapping.model_fields if name in self.columns}
         parts = {part for name in named for part in name.split("+")}
         further = [name for name in table if name not in named | parts][:_MOST_COLUMNS]

@@ -1,4 +1,4 @@
-"""Lines of any text: a regular expression with named groups says what is node, time, cause and the rest."""
+"""Lines of any text as a source: a regular expression with named groups for node, time, cause and so on."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DAY = pd.Timedelta("1d")
 
 
 class TextSource(SourceBase):
-    """Text files of which each line that a pattern matches is a failure, or says that a node is up or down."""
+    """Text files: each line that a pattern matches is a failure, or says that a node is up or down."""
 
     kind: Literal["text"]
     path: FilePath = Field(description="a file, a folder or a pattern of files")
@@ -49,11 +49,11 @@ class TextSource(SourceBase):
         return pattern
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
-        """What the files that changed hold now."""
+        """The present content of the files that changed."""
         return fetched_documents(self, self.path, cursor, lambda files: self._read(files[0]))
 
     def _read(self, file: Path) -> FailureLog:
-        """The lines that match, read as a table."""
+        """The matching lines, read as a table."""
         rows = rows_of_lines(members(file)[0], self.pattern)
         table = pd.DataFrame({name: column.to_pandas() for name, column in rows.columns.items()})
         if table["start"].str.match(_NO_YEAR).all():
@@ -68,7 +68,7 @@ class TextSource(SourceBase):
 
 
 def _with_year(stamps: pd.Series, changed: pd.Timestamp) -> pd.Series:
-    """Stamps as ``Jan  5 10:00:00`` with the last year in which they are not younger than their file."""
+    """Stamps such as ``Jan  5 10:00:00`` with the last year in which they are not later than their file."""
     dated = (f"{year} " + stamps for year in (changed.year, changed.year - 1))
     this, last = (pd.to_datetime(each, format="%Y %b %d %H:%M:%S", errors="coerce") for each in dated)
     chosen = this.where(this <= changed + _DAY, last)

@@ -1,4 +1,4 @@
-"""Tickets as Jira and ServiceNow export them to CSV: one per failure, opened, resolved and corrected by people."""
+"""Tickets as a source, as Jira and ServiceNow export them to CSV: one per failure, corrected over time."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class TicketSource(SourceBase):
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """The tickets of the export that was changed last."""
         fetched = fetched_documents(self, self.path, cursor, lambda files: self._read(files[0]), _latest)
-        # whatever its file is called, it is the next version of one table
+        # whatever the file's name, it is the next version of the same table
         return replace(fetched, documents=tuple((self.title, log) for _, log in fetched.documents))
 
     def _read(self, file: Path) -> FailureLog:
@@ -84,7 +84,7 @@ class TicketSource(SourceBase):
         return read(pd.DataFrame(rows | times), timezone=self.timezone, nodeless=self.nodeless, **named)
 
     def _column(self, table: pd.DataFrame, field: str) -> str | None:
-        """The column of a field: as said, else the first that has a known name."""
+        """The column of a field: that of the settings, else the first with a common name."""
         said = getattr(self, field, None)
         if said is not None:
             if said not in table:
@@ -99,7 +99,7 @@ def _latest(files: Sequence[Path]) -> list[list[Path]]:
 
 
 def _as_iso(texts: pd.Series, time_format: str | None) -> pd.Series:
-    """Times as a table knows them, by the first format that reads them all; else as they are."""
+    """Times in ISO 8601, by the first format that reads them all; else unchanged."""
     said = texts[texts != ""]
     for form in (time_format,) if time_format else _FORMATS:
         stamps: Any = pd.to_datetime(said, format=form, errors="coerce", utc=False)

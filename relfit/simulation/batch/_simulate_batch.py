@@ -1,4 +1,4 @@
-"""`simulate_batch`: a workload, a machine, a scheduler and failures, to a `BatchRun`."""
+"""`simulate_batch`: a workload, a machine, a scheduler and failures in, a `BatchRun` out; and `resume_batch`."""
 
 from __future__ import annotations
 
@@ -61,25 +61,26 @@ def simulate_batch(
         last; the nodes of the first class come first in the result. Where a job takes nodes of
         several classes, as ``"cpu:2+gpu:4"``, all classes are one machine with one queue.
     scheduler : str or Scheduler
-        ``"easy"``, ``"fcfs"``, ``"conservative"``, or with options.
+        ``"easy"``, ``"fcfs"``, ``"conservative"``, or a `Scheduler` with options.
     failures : Failures or sequence of them
-        `SystemFailures`, `NodeFailures`, `GroupFailures`, `ReplayedFailures`, `CalibratedFailures`. A failure of a node
-        that is down is ignored. With classes of nodes, failures strike all classes at one instant; nodes are numbered
-        over the classes in their order.
+        `SystemFailures`, `NodeFailures`, `GroupFailures`, `ReplayedFailures`, `CalibratedFailures`; none by default. A
+        failure of a node that is down is ignored. With classes of nodes, failures strike all classes at one instant;
+        nodes are numbered over the classes in their order.
     allocation : str or Allocation
-        Which idle nodes a job gets: the name of a policy, or with options.
+        Which idle nodes a job gets: the name of a policy, or an `Allocation` with options.
     checkpoint : Checkpoint or CheckpointShares, optional
-        Checkpoints of the jobs. Without ``every``, the interval is ``sqrt(2 save M) - save`` with M the MTBF of the
-        nodes of the job (needs ``BatchCluster(mtbf=...)``, or failures with an MTBF).
+        Checkpoints of the jobs; none by default. Without ``every``, the interval is ``sqrt(2 save M) - save`` with M
+        the MTBF of the nodes of the job (needs ``BatchCluster(mtbf=...)``, or failures with an MTBF).
     reservations : sequence of Reservation
         Planned maintenance: no job starts whose walltime overlaps it on these nodes.
     until : duration, optional
-        End of the simulation, on the clock of the workload.
+        End of the simulation, on the clock of the workload; hours, or text such as ``"30 days"``. By default the end
+        of the last job.
     keep : {"jobs", "attempts", "nodes"}
         What to store: jobs alone, also all attempts and outages, or also the nodes of each attempt.
     saving : Saving, optional
-        When and where the simulation stores its state; `resume_batch` continues. Classes are simulated in turn:
-        intervals of simulated time are those of the current class.
+        When and where the simulation stores its state, for `resume_batch`. Classes are simulated in turn: intervals of
+        simulated time are those of the current class.
     progress : callable, optional
         Called regularly with a text on the progress and the share of the jobs that have ended.
     rng : int or numpy.random.Generator
@@ -88,7 +89,7 @@ def simulate_batch(
     Returns
     -------
     BatchRun
-        Jobs in the order of the workload.
+        Jobs in the order of the workload; times in seconds.
 
     Raises
     ------
@@ -142,21 +143,26 @@ def simulate_batch(
 
 
 def resume_batch(path: str | Path, saving: Saving | None = None, progress: Progress | None = None) -> BatchRun:
-    """Go on with a simulation that wrote itself to a file; the result is that of a run without a stop.
+    """Resume a simulation from the file in which it stored its state; the result is that of an uninterrupted run.
 
     Parameters
     ----------
     path : str or Path
+        A file written by `simulate_batch` or `resume_batch` with `saving`.
     saving : Saving, optional
-        When and where it saves itself again.
+        When and where to store the state again.
     progress : callable, optional
-        As of `simulate_batch`.
+        As for `simulate_batch`.
+
+    Returns
+    -------
+    BatchRun
 
     Raises
     ------
     ReadError
-        For a file of another version of the format, one that is damaged, or one of another simulation than `saving`
-        says.
+        For a file of another version of the format, one that is damaged, or one of another simulation than
+        ``saving.of`` describes.
     """
     simulation = read_simulation(path)
     if saving is not None and saving.of is not None and simulation.of is not None:

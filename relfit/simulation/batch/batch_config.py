@@ -1,4 +1,4 @@
-"""The configuration file of a batch simulation: the settings of `relfit.simulate_batch`, and where its jobs are."""
+"""The configuration file of a batch simulation: the settings of `relfit.simulate_batch` and the list of jobs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ __all__ = ["BatchConfig", "read_batch_config"]
 
 
 def _share(value: object) -> float | None:
-    """What text such as ``"3%"`` says; None for other values."""
+    """The share that text such as ``"3%"`` names; None for other values."""
     if not (isinstance(value, str) and value.strip().endswith("%")):
         return None
     try:
@@ -66,18 +66,18 @@ TimeOrShare = Annotated[Any, AfterValidator(_share_or_time)]
 
 
 class WorkloadTable(Settings):
-    """``[workload]``: the list of jobs, and what is done to it."""
+    """``[workload]``: the list of jobs, and how it is scaled."""
 
     file: Path | None = None
-    """A file, or the name of a list of jobs that was fetched."""
+    """A file, or the name of a fetched list of jobs."""
     format: str | None = None
     processors_per_node: int | None = Field(None, ge=1)
     timezone: str | None = None
     columns: dict[str, str] = Field(default_factory=dict)
     jobs: int | None = Field(None, ge=1)
-    """The first so many jobs alone."""
+    """Number of jobs to take, from the first on; all by default."""
     walltime: TimeOrShare | None = None
-    """Walltime of every job in place of the one that its user asked for."""
+    """Walltime of every job in place of the requested one."""
     load: float | None = Field(None, gt=0)
     compress: float | None = Field(None, gt=0)
     copies: int | None = Field(None, ge=1)
@@ -123,7 +123,7 @@ class FailureTable(Settings):
 
 
 class CheckpointConfig(Settings):
-    """``[checkpoint]``: of the jobs; every = "optimal" is the best interval of each job, as when it is left out."""
+    """``[checkpoint]``: checkpoints of the jobs; ``every = "optimal"``, the default, is each job's own interval."""
 
     every: Annotated[Any, AfterValidator(lambda value: value if value == "optimal" else check_duration(value))] = None
     save: TimeOrShare
@@ -144,7 +144,7 @@ class CheckpointConfig(Settings):
 
 
 class ClassTable(NodeClass):
-    """``[[classes]]``: nodes of one kind, with a queue of their own; what is left out is as for the machine."""
+    """``[[classes]]``: nodes of one kind, with a queue of their own; what is not set is as for the machine."""
 
     failures: list[FailureTable] = Field(default_factory=list)
     checkpoint: CheckpointConfig | None = None  # type: ignore[assignment]
@@ -158,7 +158,7 @@ class ClassTable(NodeClass):
 
 
 class SimulationTable(Settings):
-    """``[simulation]``: how long, how random, and what is kept."""
+    """``[simulation]``: the seed, the end, and what to store."""
 
     seed: int = Field(0, ge=0)
     until: Time | None = None
@@ -166,7 +166,7 @@ class SimulationTable(Settings):
 
 
 class BatchConfig(Settings):
-    """A configuration, checked; `read_batch_config` reads one."""
+    """A checked configuration, with one field per table; `read_batch_config` reads one."""
 
     workload: WorkloadTable = WorkloadTable()
     cluster: BatchCluster = BatchCluster()
@@ -180,7 +180,12 @@ class BatchConfig(Settings):
     saving: Saving | None = None
 
     def read_jobs(self, file: Path | None = None) -> Workload:
-        """The workload of `file`, or of the configuration, scaled as asked for.
+        """The workload of `file`, or of the configuration, scaled as the configuration says.
+
+        Parameters
+        ----------
+        file : str or Path, optional
+            In place of that of the configuration.
 
         Raises
         ------
@@ -221,7 +226,7 @@ class BatchConfig(Settings):
         Raises
         ------
         ArgumentError
-            When nodes are given for the cluster and for classes.
+            When both the cluster and classes have a number of nodes.
         """
         if self.classes and self.cluster.nodes is not None:
             what = "nodes of the cluster stand beside classes"
@@ -246,7 +251,7 @@ def read_batch_config(path: str | Path) -> BatchConfig:
     Raises
     ------
     ReadError
-        When it cannot be read, or a key in it is unknown or has a value that it cannot have.
+        When it cannot be read, or has an unknown key or an invalid value.
     """
     place = Path(path)
     document = read_settings(place, "toml", "settings of a batch system", "name a .toml file")

@@ -1,4 +1,4 @@
-"""Drives the compiled engine: hands it failures and larger tables, estimates reliability, stops, saves, goes on."""
+"""The driver of the compiled engine: failures and larger tables for it, estimates of reliability, stops, files."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ REMEDY = "let jobs save (checkpoint), take such jobs out, or end the simulation 
 _BUDGET = 20_000
 """Instants between two looks at the clock."""
 _SAVING_SHARE = 0.015
-"""Of real time that writing files at intervals of it may take: then the next one comes later than asked for."""
+"""Largest share of real time for files at intervals of it: where they take more, the next comes later."""
 _MOST_IDLE = 2_000_000
-"""Failures in a row without a start, after which nothing is going to start any more."""
+"""Failures in a row without a start after which the run is given up."""
 _MOST_KILLS = 10_000_000
-"""Jobs killed in a row with none that ends or saves, after which none is going to."""
+"""Jobs killed in a row, none ended and no checkpoint written, after which the run is given up."""
 _PATIENCE = 0.2
-"""Seconds between two words of progress."""
+"""Seconds between two calls of `progress`."""
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Drive:
     starts_seen: int = 0
     idle_failures: int = 0
     achieved: tuple[int, float] = (0, np.nan)
-    """Jobs left to end, and work saved, when that was last looked at."""
+    """Jobs left to end and work in checkpoints, at the last check."""
     kills_before: int = 0
     """Jobs killed by then."""
     job_id: Any = None
@@ -88,7 +88,7 @@ class Drive:
 
 @dataclass
 class Simulation:
-    """What goes to one file: the machine in progress, or each of its classes of nodes, one after another."""
+    """The content of one file: the machine in progress, or each of its classes of nodes, simulated in turn."""
 
     parts: list[Drive]
     classes: dict[str, int] | None = None
@@ -97,7 +97,7 @@ class Simulation:
     """Which jobs of the workload each class has."""
     saved: list[Path] = field(default_factory=list)
     of: Mapping[str, Any] | None = None
-    """What is simulated, as `Saving` says it."""
+    """The description of `Saving.of`."""
 
 
 def drive(simulation: Simulation, write: Write, saving: Saving | None = None, progress: Progress | None = None) -> bool:
@@ -115,7 +115,7 @@ def drive(simulation: Simulation, write: Write, saving: Saving | None = None, pr
     Raises
     ------
     DataError
-        When jobs wait for more nodes than are ever up at once, or are killed over and over again, with no end.
+        When jobs wait for more nodes than are ever up at once, or are killed without end.
     """
     prepare()
     every = np.inf if saving is None else saving.seconds("every")
@@ -175,7 +175,7 @@ def _drive_part(
             written = time.perf_counter()
             times.next_file = written + max(saving.seconds("every"), (written - now) / _SAVING_SHARE)
         stop = times.stopped.is_set() or now >= times.limit
-        advanced = code == MORE_FAILURES or int(run.engine.state["n_events"][0]) > first  # else a chain never ends
+        advanced = code == MORE_FAILURES or int(run.engine.state["n_events"][0]) > first  # or a chain might never end
         if saving is not None and stop and advanced:
             run.seconds += now - begun
             write(simulation, saving.path)
@@ -183,7 +183,7 @@ def _drive_part(
 
 
 def _go(run: Drive, pause: float) -> int:
-    """As `advance`, with the decisions outside of the loop."""
+    """As `advance`, with the decisions that Python makes."""
     engine, part, until = run.engine, run.part, time.perf_counter() + _PATIENCE
     while True:
         code = advance(engine, pause, _BUDGET)
@@ -215,7 +215,7 @@ def _more_failures(run: Drive) -> None:
 
 
 def _check_advance(run: Drive) -> None:
-    """Whether jobs end or save at all."""
+    """Raise an error where jobs are killed and neither end nor write a checkpoint."""
     state = run.engine.state[0]
     left, kills = int(state.n_left), int(state.n_kills)
     if left == run.achieved[0] and kills - run.kills_before <= _MOST_KILLS:
@@ -229,7 +229,7 @@ def _check_advance(run: Drive) -> None:
 
 
 def _tell(simulation: Simulation, progress: Progress) -> None:
-    """Say how far the run is."""
+    """Report the progress."""
     jobs = sum(len(run.engine.jobs) for run in simulation.parts)
     left = sum(int(run.engine.state["n_left"][0]) for run in simulation.parts)
     kills = sum(int(run.engine.state["n_kills"][0]) for run in simulation.parts)
@@ -249,7 +249,7 @@ def _estimate(run: Drive, now: float) -> None:
 
 
 def _numbered(simulation: Simulation, saving: Saving | None, write: Write) -> None:
-    """Another numbered file; the oldest goes."""
+    """Write another numbered file; remove the oldest beyond `Saving.keep`."""
     if saving is None:
         return
     path = saving.path

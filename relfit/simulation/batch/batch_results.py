@@ -1,4 +1,4 @@
-"""What a simulated batch system did: its jobs, its nodes, and the measures of both."""
+"""The result of a batch simulation: jobs, nodes over time, and measures of both."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ JOB_COLUMNS = ("job_id", "submission_time", "starting_time", "finish_time", "suc
 STATUS = ("not submitted", "waiting", "running", "done", "killed at its walltime", "too wide", "rejected")
 OUTCOMES = ("done", "killed by a failure", "killed at its walltime")
 BOUND = 10.0
-"""Seconds below which a run time counts as so much in a slowdown (Feitelson 2001)."""
+"""Seconds: the least run time in a bounded slowdown (Feitelson 2001)."""
 
 
 _UNITS = dict.fromkeys(("makespan", "mean_wait", "median_wait", "mean_turnaround"), "s") | {
     "waste_node_hours": "node-h",
     **dict.fromkeys(("mtbf", "repair"), "h"),
 }
-"""Of what `BatchRun.summary` has, and of settings that are plain numbers."""
+"""Units of the measures in `BatchRun.summary`, and of settings that are plain numbers."""
 
 
 class BatchRun(Result):
@@ -53,22 +53,24 @@ class BatchRun(Result):
         One row per job: ``job_id``, ``submission_time``, ``starting_time`` (of the last attempt), ``finish_time``,
         ``success``, ``nodes``; ``status``, ``first_start``, ``kills``, ``backfilled``, ``waited`` (in the queue,
         over all attempts), ``run_time`` (its work), ``requested``, ``waste`` (run and lost to failures), ``overhead``
-        (saves and restores). Times that never came are NaN.
+        (checkpoints and restores). Times that were not reached are NaN.
     n_nodes : int
+        Nodes of the machine.
     settings : dict
-        What was simulated: scheduler, allocation, requeue, ...
+        Settings of the simulation: scheduler, allocation, requeue, ...
     counts : dict of int
         ``failures``, ``ignored_failures``, ``repairs``, ``replaced`` and ``gone`` (nodes beyond repair), ``kills``,
         ``starts``, ``events``, ``passes``, ``not_adjacent``.
     complete : bool
-        Whether the simulation came to its end.
+        False where the simulation was stopped before its end.
     now : float
-        Up to when it came.
+        The simulated time reached.
     elapsed_seconds : float
         Real time.
     log : ndarray
-        Starts, ends, nodes and outages as they happened, as far as `keep` said.
+        Starts, ends, nodes and outages in order of time, as far as `keep` stores them.
     notes : tuple of str
+        Remarks on the workload and the allocation.
     """
 
     jobs: pd.DataFrame
@@ -93,12 +95,12 @@ class BatchRun(Result):
 
     @cached_property
     def summary(self) -> dict[str, float]:
-        """The run in numbers.
+        """The run in numbers; times in seconds.
 
         ``makespan`` runs from the first submission to the last end; waits are over the jobs that ended. Of the node
-        time of the makespan (until now, where jobs have not ended) ``utilisation`` is the share that jobs held,
-        ``goodput`` that of work that was done and kept, ``wasted`` that of work lost to failures; slowdowns are bounded
-        at 10 seconds.
+        time of the makespan (until `now`, where jobs have not ended) ``utilisation`` is the share that jobs held,
+        ``goodput`` that of the work of jobs done, ``wasted`` that of work lost to failures; slowdowns are bounded at
+        10 seconds.
         """
         jobs, ran = self.jobs, self._ran
         status = jobs["status"]
@@ -134,25 +136,26 @@ class BatchRun(Result):
 
     @property
     def slowdown(self) -> pd.Series:
-        """Turnaround over run time of each job that ended, both at least 10 seconds."""
+        """Bounded slowdown of each job that ended: turnaround over run time (10 s where it is shorter), at least 1."""
         ran = self._ran
         turnaround = ran["finish_time"] - ran["submission_time"]
         return (turnaround / np.maximum(ran["run_time"], BOUND)).clip(lower=1.0)
 
     @property
     def held_node_seconds(self) -> float:
-        """Node seconds that jobs held nodes, in all attempts that ended."""
+        """Node-seconds that jobs held nodes, in all attempts that ended."""
         jobs = self.jobs
         last = (jobs["finish_time"] - jobs["starting_time"]).where(jobs["finish_time"].notna(), 0.0)
         return float(((last + jobs["killed_run_time"]) * jobs["nodes"]).sum())
 
     def by_class(self, by: str = "length") -> pd.DataFrame:
-        """Measures per class of jobs, the papers' by their names.
+        """Measures per class of jobs, those of the papers by their names there.
 
         Parameters
         ----------
         by : {"length", "width", "node_class"}
-            Classes A-F by run time, by powers of two of the nodes, or (of `simulate_classes`) by class of nodes.
+            Classes by run time (`relfit.io.workloads.LENGTHS`), by powers of two of the nodes, or, of a machine with
+            classes of nodes, by these.
 
         Returns
         -------
@@ -165,7 +168,7 @@ class BatchRun(Result):
         Raises
         ------
         ArgumentError
-            For another kind of class, and classes of nodes that the run does not have.
+            For another kind of class, or ``"node_class"`` of a run without classes of nodes.
 
         References
         ----------
@@ -186,7 +189,13 @@ class BatchRun(Result):
         return pd.DataFrame(rows).set_index(by)
 
     def relative_difference(self, other: BatchRun, measure: str = "MCT") -> float:
-        """RPD: by how many percent a measure of `other` is above this run's.
+        """RPD: by how many percent a measure of `other` is above this run's; infinite where this run's is 0.
+
+        Parameters
+        ----------
+        other : BatchRun
+        measure : str
+            A column of `by_class`, taken over all jobs.
 
         Examples
         --------
@@ -204,12 +213,12 @@ class BatchRun(Result):
     @cached_property
     def attempts(self) -> pd.DataFrame:
         """One row per attempt to run a job: ``job`` (row of `jobs`), ``start``, ``end``, ``outcome``, ``backfilled``,
-        ``node`` (that failed; -1 for none), ``spans`` (tuples of first node and number of nodes, if kept).
+        ``node`` (that failed; -1 for none), ``spans`` (tuples of first node and number of nodes; for ``keep="nodes"``).
 
         Raises
         ------
         DataError
-            When the run kept no log.
+            When the run was simulated with ``keep="jobs"``.
         """
         self._need_log()
         log = self.log
@@ -253,7 +262,10 @@ class BatchRun(Result):
 
     @cached_property
     def outages(self) -> pd.DataFrame:
-        """One row per failure that was not ignored: ``time``, ``node``, ``back`` (when the node was up again)."""
+        """One row per failure that was not ignored: ``time``, ``node``, ``back`` (when the node was up again).
+
+        Errors as for `attempts`.
+        """
         self._need_log()
         down = self.log[self.log["kind"] == LOG_DOWN]
         return pd.DataFrame({"time": down["time"], "node": down["node"], "back": down["until"]})
@@ -270,7 +282,7 @@ class BatchRun(Result):
     @cached_property
     def states(self) -> pd.DataFrame:
         """Queue and nodes over time: ``time``, ``waiting`` (jobs), ``running`` (jobs), ``busy``, ``down`` (nodes); each
-        row holds from its time to the next.
+        row holds from its time to the next. Errors as for `attempts`.
         """
         attempts, jobs = self.attempts, self.jobs
         nodes = jobs["nodes"].to_numpy()[attempts["job"].to_numpy()]
@@ -300,7 +312,7 @@ class BatchRun(Result):
 
     @property
     def headline(self) -> str:
-        """How many jobs ran, how long they waited, and how much of the machine they used."""
+        """Number of jobs that ended, their mean wait, and the utilisation."""
         s = self.summary
         ended = s["done"] + s["killed_at_walltime"]
         if not ended:
@@ -314,7 +326,7 @@ class BatchRun(Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The headline, and what did not go as a user would expect."""
+        """The headline, jobs that did not end as requested, and the notes."""
         s = self.summary
         lines = [self.headline]
         for name, what in (

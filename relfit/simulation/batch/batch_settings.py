@@ -1,4 +1,4 @@
-"""What a batch system is: the settings of `relfit.simulate_batch`, which its configuration files are checked with."""
+"""The settings of `relfit.simulate_batch`, by which its configuration files are checked, too."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class BatchCluster(Settings):
     Parameters
     ----------
     nodes : int, optional
-        Those of the workload when left out.
+        Number of nodes; by default that of the workload.
     nodes_per_rack : int, optional
-        Nodes that follow each other make a rack.
-    racks : array_like, optional
-        Or the rack of each node.
+        Nodes in a rack, of consecutive numbers.
+    racks : array_like, shape (nodes,), optional
+        The rack of each node, in place of `nodes_per_rack`.
     mtbf : duration, optional
-        Mean time between failures of all nodes together, for checkpoints; that of the failures when left out.
+        Mean time between failures of the machine, for checkpoint intervals; by default that of the failures.
     """
 
     nodes: int | None = Field(None, ge=1)
@@ -75,24 +75,25 @@ def _duration_of(e: Engine, job: int) -> float:
 
 
 class Scheduler(Settings):
-    """Which waiting jobs run when. For a policy of your own write a class on this one, with `next_job`.
+    """Which waiting jobs start when. For a policy of your own derive a class with its own `next_job`.
 
     Parameters
     ----------
     name : {"easy", "fcfs", "conservative"}
-        EASY backfilling keeps nodes for the first job that waits, conservative backfilling for every job; or strictly
-        in order.
+        EASY backfilling reserves nodes for the first waiting job, conservative backfilling for every job; ``"fcfs"``
+        starts jobs strictly in order.
     fixed_nodes : bool
-        What is kept for a job are particular nodes, chosen when it is planned, as in the original EASY (Algorithm 1)
-        and in BatSim's conservative backfilling; else only their number.
+        Reserve particular nodes, chosen when a job is planned, as in the original EASY (Algorithm 1) and in BatSim's
+        conservative backfilling; by default only their number.
     requeue : {"submit", "head", "tail"}
-        Place of a killed job: by its first submission, at the head, or by the time it was killed.
+        Place of a killed job in the queue: by its first submission, at the head, or by the time it was killed.
     offer_freed_first : bool
-        The nodes of a killed job are offered to the queue before it is in there again, as BatSim does.
+        Offer the nodes of a killed job to the queue before that job is in it again, as BatSim does.
     reject_after_repairs : int, optional
-        A job that needs more nodes than are up is passed over; it is rejected after so many repairs.
+        A job that needs more nodes than are up is passed over; reject it after this many repairs of nodes. Never by
+        default.
     walltimes : {"requested", "true"}
-        What the scheduler knows, and kills at: the requested walltime, or how long the job really takes.
+        What the scheduler plans with and kills at: the requested walltime, or the job's actual run time.
     """
 
     name: Literal["easy", "fcfs", "conservative"] = "easy"
@@ -132,19 +133,21 @@ class Scheduler(Settings):
 
 
 class Allocation(Settings):
-    """Which idle nodes a job gets. For a policy of your own write a class on this one, with `choose`.
+    """Which idle nodes a job gets. For a policy of your own derive a class with its own `choose`.
 
     Parameters
     ----------
     policy : {"first_fit", "round_robin", "ras", "ljras", "ra", "all", "ra_opt", "rack"}
-        `ras`: the adjacent nodes most likely to survive the job; `ljras`: those for jobs above a day, the least
-        reliable for others; `ra`: the most reliable, adjacent or not; `rack`: one rack if it can. `all` and `ra_opt`
-        set the size of jobs too, need a speedup and FCFS; the workload's run times are then those on one node.
+        `first_fit`: the lowest numbers; `round_robin`: the next after those given last; `ras`: the adjacent nodes
+        most likely to survive the job; `ljras`: those for jobs above a day, the least reliable for others; `ra`: the
+        most reliable, adjacent or not; `rack`: one rack where possible. `all` and `ra_opt` also set the size of jobs,
+        and need a speedup and FCFS; the workload's run times are then those on one node.
     reliability : Distribution or EstimatedReliability, optional
-        What the policies think of the nodes; their true exponential or Weibull lives when left out.
+        Times to failure of the nodes as the policy assumes them; by default the true ones, exponential or Weibull.
     estimate : {"weibull", "exponential"}, optional
         The same as ``EstimatedReliability(family=estimate, every=every)``.
     every : duration
+        Time between two estimates.
     speedup : Amdahl or Gustafson, optional
         Run times become those on the nodes that a job gets.
     amdahl, gustafson : float, optional
@@ -196,9 +199,9 @@ class CheckpointShares(Settings):
     Parameters
     ----------
     save, restore : float
-        As 0.03.
+        Cost of a checkpoint and of a restore; 0.03 is 3 % of the run time.
     every : duration, optional
-        Work between two saves; the best for each job when left out, as in `relfit.simulate_batch`.
+        Work between two checkpoints; by default each job's own, as in `relfit.simulate_batch`.
     """
 
     save: float = Field(gt=0, lt=1)
@@ -207,16 +210,16 @@ class CheckpointShares(Settings):
 
 
 class Reservation(Settings):
-    """Nodes that no job may hold for a while.
+    """Nodes that no job may hold for a time.
 
     Parameters
     ----------
     start, end : duration
         On the clock of the workload; numbers are hours.
     nodes : str or sequence of int, optional
-        As ``"0-99 200"``; all nodes when left out.
+        Numbers from 0, as ``"0-99 200"``; by default all nodes.
     announced : duration, optional
-        From when on the scheduler knows of it; always when left out.
+        When the scheduler learns of it; by default it always knows.
 
     Examples
     --------
@@ -240,7 +243,7 @@ class Reservation(Settings):
         Raises
         ------
         ArgumentError
-            For text that names no nodes, nodes that are not there, and one that is named twice.
+            For text that names no nodes, a node that does not exist, or one that is named twice.
         """
         if self.nodes is None:
             return np.arange(n_nodes)
@@ -267,20 +270,21 @@ def _numbers(nodes: str | Iterable[int]) -> list[int]:
 
 
 class NodeClass(BatchCluster):
-    """Nodes of one kind, with a queue of their own; jobs of this `node_class` run on them alone.
+    """Nodes of one kind, with a queue of their own; jobs of this `node_class` run only on them.
 
     Where a job takes nodes of several classes (`node_class` ``"cpu:2+gpu:4"``) all classes have one queue.
 
     Parameters
     ----------
     name : str
+        The `node_class` of its jobs.
     nodes : int
     nodes_per_rack, racks, mtbf
-        As of `BatchCluster`.
+        As for `BatchCluster`.
     failures : Failures or sequence of them
-        On top of the machine's; numbers of nodes count within the class.
+        In addition to the machine's; nodes are numbered within the class.
     scheduler, allocation, checkpoint, reservations
-        As of `relfit.simulate_batch`; those of the machine when left out.
+        As for `relfit.simulate_batch`; by default those of the machine.
     """
 
     name: str
@@ -313,24 +317,24 @@ class Part(NamedTuple):
 
 
 class Saving(Settings):
-    """When a simulation writes itself to a file, so that it can go on later, elsewhere.
+    """When a simulation stores its state in a file, to be resumed later or elsewhere.
 
     Parameters
     ----------
     path : str or Path
-        Where it is written when it is stopped, and at intervals: then with a number before the ending. ``file`` in a
-        configuration.
+        The file written when the simulation is stopped; those written at intervals have a number before the ending.
+        ``file`` in a configuration.
     every : duration, optional
-        Real time between two files; longer where writing them would take more than 2 % of it.
+        Real time between two files; longer where writing them would take more than 1.5 % of it.
     every_simulated : duration, optional
         Simulated time between two files.
     keep : int
-        How many numbered files stay.
+        How many numbered files to keep.
     time_limit : duration, optional
-        Real time after which it stops.
+        Real time after which the simulation stops.
     of : mapping, optional
-        What is simulated, as names and values that JSON has. It stays in the file; `resume_batch` with another `of` is
-        an error.
+        A description of the simulation, as names and values that JSON can hold. It is stored in the file;
+        `resume_batch` with another description is an error.
     """
 
     path: Path = Field(validation_alias=AliasChoices("path", "file"))
@@ -341,13 +345,13 @@ class Saving(Settings):
     of: Mapping[str, Any] | None = None
 
     def seconds(self, name: str) -> float:
-        """One of the durations; infinite where it is not given."""
+        """One of the durations in seconds; infinite where it is None."""
         value = getattr(self, name)
         return np.inf if value is None else in_seconds(name, value)
 
     @property
     def newest(self) -> Path | None:
-        """The file that was written last, at a stop or at an interval; None where there is none."""
+        """The file written last, at a stop or at an interval; None where there is none."""
         path = self.path
         numbered = re.compile(rf"{re.escape(path.stem)}-\d+{re.escape(path.suffix)}")
         files = [file for file in path.parent.glob("*") if file.name == path.name or numbered.fullmatch(file.name)]

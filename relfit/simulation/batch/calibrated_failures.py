@@ -1,4 +1,4 @@
-"""Failures of a batch cluster as calibrated parameters have them: nodes, racks, groups of nodes, the whole system."""
+"""Failures of a batch cluster by calibrated parameters: of nodes, racks, groups of nodes and the complete system."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ __all__ = ["CalibratedFailures"]
 
 @dataclass(frozen=True, kw_only=True)
 class CalibratedFailures(Failures):
-    """Failures of every scope that a log told, each with its own repairs.
+    """Failures of every scope by calibrated parameters, each with its own repairs.
 
     Nodes fail by ``failure``, else by ``mtbf.node``, at rates that differ where ``failure.spread`` or ``bad_nodes``
-    says so (drawn anew for each run), and are of all ages when the simulation starts. Racks fail by ``mtbf.rack``,
-    groups of nodes by ``mtbf.group`` and the system by ``mtbf.system``, as Poisson processes; the first two strike the
-    share ``fleet.rack_share`` of a rack, or ``fleet.group_share`` of all nodes, which are down for
+    says so (drawn afresh for each run), and are of steady-state ages when the simulation starts. Racks fail by
+    ``mtbf.rack``, groups of nodes by ``mtbf.group`` and the system by ``mtbf.system``, as Poisson processes; the first
+    two strike the share ``fleet.rack_share`` of a rack, or ``fleet.group_share`` of all nodes, which are down for
     ``mttr.rack_node`` or ``mttr.group_node`` on average.
 
     Parameters
@@ -38,9 +38,9 @@ class CalibratedFailures(Failures):
     parameters : Parameters
         As `relfit.calibrate` estimates them.
     nodes_per_rack : int, optional
-        Nodes that follow each other make a rack; as many as in the fleet when left out.
+        Consecutive nodes in a rack; by default as many as in the calibrated fleet.
     repair : StagedRepairs, optional
-        Of nodes that fail by themselves, in place of what the log told.
+        Repairs of nodes that fail by themselves, in place of the calibrated ones.
 
     Raises
     ------
@@ -73,12 +73,12 @@ class CalibratedFailures(Failures):
         return mean
 
     def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
-        """One over the mean time between outages of a node."""
+        """One over the mean time between outages of a node; 0 if `steady`."""
         return np.full(n_nodes, 0.0 if steady else 1.0 / (HOUR * self.node_mtbf))
 
     @property
     def mean_repair(self) -> float:
-        """Seconds."""
+        """Mean time to repair, in seconds."""
         repairs = self._by_scope.repairs
         return HOUR * float((self._by_scope.mttr or 0.0) if repairs is None else repairs.mean())
 
@@ -96,7 +96,7 @@ class CalibratedFailures(Failures):
         return _Together([one.process(n_nodes, part, start) for one, part in zip(sources, rng.spawn(4), strict=False)])
 
     def _repair(self, scope: ScopeFailures) -> Any:
-        """Times to repair of one node: each is back when it is repaired."""
+        """Times to repair of one node of a scope: each node is back after its own repair."""
         repairs = self._by_scope.repairs
         if repairs is not None and (scope.name == "node" or not scope.has_own_mttr):
             return repairs

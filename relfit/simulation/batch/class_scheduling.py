@@ -1,7 +1,7 @@
-"""Which waiting jobs start on which nodes where jobs take nodes of several classes at once, compiled.
+"""Scheduling of jobs that take nodes of several classes at once, compiled.
 
-First come first served, and EASY backfilling: the first job that does not fit has as many nodes of each class kept for
-it as it needs, for the time when the running jobs leave enough of all of them by their walltimes.
+First come first served, and EASY backfilling: the nodes of each class that the first job that does not fit needs are
+reserved for the time when the running jobs leave enough of all of them by their walltimes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["schedule_in_classes"]
 
 @part
 def _fits(e: Engine, job: int, nodes: IntArray) -> bool:
-    """Whether so many nodes of each class are enough for a job."""
+    """Whether `nodes` of each class are enough for a job."""
     short = 0
     for k in range(nodes.size):
         short += e.needs[job, k] > nodes[k]
@@ -30,7 +30,7 @@ def _fits(e: Engine, job: int, nodes: IntArray) -> bool:
 
 @making_arrays
 def _shadow(e: Engine, job: int, free: IntArray) -> tuple[float, IntArray]:
-    """When enough nodes of all classes are free by the walltimes of running jobs, and what is left over of each then.
+    """When enough nodes of all classes are free by the walltimes of running jobs, and how many of each remain then.
 
     All jobs that end by that very time are counted.
     """
@@ -48,7 +48,7 @@ def _shadow(e: Engine, job: int, free: IntArray) -> tuple[float, IntArray]:
 
 @making_arrays
 def _first_idle(e: Engine, job: int) -> IntArray:
-    """The idle nodes of the lowest numbers, of each class as many as a job needs."""
+    """The idle nodes of the lowest numbers, as many of each class as a job needs."""
     left, nodes, n = e.needs[job].copy(), np.empty(e.jobs[job].nodes, np.int64), 0
     for node in range(len(e.nodes)):
         if e.owner[node] == IDLE and left[e.class_of[node]] > 0:

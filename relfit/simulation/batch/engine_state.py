@@ -1,4 +1,4 @@
-"""The state of the batch simulator: records alone, so that it can go to a file and be read again; times in seconds."""
+"""The state of the batch simulator: only records, so that a file can store it; times in seconds."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from relfit.simulation.engine.records import Records, new_records, record_dtype
 __all__ = ["ENGINE_VERSION", "Engine", "State", "grown_log", "grown_queue", "new_engine", "new_jobs"]
 
 ENGINE_VERSION = 1
-"""Of what the simulator does: one more whenever a run with the same seed and settings comes out differently."""
+"""Version of the simulator: raised whenever a run with the same seed and settings comes out differently."""
 
-_typed: Any = np.int64  # constants of one type: a function that is called with several of them is compiled once
+_typed: Any = np.int64  # constants of one type, so that a function called with several of them compiles once
 # status of a job
 SUBMITTED_LATER, WAITING, RUNNING, DONE, OVER_WALLTIME, TOO_WIDE, REJECTED = map(_typed, range(7))
 # what `advance` returns
@@ -28,9 +28,9 @@ END, REPAIR = map(_typed, range(2))
 # kinds of lines in the log, and how an attempt ends
 LOG_START, LOG_SPAN, LOG_END, LOG_DOWN = map(_typed, range(4))
 SUCCEEDED, KILLED, TIMED_OUT = map(_typed, range(3))
-# what an instant has still to do
+# what remains to be done at this instant
 EVENTS, QUEUE = map(_typed, range(2))
-# owners of a node that no job has
+# owners of a node without a job
 IDLE, DOWN = _typed(-1), _typed(-2)
 NONE, NO, YES = _typed(-1), _typed(0), _typed(1)
 NOTHING = _typed(1 << 40)
@@ -38,17 +38,17 @@ NOTHING = _typed(1 << 40)
 
 
 class BatchJob:
-    """A job: what it is, what it has done, where it stands."""
+    """A job: its request, what it has done, its place in the queue."""
 
     submit: float
     work: float
     walltime: float
     every: float
-    """Seconds of work between two saves."""
+    """Seconds of work between two checkpoints."""
     save: float
     restore: float
     saved: float
-    """Work that its last checkpoint has."""
+    """Work in its last checkpoint."""
     wall_left: float
     start: float
     first_start: float
@@ -58,7 +58,7 @@ class BatchJob:
     lost: float
     overhead: float
     planned: float
-    """Start that it is planned for; infinite for none."""
+    """Its planned start; infinite without a plan."""
     queued: float
     waited: float
     killed_run: float
@@ -77,7 +77,7 @@ class BatchJob:
 
 
 class Node:
-    """A node: since when it is up, and the Weibull life that allocation takes it to have."""
+    """A node: since when it is up, and the Weibull life that the allocation assumes."""
 
     up_since: float
     weibull_shape: float
@@ -101,7 +101,7 @@ class Least:
 
 
 class Failure:
-    """A node fails and is back after its repair; never, where that is infinite."""
+    """A failure of a node and the time to its repair; infinite where it is never back."""
 
     time: float
     repair: float
@@ -111,7 +111,7 @@ class Failure:
 
 
 class Line:
-    """Something that happened."""
+    """A line of the log."""
 
     time: float
     until: float
@@ -134,13 +134,13 @@ class State:
 
     now: float
     drawn_until: float
-    """Up to when the failures are there."""
+    """The time up to which failures are drawn."""
     until: float
     repair_mean: float
     parallel: float
     speedup: int
     head: int
-    """Job that waits first and can start at `shadow` with `extra` nodes left over; -1 where that is not worked out."""
+    """First waiting job, which can start at `shadow` with `extra` nodes to spare; -1 where that is not computed."""
     shadow: float
     extra: int
     scheduler: int
@@ -148,7 +148,7 @@ class State:
     allocation: int
     long_job: float
     outside: int
-    """Whether the loop stops where the scheduler has to decide."""
+    """Whether the loop stops for each decision of the scheduler."""
     requeue: int
     offer_first: int
     reject_after: int
@@ -190,7 +190,7 @@ JOB, NODE, FAILURE, LINE = (record_dtype(fields) for fields in (BatchJob, Node, 
 
 
 class Engine(NamedTuple):
-    """Everything that `relfit.simulation.batch.event_loop.advance` works on."""
+    """The complete state on which `relfit.simulation.batch.event_loop.advance` works."""
 
     jobs: Records[BatchJob]
     """In order of submission."""
@@ -205,7 +205,7 @@ class Engine(NamedTuple):
     running: IntArray
     """Running jobs, in order of their estimates; -1 where one has ended."""
     estimates: FloatArray
-    """Of these."""
+    """The estimates of these jobs."""
     events: EventHeap
     """Ends of running jobs by job, repairs by the number of jobs and the node."""
     failures: Records[Failure]
@@ -235,7 +235,7 @@ def new_jobs(size: int) -> Records[BatchJob]:
 
 
 def new_engine(jobs: Records[BatchJob], n_nodes: int, *, fixed_plans: bool = False) -> Engine:
-    """An engine before its first event, with all nodes idle and room for little; it grows when it asks for more.
+    """An engine before its first event, with all nodes idle; its tables are small and grow when needed.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ def _empty_queue(size: int) -> dict[str, Any]:
 
 
 def grown_queue(engine: Engine) -> Engine:
-    """The engine with the queue that it needs, and as much again."""
+    """The engine with a queue of at least twice the places that it needs."""
     old = len(engine.queue)
     size = old
     while size < 2 * int(engine.state["need"][0]):
@@ -297,7 +297,7 @@ def grown_queue(engine: Engine) -> Engine:
 
 
 def grown_log(engine: Engine) -> Engine:
-    """The engine with room for the lines that it needs, and as many again as there are."""
+    """The engine with a log of more than twice the lines that it needs."""
     used = int(engine.state["n_log"][0])
     log = new_records(Line, 2 * used + 2 * int(engine.state["need"][0]) + 1024)
     log[:used] = engine.log[:used]

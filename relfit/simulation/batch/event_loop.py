@@ -2,7 +2,7 @@
 
 At one instant: jobs end, nodes come back, failures strike, killed jobs and then new ones join the queue, and the
 scheduler decides. First come first served and EASY on the first idle nodes decide in the loop; for all other policies
-it stops there and goes on afterwards.
+the loop stops for each decision.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = ["advance", "prepare"]
 
 @part
 def _next_instant(e: Engine) -> float:
-    """When something happens next."""
+    """The time of the next event."""
     s, now = e.state[0], math.inf
     while s.next_submit < len(e.jobs) and e.jobs[s.next_submit].status != SUBMITTED_LATER:
         s.next_submit += 1
@@ -66,7 +66,7 @@ def _next_instant(e: Engine) -> float:
 
 @part
 def _room(e: Engine, now: float) -> int:
-    """Whether what can happen at one instant finds room: ``SPENT`` if so, else what has to grow."""
+    """Whether the tables have room for all events of one instant: ``SPENT`` if so, else the table that has to grow."""
     s, arriving, striking = e.state[0], 0, 0
     while s.next_submit + arriving < len(e.jobs) and e.jobs[s.next_submit + arriving].submit <= now:
         arriving += 1
@@ -86,7 +86,7 @@ def _room(e: Engine, now: float) -> int:
 
 @part
 def _come_back(e: Engine, node: int, now: float) -> None:
-    """A node is repaired; jobs that still no set of working nodes can hold may be rejected."""
+    """A node is repaired; jobs that need more nodes than are up may be rejected."""
     s = e.state[0]
     e.nodes[node].up_since = now
     take_up(e, node)
@@ -167,7 +167,7 @@ def _happen(e: Engine, now: float) -> None:
 
 @part
 def _queue(e: Engine, now: float) -> bool:
-    """Killed and new jobs join the queue, reservations come to be known or end; whether something is to decide."""
+    """Killed and new jobs join the queue, reservations are announced or end; whether there is something to decide."""
     s, arrived = e.state[0], False
     for i in range(s.n_killed):
         requeue(e, e.killed[i], now)
@@ -187,7 +187,7 @@ def _queue(e: Engine, now: float) -> bool:
 
 @part
 def _instant(e: Engine, now: float) -> int:
-    """All that happens at an instant: ``SPENT``, or ``DECIDE`` where a policy outside is to decide first."""
+    """All events of an instant: ``SPENT``, or ``DECIDE`` where a policy outside the loop has to decide first."""
     s = e.state[0]
     if s.phase == EVENTS:
         _happen(e, now)
@@ -206,13 +206,13 @@ def _instant(e: Engine, now: float) -> int:
 
 @compiled
 def advance(e: Engine, pause: float, budget: int) -> int:
-    """Go on until the next instant would be after `pause`, or for `budget` instants.
+    """Run until the next instant would be after `pause`, or for `budget` instants.
 
     Returns
     -------
     int
-        ``FINISHED``, ``PAUSED``, ``SPENT`` (the budget), ``DECIDE`` (then go on), or what the engine needs before it
-        can go on: ``MORE_FAILURES``, ``LARGER_QUEUE`` or ``LARGER_LOG`` (how much is in ``state["need"]``).
+        ``FINISHED``, ``PAUSED``, ``SPENT`` (the budget), ``DECIDE`` (call again afterwards), or what the engine needs
+        first: ``MORE_FAILURES``, ``LARGER_QUEUE`` or ``LARGER_LOG`` (how much is in ``state["need"]``).
     """
     s, code = e.state[0], SPENT
     while code == SPENT and budget > 0:
@@ -237,6 +237,6 @@ def advance(e: Engine, pause: float, budget: int) -> int:
 
 
 def prepare() -> None:
-    """Compile the simulator, or load what was compiled before; the first time takes some ten seconds."""
+    """Compile the simulator, or load it from numba's cache; compiling takes some ten seconds."""
     with compile_notice(advance, "some ten seconds"):
         advance(new_engine(new_jobs(0), 1), 0.0, 1)

@@ -1,4 +1,4 @@
-"""Failures drawn ahead of a simulation, stretch by stretch: they do not depend on the jobs."""
+"""Failures drawn ahead of a simulation, one interval of time at a time: they do not depend on the jobs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _LONGEST = 100.0 * 8766.0 * HOUR
 
 
 def failure_table(time: FloatArray, node: IntArray, repair: FloatArray, outcome: IntArray | int = 0) -> Table:
-    """Failures as the engine has them."""
+    """Failures as records of the engine."""
     rows = np.zeros(time.size, dtype=FAILURE)
     rows["time"], rows["node"], rows["repair"], rows["outcome"] = time, node, repair, outcome
     return rows
 
 
 class FailureProcess(Protocol):
-    """What hands out the failures of some nodes.
+    """Draws the failures of some nodes.
 
     Attributes
     ----------
@@ -55,10 +55,10 @@ class FailureProcess(Protocol):
 
 
 class FailureSource(Protocol):
-    """What a process of failures is made of."""
+    """Makes a `FailureProcess`."""
 
     def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> FailureProcess:
-        """The failures of so many nodes."""
+        """The failures of `n_nodes` nodes, from `start` (seconds) on."""
 
 
 class RepairedUnits(Protocol):
@@ -66,7 +66,7 @@ class RepairedUnits(Protocol):
 
     @property
     def mean_repair(self) -> float:
-        """Seconds."""
+        """Mean time to repair, in seconds."""
 
     @property
     def has_history(self) -> bool:
@@ -77,7 +77,7 @@ class RepairedUnits(Protocol):
 
 
 class Replay:
-    """A list that is handed out once."""
+    """A list of failures, each taken once."""
 
     def __init__(self, rows: Table) -> None:
         self.rows = rows
@@ -148,7 +148,7 @@ class PartProcess:
 
 
 class Process:
-    """Units that fail one after another, each with the time of its next failure."""
+    """Units that fail and are repaired independently, each with the time of its next failure."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class Process:
         self.up_since: FloatArray | None = -HOUR * age if single else None
         mean = HOUR * np.broadcast_to(life.mean(), (units,))
         self.rate = float(np.sum(1.0 / (mean + (0.0 if members is None else kind.mean_repair))))
-        self.earlier = np.zeros(n_nodes if members is None else units, np.int64)  # repairs that each has had
+        self.earlier = np.zeros(n_nodes if members is None else units, np.int64)  # earlier repairs of each
         self.down_until = np.full(self.earlier.size, -np.inf)
 
     def take(self, until: float) -> Table:
@@ -207,7 +207,7 @@ class Process:
         return rows[np.argsort(rows["time"], kind="stable")]
 
     def _repairs(self, units: IntArray) -> tuple[FloatArray, IntArray]:
-        """Seconds and outcomes of a repair of each of some units, which has one more then; a new one has none."""
+        """Seconds and outcomes of a repair of each of some units; counts it, and starts at none for a replaced unit."""
         repair, outcome = self.kind.repairs(self.earlier[units], self.rng)
         self.earlier[units] = np.where(outcome < 0, 0, self.earlier[units] + 1)
         return repair, outcome
@@ -219,7 +219,7 @@ class Process:
         return self.rng.choice(members, min(max(round(share * members.size), 2), members.size), replace=False)
 
     def _take_any(self, until: float) -> Table:
-        """Failures of a stream without memory, each of any node."""
+        """Failures of the single unit, each of a random node."""
         times = [self.next[:0]]
         while self.next[0] <= until:
             gaps = HOUR * np.asarray(self.life.sample(_BLOCK, self.rng))
@@ -234,10 +234,10 @@ class Process:
         return failure_table(time, nodes, *self.kind.repairs(nodes, self.rng))
 
     def _in_turn(self, time: FloatArray, nodes: IntArray) -> tuple[FloatArray, IntArray]:
-        """Repairs by the history of each node; a failure of a node that is down has none."""
+        """Repairs by the history of each node; none for a failure of a node that is down."""
         repair, outcome, remaining = np.zeros(time.size), np.zeros(time.size, np.int64), np.arange(time.size)
         while remaining.size:
-            first = np.unique(nodes[remaining], return_index=True)[1]  # the earliest of each node
+            first = np.unique(nodes[remaining], return_index=True)[1]  # the earliest failure of each node
             turn = remaining[first]
             turn = turn[time[turn] >= self.down_until[nodes[turn]]]
             repair[turn], outcome[turn] = self._repairs(nodes[turn])
@@ -257,7 +257,7 @@ class Process:
 
 
 class FailureStream:
-    """Failures of several sources in the order of time, handed out stretch by stretch.
+    """Failures of several sources in order of time, one interval of time at a time.
 
     Parameters
     ----------
@@ -265,9 +265,9 @@ class FailureStream:
     n_nodes : int
     rng : int or numpy.random.Generator
     start : float
-        Second from which on failures are drawn.
+        Second from which failures are drawn.
     begun : sequence of dict
-        ``state()["begun"]`` of the stream that this one goes on from: sources may draw what their nodes are like.
+        ``state()["begun"]`` of the stream that this one continues: sources may draw the rates of their nodes.
 
     Examples
     --------
@@ -302,7 +302,7 @@ class FailureStream:
         return next((self.start + part.up_since for part in self._parts if part.up_since is not None), None)
 
     def take(self) -> Table:
-        """The failures of the next stretch, up to `until`; of all time where nothing is drawn."""
+        """The failures of the next interval, up to `until`; all of them where none are drawn."""
         self.until = (self.start if self.until == -np.inf else self.until) + self.stretch
         rows = np.concatenate([np.zeros(0, dtype=FAILURE), *(part.take(self.until) for part in self._parts)])
         return rows[np.argsort(rows["time"], kind="stable")]
@@ -312,7 +312,7 @@ class FailureStream:
         return {"until": self.until, "begun": self._begun, "parts": [part.state() for part in self._parts]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where a stream of the same sources was."""
+        """Continue from the state of a stream of the same sources."""
         self.until = state["until"]
         for part, own in zip(self._parts, state["parts"], strict=True):
             part.restore(own)

@@ -1,4 +1,4 @@
-"""Where failures come from: a rate of the system, the lives of its nodes, of groups of them, or a list to replay."""
+"""Sources of failures: a rate of the system, times to failure of its nodes or of groups of them, a list to replay."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _life(name: str, value: object) -> Distribution:
 
 
 def weibull_parameters(life: object, n_nodes: int) -> Lives:
-    """Shape and scale (seconds) of each node, of exponential and Weibull lives.
+    """Shape and scale (seconds) of each node, for exponential and Weibull times to failure.
 
     Raises
     ------
@@ -78,25 +78,25 @@ class Failures:
 
     @property
     def mean_repair(self) -> float:
-        """Seconds."""
+        """Mean time to repair, in seconds."""
         raise NotImplementedError
 
     def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> FailureProcess:
-        """What hands out the failures of so many nodes: ``take(until)``, ``state()`` and ``restore(state)``."""
+        """The process that draws the failures of a machine: ``take(until)``, ``state()`` and ``restore(state)``."""
         raise NotImplementedError
 
     def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
-        """Failures per second of each node as far as they are known; `steady` ones do not depend on any age."""
+        """Failures per second of each node, 0 where they are not known; `steady`: only rates that depend on no age."""
         return np.zeros(n_nodes)
 
     def lives(self, n_nodes: int) -> Lives | None:
-        """How reliable each node is, of sources of failures of single nodes."""
+        """Weibull shape and scale of each node, of a source of failures of single nodes; else None."""
         return None
 
 
 @dataclass(frozen=True)
 class _Repaired(Failures):
-    """What all drawn failures share.
+    """The repairs of drawn failures.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class _Repaired(Failures):
         Mean of exponential times to repair, or their distribution; 0 for nodes that come back at once. In stages, it
         depends on the repairs that the node (or the group) has had after failures of this source.
     fixed : bool
-        Every repair takes just `repair`.
+        Every repair takes exactly `repair`.
     """
 
     repair: Any = 0.0
@@ -120,7 +120,7 @@ class _Repaired(Failures):
         return isinstance(self.repair, StagedRepairs)
 
     def repairs(self, earlier: IntArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-        """Seconds and outcomes of repairs of units that have had so many before; outcome 0 without stages."""
+        """Seconds and outcomes of repairs of units with `earlier` repairs; outcome 0 without stages."""
         if isinstance(self.repair, StagedRepairs):
             drawn = self.repair.draw(earlier, rng)
             return HOUR * drawn.hours, drawn.outcome
@@ -132,7 +132,7 @@ class _Repaired(Failures):
 
     @property
     def mean_repair(self) -> float:
-        """Seconds."""
+        """Mean time to repair, in seconds."""
         if isinstance(self.repair, StagedRepairs):
             return HOUR * self.repair.long_run_mean()
         if isinstance(self.repair, Distribution):
@@ -144,14 +144,17 @@ class _Repaired(Failures):
 class SystemFailures(_Repaired):
     """Failures of the system as a Poisson process, each of a node drawn from all, idle ones and those down included.
 
-    A failure of a node that is down is ignored, so the rate that is realised is lower (BatSim's failure model).
+    A failure of a node that is down is ignored, so the realised rate is lower (BatSim's failure model).
 
     Parameters
     ----------
     mtbf : duration
         Mean time between failures of the system.
-    repair, fixed
-        See above.
+    repair : duration, Distribution or StagedRepairs
+        Mean of exponential times to repair of a node, their distribution, or stages that depend on the node's earlier
+        repairs; 0 by default: nodes come back at once.
+    fixed : bool
+        Every repair takes exactly `repair`.
 
     Examples
     --------
@@ -162,12 +165,12 @@ class SystemFailures(_Repaired):
     mtbf: Any
 
     def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Process:
-        """One unit that stands for any node."""
+        """A process with one unit, which stands for any node."""
         gap = Exponential(1.0 / durations("mtbf", self.mtbf, zero=False))
         return Process(self, gap, np.zeros(1), None, n_nodes, rng, start)
 
     def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
-        """Of each node its share."""
+        """The rate of the system shared out equally."""
         return np.full(n_nodes, 1.0 / (n_nodes * in_seconds("mtbf", self.mtbf)))
 
 
@@ -179,46 +182,47 @@ class NodeFailures(_Repaired):
     ----------
     life : duration or Distribution
         Mean of exponential times to failure, or their distribution: one for all nodes, or a batch with one per node.
-    ages : array_like of hours, optional
-        Time since each node's last repair when the simulation starts; ages of a steady state when left out.
+    ages : array_like of float, shape (nodes,), optional
+        Hours since each node's last repair when the simulation starts; by default drawn from the steady state, 0 where
+        the mean life is infinite.
     repair, fixed
-        See above.
+        As for `SystemFailures`.
     """
 
     life: Any
     ages: Any = None
 
     def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Process:
-        """One unit per node."""
+        """A process with one unit per node."""
         members = list(np.arange(n_nodes)[:, None])
         return Process(self, _life("life", self.life), self.ages, members, n_nodes, rng, start)
 
     def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
-        """One over the mean life."""
+        """One over the mean life of each node."""
         life = _life("life", self.life)
         if steady and not isinstance(life, Exponential):
             return np.zeros(n_nodes)
         return np.broadcast_to(1.0 / (HOUR * np.asarray(life.mean())), (n_nodes,))
 
     def lives(self, n_nodes: int) -> Lives:
-        """Shape and scale of each."""
+        """Weibull shape and scale of each node."""
         return weibull_parameters(self.life, n_nodes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupFailures(_Repaired):
-    """Racks, or other groups of nodes, fail as wholes; one group of all nodes is an outage of the system.
+    """All nodes of a rack, or of another group, fail together; one group of all nodes is an outage of the system.
 
     Parameters
     ----------
     life : duration or Distribution
-        Of a group: mean, or distribution, of its times to failure.
-    groups : array_like of int, shape (nodes,), or int, optional
-        Group of each node, or how many nodes that follow each other make a group; all nodes are one when left out.
+        Mean of exponential times to failure of a group, or their distribution.
+    groups : array_like, shape (nodes,), or int, optional
+        Group of each node, or the number of consecutive nodes in a group; by default all nodes are one group.
     share : float, optional
-        Share of its nodes that each failure of a group strikes, two at least, drawn anew; all of them when left out.
+        Share of its nodes that each failure of a group strikes, at least two, drawn afresh each time; by default all.
     repair, fixed
-        See above.
+        As for `SystemFailures`; one repair per failure of a group.
     """
 
     life: Any
@@ -226,7 +230,7 @@ class GroupFailures(_Repaired):
     share: float | None = None
 
     def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Process:
-        """One unit per group."""
+        """A process with one unit per group."""
         groups = group_numbers(self.groups, n_nodes)
         members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
         return Process(self, _life("life", self.life), None, members, n_nodes, rng, start)
@@ -234,14 +238,14 @@ class GroupFailures(_Repaired):
 
 @dataclass(frozen=True, eq=False)
 class ReplayedFailures(Failures):
-    """Failures as they were.
+    """Recorded failures, replayed.
 
     Parameters
     ----------
     time : array_like of float, shape (n,)
         Seconds on the clock of the workload.
     node : array_like of int, shape (n,)
-        From 0; -1 for all nodes.
+        Number of the node, from 0; -1 for all nodes.
     repair : array_like of float, shape (n,)
         Seconds until the node is back.
     labels : pandas.Index, optional
@@ -250,7 +254,7 @@ class ReplayedFailures(Failures):
     Raises
     ------
     ArgumentError
-        For times that are no numbers, repairs below zero, or arrays that do not go together.
+        For times that are no numbers, repairs below zero, or arrays of different lengths.
     """
 
     time: FloatArray
@@ -272,7 +276,7 @@ class ReplayedFailures(Failures):
 
     @classmethod
     def from_log(cls, log: FailureLog) -> ReplayedFailures:
-        """Outages of a log's nodes, and outages of its system, from the start of its window on.
+        """Outages of a log's nodes and of its system; time 0 is the start of its window.
 
         Examples
         --------
@@ -293,7 +297,7 @@ class ReplayedFailures(Failures):
         return cls((time - begun) / unit, node, length / unit, nodes.groups)
 
     def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Replay:
-        """The list, with failures of all nodes as one failure of each."""
+        """The list, a failure of all nodes as one failure of each."""
         bad = np.flatnonzero((self.node < -1) | (self.node >= n_nodes))
         if bad.size:
             what = f"failure {bad[0]} is of node {self.node[bad[0]]}"
@@ -305,17 +309,17 @@ class ReplayedFailures(Failures):
 
     @property
     def mean_repair(self) -> float:
-        """Seconds."""
+        """Mean time to repair, in seconds."""
         return float(self.repair.mean()) if self.repair.size else 0.0
 
 
 def read_failures(path: str | Path) -> ReplayedFailures:
-    """A list of failures from a CSV file with the columns ``time``, ``node`` and ``repair_seconds``.
+    """Failures from a CSV file with the columns ``time`` (seconds), ``node`` (from 0; -1: all) and ``repair_seconds``.
 
     Raises
     ------
     ReadError
-        When a column is missing, or a value cannot be what it should.
+        When the file cannot be read, a column is missing, or a value is invalid.
     """
     remedy = "give time,node,repair_seconds"
     try:
@@ -338,19 +342,19 @@ def read_failures(path: str | Path) -> ReplayedFailures:
 
 @dataclass(frozen=True, kw_only=True)
 class PartOfFailures(Failures):
-    """Failures of a machine as some of its nodes see them, which follow each other.
+    """Failures of a machine that strike a part of its nodes, of consecutive numbers.
 
-    Each part of a machine that draws with the same seed sees the same failures, so one of the machine strikes all parts
-    at one instant.
+    All parts that draw with the same seed have the same failures, so one of the machine strikes all parts at one
+    instant.
 
     Parameters
     ----------
     machine : Failures
     n_machine, first : int
-        Nodes of the machine, and which of them is node 0 of the part.
+        Number of nodes of the machine, and which of them is node 0 of the part.
     seed : int
     since : float
-        Second from which on failures are drawn.
+        Second from which failures are drawn.
     """
 
     machine: Failures
@@ -366,7 +370,7 @@ class PartOfFailures(Failures):
 
     @property
     def mean_repair(self) -> float:
-        """Seconds."""
+        """Mean time to repair, in seconds."""
         return self.machine.mean_repair
 
     def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
@@ -382,14 +386,14 @@ class PartOfFailures(Failures):
 
 @dataclass(frozen=True, kw_only=True)
 class ClassFailures(Failures):
-    """Failures of some nodes that follow each other, as the machine sees them.
+    """Failures of one class of nodes, renumbered as nodes of the machine.
 
     Parameters
     ----------
     source : Failures
-        Numbers of nodes count within these.
+        Nodes are numbered within the class.
     first, size : int
-        Number of the first of these nodes, and how many they are.
+        Number of the first node of the class in the machine, and number of nodes of the class.
     """
 
     source: Failures
@@ -402,7 +406,7 @@ class ClassFailures(Failures):
 
     @property
     def mean_repair(self) -> float:
-        """Seconds."""
+        """Mean time to repair, in seconds."""
         return self.source.mean_repair
 
     def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
@@ -413,7 +417,7 @@ class ClassFailures(Failures):
 
 
 def group_numbers(groups: int | npt.ArrayLike | None, n_nodes: int) -> IntArray:
-    """Group of each node, from 0.
+    """Group of each node, numbered from 0; an `ArgumentError` where their number is not that of the nodes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A simulation before its first event: settings checked against each other, and as the engine has them."""
+"""A simulation before its first event: settings checked against each other and written into the engine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["first_state"]
 
 KEEPS = ("jobs", "attempts", "nodes")
 MOST_ATTEMPTS = 1e6
-"""Expected attempts of one job, or of its work up to its first checkpoint, that a run is begun with."""
+"""Expected attempts of one job, or of its work up to its first checkpoint, above which a run is refused."""
 _RELIABLE = ("ras", "ljras", "ra", "ra_opt")
 _REQUEUES = {"submit": es.BY_SUBMIT, "head": es.BY_HEAD, "tail": es.BY_TAIL}
 
@@ -63,7 +63,7 @@ def first_state(workload: Workload, part: Part, rng: int | np.random.Generator |
 
 
 def _check(part: Part) -> None:
-    """Settings that do not go together."""
+    """Reject settings that do not go together."""
     if part.keep not in KEEPS:
         raise ArgumentError(f"keep {part.keep!r} is not known", remedy=f"use {', '.join(KEEPS)}")
     own = part.allocation
@@ -78,7 +78,7 @@ def _check(part: Part) -> None:
 
 
 def _set(states: Records[es.State], part: Part) -> None:
-    """Settings as the engine has them."""
+    """Write the settings into the state of the engine."""
     state, own, allocation = states[0], part.scheduler, part.allocation
     state.scheduler = FCFS if own.name == "fcfs" else EASY
     state.fixed_nodes, state.offer_first = own.fixed_nodes, own.offer_freed_first
@@ -110,7 +110,7 @@ def _job_table(workload: Workload, size: int, part: Part) -> Records[es.BatchJob
 
 
 def _system_mtbf(part: Part, size: int) -> float | None:
-    """Seconds between failures of nodes of the whole machine."""
+    """Seconds between failures of nodes of the machine; None where that is not known."""
     if part.cluster.mtbf is not None:
         return in_seconds("mtbf", part.cluster.mtbf, zero=False)
     rate = float(sum(source.rates(size).sum() for source in part.failures))
@@ -137,7 +137,7 @@ def _checkpoints(
 
 
 def _judge(run: Drive, part: Part, size: int) -> None:
-    """How reliable each node is thought to be."""
+    """Set the reliability of each node as the allocation assumes it."""
     nodes, reliability = run.engine.nodes, part.allocation.judgement
     if isinstance(reliability, EstimatedReliability):
         run.reliability = reliability
@@ -156,10 +156,10 @@ def _judge(run: Drive, part: Part, size: int) -> None:
 
 
 def _check_ends(jobs: Records[es.BatchJob], rates: FloatArray, workload: Workload) -> None:
-    """Reject jobs that would be begun over and over again.
+    """Reject jobs that would hardly ever end.
 
     ``exp(rate time)`` attempts are expected until a time passes without a failure, with the rate of the nodes that fail
-    least. Counted are failures whose rate depends on no age: further ones add attempts.
+    least. Only failures whose rate depends on no age are counted: others add attempts.
     """
     tried = np.flatnonzero(jobs["status"] == es.SUBMITTED_LATER)
     if not tried.size or not rates.any():

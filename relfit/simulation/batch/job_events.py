@@ -35,7 +35,7 @@ __all__ = ["can_ever_start", "duration", "finish", "is_gone", "join", "kill", "r
 
 @part
 def _saves(e: Engine, job: int) -> float:
-    """Full intervals of work that are still to be saved; none after the last of the work."""
+    """Checkpoints that are still to come: one per full interval of work, none at the end of the job."""
     every, work = e.jobs[job].every, e.jobs[job].work - e.jobs[job].saved
     if not every < math.inf or work < every:
         return 0.0
@@ -58,7 +58,7 @@ def duration(e: Engine, job: int) -> float:
 
 @part
 def _run(e: Engine, job: int, now: float) -> None:
-    """The job, which has its nodes, is out of the queue and runs."""
+    """Take a job that has its nodes out of the queue and let it run."""
     own, s = e.jobs[job], e.state[0]
     remove(e, own.place)
     length = duration(e, job)
@@ -105,7 +105,7 @@ def _stop(e: Engine, job: int) -> None:
 
 @part
 def finish(e: Engine, job: int, now: float) -> None:
-    """A job, whose event is over, ends: done or at its walltime."""
+    """A job ends: done or at its walltime."""
     _stop(e, job)
     own = e.jobs[job]
     own.status = OVER_WALLTIME if own.late else DONE
@@ -118,7 +118,7 @@ def finish(e: Engine, job: int, now: float) -> None:
 
 @part
 def kill(e: Engine, job: int, now: float, node: int) -> None:
-    """A failure of `node` ends a job; what its last complete checkpoint has is not lost."""
+    """A failure of `node` ends a job; the work in its last complete checkpoint is not lost."""
     take_out(e.events, job)
     _stop(e, job)
     own = e.jobs[job]
@@ -147,7 +147,7 @@ def is_gone(e: Engine, node: int) -> bool:
 
 @part
 def can_ever_start(e: Engine, job: int) -> bool:
-    """Whether enough nodes are left for a job; of each of several classes."""
+    """Whether enough nodes remain for a job, of each class that it takes."""
     if len(e.class_of) == 0 or e.state[0].n_gone == 0:
         return e.jobs[job].nodes <= len(e.nodes) - e.state[0].n_gone
     for k in range(e.needs.shape[1]):
@@ -162,7 +162,7 @@ def can_ever_start(e: Engine, job: int) -> bool:
 
 @part
 def join(e: Engine, job: int, now: float) -> None:
-    """A job joins the queue; one that needs more nodes than are left for good is rejected."""
+    """A job joins the queue; one that needs more nodes than remain is rejected."""
     if not can_ever_start(e, job):
         e.jobs[job].status = REJECTED
         e.state[0].n_left -= 1

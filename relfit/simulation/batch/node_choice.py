@@ -1,4 +1,4 @@
-"""Which idle nodes a job gets, compiled: the built-in policies of `relfit.simulation.batch.allocations`."""
+"""Which idle nodes a job gets, compiled: the built-in policies of `Allocation`."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def _round_robin(e: Engine, idle: IntArray, size: int) -> IntArray:
 
 @making_arrays
 def _adjacent(e: Engine, idle: IntArray, hazards: FloatArray, size: int) -> IntArray:
-    """The adjacent idle nodes of the least hazard together.
+    """The adjacent idle nodes with the least sum of hazards.
 
-    Where no so many are adjacent, nodes that follow each other among the idle ones.
+    Where too few are adjacent, nodes that follow each other among the idle ones.
     """
     best, apart, chosen = math.inf, True, 0
     total = 0.0
@@ -53,7 +53,7 @@ def _adjacent(e: Engine, idle: IntArray, hazards: FloatArray, size: int) -> IntA
 
 @part
 def _best_rack(counts: IntArray, size: int) -> int:
-    """The rack with the fewest idle nodes that suffice; else the fullest."""
+    """The rack with the fewest idle nodes that suffice; else the one with the most."""
     best = int(np.argmax(counts))
     for rack in range(counts.size):
         if size <= counts[rack] < counts[best]:
@@ -63,7 +63,7 @@ def _best_rack(counts: IntArray, size: int) -> int:
 
 @making_arrays
 def _racks(e: Engine, idle: IntArray, size: int) -> IntArray:
-    """One rack if it can; else the fullest racks first."""
+    """One rack where possible; else the racks with the most idle nodes first."""
     n = 0
     for node in range(len(e.nodes)):
         n = max(n, e.nodes[node].rack + 1)
@@ -116,12 +116,12 @@ def choose(e: Engine, job: int, idle: IntArray, now: float, length: float) -> In
     idle : ndarray of int
         All idle nodes in order; there are enough.
     now, length : float
-        Seconds: what time it is, and how long the job will run.
+        The current second, and the seconds that the job will run.
 
     Returns
     -------
     ndarray of int
-        None where a job of any size has to wait.
+        Empty where the job has to wait.
     """
     return _choose(e, job, idle, now, length)
 

@@ -1,4 +1,4 @@
-"""Jobs of any size, compiled: RA-Opt takes as many nodes as the expected completion time is best on."""
+"""Jobs of any size, compiled: RA-Opt takes the number of nodes with the least expected completion time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def moldable_time(e: Engine, job: int, size: int) -> float:
 def _log_expected(e: Engine, job: int, nodes: IntArray, size: int, now: float) -> float:
     """Log of the expected completion time on the first `size` of `nodes`, restarts from zero.
 
-    ``integral of R over 0..T / R(T) + restart F / (1 - F)``, the exact form of the dissertation's (6.1).
+    ``integral of R over 0..T / R(T) + restart F / (1 - F)``: (6.1) of the dissertation on reliability-aware allocation,
+    with the exact mean time lost per failed attempt.
     """
     length, alive, last = moldable_time(e, job, size), 0.0, 0.0
     for k in range(_POINTS.size):
@@ -58,7 +59,7 @@ def _log_expected(e: Engine, job: int, nodes: IntArray, size: int, now: float) -
 
 @part
 def _grows(e: Engine, job: int, order: IntArray, size: int, now: float) -> bool:
-    """Whether the expected time grows with one node more."""
+    """Whether one more node makes the expected time longer."""
     if size >= order.size:
         return True
     return _log_expected(e, job, order, size + 1, now) > _log_expected(e, job, order, size, now)
@@ -75,7 +76,7 @@ def ra_opt(e: Engine, job: int, idle: IntArray, now: float) -> IntArray:
     for i in range(idle.size):
         hazards[i] = hazard(e, idle[i], now, e.jobs[job].work)
     order = idle[np.argsort(hazards, kind="mergesort")]
-    low, step = 1, 1  # low: a size at which one node more does not harm, or 1
+    low, step = 1, 1  # low: a size at which one more node does no harm, or 1
     while low + step < idle.size and not _grows(e, job, order, low + step, now):
         low += step
         step *= 2

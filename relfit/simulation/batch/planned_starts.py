@@ -1,4 +1,4 @@
-"""Starts planned ahead, compiled: slices of time with the nodes that are free in each.
+"""Starts planned ahead, compiled: slices of time, each with its free nodes.
 
 For conservative backfilling, for EASY with the nodes of the first waiting job fixed ahead (the original algorithm), and
 for reservations. A plan that fixes nodes takes these out of its slices; one that does not takes out their number.
@@ -77,8 +77,8 @@ def _cut(t: Slices, at: float) -> None:
 
 @part
 def _take_nodes(t: Slices, begin: float, end: float, mask: Mask, free: bool) -> None:
-    """Take nodes out of the slices of a stretch of time, or give them back as `free`."""
-    end = max(end, np.nextafter(begin, math.inf))  # a job of no length has its nodes for an instant
+    """Take nodes out of the slices of an interval of time, or give them back as `free`."""
+    end = max(end, np.nextafter(begin, math.inf))  # a job of length 0 holds its nodes for an instant
     _cut(t, begin)
     _cut(t, end)
     for i in range(_index(t, begin), _index(t, end)):
@@ -91,7 +91,7 @@ def _take_nodes(t: Slices, begin: float, end: float, mask: Mask, free: bool) -> 
 
 @part
 def _take_number(t: Slices, begin: float, end: float, size: int) -> None:
-    """Take a number of nodes, any of them, out of the slices of a stretch of time."""
+    """Take a number of nodes, any of them, out of the slices of an interval of time."""
     end = max(end, np.nextafter(begin, math.inf))
     _cut(t, begin)
     _cut(t, end)
@@ -109,7 +109,7 @@ def _fit(t: Slices, nodes: int, length: float, last: int, mask: Mask) -> int:
         while t.counts[at] >= nodes and at + 1 < n and t.times[at + 1] < end:
             at += 1
         if t.counts[at] < nodes:
-            first = at + 1  # what begins between the two has that slice in it, too
+            first = at + 1  # a start in between would include this slice, too
             continue
         _copy(t.masks[t.rows[first]], mask)
         for i in range(first + 1, at + 1):
@@ -140,7 +140,7 @@ def _held(e: Engine, job: int, mask: Mask) -> None:
 
 @part
 def _stays(e: Engine, t: Slices, job: int, quiet: float) -> bool:
-    """Whether a job cannot start earlier than planned: not so many nodes are free then, and all are from then on."""
+    """Whether a job cannot start earlier than planned: too few nodes are free before, and all are free from then on."""
     if not t.times[0] < e.jobs[job].planned or not quiet <= e.jobs[job].planned:
         return False
     most = 0
@@ -151,7 +151,7 @@ def _stays(e: Engine, t: Slices, job: int, quiet: float) -> bool:
 
 @part
 def _plan(e: Engine, t: Slices, job: int, size: int) -> None:
-    """Take the plan of a job out of the slices, of so many nodes; of fewer than none to give it back."""
+    """Take the plan of a job on `size` nodes out of the slices; with a negative `size`, give it back."""
     begin, fixed = e.jobs[job].planned, e.state[0].fixed_nodes != 0
     end = begin + e.jobs[job].wall_left
     if fixed:
@@ -162,11 +162,11 @@ def _plan(e: Engine, t: Slices, job: int, size: int) -> None:
 
 @compiled
 def plan_pass(e: Engine, now: float, backfills: bool, conservative: bool) -> None:
-    """Start what can start now without delaying what is planned, and plan what is to be planned.
+    """Start the jobs that can start now without delaying planned ones, and plan those that the policy plans.
 
     Conservative: jobs keep their plans, and new ones are added after them; where something has ended, each job in the
     order of the queue looks for an earlier time among the plans of all others; where nodes have failed, or a
-    reservation has come to be known, all is planned anew.
+    new reservation is announced, all is replanned.
     """
     s = e.state[0]
     end, fixed = s.queue_end, s.fixed_nodes != 0

@@ -1,7 +1,7 @@
 """Which waiting job starts next, compiled: first come first served, and EASY backfilling by numbers of nodes.
 
-EASY as Algorithms 2 and 3 of "Exploring the Trade-off Between Repair Time and Reliability" have it: the nodes of the
-job that waits first are not fixed, only enough of them are kept for the time when it can start.
+EASY as in Algorithms 2 and 3 of "Exploring the Trade-off Between Repair Time and Reliability": no particular nodes are
+reserved for the first waiting job, only enough of them for the time when it can start.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How reliable each node is thought to be while jobs are allocated: known, or estimated from the failures so far."""
+"""The reliability of each node as the allocation assumes it, estimated from the failures so far."""
 
 from __future__ import annotations
 
@@ -21,18 +21,22 @@ __all__ = ["EstimatedReliability"]
 
 @dataclass(frozen=True, kw_only=True)
 class EstimatedReliability:
-    """Parameters of each node by maximum likelihood from the failures seen so far, again every so often.
+    """Parameters of each node by maximum likelihood from its failures so far, estimated at regular intervals.
 
     Parameters
     ----------
     family : {"weibull", "exponential"}
-        A node with too few failures for a Weibull fit has an exponential one; a node without any is taken for perfect.
+        A node with too few failures for a Weibull fit gets an exponential one; a node without a failure never fails.
     every : duration
-        Time between two estimates (1,000 minutes in the dissertation).
+        Time between two estimates.
     history : ReplayedFailures, optional
         Failures before the simulation, at times below that of the first submission.
-    since : float
-        Second at which `history` begins.
+    since : float, optional
+        Second at which `history` begins; by default the start of the simulation.
+
+    References
+    ----------
+    The dissertation on reliability-aware allocation, chapter 5, which estimates every 1,000 minutes.
     """
 
     family: str = "weibull"
@@ -55,10 +59,10 @@ class EstimatedReliability:
         Parameters
         ----------
         n_nodes : int
-        log : ndarray of LOG
-            The engine's, as far as it goes.
+        log : records of Line
+            The lines of the engine's log so far.
         start, now : float
-            When the simulation began, and what time it is.
+            Second at which the simulation began, and the current second.
         """
         down = log[log["kind"] == LOG_DOWN]
         time, node, until = down["time"], down["node"], down["until"]

@@ -1,4 +1,4 @@
-"""What repair times and failure rates cost the users of a batch system in waiting, and which pairs cost the same."""
+"""Waiting times of a batch system over repair times and failure rates, and pairs of these with equal waits."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RepairSweep(Result):
     repairs : ndarray, shape (repairs,)
         Mean repair times in hours, rising.
     waits : ndarray, shape (runs, rates, repairs)
-        Mean wait over all jobs of each run, in hours.
+        Mean wait over the jobs of each run, in hours.
     """
 
     mtbf: float
@@ -72,7 +72,7 @@ class RepairSweep(Result):
 
     @property
     def headline(self) -> str:
-        """The repair time that costs as much as failures twice as often, or the range of waits."""
+        """The range of waits, and the repair time that costs as much as the next higher failure rate."""
         low, high = float(self.mean.min()), float(self.mean.max())
         text = f"Users wait {duration(low)} to {duration(high)} on average"
         if self.rates.size > 1:
@@ -103,13 +103,19 @@ class RepairSweep(Result):
         repair : float, str or timedelta
             A repair time within the sweep; hours, or a string such as ``"1min"``.
         level : float
+            Level of the confidence interval.
         rng : int or numpy.random.Generator
-            Runs are drawn again for the limits.
+            Seed of the bootstrap over runs, for the interval.
 
         Returns
         -------
         Interval
             Hours; 0 where even the shortest repair costs more, infinite where the longest costs less.
+
+        Raises
+        ------
+        ArgumentError
+            For a rate or a repair time that is not in the sweep.
         """
         rows = [self._row(worse), self._row(better)]
         at = float(durations("repair", repair))
@@ -139,18 +145,25 @@ class RepairSweep(Result):
         Parameters
         ----------
         wait : float, str or timedelta
+            Mean wait; hours, or a string such as ``"30min"``.
 
         Returns
         -------
         pandas.DataFrame
-            ``rate``, ``mtbf`` and ``repair`` in hours; 0 where even the shortest is too long, infinite where all do.
+            ``rate``, ``mtbf`` and ``repair`` in hours; 0 where even the shortest is too long, infinite where the
+            longest will do.
         """
         limit = float(durations("wait", wait))
         repair = [self._repair_at(row, limit) for row in self.mean]
         return pd.DataFrame({"rate": self.rates, "mtbf": self.mtbf / self.rates, "repair": repair})
 
     def mtbf_needed(self, wait: object) -> pd.DataFrame:
-        """The least time between failures of the machine with which users wait no longer than `wait`, by repair time.
+        """The least MTBF of the machine with which users wait no longer than `wait`, by repair time.
+
+        Parameters
+        ----------
+        wait : float, str or timedelta
+            As for `repair_allowed`.
 
         Returns
         -------
@@ -194,18 +207,18 @@ def sweep_repairs(
     rng: int = 0,
     **options: Any,
 ) -> RepairSweep:
-    """Simulate a workload over failure rates and repair times, and tell how long its users wait.
+    """Simulate a workload over failure rates and repair times: mean waits of its users.
 
-    Each run has the same random numbers in all cells: the same nodes fail in the same order, sooner at a higher rate,
-    and stay away for as long, or for as many times as long. Differences between cells are more precise than waits.
+    A run has the same random numbers in all cells: the same nodes fail in the same order, sooner at a higher rate, and
+    their repairs are scaled by the mean. Differences between cells are therefore more precise than waits.
 
     Parameters
     ----------
     workload : Workload
     mtbf : float, str or timedelta
-        Time between failures of the whole machine at rate 1.
+        Mean time between failures of the machine at rate 1; hours, or a string such as ``"24h"``.
     cluster : int or BatchCluster, optional
-        Nodes of the machine; those of the workload when left out.
+        The machine, or its number of nodes; by default that of the workload.
     rates : sequence of float
         Failure rates as multiples, rising.
     repairs : sequence of float, str or timedelta
@@ -215,9 +228,19 @@ def sweep_repairs(
     workers : int, optional
         Threads; one per processor by default. The result does not depend on it.
     rng : int
+        Seed.
     **options
-        Of `simulate_batch`, such as ``scheduler`` (with ``reject_after_repairs`` where wide jobs hardly ever find
+        Those of `simulate_batch`, such as ``scheduler`` (with ``reject_after_repairs`` where wide jobs hardly ever find
         enough nodes up at once).
+
+    Returns
+    -------
+    RepairSweep
+
+    Raises
+    ------
+    ArgumentError
+        For rates or repairs that do not rise, and as for `simulate_batch`.
 
     References
     ----------
@@ -257,6 +280,6 @@ def sweep_repairs(
 
 
 def _largest(x: FloatArray, curve: FloatArray, level: float) -> float:
-    """The largest x at which waits, which rise with it while runs scatter, are at most `level`; -inf or inf outside."""
+    """The largest x at which the waits, made monotone in it, are at most `level`; -inf or inf outside."""
     rising = monotone(curve, rising=True)
     return np.inf if level >= rising[-1] else crossing(x, rising, level)

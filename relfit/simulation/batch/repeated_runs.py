@@ -1,4 +1,4 @@
-"""Many runs of one batch simulation with failures of their own, on several threads."""
+"""Replications of a batch simulation with independent failures, on several threads."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _THREADS = 2
 
 
 class BatchRuns(Result):
-    """Runs that differ in their failures alone.
+    """Runs that differ only in their failures.
 
     Attributes
     ----------
     runs : pandas.DataFrame
         One row per run: `BatchRun.summary`, and counts of failures, repairs, kills, nodes replaced and gone for good.
     level : float
-        Of the intervals of the means.
+        Level of the confidence intervals of the means.
     """
 
     runs: pd.DataFrame
@@ -40,12 +40,12 @@ class BatchRuns(Result):
 
     @cached_property
     def means(self) -> pd.DataFrame:
-        """Per measure: ``mean``, ``low`` and ``high`` (Student's interval), ``sd``."""
+        """One row per measure: ``mean``, ``low`` and ``high`` (Student's interval), ``sd``."""
         return summary(self.runs, self.level)[["mean", "low", "high", "sd"]].rename_axis("measure")
 
     @property
     def headline(self) -> str:
-        """The mean wait over the runs, and what failures cost."""
+        """The mean wait over the runs, and the share of node time lost to failures."""
         means: Any = self.means.to_dict("index")
         wait = means["mean_wait"]
         texts = [duration(value / 3600.0) for value in (wait["mean"], wait["low"], wait["high"])]
@@ -76,23 +76,29 @@ def simulate_batches(
     progress: Progress | None = None,
     **settings: Any,
 ) -> BatchRuns:
-    """Simulate a batch system many times, each with failures drawn anew.
+    """Simulate a batch system many times, each with its own random failures.
 
     Parameters
     ----------
     workload : Workload
     cluster, scheduler
-        As of `simulate_batch`.
+        As for `simulate_batch`.
     n_runs : int
+        Number of runs.
     level : float
+        Level of the confidence intervals of the means.
     rng : int or numpy.random.Generator
         Each run has a stream of its own: the result does not depend on the number of threads.
     workers : int, optional
-        Threads; 2 when left out.
+        Threads; 2 by default.
     progress : callable, optional
-        Called after each run with a text that says how many there were, and their share of all.
+        Called after each run with a text on the progress and the share of runs done.
     **settings
-        As of `simulate_batch`: failures, allocation, ...
+        As for `simulate_batch`: failures, allocation, ...
+
+    Returns
+    -------
+    BatchRuns
 
     Examples
     --------

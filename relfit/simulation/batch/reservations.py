@@ -1,4 +1,4 @@
-"""Reservations of nodes for planned maintenance, as tables of the engine."""
+"""Tables of the engine for reservations of nodes for planned maintenance."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["reservation_tables"]
 def reservation_tables(
     reservations: Sequence[Reservation], n_nodes: int
 ) -> tuple[Records[Reserved], npt.NDArray[np.bool_]]:
-    """Reservations in order of their start, in seconds, and which nodes they are of.
+    """Reservations in order of their start, in seconds, and their nodes, shape (reservations, nodes).
 
     Raises
     ------
     ArgumentError
-        For one that ends before it starts, and two that want one node at one time.
+        For one that ends before it starts or is announced after it, and two of one node at one time.
     """
     rows = new_records(Reserved, len(reservations))
     masks = np.zeros((len(reservations), n_nodes), dtype=np.bool_)

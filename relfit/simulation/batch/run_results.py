@@ -1,4 +1,4 @@
-"""From a simulation before its first event, or read from its file, to a `BatchRun`."""
+"""Runs a simulation, from its first event or from its file, and makes the `BatchRun`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def go_on(simulation: Simulation, saving: Saving | None, progress: Progress | No
     if saving is not None:
         check_writable(saving.path)
         simulation.of = simulation.of if saving.of is None else saving.of
-        described(simulation)  # what cannot be written is an error now, not at the end of the time that it may take
+        described(simulation)  # raise now, not after hours, if it cannot be written
         for run in simulation.parts:
             run.next_save = max(float(run.engine.state["now"][0]), run.start) + saving.seconds("every_simulated")
     complete = drive(simulation, write_simulation, saving, progress)
@@ -60,7 +60,7 @@ def _result(run: Drive, complete: bool) -> BatchRun:
         "overhead": jobs["overhead"],
         "killed_run_time": jobs["killed_run"],
     }
-    # one array a column: pandas would copy them all once more into one of each type
+    # one array per column: pandas would copy them all into one block per type
     table = pd.DataFrame({name: np.array(column) for name, column in columns.items()}, copy=False)
     counts = {
         "failures": state.n_failures,
@@ -96,7 +96,7 @@ def _result(run: Drive, complete: bool) -> BatchRun:
 
 
 def _joined(runs: list[BatchRun], rows: list[IntArray], sizes: dict[str, int]) -> BatchRun:
-    """One run of all nodes; its log in order of time, a start and its nodes together."""
+    """The runs of all classes as one; its log in order of time, a start and its nodes together."""
     named = list(zip(sizes, runs, strict=True))
     jobs = pd.concat([run.jobs.assign(node_class=name) for name, run in named], ignore_index=True)
     first = np.cumsum([0, *sizes.values()])
@@ -116,7 +116,7 @@ def _joined(runs: list[BatchRun], rows: list[IntArray], sizes: dict[str, int]) -
 
 
 def _renumbered(run: BatchRun, rows: IntArray, first: int) -> Table:
-    """The log of a class with the numbers that its jobs and nodes have in the whole."""
+    """The log of a class with the numbers that its jobs and nodes have in the machine."""
     log = run.log.copy()
     has_job, has_node = log["job"] >= 0, log["node"] >= 0
     log["job"][has_job] = rows[log["job"][has_job]]

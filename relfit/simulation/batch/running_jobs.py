@@ -1,4 +1,4 @@
-"""Running jobs in order of the time by which their walltime ends, compiled."""
+"""Running jobs in order of the end of their walltime, compiled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["add_running", "drop_running", "shadow_of"]
 
 @part
 def _place(e: Engine, estimate: float, after: bool) -> int:
-    """The first place of an estimate in the order, or the place behind its last."""
+    """The first place of an estimate in the order, or the place after its last."""
     low, high = 0, e.state[0].running_end
     while low < high:
         middle = (low + high) >> 1
@@ -60,7 +60,7 @@ def add_running(e: Engine, job: int) -> None:
 
 @part
 def drop_running(e: Engine, job: int) -> None:
-    """A job holds its nodes no more."""
+    """A job no longer holds its nodes."""
     place = _place(e, e.jobs[job].estimate, False)
     while e.running[place] != job:
         place += 1
@@ -70,7 +70,7 @@ def drop_running(e: Engine, job: int) -> None:
 
 @part
 def shadow_of(e: Engine, nodes: int) -> tuple[float, int]:
-    """When `nodes` nodes are free by the walltimes of running jobs, and how many are then left over.
+    """When `nodes` nodes are free by the walltimes of running jobs, and how many remain then.
 
     All jobs that end by that very time are counted.
     """

@@ -1,4 +1,4 @@
-"""Durations at the border of the batch simulator, in seconds."""
+"""Durations of settings in seconds, the batch simulator's unit."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _OWN = ("scheduler", "allocation", "checkpoint", "reservations")
 
 
 def takes_several(workload: Workload) -> bool:
-    """Whether a job takes nodes of several classes, as ``node_class`` ``"cpu:2+gpu:4"`` says."""
+    """Whether any job takes nodes of several classes, as with `node_class` ``"cpu:2+gpu:4"``."""
     return workload.node_class is not None and any("+" in name for name in workload.node_class.tolist())
 
 
@@ -45,7 +45,7 @@ def _needs(workload: Workload, sizes: dict[str, int]) -> IntArray:
 
 
 def _check(classes: Sequence[NodeClass], machine: Part) -> None:
-    """Settings that do not go with jobs over several classes."""
+    """Reject settings that do not go with jobs over several classes."""
     for part in classes:
         if own := [name for name in _OWN if getattr(part, name) is not None]:
             what = f"class {part.name} has {own[0]} of its own, and jobs take nodes of several classes at once"
@@ -66,7 +66,7 @@ def one_machine(
     Raises
     ------
     ArgumentError
-        For classes that are not there, nodes that do not add up, and settings that do not go with it.
+        For unknown classes, nodes that do not add up, and settings that do not go with jobs over several classes.
     """
     _check(classes, machine)
     needs, total, first = _needs(workload, sizes), sum(sizes.values()), 0
@@ -86,7 +86,7 @@ def one_machine(
 
 
 def class_labels(needs: IntArray, sizes: dict[str, int]) -> npt.NDArray[np.object_]:
-    """Of each job the classes that it takes nodes of.
+    """The classes whose nodes each job takes, joined by ``+``.
 
     Examples
     --------

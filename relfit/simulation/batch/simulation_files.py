@@ -1,4 +1,4 @@
-"""A simulation in progress as one file: tables of numbers and a description, no code."""
+"""The stored state of a batch simulation: one file of tables of numbers and a description, without code."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _SCALARS = ("start", "next_estimate", "next_save", "seconds", "starts_seen", "id
 
 
 def _plain(value: Any) -> Any:
-    """A setting as JSON has it."""
+    """A setting as values that JSON can hold."""
     if isinstance(value, Family):
         return value.to_dict()
     if isinstance(value, Parameters):
@@ -169,12 +169,12 @@ def write_simulation(simulation: Simulation, path: str | Path) -> None:
 
 
 def read_simulation(path: str | Path) -> Simulation:
-    """A simulation in progress from its file.
+    """Read a simulation in progress.
 
     Raises
     ------
     ReadError
-        For a file that is no such simulation, is damaged, or was written in another version of the format.
+        For a file that holds no such simulation, is damaged, or is of another version of the format.
     """
     try:
         return _read(path)
@@ -182,7 +182,7 @@ def read_simulation(path: str | Path) -> Simulation:
         raise
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", path=path) from error
-    except Exception as error:  # whatever a damaged description makes of the tables
+    except Exception as error:  # a damaged description may raise anything
         what = "is no simulation in progress, or is damaged"
         raise ReadError(what, path=path, remedy="give a file that simulate_batch wrote") from error
 

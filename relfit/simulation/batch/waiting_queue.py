@@ -1,7 +1,7 @@
 """The queue of waiting jobs, compiled: places in order of their keys, and a tree of the least nodes and walltimes.
 
-A place that falls empty keeps its key, so places stay in order. The tree says at once whether any job from some place
-on can start, and where the next one stands.
+A place that falls empty keeps its key, so places stay in order. The tree gives, in logarithmic time, the next job from
+a place on that can start.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def remove(e: Engine, place: int) -> None:
     """Take the job at a place out of the queue."""
     row, s = e.queue[place], e.state[0]
     e.jobs[row.job].place = -1
-    row.job = -1 - row.job  # its number stays, as the last part of the key
+    row.job = -1 - row.job  # its number is kept as the last part of the key
     _set_leaf(e, place, NOTHING, math.inf)
     s.n_waiting -= 1
     if s.n_waiting == 0:
@@ -67,7 +67,7 @@ def _after(e: Engine, place: int, job: int) -> bool:
 
 @part
 def _compact(e: Engine) -> None:
-    """Move the jobs to the front; the caller has seen to it that a place is free then."""
+    """Move the jobs to the front; the caller makes sure that a place is free then."""
     end, old = 0, e.state[0].queue_end
     for place in range(old):
         row = e.queue[place]
@@ -98,7 +98,7 @@ def _place_of(e: Engine, job: int) -> int:
 
 @part
 def insert(e: Engine, job: int) -> None:
-    """Put a job at its place by its keys."""
+    """Insert a job by its keys."""
     s = e.state[0]
     if s.queue_end == len(e.queue):
         _compact(e)

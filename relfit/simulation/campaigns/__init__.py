@@ -1,4 +1,4 @@
-"""Campaigns: a file says what to simulate over which values; any machines compute it; a folder has the answers."""
+"""Campaigns: simulations over values of parameters, set by a file, computed anywhere, stored in a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planners and fits of simulated logs as cells of a campaign."""
+"""Runners of planners, and of fits to simulated logs, as cells of a campaign."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class PlannerRuns(Runner):
         return {**self.base, "parameters": None if self.parameters is None else self.parameters.model_dump(mode="json")}
 
     def arguments(self, settings: dict[str, object]) -> dict[str, Any]:
-        """The planner's arguments by name, those that are tables as what they describe, and those of `_OWN`."""
+        """The planner's arguments by name, tables as the objects that they describe, and those of `_OWN`."""
         tables = super().arguments(settings)
         check_names(tables, [*_OWN, *list(inspect.signature(_PLANNERS[self.planner]).parameters)[1:]])
         return {name: _TABLES[name](**value) if name in _TABLES else value for name, value in tables.items()}
@@ -76,7 +76,7 @@ class PlannerRuns(Runner):
 class LogFitRuns(Runner):
     """`simulate_log` from parameters, and `relfit.fit` of its times to failure.
 
-    The configuration is a parameter file, with ``span``, ``nodes``, ``racks`` and ``families`` (of the fits) beside.
+    The configuration is a parameter file with, in addition, ``span``, ``nodes``, ``racks`` and ``families`` to fit.
     """
 
     output = "mean"
@@ -84,7 +84,7 @@ class LogFitRuns(Runner):
     document = "parameters of a log"
 
     def arguments(self, settings: dict[str, object]) -> tuple[Any, dict[str, Any]]:
-        """As parameters are checked."""
+        """The checked parameters of the log, and the arguments of `_OF_LOG`."""
         tables = super().arguments(settings)
         own = {name: tables.pop(name) for name in _OF_LOG if name in tables}
         if "nodes" not in own and "nodes" not in tables.get("fleet", {}):
@@ -92,7 +92,7 @@ class LogFitRuns(Runner):
         return parameters_of_document(tables, None), own
 
     def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
-        """``failures``, the ``mean`` by the best family, and of each family ``.mean``, ``.aic`` and its parameters."""
+        """``failures``, the ``mean`` of the best fit, and per distribution ``.mean``, ``.aic`` and its parameters."""
         parameters, own = self.arguments(settings)
         families = own.pop("families", ["exponential", "weibull", "lognormal"])
 
@@ -104,7 +104,7 @@ class LogFitRuns(Runner):
 
 
 def _fitted(log: FailureLog, families: list[str]) -> dict[str, float]:
-    """Mean, AIC and parameters of each family, the times to failure of all nodes together."""
+    """Mean, AIC and parameters of each distribution, fitted to the times to failure of all nodes together."""
     rows: Any = fit(log.ttf().pooled(), families=families, n_resamples=0).to_frame().to_dict("records")
     values = {"mean": min(rows, key=lambda row: row["aic"])["mean"]}
     for row in rows:

@@ -1,4 +1,4 @@
-"""`Campaign`: what is run, over which values of its parameters, how often, and with which seed."""
+"""`Campaign`: a kind of run, the values of its parameters, replications and seed; and its file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Values = Annotated[list[object], AfterValidator(_values)]
 
 
 class Experiment(Model):
-    """One parameter over values, or two at once; the others as the configuration has them."""
+    """One parameter over values, or two at once; all others as in the configuration."""
 
     label: str = Field("", description="what it is called in tables, figures and files; the parameter when left out")
     parameter: str = Field(description="a key of the configuration, with dots where tables are nested")
@@ -63,9 +63,9 @@ class Until(Model):
 
 
 class Campaign(Model):
-    """What is run, over which values of its parameters, how often, and with which seed.
+    """A kind of run, the values of its parameters, replications and seed.
 
-    The keys are those of a campaign's file; `relfit.campaigns.read_campaign` reads one.
+    The fields are the keys of a campaign's file; `relfit.campaigns.read_campaign` reads one.
 
     Examples
     --------
@@ -129,16 +129,16 @@ class Campaign(Model):
 
     @property
     def folder(self) -> Path:
-        """Where the campaign's file is."""
+        """The folder of the campaign's file."""
         return self._folder
 
     @property
     def most_replications(self) -> int:
-        """Of a cell."""
+        """Largest number of replications of a cell."""
         return self.replications if self.until is None else self.until.at_most
 
     def document(self) -> dict[str, Any]:
-        """The campaign as plain values, for the file beside its results."""
+        """The campaign as plain values, for the file in its store."""
         values = self.model_dump(mode="json", exclude={"run"}, exclude_unset=True)
         run = self.run if isinstance(self.run, str) else f"{self.run.__module__}:{self.run.__qualname__}"
         return {"run": run, **values}
@@ -158,7 +158,7 @@ def read_campaign(path: str | Path, workload: str | Path | None = None) -> Campa
     Raises
     ------
     ReadError
-        When it cannot be read, or says something that cannot be: one line with the key.
+        When it cannot be read, or has an unknown key or an invalid value: one line with the key.
     """
     place = Path(path)
     if place == Path("airesim"):

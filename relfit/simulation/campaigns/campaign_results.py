@@ -1,4 +1,4 @@
-"""`load`: what a campaign's store holds, as tables: cells with means and intervals, curves, maps."""
+"""`load`: the content of a campaign's store as tables: cells with means and intervals, curves, maps."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ _TENTHS = 10
 
 
 class CampaignResults(Result):
-    """What the store of a campaign holds.
+    """The results of a campaign, complete or so far.
 
     Attributes
     ----------
     campaign : dict
-        As its file says; ``configured`` has the values of parameters that cells leave as they are.
+        The keys of its file; ``configured`` has the configuration's values of the parameters.
     cells : pandas.DataFrame
         One row per cell, in the order of the campaign: ``experiment``, and a column per parameter (NaN or None where
-        the cell leaves it as it is). `cell` is the index; two experiments may share a cell.
+        the cell has the configuration's value). `cell` is the index; two experiments may share a cell.
     runs : pandas.DataFrame
         One row per run: ``cell``, ``replication``, and every output.
     failed : pandas.DataFrame
         ``cell``, ``replication`` and ``error`` of the runs that failed.
     output : str
-        What headline and figures are about.
+        Output of the headline, and the default of methods and figures.
     missing : int
         Runs that are still to be done.
     notes : tuple of str
-        What no longer belongs, and files that could not be read.
+        Cells that no longer belong to the campaign, and files that could not be read.
     """
 
     campaign: dict[str, Any]
@@ -70,7 +70,7 @@ class CampaignResults(Result):
 
     @property
     def level(self) -> float:
-        """Of the intervals."""
+        """Level of the confidence intervals."""
         return float(self.campaign.get("level", 0.95))
 
     @property
@@ -80,7 +80,7 @@ class CampaignResults(Result):
 
     @property
     def parameters(self) -> list[str]:
-        """Names of the parameters that are varied."""
+        """Names of the varied parameters."""
         return [str(name) for name in self.cells if name != "experiment"]
 
     @property
@@ -99,7 +99,7 @@ class CampaignResults(Result):
         return str(units.get(name, units.get(name.rpartition(".")[2], "")))
 
     def setting(self, name: str, value: object) -> str:
-        """A parameter with one of its values, and the unit of a number."""
+        """A parameter with one of its values, and its unit, as text."""
         return f"{name} {shown(value)} {'' if isinstance(value, str) else self.unit(name)}".rstrip()
 
     @property
@@ -108,7 +108,7 @@ class CampaignResults(Result):
         return self.campaign.get("design") in ("latin hypercube", "sobol")
 
     def varied(self, experiment: str) -> list[str]:
-        """The parameters that an experiment sets, its own before the second."""
+        """The parameters that an experiment varies, its own before the second."""
         cells = self.where(experiment=experiment).dropna(axis=1, how="all").drop(columns="experiment")
         return sorted(map(str, cells), key=lambda name: name != self._own.get(experiment))
 
@@ -119,7 +119,7 @@ class CampaignResults(Result):
         return {each.get("label") or each["parameter"].replace("_", " "): each["parameter"] for each in experiments}
 
     def samples(self, output: str | None = None) -> pd.DataFrame:
-        """One row per different cell, one column per replication: the values of an output, NaN where there is none.
+        """Values of an output, one row per distinct cell, one column per replication; NaN where there is none.
 
         Raises
         ------
@@ -151,9 +151,9 @@ class CampaignResults(Result):
         Parameters
         ----------
         output : str, optional
-            That of the campaign when left out.
+            By default that of the campaign.
         experiment : str, optional
-            Label; all when left out.
+            Its label; all by default.
 
         Returns
         -------
@@ -174,7 +174,7 @@ class CampaignResults(Result):
         return table.join(values).reset_index(drop=True)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per cell: the parameters, ``runs``, ``failed``, and of each output all of `of`, as ``wait_mean``."""
+        """One row per cell: the parameters, ``runs``, ``failed``, and the columns of `of` as ``wait_mean``, ..."""
         table = self.cells.reset_index(drop=True)
         if not self.outputs:
             return table.assign(runs=0, failed=self._n_failed.reindex(self.cells.index, fill_value=0).to_numpy())
@@ -207,7 +207,7 @@ class CampaignResults(Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The headline, what failed, what no longer belongs."""
+        """The headline, the failed runs, and the notes."""
         texts = [self.headline]
         if len(self.failed):
             cells = self.failed["cell"].nunique()
@@ -222,14 +222,15 @@ class CampaignResults(Result):
     ) -> pd.DataFrame:
         """Response curve: an output over the values of a parameter, one row per value and per set of the others.
 
-        Of a drawn design: means over the cells of each tenth of the values, with intervals from these cells.
+        For a drawn design: means over the cells of each tenth of the values, with intervals from these cells.
 
         Parameters
         ----------
         parameter : str
         output : str, optional
+            By default that of the campaign.
         relative : bool
-            Over its own first value, from replications that share their random numbers; not of a drawn design.
+            Divide each curve by its first value, replication by replication; not for a drawn design.
         **where
             Values of other parameters, and ``experiment``.
 
@@ -270,13 +271,7 @@ class CampaignResults(Result):
         return pd.concat([named, own[["mean", "low", "high"]].reset_index(drop=True)], axis=1)
 
     def where(self, **values: object) -> pd.DataFrame:
-        """The cells with these values of parameters, and of ``experiment``; index `cell`.
-
-        Raises
-        ------
-        ArgumentError
-            When there is none.
-        """
+        """The cells with these values of parameters, and of ``experiment``; an `ArgumentError` when there is none."""
         cells = self.cells
         for name, value in values.items():
             column = cells["experiment"] if name == "experiment" else cells[self._parameter(name)]
@@ -293,10 +288,7 @@ class CampaignResults(Result):
         return name
 
     def heat_map(self, row: str, column: str, output: str | None = None, **where: object) -> pd.DataFrame:
-        """Means over two parameters: one row per value of the one, one column per value of the other.
-
-        Means over cells that differ in further parameters.
-        """
+        """Means of an output, one row per value of `row`, one column per value of `column`, over other parameters."""
         cells = self.where(**where)
         cells = cells[cells[self._parameter(row)].notna() & cells[self._parameter(column)].notna()]
         mean = self.samples(output).mean(axis=1)
@@ -307,10 +299,10 @@ class CampaignResults(Result):
     # ---------------------------------------------------------------- files
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write a CSV of statistics for each experiment, and for each value of its second parameter.
+        """Write a CSV of statistics per experiment and value of its second parameter; returns the files.
 
-        One row per value and output. The folder is made; nothing is written where nothing is computed, and a file that
-        says the same already stays as it is.
+        One row per value and output. The folder is created; without results nothing is written, and a file with the
+        same content is not written again.
 
         Raises
         ------
@@ -341,7 +333,7 @@ class CampaignResults(Result):
 
 
 def _ratios(values: FloatArray, level: float) -> pd.DataFrame:
-    """Means over that of the first row, with limits from differences of the same replications."""
+    """Means over that of the first row, with intervals from differences of the same replications."""
     both = np.where(np.isfinite(values) & np.isfinite(values[0]), 1.0, np.nan)
     base = row_means(both * values[0], level)[1]
     ratio = row_means(both * values, level)[1] / base
@@ -350,7 +342,7 @@ def _ratios(values: FloatArray, level: float) -> pd.DataFrame:
 
 
 def _scattered(keys: pd.Index, rows: pd.DataFrame, values: FloatArray, width: int, empty: object) -> Any:
-    """Values of rows by key and replication, shape (keys, width); rows of other keys or later ones are left out."""
+    """Values by key and replication, shape (keys, width); rows of other keys or later replications are left out."""
     code, replication = keys.get_indexer(pd.Index(rows["cell"])), rows["replication"].to_numpy(dtype=np.int64)
     fits = (code >= 0) & (replication < width)
     table = np.full((keys.size, width), empty)
@@ -359,7 +351,7 @@ def _scattered(keys: pd.Index, rows: pd.DataFrame, values: FloatArray, width: in
 
 
 def numbers(values: Iterable[float | str]) -> FloatArray:
-    """Numbers, or hours of durations."""
+    """Values as numbers; durations as hours."""
     return np.array([hours(v) if isinstance(v, str) else float(v) for v in values], dtype=np.float64)
 
 
@@ -369,7 +361,7 @@ def shown(value: object) -> str:
 
 
 def load(folder: str | Path) -> CampaignResults:
-    """Read what the store of a campaign holds, also while it is being computed.
+    """Read the results in the store of a campaign, also while it is being computed.
 
     Raises
     ------
@@ -402,7 +394,7 @@ def load(folder: str | Path) -> CampaignResults:
     if len(versions) > 1:
         notes.append(f"the runs are of several versions of relfit: {', '.join(versions)}")
     output = str(document["output"] or next((name for name in runs if name not in keys), ""))
-    if "pareto" in campaign:  # of a function, whose outputs were not known before
+    if "pareto" in campaign:  # of a function, whose output names were not known before
         campaign["pareto"] = {name or output: side for name, side in campaign["pareto"].items()}
     missing = int(needed.sum()) - len(runs) - len(failed)
     return CampaignResults(campaign, cells, runs, failed, output, missing, tuple(notes))
@@ -416,9 +408,9 @@ def _belonging(rows: pd.DataFrame, needed: pd.Series) -> pd.DataFrame:
 def replications_needed(
     campaign: Mapping[str, Any], keys: pd.Index, runs: pd.DataFrame, failed: pd.DataFrame
 ) -> pd.Series:
-    """Replications of each cell that a campaign asks for, as far as can be told from those that are done.
+    """Replications that a campaign needs of each cell, as far as the runs done can tell.
 
-    With `until` it is looked whether the interval is narrow enough at numbers of replications that are the same whoever
+    With `until`, whether the interval is narrow enough is checked at fixed numbers of replications, the same whoever
     computes: ``replications``, and a quarter more each time.
     """
     least = int(campaign.get("replications", 30))
@@ -437,12 +429,12 @@ def replications_needed(
 
 
 def _enough(values: FloatArray, done: BoolArray, least: int, until: Until, level: float) -> IntArray:
-    """Per cell the replications at which its interval is narrow enough, or that must be done to tell."""
+    """Per cell the replications at which its interval is narrow enough, or that are needed to tell."""
     needed, n = np.full(len(values), until.at_most), least
     while n < until.at_most:
         _, mean, _, half = row_means(values[:, :n], level)
         narrow = 2.0 * half <= until.width * np.abs(mean)
-        over = narrow | ~done[:, :n].all(axis=1) | np.isnan(mean)  # narrow, to be done, or all failed
+        over = narrow | ~done[:, :n].all(axis=1) | np.isnan(mean)  # narrow enough, not yet run, or all failed
         needed[over] = np.minimum(needed[over], n)
         n = min(max(n + 1, int(np.ceil(_GROWTH * n))), until.at_most)
     return needed

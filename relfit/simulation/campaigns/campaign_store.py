@@ -1,4 +1,4 @@
-"""Where a campaign's results are: a folder of Parquet files, each complete or absent, for many writers at once.
+"""The store of a campaign's results: a folder of Parquet files, each complete or absent, for many writers at once.
 
 ``campaign.json`` has the campaign and who wrote it, ``cells.parquet`` the values of each cell, ``runs/*.parquet`` one
 row per run (``cell``, ``replication``, the outputs), ``failed/*.parquet`` one row per run that failed.
@@ -36,7 +36,7 @@ _LIBRARIES = ("relfit", "numpy", "scipy", "pandas", "numba")
 
 @dataclass
 class Block:
-    """Runs that are done, as they come back from whoever computed them.
+    """Finished runs, as an executor returns them.
 
     `runs` are columns by name, ``cell`` (its number), ``replication`` and the outputs, of one length in each part. Runs
     that failed are rows of cell, replication and error.
@@ -47,13 +47,13 @@ class Block:
     seconds: float = 0.0
 
     def add(self, other: Block) -> None:
-        """Take in the runs of another."""
+        """Add the runs of another block."""
         self.runs += other.runs
         self.failed += other.failed
         self.seconds += other.seconds
 
     def packed(self) -> Block:
-        """The same in one part: what goes between processes."""
+        """The same runs in one part, to be sent between processes."""
         names = dict.fromkeys(name for part in self.runs for name in part)
         columns = {
             name: np.concatenate([part.get(name, np.full(part["cell"].size, np.nan)) for part in self.runs])
@@ -77,7 +77,7 @@ class CampaignStore:
 
     @property
     def document(self) -> dict[str, Any]:
-        """What ``campaign.json`` says.
+        """The content of ``campaign.json``.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class CampaignStore:
 
     @property
     def cells(self) -> pd.DataFrame:
-        """``cells.parquet``: one row per cell, those that no longer belong too.
+        """``cells.parquet``: one row per cell, also of those that no longer belong.
 
         Raises
         ------
@@ -114,12 +114,12 @@ class CampaignStore:
             raise ReadError("the cells are missing or damaged", path=place, remedy=remedy) from None
 
     def begin(self, document: Mapping[str, object], identity: object, output: str, cells: Sequence[Cell]) -> bool:
-        """Make the store, or take up one of the same campaign; whether it was there.
+        """Create the store, or open one of the same campaign; whether it existed.
 
         Raises
         ------
         ArgumentError
-            For the store of another campaign, or a folder with other files; nothing is written over.
+            For the store of another campaign, or a folder with other files; nothing is overwritten.
         """
         common = json.loads(canonical({"run": document["run"], "seed": document.get("seed", 0), "config": identity}))
         there = (self.folder / "campaign.json").exists()
@@ -172,12 +172,12 @@ class CampaignStore:
     # ------------------------------------------------------------------ runs
 
     def write(self, block: Block, keys: Sequence[str]) -> None:
-        """Write runs as files of their own; they are there for good when this returns.
+        """Write runs as files of their own, synced to disk when this returns.
 
         Raises
         ------
         ArgumentError
-            When they cannot be written, as on a full disk: nothing of them is there then.
+            When they cannot be written, as on a full disk: then none of them is stored.
         """
         for runs in block.packed().runs:
             names = pa.DictionaryArray.from_arrays(pa.array(runs["cell"].astype(np.int32)), pa.array(list(keys)))
@@ -196,7 +196,7 @@ class CampaignStore:
         self._seen.add(f"{kind}/{name}")
 
     def new_rows(self) -> Iterator[pd.DataFrame]:
-        """Cell and replication of the runs in files that were not looked at before."""
+        """Cell and replication of the runs in files that were not read before."""
         for kind in ("runs", "failed"):
             for place in self._parts(kind):
                 new = f"{kind}/{place.name}" not in self._seen
@@ -219,7 +219,7 @@ class CampaignStore:
         return sorted((self.folder / kind).glob("[!.]*.parquet"))
 
     def _read(self, place: Path, columns: list[str] | None) -> pa.Table | None:
-        """A part; None, and its name among those damaged, for one that is not complete."""
+        """A part; None, and its name among those damaged, where it is not complete."""
         try:
             file = pq.ParquetFile(place)
             names = file.schema_arrow.names
@@ -232,7 +232,7 @@ class CampaignStore:
 
 
 def _one_type(column: pd.Series) -> pd.Series:
-    """A column as Parquet has it: numbers, booleans, or text where types are mixed."""
+    """A column of one type, as Parquet needs: numbers, booleans, or text where types are mixed."""
     typed = column.infer_objects()
     return (
         typed if typed.dtype != object else column.map(lambda v: v if isinstance(v, str) else json.dumps(v), "ignore")

@@ -1,4 +1,4 @@
-"""Cells against each other: the best and those like it, Pareto fronts, pairs that cost the same, costs of ownership."""
+"""Comparisons of cells: the best and those like it, Pareto fronts, pairs of equal output, costs of ownership."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from relfit.simulation.engine.replications import row_means, row_statistics
 __all__ = ["Ownership", "best_cells", "break_even", "cell_values", "contour", "cost_of_ownership", "pareto_front"]
 
 Price: TypeAlias = float | Mapping[str, float]
-"""Of one unit of a parameter or an output, or by its value."""
+"""Price of one unit of a parameter or an output, or prices by value."""
 
 
 def best_cells(result: CampaignResults, output: str | None = None, *, best: str | None = None) -> pd.DataFrame:
@@ -31,8 +31,9 @@ def best_cells(result: CampaignResults, output: str | None = None, *, best: str 
     ----------
     result : CampaignResults
     output : str, optional
+        By default that of the campaign.
     best : {"least", "most"}, optional
-        As the campaign says when left out.
+        By default as the campaign says.
 
     Returns
     -------
@@ -45,7 +46,7 @@ def best_cells(result: CampaignResults, output: str | None = None, *, best: str 
 
 
 def _not_worse(result: CampaignResults, samples: pd.DataFrame, side: float) -> pd.DataFrame:
-    """The cell with the least mean times `side` and those not distinguishable from it, as `best_cells` has them."""
+    """The cell with the least mean times `side` and those not distinguishable from it, as for `best_cells`."""
     values = samples.to_numpy()
     mean = row_means(values, result.level)[1]
     if not np.isfinite(mean).any():
@@ -71,8 +72,8 @@ def pareto_front(result: CampaignResults, outputs: Mapping[str, str] | None = No
     ----------
     result : CampaignResults
     outputs : mapping from str to {"least", "most"}, optional
-        Which side of each output, of each parameter, or of ``cost`` (by the campaign's prices) is good; ``pareto`` of
-        the campaign when left out.
+        Which side of each output, of each parameter, or of ``cost`` (by the campaign's prices) is good; by default
+        ``pareto`` of the campaign.
 
     Returns
     -------
@@ -88,7 +89,7 @@ def pareto_front(result: CampaignResults, outputs: Mapping[str, str] | None = No
     value = table.to_numpy() * np.array(list(sides.values()), dtype=np.float64)
     order = np.lexsort(value.T[::-1])
     front: list[int] = []
-    for i in order:  # whatever is better than this one came before
+    for i in order:  # in this order, better ones come first
         held = value[front]
         if not (np.all(held <= value[i], axis=1) & np.any(held < value[i], axis=1)).any():
             front.append(int(i))
@@ -98,7 +99,7 @@ def pareto_front(result: CampaignResults, outputs: Mapping[str, str] | None = No
 
 
 def cell_values(result: CampaignResults, names: Sequence[str]) -> pd.DataFrame:
-    """Means of outputs, values of parameters (hours of durations), and ``cost``: one row per different cell."""
+    """Means of outputs, values of parameters (durations in hours), and ``cost``: one row per distinct cell."""
     cells, columns = result.cells[~result.cells.index.duplicated()], {}
     for name in names:
         if name in result.parameters:
@@ -116,14 +117,15 @@ def contour(
 ) -> pd.DataFrame:
     """Pairs of two parameters at which an output has one value, as pairs at which users wait equally long.
 
-    Each curve over `column` is made monotone, and read between its points by straight lines.
+    Each curve over `column` is made monotone and interpolated linearly.
 
     Parameters
     ----------
     result : CampaignResults
     row, column : str
-        Parameters; those of `column` are numbers or durations.
+        Parameters; the values of `column` are numbers or durations.
     value : float
+        Value of the output.
     output : str, optional
     **where
         Values of other parameters, and ``experiment``.
@@ -131,8 +133,7 @@ def contour(
     Returns
     -------
     pandas.DataFrame
-        One row per value of `row`: it, and `column` (in hours where its values are durations), NaN where the curve does
-        not come to `value`.
+        One row per value of `row`: it, and `column` (durations in hours); NaN where the curve does not reach `value`.
     """
     table = result.heat_map(row, column, output, **where)
     x = numbers(table.columns)
@@ -149,7 +150,7 @@ def break_even(
     *,
     rng: int = 0,
 ) -> Interval:
-    """The value of a parameter, other parameters set to `instead`, that gives the output of the cell `at`.
+    """The value of a parameter that gives the output of the cell `at` when the other parameters are those of `instead`.
 
     Parameters
     ----------
@@ -161,16 +162,16 @@ def break_even(
         Values of the other parameters.
     output : str, optional
     rng : int
-        Replications are drawn again for the limits.
+        Seed of the bootstrap over replications, for the confidence interval.
 
     Returns
     -------
     Interval
-        Infinite where the output does not come to that value (below the first value of the parameter: minus infinite).
+        Durations in hours; infinite where the curve does not reach that output (minus infinite below its first value).
 
     Examples
     --------
-    Which repair time at the old failure rate costs as much waiting as twice the rate and repairs of an hour:
+    The repair time at the old failure rate that costs as much waiting as twice the rate with repairs of an hour:
     ``break_even(result, "failures.0.repair", {"failures.0.mtbf": "40h", "failures.0.repair": "1h"},
     {"failures.0.mtbf": "80h"})``.
     """
@@ -227,14 +228,14 @@ def cost_of_ownership(result: CampaignResults, prices: Mapping[str, Price] | Non
     ----------
     result : CampaignResults
     prices : mapping, optional
-        By parameter or output, the price of one unit (of a node in ``working_pool_size``, of an hour of ``mean_wait``),
-        or by value: ``{"manual_repair_time": {"2 days": 90_000, "8h": 250_000}}`` are repair contracts. Those of the
-        campaign when left out.
+        By parameter or output, the price of one unit (of a node in ``working_pool_size``, of a minute of
+        ``total_training_time``), or by value: ``{"manual_repair_time": {"2 days": 90_000, "8h": 250_000}}`` are repair
+        contracts. By default those of the campaign.
 
     Raises
     ------
     ArgumentError
-        For a price of nothing that is there, or a value without one.
+        For a price of an unknown parameter or output, or a value without a price.
 
     Examples
     --------
@@ -252,7 +253,7 @@ def cost_of_ownership(result: CampaignResults, prices: Mapping[str, Price] | Non
 
 
 def _costs(result: CampaignResults, prices: Mapping[str, Price]) -> tuple[pd.DataFrame, dict[str, pd.Series]]:
-    """Costs, one row per different cell and one column per replication, and the mean part of each price."""
+    """Costs, one row per distinct cell and one column per replication, and the mean part of each price."""
     if not prices:
         raise ArgumentError("there are no prices", remedy='give {"working_pool_size": 30_000} or the like')
     cells = result.cells[~result.cells.index.duplicated()]

@@ -1,4 +1,4 @@
-"""The cells of a campaign: which values each sets, in the order of the campaign's tables."""
+"""The cells of a campaign: the values that each sets, in the order of the campaign's tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST = 5_000_000
 
 @dataclass(frozen=True)
 class Cell:
-    """One set of values: what differs from the configuration, and a key that is the same for equal settings."""
+    """One set of values of parameters, and a key that is the same for equal settings."""
 
     experiment: str
     settings: dict[str, object]
@@ -38,7 +38,7 @@ def canonical(values: object) -> str:
 def cells_of(campaign: Campaign) -> list[Cell]:
     """All cells: those of the experiments, then those of the parameters.
 
-    A cell that two experiments have in common is there twice, with one key: it is computed once.
+    A cell that two experiments have in common is listed twice, with one key, and computed once.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def _grid(values: Mapping[str, list[object]]) -> Iterator[dict[str, object]]:
 
 
 def _drawn(campaign: Campaign) -> Iterator[tuple[str, dict[str, object]]]:
-    """Cells of a latin hypercube; or those from which Saltelli's estimates of Sobol indices are made.
+    """Cells of a latin hypercube, or those of Saltelli's estimates of Sobol indices.
 
     These are two samples A and B, and for each parameter A with that parameter as in B.
     """
@@ -102,7 +102,7 @@ def _drawn(campaign: Campaign) -> Iterator[tuple[str, dict[str, object]]]:
 
 
 def _value(ends: list[object], u: float) -> object:
-    """The value at a share `u`: between two numbers (whole ones stay whole), else one of the list."""
+    """The value at a share `u`: between two numbers (integers stay integers), else one of the list."""
     low, high = ends[0], ends[-1]
     if (
         len(ends) != 2

@@ -1,4 +1,4 @@
-"""Who computes: this process, its threads, other processes, or Dask; each takes a function and gives a future."""
+"""Executors of a sweep: this process, its threads, other processes, or Dask; each runs a function as a future."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 _RUNNERS: dict[str, Runner] = {}
-_RECOUNT = 2.0  # seconds after which the cores of a cluster are counted anew
+_RECOUNT = 2.0  # seconds after which the cores of a cluster are counted again
 _PATIENCE = 30.0  # seconds to find a cluster
 
 
 class WorkersLostError(Exception):
-    """The processes behind some futures are gone; what they did not hand back is to be done again."""
+    """The processes behind some futures are gone; the runs that they did not return have to be done again."""
 
 
 class Computing:
-    """Where tasks go, used in a ``with`` block: this process, one task after another; other places are made of it.
+    """Runs tasks in this process, in turn, within a ``with`` block; the base of the other executors.
 
     Tasks find their runner by the `token`.
     """
@@ -47,14 +47,14 @@ class Computing:
     here = True
     """Whether tasks run in this process, where they can be told to stop."""
     each = 0
-    """Tasks to hand out at a time, per worker; one in all where it is 0."""
+    """Tasks submitted at a time, per worker; one in all where it is 0."""
 
     def __init__(self, runner: Runner, workers: int) -> None:
         self.runner, self.workers, self.token = runner, workers, secrets.token_hex(8)
 
     @property
     def slots(self) -> int:
-        """Tasks to hand out at a time."""
+        """Tasks submitted at a time."""
         return max(self.each * self.workers, 1)
 
     def submit(self, function: Callable[[*Ts], T], *arguments: *Ts) -> Future[T]:
@@ -64,7 +64,7 @@ class Computing:
         return future
 
     def result(self, future: Future[T]) -> T:
-        """What a task that is done gave; `WorkersLostError` where its process is gone."""
+        """The result of a finished task; `WorkersLostError` where its process is gone."""
         return future.result()
 
     def __enter__(self) -> Self:
@@ -76,12 +76,12 @@ class Computing:
 
 
 def runner_here(token: str) -> Runner:
-    """The runner of this process for the sweep of a token."""
+    """The runner of the sweep with this token, in this process."""
     return _RUNNERS[token]
 
 
 def computing(executor: str, workers: int | None, runner: Runner) -> Computing:
-    """What `executor` names; an ArgumentError for another name, or where Dask is not installed."""
+    """The executor of this name; an `ArgumentError` for another name, or where Dask is not installed."""
     kinds = {"serial": Computing, "threads": _Threads, "processes": _Processes, "dask": _Dask}
     if executor in kinds:
         return kinds[executor](runner, workers or processors())
@@ -136,7 +136,7 @@ class _Processes(Computing):
     def __exit__(self, *_: object) -> None:
         pool, self._pool = self._pool, None
         if pool is not None:
-            running = list(getattr(pool, "_processes", None) or {})  # a task may take hours: do not wait for it
+            running = list(getattr(pool, "_processes", None) or {})  # tasks may take hours: do not wait for them
             pool.shutdown(wait=False, cancel_futures=True)
             for number in running:
                 with suppress(OSError):
@@ -145,11 +145,11 @@ class _Processes(Computing):
 
 @contextmanager
 def _signals_kept() -> Iterator[None]:
-    """Processes that begin within never hear of Ctrl-C: it is for the parent, which gets it afterwards."""
+    """Processes begun within never receive Ctrl-C: the parent gets it afterwards."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    ensure_running()  # it would let signals through again when it begins
+    ensure_running()  # starting it later would unblock the signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGUSR1})
     try:
         yield
@@ -158,9 +158,9 @@ def _signals_kept() -> Iterator[None]:
 
 
 def _begin_worker(token: str, runner: Runner) -> None:
-    """A process whose parent was killed ends too."""
+    """Prepare a process: it keeps the runner, and ends when its parent is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.stdout = sys.stderr  # what a function prints is no answer of the sweep
+    sys.stdout = sys.stderr  # what a function prints must not mix with the sweep's output
     _RUNNERS[token] = runner
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -189,8 +189,8 @@ class _Dask(Computing):
 
     def __enter__(self) -> Self:
         if self._address is None:
-            quiet = {"dashboard_address": None, "silence_logs": logging.ERROR}  # a stop is no news
-            with _signals_kept(), warnings.catch_warnings(action="ignore"):  # its usual port may be another's
+            quiet = {"dashboard_address": None, "silence_logs": logging.ERROR}  # do not log a normal stop
+            with _signals_kept(), warnings.catch_warnings(action="ignore"):  # its usual port may be taken
                 self._cluster = self._dask.LocalCluster(n_workers=self.workers, threads_per_worker=1, **quiet)
         try:
             self._client = self._dask.Client(self._cluster or self._address, timeout=_PATIENCE, set_as_default=False)
@@ -234,12 +234,12 @@ def _plugin(token: str, runner: Runner, own: bool) -> object:
     from distributed import WorkerPlugin
 
     class Carrier(WorkerPlugin):
-        """Gives every worker, those that come later too, what it runs."""
+        """Gives the runner to every worker, also to those that come later."""
 
         def setup(self, worker: object) -> None:
             _take_up(token, runner)
             if own:
-                sys.stdout = sys.stderr  # what a function prints is no answer of the sweep
+                sys.stdout = sys.stderr  # what a function prints must not mix with the sweep's output
 
         def teardown(self, worker: object) -> None:
             _take_up(token, None)
@@ -248,7 +248,7 @@ def _plugin(token: str, runner: Runner, own: bool) -> object:
 
 
 def _take_up(token: str, runner: Runner | None) -> None:
-    """Keep a runner in this process, or let go of it."""
+    """Store a runner in this process, or remove it."""
     if runner is None:
         _RUNNERS.pop(token, None)
     else:

@@ -1,4 +1,4 @@
-"""A user's function as cells of a campaign."""
+"""The runner of a user's function as cells of a campaign."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["OwnFunction"]
 class OwnFunction(Runner):
     """A function of the parameters, and of a generator where it takes `rng`; it returns a number, or several by name.
 
-    Every replication has a generator of its own, which all cells share.
+    Each replication has a random stream of its own, the same in all cells.
     """
 
     document = "parameters of a function"
@@ -42,7 +42,7 @@ class OwnFunction(Runner):
         """The parameters that are not varied, and a checksum of the function's source."""
         try:
             source = inspect.getsource(self.function)
-        except (OSError, TypeError):  # built in, or typed at a prompt
+        except (OSError, TypeError):  # a builtin, or typed at a prompt
             source = ""
         return {"config": self.base, "source": hashlib.sha256(source.encode()).hexdigest()[:16]}
 
@@ -54,7 +54,7 @@ class OwnFunction(Runner):
         return dict(values)
 
     def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
-        """What the function returns; a number alone is called ``value``."""
+        """The values that the function returns; a single number is called ``value``."""
         values = self.arguments(settings)
 
         def one(rng: np.random.Generator) -> dict[str, float]:
@@ -74,10 +74,10 @@ def _numbers(outputs: Mapping[object, object]) -> dict[str, float]:
 
 
 def _imported(name: str, folder: Path) -> Any:
-    """The function of ``module:function``; modules beside the campaign's file are looked at first."""
+    """The function of ``module:function``; modules beside the campaign's file take precedence."""
     module, _, function = name.partition(":")
     place = str(folder.resolve())
-    if place not in sys.path:  # stays there: other processes import the function by its name, too
+    if place not in sys.path:  # stays: other processes import the function by name, too
         sys.path.insert(0, place)
     try:
         return getattr(import_module(module), function)

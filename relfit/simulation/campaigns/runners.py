@@ -1,4 +1,4 @@
-"""What a campaign runs: one adapter for each kind, all with the same four functions."""
+"""The base of runners, one per kind of campaign: `identity`, `check`, `arguments` and `run`."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ _KINDS = {
 
 
 class Runner:
-    """Base of what runs the replications of a cell by changing values of one document; it is sent to other processes.
+    """Runs the replications of a cell, a changed copy of one configuration; it is sent to other processes.
 
     Attributes
     ----------
     output : str
-        What is looked at where the campaign does not say; the first output where it is empty.
+        The default of the campaign's `output`; the first output where it is empty.
     best, beside : str, tuple of str
         Which side of `output` is good; a further output and its good side, for a Pareto front.
     units : dict
-        Of outputs, and of parameters that are plain numbers, by the last part of their keys.
+        Units of outputs, and of parameters that are plain numbers, by the last part of their keys.
     document : str
-        What the tables are, for messages.
+        Name of the configuration, for messages.
     """
 
     output = ""
@@ -58,11 +58,11 @@ class Runner:
         self.base, self.folder = _tables_of(campaign.config, self.document)
 
     def identity(self) -> object:
-        """What all cells share, as JSON: another one is another campaign."""
+        """The settings that all cells share, as JSON: with others it is another campaign."""
         return self.base
 
     def configured(self, key: str) -> object:
-        """The value that the configuration has at a dotted key; None where it has none."""
+        """The configuration's value at a dotted key; None without one."""
         at: Any = self.base if isinstance(self.base, dict) else self.base.model_dump(mode="json")
         try:
             for part in key.split("."):
@@ -72,7 +72,7 @@ class Runner:
         return at
 
     def sides(self, campaign: Campaign) -> dict[str, Any]:
-        """``best``, ``pareto`` and ``units`` of the campaign, or what this kind of run has in their place."""
+        """``best``, ``pareto`` and ``units`` of the campaign, or their defaults for this kind of run."""
         output = campaign.output or self.output
         best = campaign.best or (self.best if output == self.output else "least")
         second = ("cost", "least") if campaign.prices else self.beside
@@ -80,20 +80,20 @@ class Runner:
         return {"best": best, "pareto": pareto, "units": {**self.units, **campaign.units}}
 
     def check(self, settings: dict[str, object]) -> None:
-        """Raise an ArgumentError for settings that cannot be, before anything is run."""
+        """Raise an `ArgumentError` for invalid settings, before anything is run."""
         self.arguments(settings)
 
     def arguments(self, settings: dict[str, object]) -> Any:
-        """What a cell is run with."""
+        """The arguments of the runs of a cell."""
         return changed(self.base, settings)
 
     def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
-        """Run the replications from `first` up to `last`; the same each whatever the others."""
+        """Run the replications from `first` up to `last`, which is excluded; each is the same whatever the others."""
         raise NotImplementedError
 
 
 def runner_of(campaign: Campaign) -> Runner:
-    """The runner of a campaign; an ArgumentError with the nearest kind for what cannot be run."""
+    """The runner of a campaign; an `ArgumentError` with the nearest kind for an unknown one."""
     kind = campaign.run
     if callable(kind) or ":" in kind:
         module, name = "own_function", "OwnFunction"
@@ -105,7 +105,7 @@ def runner_of(campaign: Campaign) -> Runner:
 
 
 def check_names(names: Iterable[str], known: Sequence[str], what: str = "parameter") -> None:
-    """Reject a name that is not known, with the nearest one."""
+    """Reject an unknown name, with the nearest one."""
     for name in names:
         if name not in known:
             near = get_close_matches(name, known, n=1)
@@ -123,12 +123,12 @@ def _tables_of(config: str | Path | Mapping[str, object] | None, what: str) -> t
 
 
 def changed(document: Mapping[str, object], settings: Mapping[str, object]) -> dict[str, Any]:
-    """The tables with other values at dotted keys; a number is a place in a list.
+    """A copy of the tables with other values at dotted keys; a number is a position in a list.
 
     Raises
     ------
     ArgumentError
-        For a place that is not there.
+        For a position that is not there.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def changed(document: Mapping[str, object], settings: Mapping[str, object]) -> d
                 if isinstance(at, dict) and at.get(part) is None:
                     at[part] = {}
                 at = at[part]
-            at[last] = copy.deepcopy(value)  # a further key may change a table that this one sets
+            at[last] = copy.deepcopy(value)  # a later key may change a table that this one sets
         except (LookupError, TypeError):
             raise ArgumentError(f"{key}: there is no such place", remedy="write it in the configuration") from None
     return tables
@@ -163,7 +163,7 @@ def stream(seed: int, first: int) -> np.random.Generator:
 
 
 def replicated(run: Callable[[np.random.Generator], Mapping[str, float]], first: int, last: int, seed: int) -> Outputs:
-    """What a function gives by name with the generator of each replication; NaN where one lacks a name.
+    """Results of a function by name, with the generator of each replication; NaN where one lacks a name.
 
     Examples
     --------
@@ -176,5 +176,5 @@ def replicated(run: Callable[[np.random.Generator], Mapping[str, float]], first:
 
 
 def columns(table: pd.DataFrame) -> Outputs:
-    """A table of one row per replication as outputs."""
+    """The columns of a table with one row per replication, as outputs."""
     return {str(name): values.to_numpy(dtype=np.float64) for name, values in table.items()}

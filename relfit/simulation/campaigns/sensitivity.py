@@ -1,4 +1,4 @@
-"""Which parameter matters: how far each moves an output, and Sobol indices."""
+"""Sensitivity of an output to each parameter: ranges, and Sobol indices."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["sobol", "tornado"]
 
 
 def tornado(result: CampaignResults, output: str | None = None) -> pd.DataFrame:
-    """How far each parameter moves an output, the widest first.
+    """How far each parameter moves an output (by default that of the campaign), the widest range first.
 
-    Of experiments each by itself; where an experiment has a second parameter, at its middle value. Of a grid or a drawn
-    design, means over the other parameters.
+    Experiments each by themselves, at the middle value of a second parameter; for a grid or a drawn design, means over
+    the other parameters.
 
     Returns
     -------
@@ -58,19 +58,19 @@ def sobol(result: CampaignResults, output: str | None = None, *, rng: int = 0) -
         Of a design "sobol", complete.
     output : str, optional
     rng : int
-        Points are drawn again for the limits.
+        Seed of the bootstrap over points, for the confidence intervals.
 
     Returns
     -------
     pandas.DataFrame
-        Index ``parameter``; ``first``, ``first_low``, ``first_high``: by itself; ``total``, ...: with what it does
-        together with others. They are shares: estimates and limits below 0 or above 1, which few points give, are set
-        to 0 or 1.
+        Index ``parameter``; ``first``, ``first_low``, ``first_high``: of the parameter by itself; ``total``, ...: with
+        its interactions. They are shares: estimates and ends of intervals below 0 or above 1, which few points give,
+        are set to 0 or 1.
 
     Raises
     ------
     ArgumentError
-        For another design, or where cells are missing.
+        For another design, or when cells are missing.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The simulators as cells of a campaign: training clusters, batch systems, clusters with spares."""
+"""Runners of the simulators as cells of a campaign: training clusters, batch systems, clusters with spares."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from relfit.simulation.sparing.sparing_simulation import SparingAssumptions, sim
 __all__ = ["BatchSystemRuns", "SparingRuns", "TrainingRuns"]
 
 _LEFT_OUT = ("saving", "rng", "keep")
-_CLOCKED = ("decision_seconds", "elapsed_seconds")  # of this computer, not of the simulated one
+_CLOCKED = ("decision_seconds", "elapsed_seconds")  # of this computer, not the simulated one
 
 
 class TrainingRuns(Runner):
@@ -45,7 +45,7 @@ class TrainingRuns(Runner):
             self.base = rf.training.TrainingParameters(**(config or {}))
 
     def identity(self) -> object:
-        """The parameters that are not varied."""
+        """The parameters of the configuration."""
         return self.base.model_dump(mode="json", exclude_unset=True)
 
     def arguments(self, settings: dict[str, object]) -> Any:
@@ -65,7 +65,7 @@ class TrainingRuns(Runner):
 class BatchSystemRuns(Runner):
     """`relfit.simulation.batch.simulate_batches` over keys of its configuration, such as ``failures.0.repair``.
 
-    The lists of jobs that the cells need are read when the cells are checked, and go to whoever computes.
+    The lists of jobs that the cells need are read when the cells are checked, and sent to the workers.
     """
 
     output, beside = "mean_wait", ("utilisation", "most")
@@ -103,7 +103,7 @@ class BatchSystemRuns(Runner):
 
 
 def _by_name(tables: object, sums: dict[str, int]) -> Any:
-    """The tables with the names of files alone, so that a campaign may be moved; their checksums go to `sums`."""
+    """The tables with names of files in place of paths, so that a campaign can be moved; checksums go to `sums`."""
     if isinstance(tables, Path):
         if tables.is_file():
             sums[tables.name] = crc32(tables.read_bytes())
@@ -114,13 +114,13 @@ def _by_name(tables: object, sums: dict[str, int]) -> Any:
 
 
 class DevicesTable(Model):
-    """The table ``[devices]``: means, as of `DeviceFailures`, or repairs in stages."""
+    """The table ``[devices]``: means as for `DeviceFailures`, or repairs in stages."""
 
     mtbf_tray: str | float
     mtbf_rack: str | float = float("inf")
     mttr: str | float | None = None
     repair: StagedRepairs | None = None
-    """Of trays (and racks), in place of `mttr`."""
+    """Repairs of trays and racks, in place of `mttr`."""
 
     @model_validator(mode="after")
     def _repaired(self) -> Self:
@@ -129,13 +129,13 @@ class DevicesTable(Model):
         return self
 
     def times(self) -> DeviceFailures | DeviceTimes:
-        """What `simulate_sparing` takes."""
+        """The times, as `simulate_sparing` takes them."""
         means = DeviceFailures(self.mtbf_tray, self.mtbf_rack, 1.0 if self.mttr is None else self.mttr)
         return means if self.repair is None else replace(DeviceTimes.exponential(means), repair=self.repair)
 
 
 class AssumptionsTable(Model):
-    """The table ``[assumptions]``, as of `SparingAssumptions`."""
+    """The table ``[assumptions]``, as for `SparingAssumptions`."""
 
     whole_block_repairs: bool = True
     separate_racks: bool | None = None
@@ -143,7 +143,7 @@ class AssumptionsTable(Model):
 
 
 class SparingConfig(Model):
-    """The configuration: ``[cluster]`` as of the sparing planner, ``[devices]``, and the simulated years."""
+    """The configuration: ``[cluster]`` as for the sparing planner, ``[devices]``, and the simulated years."""
 
     cluster: ClusterTable
     devices: DevicesTable
@@ -153,7 +153,7 @@ class SparingConfig(Model):
 
 
 class SparingRuns(Runner):
-    """`simulate_sparing` over keys such as ``devices.mttr`` and ``cluster.spare_blocks``; one strategy a cell.
+    """`simulate_sparing` over keys such as ``devices.mttr`` and ``cluster.spare_blocks``; one strategy per cell.
 
     With ``[[jobs]]`` it is `simulate_sparing_queue`.
     """
@@ -170,7 +170,7 @@ class SparingRuns(Runner):
             self.output, self.best, self.beside = "mean_wait", "least", ("utilisation", "most")
 
     def arguments(self, settings: dict[str, object]) -> dict[str, Any]:
-        """As the planner checks a cluster; there must be one strategy."""
+        """The arguments of a simulation, checked as by the planner; there must be one strategy."""
         try:
             config = SparingConfig(**changed(self.base, settings))
         except ValidationError as error:
@@ -191,8 +191,8 @@ class SparingRuns(Runner):
         }
 
     def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
-        """Shares of GPU hours, and failures, stops and blockings per hour; of a queue waits, losses and use."""
+        """Shares of GPU hours, and failures, stops and blockings per hour; for a queue waits, losses and use."""
         arguments, n = self.arguments(settings), last - first
         simulate: Any = simulate_sparing_queue if "jobs" in arguments else simulate_sparing
-        result = simulate(**arguments, n_resamples=max(n, 2), rng=stream(seed, first), workers=1)  # two or more
+        result = simulate(**arguments, n_resamples=max(n, 2), rng=stream(seed, first), workers=1)  # it needs at least 2
         return columns(result.replications.iloc[:n])

@@ -1,4 +1,4 @@
-"""`sweep`: computes what is missing in a campaign's store, whoever computes, and however often it is stopped."""
+"""`sweep`: computes the missing runs of a campaign, on any executor, however often it is stopped."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ __all__ = ["sweep"]
 Progress = Callable[[str, float], None]
 
 _TASK = 1.0  # seconds that a task should take
-_LARGEST = 20_000  # runs of a task
-_TOGETHER = 16  # replications of a cell in turn, before the next cell's
-_FIRST, _SHARE, _LAST = 2.0, 0.02, 60.0  # seconds between two parts: at first, as a share of the time, at last
-_DEATHS = 3  # of the process that runs it, until a run counts as failed
+_LARGEST = 20_000  # runs per task
+_TOGETHER = 16  # replications of one cell before the next cell's
+_FIRST, _SHARE, _LAST = 2.0, 0.02, 60.0  # seconds between two parts: first, as a share of the time so far, longest
+_DEATHS = 3  # deaths of its process after which a run counts as failed
 
 
 def sweep(
@@ -45,39 +45,39 @@ def sweep(
     progress: Progress | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> CampaignResults:
-    """Compute what is missing in the store of a campaign.
+    """Compute the missing runs of a campaign.
 
-    A second call goes on where the first one stopped. Results are the same whoever computes them and in which order.
-    Several calls may work on one store at once.
+    A second call continues where the first one stopped. Results do not depend on the executor, the number of workers or
+    the order. Several calls may work on one store at once.
 
     Parameters
     ----------
     campaign : Campaign, str or Path
         A path is read by `read_campaign`.
     store : str or Path, optional
-        The folder of the results; it is made where there is none. Nothing is kept on disk when left out.
+        Folder for the results, created if missing; without it nothing stays on disk.
     executor : str
         ``"processes"`` of this machine, ``"threads"`` of this process, ``"serial"``, ``"dask"`` (a local cluster), or
-        the address of a scheduler.
+        the address of a Dask scheduler.
     workers : int, optional
-        Processes or threads; as many as there are processors when left out.
+        Processes or threads; one per processor by default.
     retry_failed : bool
-        Run again what failed.
+        Repeat the failed runs of the store.
     progress : callable, optional
-        Called with a text and the share that is done.
+        Called with a text and the share done.
     stopped : callable, optional
-        Asked now and then whether to stop; what is done is written first.
+        Called regularly; the sweep stops when it returns True, after it has written the finished runs.
 
     Returns
     -------
     CampaignResults
-        What the store holds; `CampaignResults.missing` is above zero where it was stopped.
+        The results so far; `CampaignResults.missing` is above zero where the sweep was stopped.
 
     Raises
     ------
     ArgumentError
-        Before anything is run: for a parameter that is unknown (with the nearest one), an empty grid, the store of
-        another campaign.
+        Before anything is run: for an unknown parameter (with the nearest one), an empty grid, the store of another
+        campaign.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def sweep(
     work = _Work(plan, place, unique, where, progress, stopped)
     work.count_stored(retry_failed)
     while not stopped() and (pending := work.pending()).size:
-        offset = secrets.randbelow(pending.shape[1]) if shared else 0  # others may have begun with the first
+        offset = secrets.randbelow(pending.shape[1]) if shared else 0  # other writers may have begun with the first
         work.run(np.roll(pending, -offset, axis=1))
         if plan.until is None:
             break
@@ -117,7 +117,7 @@ def sweep(
 
 
 class _Work:
-    """The runs of a campaign that are to be done, and those that are."""
+    """The runs of a campaign, done and to be done."""
 
     def __init__(
         self,
@@ -133,10 +133,10 @@ class _Work:
         self.progress, self.stopped = progress, stopped
         self.done = np.zeros((len(self.keys), campaign.replications), dtype=bool)
         self.needed = np.full(len(self.keys), campaign.replications)
-        self.seconds = 0.0  # that a run takes
+        self.seconds = 0.0  # seconds per run
 
     def count_stored(self, retry_failed: bool = False) -> None:
-        """Take note of runs that are in the store, those of other writers too."""
+        """Mark the runs in the store as done, also those of other writers."""
         if retry_failed:
             for place in (self.store.folder / "failed").glob("*.parquet"):
                 place.unlink()
@@ -152,7 +152,7 @@ class _Work:
         self.done[cell[inside], replication[inside]] = True
 
     def pending(self) -> IntArray:
-        """Cell and replication of the runs to be done, shape (2, runs): some of every cell, then further ones."""
+        """Cell and replication of the runs to be done, shape (2, runs): some of every cell, then more."""
         until = self.campaign.until
         if until is not None:
             runs, failed = self.store.rows(columns=[until.output]), self.store.rows("failed", [])
@@ -167,7 +167,7 @@ class _Work:
     # --------------------------------------------------------------- running
 
     def run(self, pending: IntArray) -> None:
-        """Run what is pending, and write it, until it is done or a stop is asked for."""
+        """Run the pending runs and write them, until all are done or `stopped` says so."""
         self.begun = self.flushed = time.monotonic()
         self.buffer = Block()
         try:
@@ -190,7 +190,7 @@ class _Work:
                 else:
                     size = 1 if not self.seconds else int(np.clip(_TASK / self.seconds, 1, _LARGEST))
                     runs, deaths = pending[:, at : at + size], 0
-                    runs = runs[:, ~self.done[runs[0], runs[1]]]  # that nobody has done meanwhile
+                    runs = runs[:, ~self.done[runs[0], runs[1]]]  # without those that others have done meanwhile
                     at += size
                 if runs.size:
                     settings = {cell: self.settings[cell] for cell in np.unique(runs[0]).tolist()}
@@ -207,7 +207,7 @@ class _Work:
                 self._flush()
 
     def _lost(self, runs: IntArray, deaths: int, again: deque[tuple[IntArray, int]]) -> None:
-        """Do again what a process took with it; a run that ends its process by itself, again and again, has failed."""
+        """Repeat the runs of a lost process; a run that ends its process by itself, again and again, has failed."""
         if runs.shape[1] == 1 and deaths > _DEATHS:
             error = f"the process that ran it ended, {deaths} times"
             self._take(Block(failed=[(int(runs[0, 0]), int(runs[1, 0]), error)]))
@@ -245,7 +245,7 @@ class _Work:
 def _run(
     token: str, settings: dict[int, dict[str, object]], runs: IntArray, seed: int, stopped: Callable[[], bool] | None
 ) -> Block:
-    """Do runs, those of one cell that follow each other together; one that fails is kept with its error."""
+    """Do runs, consecutive ones of one cell together; one that fails is recorded with its error."""
     runner, block, begun = runner_here(token), Block(), time.perf_counter()
     begins = np.flatnonzero((np.diff(runs, prepend=-1) != [[0], [1]]).any(axis=0))
     for part in np.split(runs, begins[1:], axis=1):
@@ -263,7 +263,7 @@ def _attempt(
     """Run replications together; each by itself where one of them fails."""
     try:
         outputs = runner.run(values, first, last, seed)
-    except (Exception, SystemExit) as error:  # a function that ends its process is one that fails
+    except (Exception, SystemExit) as error:  # a function that exits counts as failed
         if last - first == 1:
             block.failed.append((cell, first, _told(error)))
         else:

@@ -1,10 +1,12 @@
-"""What the simulators of sparing, training and batch systems stand on; it knows none of them.
+"""The common base of the simulators of sparing, training and batch systems; it imports none of them.
 
 * `records`: the state of a model as record arrays with named fields, declared as a class
 * `event_heap`: the next events, in one total order
 * `random_streams`: random numbers, a stream per purpose
 * `time_tables`: times of any distribution, for compiled loops
-* `replications`: runs spread over threads, and the statistics of what they gave
+* `repair_stages`: repairs that depend on earlier ones
+* `replications`: runs spread over threads, and their statistics
+* `checked_settings`: settings checked by name
 
 Compiled functions take records and arrays; they are called from the compiled loop of a model. Inside a model times are
 hours, except where its inputs are published as whole minutes or seconds and are to stay whole; such a model says so.

@@ -1,4 +1,4 @@
-"""Settings of simulators by their names, checked: what cannot be is an error that names it, in Python and in a file."""
+"""Settings of simulators, checked: an invalid value is an error that names it, in Python and in a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Settings", "Time", "check_duration"]
 
 
 class Settings(Model):
-    """Settings by their names; what cannot be is an `ArgumentError`."""
+    """Settings by name; an unknown name or an invalid value is an `ArgumentError`."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -29,7 +29,7 @@ class Settings(Model):
 
 
 def check_duration(value: object) -> Any:
-    """The value, where it is a duration."""
+    """The value, if it is a duration; else an error."""
     try:
         durations("time", value)
     except ArgumentError as error:

@@ -1,6 +1,6 @@
 """The next events of a model: a binary heap in the total order (time, kind, number), compiled.
 
-A number has one event at a time, so that an event can be moved or taken out by its number. Room is fixed.
+A number has one event at a time, so that an event can be moved or removed by its number. The size is fixed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Event", "EventHeap", "empty_heap", "pop", "put", "remove"]
 
 
 class Event:
-    """What happens, by number (of a server, a job, ...), at a time; of two at one time the lower kind is first."""
+    """An event of a kind, of a number (a server, a job, ...), at a time; at one time the lower kind is first."""
 
     time: float
     kind: int
@@ -28,14 +28,14 @@ class EventHeap(NamedTuple):
 
     events: Records[Event]
     place: IntArray
-    """Where the event of each number stands in `events`; -1 where it has none."""
+    """Position of the event of each number in `events`; -1 without one."""
     size: IntArray
 
 
 def empty_heap(numbers: int, room: int | None = None, heaps: int = 1) -> EventHeap:
-    """An empty heap for numbers from 0 on, with room for an event of each when `room` is left out.
+    """An empty heap for `numbers` numbers from 0, with room for `room` events, by default one of each number.
 
-    A model may cut it into several heaps by slices of each array; `size` then has an entry of each of them.
+    A model may cut it into several heaps by slices of each array; `size` then has one entry per heap.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def _set(heap: EventHeap, place: int, time: float, kind: int, number: int) -> No
 
 @part
 def _settle(heap: EventHeap, place: int, time: float, kind: int, number: int) -> None:
-    """Put an event where it belongs, from a free place on: above that place, else at it or below."""
+    """Put an event where it belongs, starting from a free place: above that place, else at it or below."""
     events, size = heap.events, heap.size[0]
     while place > 0:
         above = events[(place - 1) >> 1]
@@ -90,7 +90,7 @@ def _settle(heap: EventHeap, place: int, time: float, kind: int, number: int) ->
 
 @entry
 def put(heap: EventHeap, number: int, time: float, kind: int = 0) -> None:
-    """Plan the event of a number, or move the one that it has."""
+    """Plan the event of a number, or move it."""
     place = heap.place[number]
     if place < 0:
         place = heap.size[0]

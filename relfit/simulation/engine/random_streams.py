@@ -1,7 +1,7 @@
-"""Random numbers for compiled loops: one stream per purpose, so that a change of one parameter leaves the others'.
+"""Random numbers for compiled loops: one stream per purpose, so that a change of one leaves the others as they are.
 
-SplitMix64 (Steele, Lea and Flood 2014): the state of a stream is one word, and a model keeps those of all its purposes
-in one array.
+SplitMix64 (Steele, Lea and Flood 2014): the state of a stream is one word; a model has those of all its purposes in one
+array.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _UNIT = 2.0**-53
 
 
 def new_streams(n: int, seed: np.random.SeedSequence | Sequence[int]) -> Streams:
-    """States of n streams, from a seed sequence or numbers such as those of the seed and the replication.
+    """States of n streams, from a seed sequence, or from numbers such as the seed and the replication.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def new_streams(n: int, seed: np.random.SeedSequence | Sequence[int]) -> Streams
 
 @entry
 def uniform(streams: Streams, purpose: int) -> float:
-    """A number in [0, 1)."""
+    """A uniform number in [0, 1)."""
     streams[purpose] += _STEP
     word = streams[purpose]
     word = (word ^ (word >> np.uint64(30))) * _MIX_1
@@ -51,11 +51,11 @@ def uniform(streams: Streams, purpose: int) -> float:
 
 @entry
 def exponential(streams: Streams, purpose: int) -> float:
-    """A time of mean one."""
+    """An exponential number of mean one."""
     return -math.log(1.0 - uniform(streams, purpose))
 
 
 @entry
 def below(streams: Streams, purpose: int, n: int) -> int:
-    """A whole number from 0 to n - 1."""
+    """A uniform integer from 0 to n - 1."""
     return int(uniform(streams, purpose) * n)

@@ -15,29 +15,29 @@ __all__ = ["Records", "compiled", "entry", "inlined", "making_arrays", "merged",
 Record = TypeVar("Record")
 
 compiled = njit(nogil=True, error_model="numpy")
-"""Compile a function that Python may call, and keep it on disk."""
+"""Compile a function that Python may call, and cache it on disk."""
 
 entry = njit(nogil=True, error_model="numpy", _nrt=False)
-"""`compiled`, for a function that makes no arrays: those that it hands on are not counted as used, which takes time."""
+"""`compiled`, for a function that makes no arrays: it skips reference counting, which takes time."""
 
 _inner: Any = {"cache": False, "nogil": True, "error_model": "numpy"}
 _inner |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 part = njit(**_inner, _nrt=False)
-"""`entry`, for a function that only compiled code may call; one that returns arrays is for entries and parts alone."""
+"""`entry`, for a function that only compiled code may call; one that returns arrays, only entries and parts."""
 
 inlined = njit(**_inner, _nrt=False, forceinline=True)
-"""`part`, copied to where it is called: a short one that nearly every event needs."""
+"""`part`, inlined by LLVM where it is called: for short ones that nearly every event needs."""
 
 merged = njit(**_inner, _nrt=False, inline="always")
-"""`part` of the one function that calls it, with which it is compiled."""
+"""`part`, inlined by numba: for the part of a single function, compiled with it."""
 
 making_arrays = njit(**_inner)
-"""Like `part`, for a function that makes arrays."""
+"""`part`, for a function that makes arrays."""
 
 
 class Records(Protocol[Record]):
-    """An array of records: by number a record, by name the array of one field."""
+    """An array of records: an integer gives a record, a name the array of one field."""
 
     @overload
     def __getitem__(self, place: int) -> Record: ...
@@ -80,7 +80,7 @@ def record_dtype(fields: type) -> np.dtype[np.void]:
 
 
 def _numbers_of(alias: object) -> type[np.generic]:
-    """The type of numbers in an alias of an array, which releases of numpy nest more or less deeply."""
+    """The numpy type of the numbers in an alias of an array, which numpy's releases nest differently."""
     inner = [*get_args(alias)]
     for each in inner:
         if isinstance(each, type) and issubclass(each, np.generic):
@@ -90,7 +90,7 @@ def _numbers_of(alias: object) -> type[np.generic]:
 
 
 def new_records(fields: type[Record], n: int) -> Records[Record]:
-    """Records of zeros.
+    """`n` records of zeros, with the fields of a class.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Repairs with a history: stages one after another, by the number of earlier repairs, and nodes beyond repair."""
+"""Repairs with a history: stages in turn, by the number of earlier repairs, and nodes beyond repair."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ __all__ = [
 ]
 
 REPLACED, BEYOND_REPAIR = -1, -2
-"""Outcomes of a repair; others are the number of the stage that repaired, from 1."""
+"""Outcomes of a repair; the others are the number of the stage that succeeded, from 1."""
 HISTORIES = 64
-"""Numbers of earlier repairs, from 0, that a repair may depend on."""
+"""Distinct numbers of earlier repairs, from 0, that settings may tell apart."""
 
 
 def listed(value: object) -> Any:
-    """One value as a list of it."""
+    """A sequence as a tuple; one value as a tuple of it."""
     return tuple(value) if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str) else (value,)
 
 
@@ -48,14 +48,14 @@ Probabilities = Annotated[
     BeforeValidator(listed),
     Field(min_length=1, max_length=HISTORIES),
 ]
-"""A probability by the number of earlier repairs of a node; the last one holds for all further repairs."""
+"""Probabilities by the number of earlier repairs of a node; the last one holds for all further repairs."""
 Times = Annotated[
     tuple[Any, ...], BeforeValidator(listed), AfterValidator(_times), Field(min_length=1, max_length=HISTORIES)
 ]
 
 
 def by_repairs(values: Sequence[float], earlier: IntArray) -> FloatArray:
-    """Of values by the number of earlier repairs those of some nodes; the last one goes on.
+    """The value of each node, of values by the number of earlier repairs; the last one holds for all further repairs.
 
     Examples
     --------
@@ -81,14 +81,14 @@ Repair = Annotated[Any, BeforeValidator(_read)]
 
 
 class DrawnRepairs(NamedTuple):
-    """Some repairs.
+    """Drawn repairs, arrays of shape (nodes,).
 
     Attributes
     ----------
     hours : ndarray of float
-        Until the node, or its replacement, is up; infinite where it never is.
+        Time until the node, or its replacement, is up; infinite where it never is.
     outcome : ndarray of int
-        Number of the stage that repaired it, from 1; `REPLACED`; `BEYOND_REPAIR`.
+        Number of the stage that succeeded, from 1; `REPLACED`; `BEYOND_REPAIR`.
     """
 
     hours: FloatArray
@@ -101,12 +101,13 @@ class RepairStage(Settings):
     Parameters
     ----------
     time : duration or sequence of durations
-        Mean of exponential times; several by the number of earlier repairs of the node, the last for all further ones.
+        Mean of exponential times; several are by the number of earlier repairs of the node, the last for all further
+        ones.
     success : float or sequence of float
-        Probability that the node works afterwards, likewise.
+        Probability that the node works afterwards; several as for `time`.
     name : str
     fixed : bool
-        The stage takes just `time`.
+        The stage takes exactly `time`.
     """
 
     time: Times
@@ -116,16 +117,16 @@ class RepairStage(Settings):
 
 
 class StagedRepairs(Settings):
-    """Repairs of nodes that have a history, and nodes that no repair brings back.
+    """Repairs in stages, which may depend on the earlier repairs of the node.
 
-    A failed node goes through the stages until one succeeds. What the last one does not repair is beyond repair: it is
-    replaced by a new node after a delivery, or is gone for good. A replacement has no earlier repairs.
+    A failed node goes through the stages until one succeeds. A node that the last one does not repair is beyond repair:
+    it is replaced by a new node after a delivery, or is gone for good. A replacement has no earlier repairs.
 
     Parameters
     ----------
     stages : sequence of RepairStage
     replacement : duration, optional
-        Time from the end of the last stage until a new node is up; never when left out.
+        Time from the end of the last stage until a new node is up; by default nodes are not replaced.
 
     Examples
     --------
@@ -143,12 +144,12 @@ class StagedRepairs(Settings):
     replacement: Time | None = None
 
     def draw(self, earlier: IntArray, rng: np.random.Generator) -> DrawnRepairs:
-        """One repair of each of some nodes.
+        """Draw one repair of each node.
 
         Parameters
         ----------
-        earlier : ndarray of int
-            Repairs that each node has had.
+        earlier : ndarray of int, shape (nodes,)
+            Earlier repairs of each node.
         rng : numpy.random.Generator
         """
         hours, outcome = np.zeros(earlier.size), np.full(earlier.size, BEYOND_REPAIR)
@@ -165,7 +166,7 @@ class StagedRepairs(Settings):
         return DrawnRepairs(hours, outcome)
 
     def mean_hours(self, earlier: int = 0) -> float:
-        """Mean time of a repair of a node with so many earlier ones; the delivery is in it where nodes are replaced."""
+        """Mean hours of a repair of a node with `earlier` repairs, including the delivery where nodes are replaced."""
         count, left, mean = np.array([earlier]), 1.0, 0.0
         for stage in self.stages:
             mean += left * float(by_repairs(stage.time, count)[0])
@@ -173,7 +174,7 @@ class StagedRepairs(Settings):
         return mean + (0.0 if self.replacement is None else left * self.replacement_hours)
 
     def beyond_repair(self, earlier: int = 0) -> float:
-        """Probability that a node with so many earlier repairs is beyond repair.
+        """Probability that a node with `earlier` repairs is beyond repair.
 
         Examples
         --------
@@ -186,7 +187,7 @@ class StagedRepairs(Settings):
         )
 
     def tables(self) -> tuple[FloatArray, FloatArray, BoolArray, float]:
-        """Mean hours and successes, shape (stages, histories), which are fixed, the delivery: for compiled code."""
+        """For compiled code: mean hours and successes, shape (stages, histories), fixed stages, hours of delivery."""
         histories = np.arange(self.histories)
         times, success = (
             np.array([by_repairs(getattr(stage, name), histories) for stage in self.stages])
@@ -197,19 +198,16 @@ class StagedRepairs(Settings):
 
     @property
     def replacement_hours(self) -> float:
-        """Delivery time; infinite where no new node comes."""
+        """Delivery time; infinite where nodes are not replaced."""
         return np.inf if self.replacement is None else float(durations("replacement", self.replacement))
 
     @property
     def histories(self) -> int:
-        """Numbers of earlier repairs that differ from each other."""
+        """Distinct numbers of earlier repairs that the stages tell apart."""
         return max(len(values) for stage in self.stages for values in (stage.time, stage.success))
 
     def long_run_mean(self) -> float:
-        """Mean hours of a repair over all repairs of a place for nodes, in the long run.
-
-        Without replacements it is that of the nodes which stay.
-        """
+        """Mean hours of a repair in the long run, over a node and its replacements, or over nodes that stay."""
         weights, weight = np.zeros(self.histories), 1.0
         for earlier in range(self.histories):
             weights[earlier], weight = weight, weight * (1.0 - self.beyond_repair(earlier))

@@ -1,4 +1,4 @@
-"""Replications of a simulation: spread over threads, and what they gave with intervals and percentiles."""
+"""Replications of a simulation: spread over threads, and their results with intervals and percentiles."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def replicate(
     Parameters
     ----------
     run : callable
-        Must release the interpreter lock to gain from threads, and draw from a random stream of its own number.
+        To gain from threads it must release the interpreter lock; each number must have its own random stream.
     numbers : sequence of int
     workers : int, optional
         Threads; one per processor by default.
     progress : callable, optional
-        Called after each run with how many are over.
+        Called after each run with the number of finished runs.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def half_interval(values: npt.ArrayLike, level: float) -> FloatArray:
 
 
 def row_means(values: FloatArray, level: float) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-    """Of each row how many values it has (NaN is none), their mean and deviation, and half of the mean's interval."""
+    """Per row the number of values (NaN is none), their mean and standard deviation, half of the mean's interval."""
     n = np.sum(~np.isnan(values), axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.nansum(values, axis=-1) / n
@@ -76,7 +76,7 @@ def row_means(values: FloatArray, level: float) -> tuple[IntArray, FloatArray, F
 
 
 def row_statistics(samples: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Of each row ``runs`` (NaN is none), ``mean``, ``sd``, ``low``, ``high``, percentiles, ``min`` and ``max``.
+    """Per row ``runs`` (NaN is none), ``mean``, ``sd``, ``low``, ``high``, percentiles, ``min`` and ``max``.
 
     Examples
     --------
@@ -103,13 +103,13 @@ def summary(rows: pd.DataFrame, level: float, *, least: float = -np.inf, shares:
     Parameters
     ----------
     rows : pandas.DataFrame
-        NaN in a replication that has no such quantity; it is left out of that column.
+        NaN in a replication without that quantity, which is then left out of the column.
     level : float
-        Of the intervals of the means.
+        Level of the intervals of the means.
     least : float
-        Intervals end there, as at zero where nothing can be negative.
+        Lower bound of the intervals, such as zero for quantities that cannot be negative.
     shares : sequence of str
-        Columns whose intervals end at one.
+        Columns whose intervals have the upper bound one.
 
     Returns
     -------

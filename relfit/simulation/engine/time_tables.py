@@ -1,6 +1,6 @@
 """Times to failure and to repair as tables for compiled loops: log of time by log of cumulative hazard.
 
-A Weibull time is a straight line there, so it (and the exponential) are drawn exactly; other families to about 1e-5.
+A Weibull time is a straight line there, so it (and the exponential) are drawn exactly; others to about 1e-5.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def time_table(name: str, family: Distribution) -> FloatArray:
     Raises
     ------
     ArgumentError
-        When `family` is a batch, or does not surely fail.
+        When `family` is a batch, or has times that never end.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def time_table(name: str, family: Distribution) -> FloatArray:
 
 
 def remaining_table(table: FloatArray) -> FloatArray:
-    """The table of what remains of a time that is watched from a random instant on (equilibrium renewal).
+    """The table of the remaining time from a random instant (equilibrium renewal).
 
     Its density is the reliability over the mean.
 
@@ -84,7 +84,7 @@ def remaining_table(table: FloatArray) -> FloatArray:
 
 @entry
 def time_at(table: FloatArray, hazard: float) -> float:
-    """The time at which the cumulative hazard reaches a value; that of an exponential number is a random time."""
+    """The time at which the cumulative hazard reaches a value; with an exponential value, a random time."""
     step = (math.log(max(hazard, 1e-300)) - LOW) / STEP
     knot = min(max(int(step), 0), KNOTS - 2)
     return math.exp(table[knot] + (step - knot) * (table[knot + 1] - table[knot]))
@@ -92,7 +92,7 @@ def time_at(table: FloatArray, hazard: float) -> float:
 
 @entry
 def hazard_at(table: FloatArray, time: float) -> float:
-    """The cumulative hazard by a time."""
+    """The cumulative hazard at a time."""
     log = math.log(max(time, 1e-300))
     low, high = 0, KNOTS - 1
     while high - low > 1:

@@ -1,1 +1,1 @@
-"""A system with spares, simulated event by event: `relfit.simulation.simulate_sparing`."""
+"""The simulator of a cluster with spares: `relfit.simulation.simulate_sparing`."""

@@ -1,4 +1,4 @@
-"""Times to failure and to repair of the devices of a simulated cluster with spares, and what is simulated of them."""
+"""`DeviceTimes`: times to failure and to repair of the devices of a simulated cluster with spares."""
 
 from __future__ import annotations
 
@@ -75,12 +75,14 @@ class DeviceTimes:
     tray : Distribution
         Time to failure of a tray.
     repair : Distribution, sequence of (share, Distribution), or StagedRepairs
-        Time to repair a tray; several kinds with the share of each, as quick automatic and slow manual repairs; or
+        Time to repair a tray; several kinds with the share of each, such as quick automatic and slow manual repairs; or
         `StagedRepairs`, which depend on the earlier repairs of the tray and may leave it beyond repair.
     rack : Distribution, optional
-        Time to failure of a rack as a whole.
+        Time to failure of a rack; by default racks do not fail.
     rack_repair : as `repair`, optional
-        As for trays when left out.
+        By default as for trays.
+
+    All times are in hours.
 
     Examples
     --------
@@ -105,7 +107,7 @@ class DeviceTimes:
 
     @classmethod
     def exponential(cls, failures: DeviceFailures) -> DeviceTimes:
-        """Exponential times, as the closed form has them; of one case."""
+        """Exponential times with these means, as in the closed form; `failures` must be one case."""
         if failures.shape:
             raise ArgumentError("failures has many cases", remedy="simulate one of them: failures.take(i)")
         rack = None if np.isinf(failures.mtbf_rack) else Exponential(1.0 / failures.mtbf_rack)
@@ -116,11 +118,11 @@ class DeviceTimes:
 
     @classmethod
     def of_parameters(cls, parameters: Parameters) -> DeviceTimes:
-        """The families that were calibrated, rescaled to the calibrated means; exponential where there is none.
+        """The calibrated distributions, rescaled to the calibrated means; exponential where there is none.
 
-        Trays follow the family of ``failure`` with the mean ``mtbf.node`` (it was fitted to all outages of a node,
-        those of its rack among them); repairs are quick and slow exponential ones where both are known, else follow
-        the family of ``repair``; racks fail exponentially.
+        Trays have the distribution of ``failure`` with the mean ``mtbf.node`` (it was fitted to all outages of a node,
+        those of its rack among them). Repairs are quick and slow exponential ones where both are known, else have the
+        distribution of ``repair``. Racks fail exponentially.
 
         Raises
         ------
@@ -154,16 +156,16 @@ class DeviceTimes:
 
     @property
     def has_history(self) -> bool:
-        """Whether repairs depend on those before them."""
+        """Whether repairs depend on earlier ones."""
         return any(isinstance(self._repairs(which), StagedRepairs) for which in KINDS)
 
     def stages(self, which: str) -> Stages:
-        """Stages of repair as the simulation has them; none where repairs have no history."""
+        """Stages of repair for compiled code; none where repairs have no history."""
         repairs = self._repairs(which)
         return Stages(*repairs.tables()) if isinstance(repairs, StagedRepairs) else _NO_STAGES
 
     def kinds(self, which: str) -> list[tuple[float, Distribution]]:
-        """Kinds of repair with their shares; one of the long-run mean where there are stages.
+        """Kinds of repair with their shares; one kind with the long-run mean where there are stages.
 
         `which` is ``"repair"`` or ``"rack_repair"``.
         """
@@ -178,7 +180,7 @@ class DeviceTimes:
         return kinds
 
     def means(self) -> DeviceFailures:
-        """The means alone, as the closed form takes them (the MTTR is that of the trays)."""
+        """The means, as the closed form takes them (the MTTR is that of the trays)."""
         rack = np.inf if self.rack is None else float(self.rack.mean())
         repair = sum(part * float(family.mean()) for part, family in self.kinds("repair"))
         return DeviceFailures(float(self.tray.mean()), rack, repair)
@@ -201,7 +203,7 @@ def setup_of(
     own_racks: bool,
     undisturbed: bool,
 ) -> Setup:
-    """What is simulated."""
+    """The settings of the compiled simulation."""
     tables = [time_table("tray", times.tray)]
     tables.append(remaining_table(tables[0]))
     if times.rack is not None:

@@ -1,4 +1,4 @@
-"""A queue of jobs on a cluster with spares, simulated: how long they wait, and what failures cost each."""
+"""`simulate_sparing_queue`: a queue of jobs on a cluster with spares, their waits and what failures cost them."""
 
 from __future__ import annotations
 
@@ -48,10 +48,11 @@ class SparingJob(Settings):
     blocks : int
         Working blocks that it takes.
     work : duration
-        That it takes without failures and saves.
+        Its run time without failures and checkpoints; numbers are hours.
     submit : duration
-        When it joins the queue.
+        When it joins the queue; numbers are hours.
     name : str
+        By default its number, from 0.
     """
 
     blocks: int = Field(ge=1)
@@ -61,19 +62,19 @@ class SparingJob(Settings):
 
 
 class SparingQueue(Result):
-    """What became of the jobs.
+    """The simulated jobs of a queue.
 
     Attributes
     ----------
     jobs : pandas.DataFrame
         One row per replication and job: ``replication``, ``job``, ``blocks``; in hours ``submitted``, ``started``,
-        ``ended`` (NaN where that never came), ``waited``, and from its start on ``useful``, ``saves``, ``rework``,
-        ``detection``, ``restart``, ``blocked`` (for want of a spare); counts of ``hits`` (failures that hit it),
-        ``stops`` and ``blockings``.
+        ``ended`` (NaN where it did not), ``waited``, and from its start on ``useful``, ``saves`` (checkpoints),
+        ``rework``, ``detection``, ``restart``, ``blocked`` (for want of a spare); counts of ``hits`` (failures that hit
+        it), ``stops`` and ``blockings``.
     total_blocks : int
-        Of the cluster, the spare ones among them.
+        Blocks of the cluster, including the spare ones.
     level : float
-        Of the intervals.
+        Level of the confidence intervals.
     """
 
     jobs: pd.DataFrame
@@ -84,9 +85,10 @@ class SparingQueue(Result):
     def replications(self) -> pd.DataFrame:
         """One row per replication.
 
-        ``finished`` (share of the jobs), ``mean_wait`` and ``longest_wait`` of those that started, ``makespan`` (from
-        the first submission to the last end), ``lost`` (hours per job on all but work and saves), ``blocked`` (hours
-        per job), ``stops`` (per job), ``utilisation`` (block hours of work over those of the makespan).
+        ``finished`` (share of the jobs), ``mean_wait`` and ``longest_wait`` (hours) of those that started, ``makespan``
+        (hours from the first submission to the last end), ``lost`` (hours per job on all but work and checkpoints),
+        ``blocked`` (hours per job), ``stops`` (per job), ``utilisation`` (block-hours of work over those of the
+        makespan).
         """
         jobs = self.jobs.assign(
             lost=self.jobs[["rework", "detection", "restart", "blocked"]].sum(axis=1),
@@ -115,7 +117,7 @@ class SparingQueue(Result):
 
     @property
     def headline(self) -> str:
-        """How many jobs end, how long they wait, and what failures cost them."""
+        """The share of jobs that end, their mean wait, and what failures cost them."""
         wait, lost = (self.outputs.loc[name].to_dict() for name in ("mean_wait", "lost"))
         texts = [interval(*(duration(row[key]) for key in ("mean", "low", "high"))) for row in (wait, lost)]
         n, runs = self.jobs["job"].nunique(), self.jobs["replication"].nunique()
@@ -153,30 +155,34 @@ def simulate_sparing_queue(
     """Simulate a queue of jobs on a cluster with spares, event by event.
 
     Jobs start in the order of their submission, each as soon as blocks are idle for it, in one zone if one has room.
-    Jobs hold at most all blocks of a zone but its spare ones. A job keeps its blocks to its end: a failed one is
-    replaced by an idle one of its zone, and where there is none the job is blocked until a block of the zone is back or
-    given back. After every failure it goes back to its last checkpoint. Work after the last checkpoint is not saved
-    again.
+    In a zone, jobs hold at most the blocks that are not spare. A job holds its blocks to its end: a failed one is
+    replaced by an idle one of its zone, and where there is none the job is blocked until a block of the zone is
+    repaired or released. After every failure it goes back to its last checkpoint. No checkpoint is made at its end.
 
     Parameters
     ----------
     cluster, strategy, devices, assumptions
-        As of `simulate_sparing`.
+        As for `simulate_sparing`.
     jobs : sequence of SparingJob, or Workload
-        Nodes of a workload are working blocks. They are the same in all replications; failures differ.
+        Nodes of a workload are working blocks. The jobs are the same in all replications; failures differ.
     recovery : Recovery, optional
-        A `checkpoint_every` of None is the best of each job for the failures of its blocks. Without a `loss_limit`.
+        A `checkpoint_every` of None is each job's best interval for the failures of its blocks. A `loss_limit` is not
+        allowed.
     years : float
-        Simulated time at most, of 8760 hours each.
+        Longest simulated time, in years of 8,760 hours.
     n_resamples, level, rng, workers
-        As of `simulate_sparing`.
+        As for `simulate_sparing`.
     warm_up : duration, optional
-        Time before the first submission, in which devices fail; twelve mean repairs when left out.
+        Time before the first submission, in which devices fail; by default twelve mean repairs.
+
+    Returns
+    -------
+    SparingQueue
 
     Raises
     ------
     ArgumentError
-        For a job that needs more blocks than jobs may hold, and settings that cannot be.
+        For a job that needs more blocks than jobs may hold, and invalid settings.
 
     Examples
     --------
@@ -238,7 +244,7 @@ def _queue_of(jobs: Sequence[SparingJob] | Workload, plan: PreparedSparing) -> t
 
 
 def _periods(queue: Records[QueuedJob], plan: PreparedSparing) -> FloatArray:
-    """Work between two checkpoints of each job."""
+    """Hours of work between two checkpoints of each job."""
     closed, setup = plan.closed_form, plan.setup
     recovery, working = closed.recovery, setup.zones * (setup.blocks - setup.spare_blocks)
     if recovery.checkpoint_every is not None:
@@ -250,7 +256,7 @@ def _periods(queue: Records[QueuedJob], plan: PreparedSparing) -> FloatArray:
 def _table(
     number: int, names: Sequence[object], queue: Records[QueuedJob], account: Records[Accounts], begun: float
 ) -> pd.DataFrame:
-    """What became of the jobs of a replication, on the clock of their submissions."""
+    """The jobs of a replication, on the clock of their submissions."""
     columns = {name: account[name].copy() for name in ("useful", *_SPENT, *_COUNTS)}
     return pd.DataFrame(
         {

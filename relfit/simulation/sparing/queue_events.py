@@ -28,7 +28,7 @@ __all__ = ["QueuedJob", "simulate_queue"]
 
 
 class QueuedJob:
-    """A job of the queue, and what becomes of it."""
+    """A job of the queue, with its start and end."""
 
     submit: float
     work: float
@@ -39,7 +39,7 @@ class QueuedJob:
 
 @part
 def _time_to_end(s: Setup, p: Plant, j: int, work: float) -> float:
-    """Hours that a job which has just begun to run takes to its end without a failure; the last work is not saved."""
+    """Hours that a job that begins to run takes to its end without a failure; there is no checkpoint at the end."""
     left, period = work - p.account[j].useful, p.job[j].period
     if not 0.0 < period < left:
         return max(left, 0.0)
@@ -48,7 +48,7 @@ def _time_to_end(s: Setup, p: Plant, j: int, work: float) -> float:
 
 @part
 def _run_on(s: Setup, p: Plant, j: int, work: float) -> None:
-    """A job runs, from its last checkpoint on."""
+    """Let a job run from its last checkpoint."""
     job, now = p.job[j], p.clock[0].now
     job.mode, job.begun, job.elapsed, job.pending = RUNNING, now, 0.0, 0.0
     job.ready = now + _time_to_end(s, p, j, work)
@@ -56,10 +56,10 @@ def _run_on(s: Setup, p: Plant, j: int, work: float) -> None:
 
 @part
 def _book(s: Setup, p: Plant, j: int) -> None:
-    """What a job did since it was last looked at, up to now; a recovery is booked when it is over."""
+    """Book the time of a job since the last call; a recovery is booked when it is over."""
     job, now = p.job[j], p.clock[0].now
     if job.mode == RUNNING:
-        missing, job.missing = job.missing, 0  # it ran with all its blocks up to now
+        missing, job.missing = job.missing, 0  # up to now it ran with all its blocks
         book_running(s, p, j, now - job.begun)
         job.missing, job.begun = missing, now
     elif job.mode == STUCK:
@@ -69,7 +69,7 @@ def _book(s: Setup, p: Plant, j: int) -> None:
 
 @part
 def _meet(s: Setup, p: Plant, j: int) -> None:
-    """What an event is to a job that it may concern."""
+    """Handle the effect of an event on a job."""
     job = p.job[j]
     if job.hit == 0 and (job.missing > 0) == (job.mode == STUCK):
         return
@@ -81,13 +81,13 @@ def _meet(s: Setup, p: Plant, j: int) -> None:
 
 @part
 def _available(s: Setup, p: Plant, zone: int, held: IntArray) -> int:
-    """Blocks of a zone that a job may take: all that are idle, but as many as are to be spare."""
+    """Blocks of a zone that a job may take: the idle ones, so that jobs hold no more than are not spare."""
     return max(min(p.n_idle[zone], s.blocks - s.spare_blocks - held[zone]), 0)
 
 
 @part
 def _start(s: Setup, p: Plant, j: int, queue: Records[QueuedJob], held: IntArray) -> bool:
-    """Start a job in one zone, where one has room, else over the zones in their order; whether there was room."""
+    """Start a job in one zone where one has room, else over the zones in their order; whether there was room."""
     row, total, first = queue[j], 0, -1
     for zone in range(s.zones):
         free = _available(s, p, zone, held)
@@ -110,7 +110,7 @@ def _start(s: Setup, p: Plant, j: int, queue: Records[QueuedJob], held: IntArray
 
 @part
 def _end(s: Setup, p: Plant, j: int, queue: Records[QueuedJob], held: IntArray, begun: int) -> None:
-    """A job is done: its blocks go to jobs that miss some, or are idle."""
+    """A job is done: its blocks go to jobs that miss some, or become idle."""
     job, account, row = p.job[j], p.account[j], queue[j]
     _book(s, p, j)
     account.useful, job.pending = row.work, 0.0
@@ -138,7 +138,7 @@ def _job_happens(s: Setup, p: Plant, j: int, queue: Records[QueuedJob], held: In
 def _run(rng: np.random.Generator, s: Setup, p: Plant, queue: Records[QueuedJob], stop: float) -> None:
     """All events up to a time, or to the end of the last job."""
     clock, held = p.clock[0], np.zeros(s.zones, np.int64)
-    first, begun = 0, 0  # of the jobs that have begun the first that is not over, and how many have begun
+    first, begun = 0, 0  # first started job that is not over; number of started jobs
     while first < len(queue):
         while begun < len(queue) and queue[begun].submit <= clock.now and _start(s, p, begun, queue, held):
             begun += 1
@@ -180,15 +180,16 @@ def simulate_queue(
     rng : numpy.random.Generator
     setup : Setup
     queue : records of QueuedJob
-        In order of submission; `started` and `ended` NaN, and set where they come.
-    periods : ndarray of float
-        Work between two checkpoints of each job.
+        In order of submission; `started` and `ended` are NaN, and set in place.
+    periods : ndarray of float, shape (jobs,)
+        Hours of work between two checkpoints of each job.
     end : float
+        Hours.
 
     Returns
     -------
     Plant
-        Its `account` has what each job did; its `job` what is not saved of one in progress.
+        Its `account` has the times and counts of each job.
     """
     jobs = new_records(JobState, len(queue))
     jobs["blocks"], jobs["period"] = queue["blocks"], periods

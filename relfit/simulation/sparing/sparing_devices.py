@@ -1,4 +1,4 @@
-"""Devices of a simulated cluster with spares, compiled: trays, racks and blocks, which jobs take and give back.
+"""Devices of a simulated cluster with spares, compiled: trays, racks and blocks that jobs take and give back.
 
 Components are trays, racks (or, when racks fail block by block, a copy of the rack for every block) and block repairs;
 each has its next event on the heap. Times are hours.
@@ -73,7 +73,7 @@ def _begin(rng: np.random.Generator, s: Setup, events: EventHeap, n_trays: int, 
 
 @compiled
 def _draw(rng: np.random.Generator, tables: FloatArray, table: int) -> float:
-    """A random time: logarithm of time by logarithm of the cumulative hazard, interpolated."""
+    """A random time, interpolated in a table of log time by log cumulative hazard."""
     spot = (math.log(rng.standard_exponential()) - LOW) / STEP
     last = tables.shape[1] - 2
     i = min(max(int(spot), 0), last) if spot > 0.0 else 0
@@ -95,7 +95,7 @@ def _draw_repair(rng: np.random.Generator, tables: FloatArray, kinds: IntArray, 
 
 @compiled
 def _draw_stages(rng: np.random.Generator, stages: Stages, repairs: IntArray, number: int) -> float:
-    """A repair time of a device with a history, which goes on; infinite where it is never back."""
+    """A repair time of a device with a history, which is updated; infinite where the device is never back."""
     time, history = 0.0, min(repairs[number], stages.times.shape[1] - 1)
     for k in range(stages.times.shape[0]):
         time += stages.times[k, history] * (1.0 if stages.fixed[k] else rng.standard_exponential())
@@ -124,14 +124,14 @@ def _rack_repair(rng: np.random.Generator, s: Setup, p: Plant, rack: int) -> flo
 
 @part
 def _time_of(p: Plant, number: int) -> float:
-    """When the next event of a component is."""
+    """The time of the next event of a component; infinite without one."""
     place = p.events.place[number]
     return p.events.events[place].time if place >= 0 else math.inf
 
 
 @part
 def take_idle(s: Setup, p: Plant, block: int, job: int) -> None:
-    """Give an idle block to a job; to `NOBODY` when it goes down."""
+    """Give an idle block to a job, or to `NOBODY` when it goes down."""
     zone = block // s.blocks
     p.n_idle[zone] -= 1
     last = p.idle[zone * s.blocks + p.n_idle[zone]]
@@ -143,7 +143,7 @@ def take_idle(s: Setup, p: Plant, block: int, job: int) -> None:
 
 @part
 def _block_down(s: Setup, p: Plant, block: int) -> None:
-    """Take a block out; where no spare stands in, its job misses it."""
+    """A block goes down; a spare replaces it, or its job misses it."""
     zone, owner = block // s.blocks, p.owner[block]
     if owner < 0:
         take_idle(s, p, block, NOBODY)
@@ -159,7 +159,7 @@ def _block_down(s: Setup, p: Plant, block: int) -> None:
 
 @part
 def give_block(s: Setup, p: Plant, block: int) -> None:
-    """Give a block that is up to the first job that misses one in its zone; else it is idle."""
+    """Give a block that is up to the first job that misses one in its zone; without one it becomes idle."""
     zone = block // s.blocks
     for owner in range(len(p.job)):
         if p.short[owner, zone] > 0:
@@ -236,7 +236,7 @@ def _tray_event(rng: np.random.Generator, s: Setup, p: Plant, tray: int) -> None
     next_time = _draw(rng, s.tables, s.tray_time)
     powered = n_racks == 0 or p.rack_up[rack]
     if not powered:
-        # the outage that is going on was booked whole when it began; its rest still counts
+        # the current outage was booked in full when it began; its remainder still counts
         next_time += max(_time_of(p, p.failed.size + rack) - now, 0.0)
     put(p.events, tray, now + next_time, 0)
     if p.n_failed[block] == s.spare_trays and powered:
@@ -269,7 +269,7 @@ def _rack_event(rng: np.random.Generator, s: Setup, p: Plant, rack: int) -> None
 
 @compiled
 def _block_event(rng: np.random.Generator, s: Setup, p: Plant, block: int, number: int) -> None:
-    """A block as a whole is repaired."""
+    """The repair of a complete block ends."""
     remove(p.events, number)
     p.n_failed[block] = 0
     for tray in range(block * s.size, (block + 1) * s.size):
@@ -283,7 +283,7 @@ def _block_event(rng: np.random.Generator, s: Setup, p: Plant, block: int, numbe
 
 @compiled
 def happen(rng: np.random.Generator, s: Setup, p: Plant) -> None:
-    """The next event of a component."""
+    """Handle the next event of a component."""
     number, n_trays, n_racks = p.events.events[0].number, p.failed.size, racks_of(s)
     p.account[0].events += 1
     if number < n_trays:

@@ -1,6 +1,6 @@
-"""Compiled simulation of jobs on a cluster with spares, event by event: what device events are to a job.
+"""Compiled simulation of jobs on a cluster with spares: the effects of device events on a job.
 
-Checkpoints are no events: what a span of running is worth follows from how long it lasted. Times are hours.
+Checkpoints are no events: the work and checkpoints of a run follow from its length. Times are hours.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RUNNING, RECOVERING, STUCK, WAITING, OVER = range(5)
 
 @part
 def book_recovery(s: Setup, p: Plant, j: int) -> None:
-    """What a recovery that ends now has taken."""
+    """Book the time of a recovery that ends now."""
     spent = p.clock[0].now - p.job[j].begun
     p.account[j].detection += min(spent, s.detection)
     p.account[j].restart += max(spent - s.detection, 0.0)
@@ -41,11 +41,11 @@ def book_recovery(s: Setup, p: Plant, j: int) -> None:
 
 @part
 def book_running(s: Setup, p: Plant, j: int, span: float) -> None:
-    """What a span of running is worth: work that is saved, work that is pending, saves."""
+    """Book `span` hours of running: work in checkpoints, work since the last one, time spent on checkpoints."""
     job, account = p.job[j], p.account[j]
     period, cycle = job.period, job.period + s.save
     share = 1.0 - min((job.missing + s.unit * job.away) / job.blocks, 1.0)
-    if cycle == 0.0:  # saves that cost nothing are made all the time
+    if cycle == 0.0:  # free checkpoints are continuous
         account.reduced += (1.0 - share) * span
         account.useful += share * span
         span = 0.0
@@ -66,7 +66,7 @@ def book_running(s: Setup, p: Plant, j: int, span: float) -> None:
 
 @part
 def lose_pending(p: Plant, j: int) -> None:
-    """Work since the last checkpoint is to be done again."""
+    """Book the work since the last checkpoint as rework."""
     p.account[j].rework += p.job[j].pending
     p.job[j].pending, p.job[j].away = 0.0, 0
 
@@ -80,7 +80,7 @@ def recover(s: Setup, p: Plant, j: int) -> None:
 
 @part
 def _struck(s: Setup, p: Plant, j: int) -> None:
-    """A unit at work failed: it is exchanged, or the job goes back to its last checkpoint."""
+    """A working unit failed: it is exchanged, or the job goes back to its last checkpoint."""
     job, account = p.job[j], p.account[j]
     account.hits += 1
     if job.mode == RUNNING:
@@ -101,7 +101,7 @@ def _struck(s: Setup, p: Plant, j: int) -> None:
 
 @part
 def consequences(s: Setup, p: Plant, j: int) -> None:
-    """What an event is to a job."""
+    """Handle the effects of an event on a job."""
     job = p.job[j]
     if job.hit:
         _struck(s, p, j)
@@ -118,7 +118,7 @@ def consequences(s: Setup, p: Plant, j: int) -> None:
 
 @part
 def _stop(s: Setup, p: Plant) -> None:
-    """The end, or the end of what is not counted."""
+    """Book everything at the end of the simulation, or of its warm-up."""
     clock = p.clock[0]
     if p.job[0].mode == RECOVERING:
         book_recovery(s, p, 0)
@@ -170,7 +170,7 @@ def _run(rng: np.random.Generator, s: Setup, p: Plant, stop: float) -> None:
 
 
 def _occupied(p: Plant, s: Setup) -> None:
-    """One job takes up all blocks but the last of each zone, which are spare."""
+    """One job takes all blocks but the last of each zone, which are spare."""
     p.owner[:] = np.where(np.tile(np.arange(s.blocks) < s.blocks - s.spare_blocks, s.zones), 0, NOBODY)
     p.where[:], p.n_idle[:] = -1, s.spare_blocks
     for zone in range(s.zones):
@@ -180,15 +180,16 @@ def _occupied(p: Plant, s: Setup) -> None:
 
 
 def simulate(rng: np.random.Generator, setup: Setup, warm: float, end: float, down_hours: FloatArray) -> list[float]:
-    """Run one cluster from 0 to `end` hours and book what happens from `warm` on.
+    """Run one cluster from 0 to `end` hours, with accounts from `warm` on.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     setup : Setup
     warm, end : float
-    down_hours : ndarray of zeros
-        Becomes, by number, the share of time in which so many blocks of a zone were down.
+        Hours.
+    down_hours : ndarray of zeros, shape (blocks + 1,)
+        Set in place to the share of time in which that many blocks of a zone were down.
 
     Returns
     -------

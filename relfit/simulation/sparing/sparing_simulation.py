@@ -1,4 +1,4 @@
-"""Monte-Carlo of a cluster with spares: the closed form of the sparing planner checked, and its assumptions dropped."""
+"""`simulate_sparing`: Monte Carlo of a cluster with spares, to check the planner's closed form and its assumptions."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ __all__ = [
 
 HOURS_PER_YEAR = 8760.0
 _WARM_REPAIRS = 12.0
-WEIGHT = 1_000_000  # of a replication, for the threads
+WEIGHT = 1_000_000  # work of a replication, for sharing among threads
 _MOST_EVENTS = 1e9
 _NO_LIMIT = 1e15  # hours of a period that never ends
 
 
 @dataclass(frozen=True, kw_only=True)
 class SparingAssumptions:
-    """SparingAssumptions of the closed form that a simulation keeps or drops.
+    """Assumptions of the closed form that a simulation keeps or drops.
 
     Attributes
     ----------
     whole_block_repairs : bool
         True (the closed form): one repair restores all trays of a block. False: every tray is repaired by itself.
     separate_racks : bool, optional
-        True: every block fails by itself at the rate of a rack. False: racks take all their blocks down together. Needs
-        to be True when `whole_block_repairs` is, and then is when left out; else as the cluster says.
+        True: every block fails by itself at the rate of a rack. False: racks take all their blocks down together; not
+        with `whole_block_repairs`. By default True with `whole_block_repairs`, else as the cluster says.
     undisturbed_recovery : bool, optional
-        True: failures during detection and restart cost nothing. False: they start it again. As the recovery says when
-        left out, which is what the closed form takes too.
+        True: failures during detection and restart cost nothing. False: they start it again. By default as the recovery
+        says, which the closed form follows, too.
 
     Raises
     ------
@@ -78,14 +78,14 @@ class SparingAssumptions:
             )
 
     def of(self, cluster: Cluster, recovery: Recovery) -> tuple[bool, bool, bool]:
-        """All three, those left out by the cluster and the recovery."""
+        """All three, the defaults filled in from the cluster and the recovery."""
         racks, undisturbed = self.separate_racks, self.undisturbed_recovery
         own = self.whole_block_repairs or not cluster.shared_racks if racks is None else racks
         return self.whole_block_repairs, own, not recovery.disturbed if undisturbed is None else bool(undisturbed)
 
 
 class SparingSimulation(Result):
-    """What the simulated clusters did, beside the closed form.
+    """The simulated clusters, beside the closed form.
 
     Attributes
     ----------
@@ -95,13 +95,13 @@ class SparingSimulation(Result):
     closed_form : SparingEvaluation
         For the same means, under the paper's assumptions.
     down : ndarray, shape (blocks + 1,)
-        Share of time in which so many blocks of a zone were down.
+        Share of time in which 0, 1, ... blocks of a zone were down.
     years : float
         Simulated years of one replication, without the warm-up.
     level : float
-        Level of the intervals.
+        Level of the confidence intervals.
     assumptions : dict from str to bool
-        Which of the closed form's assumptions were kept.
+        Which of the closed form's assumptions held.
     """
 
     replications: pd.DataFrame
@@ -126,22 +126,22 @@ class SparingSimulation(Result):
 
     @property
     def cett(self) -> float:
-        """Mean over the replications."""
+        """Mean CETT (cluster effective training time) over the replications."""
         return float(self.shares["simulated"]["useful"])
 
     @property
     def cett_interval(self) -> tuple[float, float]:
-        """Student's interval from the replications."""
+        """Student's interval of the mean CETT."""
         return float(self.shares["low"]["useful"]), float(self.shares["high"]["useful"])
 
     @property
     def error(self) -> float:
-        """How far the closed form's CETT is above the simulated one, relative."""
+        """Relative error of the closed form's CETT; above zero where it is higher than the simulated one."""
         return float(self.shares["error"]["useful"])
 
     @property
     def headline(self) -> str:
-        """The simulated CETT and how far off the closed form is."""
+        """The simulated CETT and the error of the closed form."""
         low, high = self.cett_interval
         dropped = [name.replace("_", " ") for name, holds in self.assumptions.items() if not holds]
         about = "under its assumptions" if not dropped else f"without {', '.join(dropped)}"
@@ -163,7 +163,7 @@ class SparingSimulation(Result):
 
 
 class PreparedSparing(NamedTuple):
-    """What is simulated, checked: with the closed form for it, and hours that are not counted."""
+    """Checked settings of a simulation, with their closed form and the hours of the warm-up."""
 
     setup: Setup
     closed_form: SparingEvaluation
@@ -171,12 +171,12 @@ class PreparedSparing(NamedTuple):
     assumed: dict[str, bool]
 
     def check_events(self, hours: float) -> None:
-        """Reject so many hours where a replication would take too long.
+        """Reject simulated hours that would take too long.
 
         Raises
         ------
         ArgumentError
-            For more than 1e9 expected events.
+            For more than 1e9 expected events of a replication.
         """
         f, cluster = self.closed_form.failures, self.closed_form.cluster
         racks = cluster.zones * self.setup.blocks / f.mtbf_rack
@@ -193,12 +193,12 @@ def prepared(
     assumptions: SparingAssumptions | None,
     warm_up: object,
 ) -> PreparedSparing:
-    """Check what is to be simulated.
+    """Check the settings of a simulation.
 
     Raises
     ------
     ArgumentError
-        For more than one strategy, or settings that cannot be.
+        For more than one strategy, or invalid settings.
     """
     recovery = recovery or Recovery()
     times = devices if isinstance(devices, DeviceTimes) else DeviceTimes.exponential(devices)
@@ -237,41 +237,46 @@ def simulate_sparing(
 ) -> SparingSimulation:
     """Simulate a cluster under one strategy, event by event.
 
-    Every tray, rack and block has its own times; the job takes up working blocks, swaps failed ones for spares of their
-    zone, goes back to its last checkpoint, and waits when a zone runs out.
+    Every tray, rack and block has its own times. The job holds the working blocks, swaps failed ones for spares of
+    their zone, goes back to its last checkpoint, and waits when a zone has no spare left.
 
     Parameters
     ----------
     cluster : Cluster
     strategy : Strategies
-        One; without spare blocks the best number by the closed form is taken.
+        A single one; without a number of spare blocks it has the best one by the closed form.
     devices : DeviceFailures or DeviceTimes
-        Means of exponential times, or distributions of any family.
+        Means of exponential times, or any distributions.
     recovery : Recovery, optional
-        A `checkpoint_every` of None is the best by the closed form.
+        A `checkpoint_every` of None is the best interval by the closed form.
     assumptions : SparingAssumptions, optional
-        Those of the closed form when left out.
+        By default those of the closed form.
     years : float
-        Simulated time of one replication, of 8760 hours each.
+        Simulated time of one replication, in years of 8,760 hours.
     n_resamples : int
         Replications, at least two.
     warm_up : duration, optional
-        Time that is not counted; twelve mean repairs when left out. Devices begin at random ages (in equilibrium).
+        Time before the accounts begin; by default twelve mean repairs. Devices start at random ages (in equilibrium).
     level : float
+        Level of the confidence intervals.
     rng : int or numpy.random.Generator
         Replications have streams of their own: the result does not depend on the number of workers.
     workers : int, optional
-        Threads.
+        Threads; one per processor by default.
+
+    Returns
+    -------
+    SparingSimulation
 
     Raises
     ------
     ArgumentError
-        For more than one strategy, or settings that cannot be.
+        For more than one strategy, or invalid settings.
 
     Notes
     -----
-    Trays without power (their rack is down; their block, when it is repaired as a whole) do not age. Idle spares fail
-    like working devices. Spare trays take over at once; which of the running trays of a block are at work is random.
+    Trays without power (their rack is down, or their block with whole-block repairs) do not age. Idle spares fail like
+    working devices. Spare trays take over at once; which of the running trays of a block are at work is random.
 
     Examples
     --------
@@ -299,7 +304,7 @@ def simulate_sparing(
 
 
 def _table(rows: FloatArray, closed: SparingEvaluation) -> pd.DataFrame:
-    """The accounts of the events as shares of all GPU hours."""
+    """The accounts of the simulation as shares of all GPU hours."""
     outside = {name: float(closed.shares[name][0]) for name in ("spare_trays", "spare_blocks", "stranded")}
     job, accounts = 1.0 - sum(outside.values()), dict(zip(ACCOUNTS, rows.T, strict=True))
     shares = {name: np.full(len(rows), outside[name]) if name in outside else job * accounts[name] for name in SHARES}

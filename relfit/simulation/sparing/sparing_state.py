@@ -1,4 +1,4 @@
-"""The state of a simulated cluster with spares: what is simulated, its devices, its job and its accounts."""
+"""The state of a simulated cluster with spares: its settings, devices, jobs and accounts."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ __all__ = [
 ]
 
 NOBODY = -1
-"""Owner of a block that no job has."""
+"""Owner of a block that no job holds."""
 
 
 class Accounts:
-    """Where the running time of the job goes, and counts."""
+    """Accounts of a job's time in hours, and counts."""
 
     useful: float
     reduced: float
@@ -48,7 +48,7 @@ ACCOUNTS = tuple(Accounts.__annotations__)
 
 
 class ClusterClock:
-    """What time it is, in hours, and whether the warm-up is over."""
+    """The time in hours, and whether the warm-up is over."""
 
     now: float
     warmed: int
@@ -59,7 +59,7 @@ class JobState:
 
     mode: int
     blocks: float
-    """Blocks that it takes up."""
+    """Blocks that it holds."""
     period: float
     """Work between two checkpoints."""
     ready: float
@@ -68,15 +68,15 @@ class JobState:
     elapsed: float
     """Since the last checkpoint."""
     pending: float
-    """Work that is not saved."""
+    """Work since the last checkpoint."""
     missing: int
-    """Blocks for want of spares."""
+    """Blocks that it misses for want of spares."""
     away: int
     """Units being brought back."""
     head: int
     """The first of these in `Plant.ring`."""
     hit: int
-    """Whether this event struck a unit at work."""
+    """Whether this event struck a working unit."""
 
 
 class Stages(NamedTuple):
@@ -91,7 +91,7 @@ class Stages(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """What is simulated."""
+    """Settings of the simulation."""
 
     zones: int
     blocks: int
@@ -114,7 +114,7 @@ class Setup(NamedTuple):
     whole_block: bool
     """One repair restores all trays of a block (the paper's chain); else every tray is repaired by itself."""
     own_racks: bool
-    """Every block has a rack of its own (blocks fail independently); else racks take all their blocks."""
+    """Every block has a rack of its own (blocks fail independently); else racks take all their blocks down."""
     repeat: bool
     """A failure during recovery starts it again."""
     period: float
@@ -131,20 +131,20 @@ class Plant(NamedTuple):
 
     events: EventHeap
     failed: npt.NDArray[np.bool_]
-    """Trays."""
+    """Which trays are failed."""
     n_failed: IntArray
-    """Trays of each block."""
+    """Failed trays of each block."""
     up: npt.NDArray[np.bool_]
     rack_up: npt.NDArray[np.bool_]
     outage: FloatArray
-    """Hours without power of what a tray hangs on: its block, or its rack."""
+    """Hours without power so far of each block, or of each rack."""
     reckoned: FloatArray
-    """How many of these each tray has reckoned with."""
+    """The part of these hours that each tray's next failure already allows for."""
     tray_repairs: IntArray
-    """That each tray has had, as far as they have a history."""
+    """Earlier repairs of each tray, where repairs have a history."""
     rack_repairs: IntArray
     owner: IntArray
-    """Job that has each block, or `NOBODY`."""
+    """Job that holds each block, or `NOBODY`."""
     idle: IntArray
     n_idle: IntArray
     where: IntArray

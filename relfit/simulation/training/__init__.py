@@ -1,4 +1,4 @@
-"""Training clusters: a job on thousands of servers that fail, are repaired, replaced and retired, event by event."""
+"""The simulator of training clusters: jobs on servers that fail, are repaired, replaced and retired."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lists of a cluster, compiled: coming events, the servers that run a job, queues, what Python is asked."""
+"""The lists of a cluster, compiled: planned events, the servers that run a job, queues; and requests to Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["add_last", "ask", "events_of", "n_active", "rack_is_down", "roster_o
 
 @inlined
 def events_of(state: ClusterState) -> EventHeap:
-    """The coming events: of each server by its number, then of each rack, then of the cluster by their kinds."""
+    """The planned events: of each server by its number, then of each rack, then of the cluster by their kinds."""
     n = len(state.servers) + state.options.n_racks + at.N_KINDS
     return EventHeap(state.heaps.events[:n], state.heaps.place[:n], state.heaps.size[:1])
 
@@ -27,7 +27,7 @@ def roster_of(state: ClusterState, job: JobRecord) -> EventHeap:
 
 @inlined
 def rack_is_down(state: ClusterState, rack: int) -> bool:
-    """Whether a rack is planned to be back."""
+    """Whether a rack is down: its return is planned."""
     return state.heaps.place[len(state.servers) + rack] >= 0
 
 
@@ -61,5 +61,5 @@ def take_first(state: ClusterState, queue: Queue) -> ServerRecord:
 
 @inlined
 def ask(state: ClusterState, what: int, kind: int, number: int) -> None:
-    """Let the loop stop and Python answer."""
+    """Stop the loop for a request to Python."""
     state.cluster.asks, state.cluster.asks_kind, state.cluster.asks_number = what, kind, number

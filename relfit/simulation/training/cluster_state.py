@@ -45,7 +45,7 @@ STATES = (
     "rack_down",
     "on_order",
 )
-"""Where a server can be; each is in exactly one state."""
+"""States of a server, which is in exactly one of them."""
 (
     IDLE,
     ACTIVE,
@@ -61,11 +61,11 @@ STATES = (
 ) = range(len(STATES))
 
 PHASES = ("running", "recovery", "selection", "waiting", "stalled", "down", "done", "depleted")
-"""What a job does; waiting is for servers of the spare pool, stalled for repairs."""
+"""Phases of a job."""
 RUNNING, RECOVERING, SELECTING, WAITING, STALLED, DOWN, DONE, DEPLETED = range(len(PHASES))
 
 TIMES = ("compute", "lost", "save", "recovery", "selection", "waiting", "stalled", "down")
-"""Where the time of a job goes; they sum to its total time."""
+"""Accounts of a job's time; they sum to its total time."""
 
 # values of fields
 NEVER, AT_SELECTION, AT_ONCE = range(3)  # Options.return_borrowed
@@ -77,8 +77,8 @@ END_OF_WORK, FAILURE, CORRUPTION = range(3)  # JobRecord.ends_by
 NOTHING, HOSTS, RETIREMENT, RARE_EVENT = range(4)  # ClusterRecord.asks
 N_KINDS = 7
 AUTO_END, MANUAL_END, RACK_FAILS, RACK_BACK, CLUSTER_FAILS, REGENERATE, DELIVERED = range(N_KINDS)  # kinds of events
-CORRUPTION_FOUND = N_KINDS  # of a job, so that it is planned with the job
-SPARES, AUTO_WAITING, MANUAL_WAITING, STANDBYS = range(4)  # queues; from STANDBYS on one per job
+CORRUPTION_FOUND = N_KINDS  # belongs to a job, and is planned with it
+SPARES, AUTO_WAITING, MANUAL_WAITING, STANDBYS = range(4)  # queues; from STANDBYS on, one per job
 NOBODY = -1
 
 N_STREAMS = 15
@@ -102,7 +102,7 @@ N_STREAMS = 15
 
 
 class Options:
-    """What does not change in a run; fields of the same name are those of `TrainingParameters` and `Retirement`."""
+    """Settings of a run; fields with names of `TrainingParameters` or `Retirement` have their meaning."""
 
     random_failure_rate: float
     bad_factor: float
@@ -117,14 +117,14 @@ class Options:
     checkpoint_every: float
     checkpoint_save: float
     auto_repair_times: Annotated[FloatArray, HISTORIES]
-    """By the number of earlier repairs of a server, as the next five."""
+    """By the number of earlier repairs of a server, as are the next five."""
     manual_repair_times: Annotated[FloatArray, HISTORIES]
     probs_auto_to_manual: Annotated[FloatArray, HISTORIES]
     auto_repair_fail_probs: Annotated[FloatArray, HISTORIES]
     manual_repair_fail_probs: Annotated[FloatArray, HISTORIES]
     beyond_repair_probs: Annotated[FloatArray, HISTORIES]
     replacement_time: float
-    """Below zero: retired servers are not replaced."""
+    """Minutes; below zero: retired servers are not replaced."""
     auto_crews: int
     manual_crews: int
     shift_from: float
@@ -165,7 +165,7 @@ class Options:
 
 
 class ClusterRecord:
-    """What there is once."""
+    """The state of the cluster as such: its clock, counters and requests."""
 
     now: float
     down_until: float
@@ -181,18 +181,18 @@ class ClusterRecord:
     quiet: bool
     """Whether changes of state are traced later, together."""
     asks: int
-    """What Python is asked for, with the job, the server or the event that it is about."""
+    """The request to Python; the next two are its job, server or event."""
     asks_number: int
     asks_kind: int
     retires: bool
-    """The answer."""
+    """The reply to a request for retirement."""
     held: Annotated[IntArray, len(STATES)]
     """Servers in each state."""
     streams: Annotated[npt.NDArray[np.uint64], N_STREAMS]
 
 
 class JobCounts:
-    """What is counted per job."""
+    """Counts per job."""
 
     total_failures: int
     random_failures: int
@@ -221,7 +221,7 @@ class JobCounts:
 
 
 class Replacements:
-    """What is counted per job where servers are beyond repair or replaced."""
+    """Counts per job where servers are beyond repair or replaced."""
 
     servers_beyond_repair: int
     servers_replaced: int
@@ -231,7 +231,7 @@ COUNTS, REPLACEMENTS = tuple(JobCounts.__annotations__), tuple(Replacements.__an
 
 
 class JobRecord(JobCounts, Replacements):
-    """A job; one of lower number comes first."""
+    """A job; a lower number is a higher priority."""
 
     number: int
     n_hosts: int
@@ -255,10 +255,10 @@ class JobRecord(JobCounts, Replacements):
     found_in: float
     found_at: float
     clean: float
-    """Work at the last checkpoint before a corruption that is not found yet; below zero where there is none."""
+    """Work at the last checkpoint before a corruption that is not detected yet; below zero without one."""
     ended: float
     run_time: float
-    """Minutes of running that a failure ended."""
+    """Minutes of running in runs that a failure ended."""
     compute: float
     lost: float
     save: float
@@ -281,7 +281,7 @@ class ServerRecord:
     failures: int
     repairs: int
     life: float
-    """Minutes of running until it fails; below zero where they are to be drawn."""
+    """Minutes of running until it fails; below zero: still to be drawn."""
     age: float
     joined: float
     score: float
@@ -308,14 +308,14 @@ class Change:
 
 
 class ClusterState(NamedTuple):
-    """Everything that the event loop works on."""
+    """The complete state on which the event loop works."""
 
     options: Options
     cluster: ClusterRecord
     jobs: Records[JobRecord]
     servers: Records[ServerRecord]
     heaps: EventHeap
-    """First the coming events, then the rosters of the jobs: see `relfit.simulation.training.cluster_lists`."""
+    """First the planned events, then the rosters of the jobs: see `relfit.simulation.training.cluster_lists`."""
     queues: Records[Queue]
     lists: IntArray
     """First the servers that a job may take, then those of the queues."""

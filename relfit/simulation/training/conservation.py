@@ -1,4 +1,4 @@
-"""Whether a cluster is still in order: every server in one place, every minute in one account."""
+"""Checks that nothing is lost: every server is in one place, every minute in one account."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["fault_of"]
 
 
 def fault_of(state: ClusterState) -> str:
-    """What is out of order; empty where nothing is."""
+    """The first inconsistency in words; empty without one."""
     states, held = state.servers["state"], state.cluster.held
     if not np.array_equal(np.bincount(states, minlength=len(at.STATES)), held):
         return "servers were lost or doubled"

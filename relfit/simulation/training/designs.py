@@ -1,4 +1,4 @@
-"""Answers for a designer: the smallest working pool that suffices, and the cheapest design that is good enough."""
+"""Designs of training clusters: the smallest working pool that suffices, and the cheapest sufficient design."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ _MOST_DESIGNS = 100_000
 
 
 class TrainingDesigns(Result):
-    """Designs that were simulated, and the one that is the answer.
+    """The simulated designs, and the one that is the answer.
 
     Attributes
     ----------
     designs : pandas.DataFrame
         One row per simulated design: the keys that differ, ``cost`` where there is one, the mean ``hours`` and ``etr``
-        with the limits ``etr_low`` and ``etr_high``, and whether it ``suffices``.
+        with the confidence interval ``etr_low`` to ``etr_high``, and whether it ``suffices``.
     parameters : TrainingParameters or None
-        Of the answer; None where no design suffices.
+        Those of the answer; None where no design suffices.
     question : str
+        What was searched for, in words.
     keys : tuple of str
-        That differ between the designs.
+        Keys that differ between the designs.
     """
 
     designs: pd.DataFrame
@@ -46,7 +47,7 @@ class TrainingDesigns(Result):
         if self.parameters is None:
             return f"{self.question}: none of {len(self.designs)} designs"
         values = ", ".join(f"{key.replace('_', ' ')} {getattr(self.parameters, key):g}" for key in self.keys)
-        row = self.designs[self.designs["suffices"]].iloc[0]  # of the smallest, or the cheapest, that does
+        row = self.designs[self.designs["suffices"]].iloc[0]  # the smallest, or the cheapest, that suffices
         return f"{self.question}: {values} ({row['hours']:,.0f} h, effective training ratio {percent(row['etr'])})"
 
     def to_frame(self) -> pd.DataFrame:
@@ -72,18 +73,28 @@ def smallest_pool(
 ) -> TrainingDesigns:
     """The smallest working pool with which training takes at most a little longer than with the largest.
 
-    All sizes share their random numbers, so that small differences show. The size is found by bisection, which chooses
-    each size by the last answer: no campaign, whose cells are chosen beforehand.
+    The size is found by bisection. All sizes share their random numbers, so that small differences show. A size
+    suffices only if training finishes in every run; if it does not with the largest pool, none suffices.
 
     Parameters
     ----------
     params : TrainingParameters or mapping, optional
+        As for `simulate_training`.
     tolerance : float
-        Share of the time that it may take longer.
+        By which share of the time with the largest pool training may take longer; 0.005 is 0.5 %.
     most : int, optional
-        The largest working pool looked at; a quarter more than the job and its standbys when left out.
+        The largest working pool, in servers; by default a quarter more than the jobs and their standbys need.
     n_replications, rng, workers
-        As in `simulate_training`.
+        As for `simulate_training`.
+
+    Returns
+    -------
+    TrainingDesigns
+
+    Raises
+    ------
+    ArgumentError
+        For a tolerance outside 0..1, or a largest pool below what the jobs and their standbys need.
 
     Examples
     --------
@@ -100,23 +111,26 @@ def smallest_pool(
     if largest < needed:
         raise ArgumentError(f"most is {largest}; the job needs {needed}", remedy=f"give {needed} or more")
     rows: dict[int, dict[str, Any]] = {}
+    taken: dict[int, float] = {}  # hours; inf where a run did not finish
 
     def hours(size: int) -> float:
         run = simulate_training(
             base.but(working_pool_size=size), n_replications=n_replications, rng=rng, workers=workers
         )
         rows[size] = {"working_pool_size": size, **_row(run)}
-        return float(rows[size]["hours"]) if not run.whole["depleted"].any() else np.inf
+        taken[size] = float(rows[size]["hours"]) if not run.whole["depleted"].any() else np.inf
+        return taken[size]
 
     limit = hours(largest) * (1.0 + tolerance)
     low, high = needed - 1, largest
-    while high - low > 1:
+    while high - low > 1 and limit < np.inf:
         middle = (low + high) // 2
         low, high = (low, middle) if hours(middle) <= limit else (middle, high)
     table = pd.DataFrame([rows[size] for size in sorted(rows)])
-    table["suffices"] = table["hours"] <= limit
+    table["suffices"] = [taken[size] <= limit < np.inf for size in sorted(rows)]
+    best = base.but(working_pool_size=high) if limit < np.inf else None
     question = f"smallest working pool within {percent(tolerance)} of the time with {largest:,} servers"
-    return TrainingDesigns(table, base.but(working_pool_size=high), question, ("working_pool_size",))
+    return TrainingDesigns(table, best, question, ("working_pool_size",))
 
 
 def cheapest_design(
@@ -129,28 +143,32 @@ def cheapest_design(
     rng: int = 0,
     workers: int | None = None,
 ) -> TrainingDesigns:
-    """The cheapest design whose effective training ratio is surely high enough.
+    """The cheapest design whose effective training ratio reaches a target.
 
-    Designs are simulated from the cheapest on, until the lower limit of a mean is `etr` or more: a search that stops,
-    no campaign. A campaign over the same values simulates all of them (`relfit.campaigns.cost_of_ownership`).
+    Designs are simulated from the cheapest on, until the lower end of the confidence interval of the mean ratio is
+    `etr` or more. A campaign over the same values simulates all of them (`relfit.campaigns.cost_of_ownership`).
 
     Parameters
     ----------
     params : TrainingParameters or mapping, optional
-        What is not chosen.
+        What all designs share.
     choices : mapping from str to sequence
-        Values by key of `TrainingParameters`; every combination that can be is a design.
+        Values by key of `TrainingParameters`; every valid combination is a design.
     cost : mapping from str to float, or callable
         Price of one unit of each key, or a function of the parameters.
     etr : float
-        Effective training ratio that is wanted.
+        The target, between 0 and 1.
     n_replications, rng, workers
-        As in `simulate_training`.
+        As for `simulate_training`.
+
+    Returns
+    -------
+    TrainingDesigns
 
     Raises
     ------
     ArgumentError
-        When no combination can be, or there are too many.
+        For a target outside 0..1, or when no combination is valid or there are more than 100,000.
 
     Examples
     --------

@@ -26,7 +26,7 @@ __all__ = ["acquire", "candidates", "enter", "look_for_hosts", "recover", "relea
 
 @part
 def enter(state: ClusterState, job: JobRecord, phase: int, until: float) -> None:
-    """Begin another phase of a job; the time since the last one began goes to its account (running has its own)."""
+    """Begin another phase of a job and book the time of the last one (of running, `stop_run` does)."""
     now = state.cluster.now
     if at.RUNNING < job.phase < at.DONE:
         job.spent[job.phase] += now - job.began
@@ -71,7 +71,7 @@ def look_for_hosts(state: ClusterState, job: JobRecord) -> None:
 
 @merged
 def _return_borrowed(state: ClusterState, job: JobRecord) -> None:
-    """Give the borrowed servers of a job, and idle ones, back to the spare pool."""
+    """Return the borrowed servers of a job, and idle borrowed ones, to the spare pool."""
     _release_standbys(state, job)
     for i in range(len(state.servers)):
         server = state.servers[i]
@@ -96,12 +96,12 @@ def _has(state: ClusterState, job: JobRecord) -> int:
 
 @part
 def acquire(state: ClusterState, job: JobRecord) -> None:
-    """Go on looking: preempt a spare server, go on with fewer, take from jobs of lower priority, or stall."""
+    """Find servers: preempt a spare one, continue with fewer, take from jobs of lower priority, or stall."""
     cluster, held = state.cluster, state.cluster.held
     wanted = job.n_hosts + job.standbys
     least = wanted if state.options.needs_standbys else job.minimum
     for k in range(job.number):
-        if state.jobs[k].phase == at.STALLED:  # whatever comes free is for that job
+        if state.jobs[k].phase == at.STALLED:  # an earlier job takes what becomes free
             enter(state, job, at.STALLED, math.inf)
             return
     while True:
@@ -121,7 +121,7 @@ def acquire(state: ClusterState, job: JobRecord) -> None:
             cluster.jobs_over += 1
             release(state, job)
             return
-        # the program looks again if a repair ended since it last stalled
+        # the original program looks again if a repair ended since the last stall
         if not (state.options.needs_standbys and cluster.repaired_since):
             enter(state, job, at.STALLED, math.inf)
             return
@@ -158,7 +158,7 @@ def _choose(state: ClusterState, job: JobRecord) -> None:
 
 @part
 def _list_candidates(state: ClusterState, job: JobRecord) -> int:
-    """Write the idle servers into the list of choice; borrowed ones that are not needed may go back; how many."""
+    """Write the idle servers into the list of choice; surplus borrowed ones may go back. Returns their number."""
     state.cluster.quiet = True
     _release_standbys(state, job)
     surplus = 0
@@ -186,12 +186,12 @@ def _list_candidates(state: ClusterState, job: JobRecord) -> int:
 
 @merged
 def _take_at_random(state: ClusterState, job: JobRecord, n: int) -> int:
-    """Let random servers run the job; the others follow in the list of choice, its standbys first; from where.
+    """Let random servers run the job; the others follow in the list of choice from the returned place, standbys first.
 
     Those that will not run it are drawn, one by one, from the active and the n idle servers; as a rule they are few.
     """
     choice, streams = state.lists, state.cluster.streams
-    left = n  # idle servers that are not drawn yet are before it in the list, drawn ones after them
+    left = n  # idle servers before this place in the list are not drawn yet, later ones are
     for _ in range(max(n_active(state, job) + n - job.n_hosts, 0)):
         active = n_active(state, job)
         pick = below(streams, at.SELECTION, active + left)
@@ -248,9 +248,9 @@ def take_in_order(state: ClusterState, job: JobRecord) -> None:
 
 @part
 def stop_run(state: ClusterState, job: JobRecord) -> float:
-    """End a stretch of running now: what it computed, what of that is lost, what was saved; minutes that it lasted.
+    """End a run now and book what it computed, lost and spent on checkpoints; returns its minutes.
 
-    With checkpoints every so many minutes, work since the last one is lost unless the job ended; without, nothing is.
+    With checkpoints, work since the last one is lost unless the job ended; without them, nothing is lost.
     """
     every, now = state.options.checkpoint_every, state.cluster.now
     lasted, done = now - job.began, job.length - job.remaining

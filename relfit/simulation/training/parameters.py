@@ -1,7 +1,7 @@
-"""`TrainingParameters`: cluster, job, failures and repairs of a training cluster, as a file says them and as checked.
+"""`TrainingParameters`: the checked settings of a training cluster: job, pools, failures, repairs.
 
-Times are minutes, rates per minute. The names and defaults are those of the published simulator (AIReSim), so that its
-own files are read as they are; what this one can do beyond it has names of its own.
+Times are minutes, rates per minute. The names and defaults are those of the published simulator (AIReSim), whose files
+are read as they are; settings beyond it have names of their own.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ class TrainingJob(Model):
 
 
 class RepeatedRepairs(Model):
-    """Repairs by the number of earlier ones of the server, in place of the keys of the same names.
+    """Repairs by the number of earlier repairs of the server, in place of the keys of the same names.
 
-    The first value is that of a first repair, the last one holds for all further ones.
+    The first value is for a first repair; the last one holds for all further repairs.
     """
 
     auto_repair_time: MinutesByRepairs | None = Field(None, description="mean times of automatic repairs")
@@ -230,12 +230,12 @@ class TrainingParameters(Model):
     max_events: Some = Field(10_000_000, description="most events of a run, against jobs that never end")
 
     def __init__(self, /, **values: object) -> None:
-        """Check what is given.
+        """Check the values.
 
         Raises
         ------
         ArgumentError
-            For what cannot be, with its key.
+            For an unknown key or an invalid value, with its key.
         """
         try:
             super().__init__(**values)
@@ -278,16 +278,16 @@ class TrainingParameters(Model):
 
     @property
     def all_jobs(self) -> tuple[TrainingJob, ...]:
-        """The jobs, the one of the keys above where no list is given."""
+        """The jobs of `jobs`, in order of priority; without any, the one of `job_size` and the other keys."""
         return tuple(job for _, job in self._placed_jobs())
 
     @property
     def loses_servers(self) -> bool:
-        """Whether servers are beyond repair, or replaced."""
+        """Whether servers can be beyond repair, or are replaced."""
         return max(self.beyond_repair_prob) > 0.0 or self.replacement_time is not None
 
     def but(self, **changes: object) -> TrainingParameters:
-        """The same with other values, checked as by `training_parameters`.
+        """The same parameters with other values, checked as by `training_parameters`.
 
         Examples
         --------
@@ -298,7 +298,7 @@ class TrainingParameters(Model):
         return TrainingParameters(**{**values, **changes})
 
     def as_program(self) -> TrainingParameters:
-        """The same with the semantics of the published program wherever it differs from its paper."""
+        """The same parameters with the published program's behaviour wherever it differs from its paper."""
         return self.but(
             return_borrowed="never",
             refill_standbys="any",
@@ -312,22 +312,26 @@ class TrainingParameters(Model):
 def training_parameters(
     values: Mapping[str, object] | None = None, *, calibrated: Parameters | None = None, **others: object
 ) -> TrainingParameters:
-    """Parameters of a simulation, checked; from a mapping, from calibrated parameters, or both.
+    """Checked parameters of a simulation, from a mapping, from calibrated parameters, or both.
 
     Parameters
     ----------
     values : mapping, optional
         Keys of `TrainingParameters`.
     calibrated : Parameters, optional
-        As `relfit.calibrate` gives them: the rate and the family of times to failure, bad nodes, quick and slow
-        repairs, failures of racks and of the whole system. Keys that are given go before.
+        As `relfit.calibrate` gives them: the rate and the distribution of times to failure, bad nodes, quick and slow
+        repairs, failures of racks and of the complete system. `values` and `others` take precedence.
     **others
-        Further keys.
+        Further keys, which take precedence over `values`.
+
+    Returns
+    -------
+    TrainingParameters
 
     Raises
     ------
     ArgumentError
-        For a key that is unknown (with the nearest one) or a value that cannot be.
+        For a key that is unknown (with the nearest one) or an invalid value.
 
     Examples
     --------
@@ -340,12 +344,12 @@ def training_parameters(
 
 
 def _of_calibrated(parameters: Parameters) -> dict[str, Any]:
-    """What a log tells of a training cluster, by the keys of `TrainingParameters`."""
+    """Calibrated parameters by the keys of `TrainingParameters`."""
     failures, values = FailuresByScope.of_parameters(parameters), dict[str, Any](airesim_values(parameters))
     del values["failure_distribution"]
     alike = values["systematic_failure_fraction"] == 0.0
     if parameters.failure is not None and parameters.failure.family != "exponential" and alike:
-        values["failure"], values["ages"] = parameters.failure, "steady"  # a log is of servers that run
+        values["failure"], values["ages"] = parameters.failure, "steady"  # a log shows servers in service
     if "auto_repair_time" in values and "manual_repair_time" not in values and parameters.repair is not None:
         values["auto_repair"] = parameters.repair
     names = {"rack": "rack", "system": "cluster"}

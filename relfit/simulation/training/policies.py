@@ -1,4 +1,4 @@
-"""Policies: which servers a job takes, and which repaired servers are retired; a user's may be any function."""
+"""Policies: which servers a job takes, and which repaired servers are retired; your own may be any function."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Servers:
-    """All servers, as a host selection sees them: arrays with one value per server.
+    """All servers, as a host selection sees them: arrays of shape (servers,).
 
     Attributes
     ----------
     rack, failures : ndarray of int
+        Number of the rack; failures so far.
     age, score : ndarray of float
         Minutes of running since the last repair; the score.
     borrowed, idle : ndarray of bool
-        Whether it is of the spare pool; whether it can be chosen.
+        Whether it comes from the spare pool; whether it can be chosen.
     """
 
     rack: IntArray
@@ -50,15 +51,15 @@ class Servers:
 
 
 HostSelection = Callable[[Servers, float], Any]
-"""All servers and the minute in; one key per server out, the lowest are taken, equals at random."""
+"""``key(servers, minute)``: one key per server; those with the lowest are taken, equal ones at random."""
 
 
 @dataclass(frozen=True)
 class FewestFailures:
-    """Servers that failed least come first."""
+    """Servers with the fewest failures come first."""
 
     def __call__(self, servers: Servers, minute: float) -> IntArray:
-        """Failures of each."""
+        """Failures of each server."""
         return servers.failures
 
 
@@ -67,7 +68,7 @@ class HighestScore:
     """Servers of the highest score come first."""
 
     def __call__(self, servers: Servers, minute: float) -> FloatArray:
-        """Scores, the other way round."""
+        """Negative scores."""
         return -servers.score
 
 
@@ -78,10 +79,10 @@ class MostReliable:
     Attributes
     ----------
     life_table : ndarray or None
-        Times to failure, see `relfit.simulation.engine.time_tables`; None where they are exponential, so that all
-        servers are equal.
+        Times to failure, see `relfit.simulation.engine.time_tables`; None where they are exponential, and all servers
+        equal.
     ahead : float
-        Minutes of running that are looked at.
+        Minutes of running over which the hazard is taken.
     """
 
     life_table: FloatArray | None
@@ -107,13 +108,13 @@ class Packed:
     """Racks with the most servers that can be chosen come first, so that few racks are used."""
 
     def __call__(self, servers: Servers, minute: float) -> IntArray:
-        """By the number of such servers in its rack, then by the rack."""
+        """Keys by the number of such servers in the rack, then by the rack."""
         free = np.bincount(servers.rack[servers.idle], minlength=int(servers.rack.max()) + 1)
         return servers.rack - free[servers.rack] * servers.rack.size
 
 
 def built_in_selection(name: str, life_table: FloatArray | None) -> HostSelection | None:
-    """The policy of a name in `TrainingParameters.host_selection`; None for chance."""
+    """The policy of a name in `TrainingParameters.host_selection`; None for ``"random"``."""
     policies: dict[str, HostSelection] = {
         "fewest_failures": FewestFailures(),
         "highest_score": HighestScore(),
@@ -130,12 +131,13 @@ class Server:
     Attributes
     ----------
     number, rack, failures : int
+        Its number and that of its rack, from 0; its failures so far.
     age, score : float
         Minutes of running since its last repair; its score.
     failure_times : tuple of float
-        Minutes of its latest failures, the latest last; as many as `Retirement.max_failures`.
+        Minutes of its latest failures, the latest last; at most `Retirement.max_failures` of them.
     repairs : int
-        That it has had.
+        Its repairs so far.
     """
 
     number: int
@@ -148,7 +150,7 @@ class Server:
 
 
 RetirementRule = Callable[[Server, float], bool]
-"""A repaired server and the minute in, whether it is retired out."""
+"""``rule(server, minute)``: whether a repaired server is retired."""
 
 
 @part

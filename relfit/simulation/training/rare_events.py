@@ -1,4 +1,4 @@
-"""Events that most simulations never have, compiled apart: racks, the cluster, corruptions, new servers, bad ones."""
+"""Events that most simulations do not have, compiled apart: of racks and the cluster, corruptions, deliveries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["rare_event"]
 
 @entry
 def rare_event(state: ClusterState) -> None:
-    """Let the event happen that Python is asked for; at the start plan the first of each kind."""
+    """Handle the requested event; without a request, at the start, plan the first of each kind."""
     kind, number = state.cluster.asks_kind, state.cluster.asks_number
     if state.cluster.asks != at.RARE_EVENT:
         if state.options.regeneration_interval > 0.0:
@@ -68,7 +68,7 @@ def _plan_cluster_failure(state: ClusterState) -> None:
 
 @merged
 def _is_delivered(state: ClusterState, server: ServerRecord) -> None:
-    """A new server takes the place of a retired one; it is bad as often as those of the beginning."""
+    """A new server takes the place of a retired one; it is bad with the probability of those at the start."""
     options = state.options
     state.jobs[server.home].servers_replaced += 1
     server.bad = uniform(state.cluster.streams, at.RETIREMENTS) < options.systematic_failure_fraction
@@ -117,7 +117,7 @@ def _corruption_is_found(state: ClusterState, job: JobRecord) -> None:
 
 @merged
 def _rack_fails(state: ClusterState) -> None:
-    """All servers of a rack are gone until it is repaired; those in repair stay there."""
+    """All servers of a rack are down until it is repaired; those in repair stay there."""
     _plan_rack_failure(state)
     streams = state.cluster.streams
     rack = below(streams, at.RACKS, state.options.n_racks)
@@ -128,7 +128,7 @@ def _rack_fails(state: ClusterState) -> None:
     for j in range(len(state.jobs)):
         _rack_leaves_job(state, rack, state.jobs[j])
     spares = state.queues[at.SPARES]
-    for _ in range(spares.length):  # each once round
+    for _ in range(spares.length):  # each once
         server = take_first(state, spares)
         if server.rack == rack:
             set_state(state, server, at.RACK_DOWN)

@@ -1,4 +1,4 @@
-"""Repairs, compiled: automatic, then perhaps manual, crews and shifts, what a repair mends, retirement and return."""
+"""Repairs, compiled: automatic and manual ones, crews and shifts, their outcomes, retirement and return."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def submit(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
 
 @inlined
 def _history(server: ServerRecord) -> int:
-    """Earlier repairs of a server, as far as they count."""
+    """Earlier repairs of a server, at most those that settings tell apart."""
     return min(server.repairs, HISTORIES - 1)
 
 
@@ -63,7 +63,7 @@ def _begin_manual(state: ClusterState, server: ServerRecord) -> None:
 
 @entry
 def shift_end(now: float, work: float, shift_from: float, shift_to: float, days: int) -> float:
-    """When minutes of work end that is done in shifts only: from one minute of the day to another, on the days.
+    """When `work` minutes end that are done only in shifts, from one minute of the day to another.
 
     `days` has a bit per day of a week that begins at time zero.
     """
@@ -113,7 +113,7 @@ def manual_ends(state: ClusterState, server: ServerRecord) -> None:
 
 @part
 def _repaired(state: ClusterState, server: ServerRecord, success: bool) -> None:
-    """What a repair mends, and whether the server is retired after it."""
+    """Book the outcome of a repair, and decide on retirement."""
     job = state.jobs[server.home]
     if success:
         job.successful_repairs += 1
@@ -137,7 +137,7 @@ def _repaired(state: ClusterState, server: ServerRecord, success: bool) -> None:
 
 @part
 def finish_repair(state: ClusterState, server: ServerRecord, retire: bool) -> None:
-    """Retire a repaired server, and order another one for its place where they are replaced; or give it back."""
+    """Give a repaired server back; or retire it, and order a new one where servers are replaced."""
     if not retire:
         give_back(state, server)
         return
@@ -155,9 +155,9 @@ def finish_repair(state: ClusterState, server: ServerRecord, retire: bool) -> No
 
 @part
 def give_back(state: ClusterState, server: ServerRecord) -> None:
-    """A server is available: as a standby where one is missing, else idle in the working pool or back with the spares.
+    """A server is available: as a standby where one is missing, else idle in the working pool or a spare.
 
-    Jobs are served in their order; none after one that is stalled.
+    Jobs are served in order of priority; none after one that is stalled.
     """
     if rack_is_down(state, server.rack):
         set_state(state, server, at.RACK_DOWN)
@@ -197,7 +197,7 @@ def to_spares(state: ClusterState, server: ServerRecord) -> None:
 
 @part
 def wake(state: ClusterState) -> None:
-    """Let stalled jobs look again."""
+    """Let stalled jobs look for servers again."""
     state.cluster.repaired_since = True
     for j in range(len(state.jobs)):
         if state.jobs[j].phase == at.STALLED:

@@ -1,4 +1,4 @@
-"""One replication: the state of a cluster from its parameters, the compiled loop, and a user's own policies."""
+"""One replication: the first state of a cluster, the compiled loop, and policies in Python."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _RULES = ("never", "threshold", "score")
 
 @dataclass(frozen=True)
 class Setting:
-    """What all replications share: the state that they begin with, and policies; `host_selection` None is chance."""
+    """The first state and the policies of all replications; `host_selection` None is a random choice."""
 
     begin: ClusterState
     host_selection: HostSelection | None
@@ -56,12 +56,13 @@ class Setting:
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """A replication that is over.
+    """A finished replication.
 
     Attributes
     ----------
     jobs : records of JobRecord
     trace : list of records of Change
+        Empty records without a trace.
     """
 
     jobs: Records[JobRecord]
@@ -82,7 +83,7 @@ def setting_of(
     trace: bool = False,
     check: bool = False,
 ) -> Setting:
-    """What all replications share."""
+    """The first state and the policies that all replications share."""
     life = _life_table(params)
     repairs = [_repair_table(name, getattr(params, name)) for name in ("auto_repair", "manual_repair")]
     aged = params.ages == "steady" and life is not None and not params.renew_on_restart
@@ -184,7 +185,7 @@ def _new_jobs(params: TrainingParameters, begin: int) -> Records[JobRecord]:
 
 
 def _of_history(params: TrainingParameters, name: str) -> FloatArray:
-    """A key of the repairs by the number of earlier ones."""
+    """The value of a key of the repairs by the number of earlier repairs."""
     values = getattr(params.repeated_repairs, name)
     return by_repairs((getattr(params, name),) if values is None else values, np.arange(HISTORIES))
 
@@ -224,7 +225,7 @@ def run_replication(setting: Setting, rng: int, replication: int) -> TrainingRun
     Raises
     ------
     DataError
-        When a job does not end within the events allowed, or waits for servers that never come.
+        When a job does not end within ``max_events``, or waits for servers that never come.
     """
     begin, (events, place, size) = setting.begin, setting.begin.heaps
     copies = {name: copy(getattr(begin, name)) for name in _CHANGING}
@@ -253,7 +254,7 @@ def run_replication(setting: Setting, rng: int, replication: int) -> TrainingRun
 
 
 def _select(state: ClusterState, policy: HostSelection) -> None:
-    """Let a policy choose the servers of the job that looks for some."""
+    """Let a policy choose the servers of the job that requests them."""
     job, servers = state.jobs[state.cluster.asks_number], state.servers
     able = state.lists[: candidates(state, job)]
     columns = {name: servers[name].copy() for name in ("rack", "failures", "age", "score")}
@@ -274,7 +275,7 @@ def _server(state: ClusterState, number: int) -> Server:
 
 
 def _trace_so_far(state: ClusterState) -> Records[Change]:
-    """The trace since it was last asked for."""
+    """The trace since the last call."""
     changes = state.trace[: state.cluster.changes].copy()
     state.cluster.changes = 0
     return changes

@@ -1,4 +1,4 @@
-"""Servers on the move, compiled: between states, into and out of the servers that run a job, and between classes.
+"""Moves of servers, compiled: between states, into and out of a job, and between good and bad.
 
 The active servers of a job are its roster. Where lives are redrawn at every restart, bad servers are first in it and
 only the first failure of each class is drawn; where servers carry their ages, it is a heap by the job's clock at which
@@ -54,7 +54,7 @@ def set_state(state: ClusterState, server: ServerRecord, new: int) -> None:
 
 @part
 def log_changes(state: ClusterState) -> None:
-    """Write what changed while the trace was quiet, as servers that a selection released and took again did not."""
+    """Trace the changes of a quiet time: not those of servers that a selection released and took again."""
     state.cluster.quiet = False
     if state.options.tracing:
         for i in range(len(state.servers)):
@@ -111,7 +111,7 @@ def join(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
 
 @part
 def leave(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
-    """Take an active server off its job; its state stays to be set."""
+    """Take an active server off its job; the caller sets its state."""
     credit(state, job, server)
     server.age += job.clock - server.joined
     server.joined = job.clock
@@ -142,14 +142,14 @@ def stand_by(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
 
 @inlined
 def credit(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
-    """Give an active server its score for the full periods that it ran."""
+    """Add to the score of an active server for the full periods that it ran."""
     server.score += (job.credits - server.credited) * state.options.success_increment
     server.credited = job.credits
 
 
 @part
 def new_life(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
-    """Let an active server that failed and stays begin another life."""
+    """Draw another life for an active server that failed and stays."""
     server.age, server.joined = 0.0, job.clock
     if not state.options.renew_lives:
         put(roster_of(state, job), server.number, job.clock + draw_life(state, server.bad))

@@ -1,4 +1,4 @@
-"""The event trace: every change of a server's state and of a job's phase, counted as transitions and over time."""
+"""The event trace of a training cluster: transitions of servers and jobs, states over time, the log of a site."""
 
 from __future__ import annotations
 
@@ -32,8 +32,17 @@ def _servers_of(result: TrainingSimulation, replication: int) -> pd.DataFrame:
 def transitions(result: TrainingSimulation) -> pd.DataFrame:
     """How often servers went from one state to another, and jobs from one phase to another, per run.
 
-    The arrows of the flow chart in the paper's Figure 1, counted: ``of`` (server or job), ``before``, ``after``,
-    ``per_run``.
+    These are the arrows of Figure 1 of the AIReSim paper.
+
+    Parameters
+    ----------
+    result : TrainingSimulation
+        Simulated with ``trace=True``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``of`` (server or job), ``before``, ``after`` and ``per_run``, the most frequent first.
 
     Raises
     ------
@@ -49,7 +58,14 @@ def transitions(result: TrainingSimulation) -> pd.DataFrame:
 
 
 def states_over_time(result: TrainingSimulation, replication: int = 0) -> pd.DataFrame:
-    """Servers in each state after every change of one replication; the index is the minute.
+    """Servers in each state after every change in one replication; the index is the minute.
+
+    Parameters
+    ----------
+    result : TrainingSimulation
+        Simulated with ``trace=True``.
+    replication : int
+        Its number, from 0.
 
     Raises
     ------
@@ -67,18 +83,23 @@ def states_over_time(result: TrainingSimulation, replication: int = 0) -> pd.Dat
 
 
 def failure_log(result: TrainingSimulation, replication: int = 0, start: object = "2026-01-01") -> FailureLog:
-    """The failure log that a site would have of one replication: an outage from each failure until the repair's end.
+    """The failure log that a site would have of one replication: an outage from each failure to the repair's end.
 
-    Its nodes are the servers of the working pool, under observation from the beginning of the job to its end; a server
-    ages only while it runs the job, so that standbys and waiting make the log's mean time between failures longer.
+    Its nodes are the servers of the working pool, observed from the start of the job to its end. A server ages only
+    while it runs the job, so standby and waiting times make the log's mean time between failures longer.
 
     Parameters
     ----------
     result : TrainingSimulation
-        With its trace.
+        Simulated with ``trace=True``.
     replication : int
-    start : instant
-        When the job began.
+        Its number, from 0.
+    start : date or time
+        When the job began; UTC where it has no zone.
+
+    Returns
+    -------
+    FailureLog
 
     Raises
     ------
@@ -98,6 +119,6 @@ def failure_log(result: TrainingSimulation, replication: int = 0, start: object 
     who, hours, down = table["server"].to_numpy(), table["minute"].to_numpy() / 60.0, table["down"].to_numpy() == 1
     same = np.concatenate([who[1:] == who[:-1], [False]])
     end = np.where(same, np.concatenate([hours[1:], [np.inf]]), np.inf)[down]
-    alone = np.zeros(int(down.sum()), dtype=np.int64)  # the scope of each is a node
+    alone = np.zeros(int(down.sum()), dtype=np.int64)  # the scope of each outage is a node
     outages = who[down].astype(np.int64), hours[down], np.where(np.isinf(end), 2.0 * length + 1.0, end), alone
     return log_of_outages("training", outages, None, servers, length, instant(start))

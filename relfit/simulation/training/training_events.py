@@ -1,6 +1,6 @@
-"""The event loop of the training-cluster simulator, compiled: what happens next, and what it means for the jobs.
+"""The event loop of the training-cluster simulator, compiled.
 
-`advance` returns what Python is needed for: a policy, a full trace, the end. Called again, it goes on.
+`advance` returns its request to Python: a policy, a rare event, a full trace, the end. Called again, it continues.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from relfit.simulation.training.server_moves import (
 __all__ = ["ENGINE_VERSION", "OVER", "STUCK", "TOO_MANY_EVENTS", "TO_CHECK", "TRACE_FULL", "advance", "plan_end"]
 
 ENGINE_VERSION = 1
-"""Of what the simulator does: one more whenever a run with the same seed and settings comes out differently."""
+"""Version of the simulator: raised whenever a run with the same seed and settings comes out differently."""
 
 OVER, TRACE_FULL, TOO_MANY_EVENTS, STUCK, TO_CHECK = range(4, 9)
 
 
 @merged
 def _begin(state: ClusterState) -> None:
-    """Turn servers bad at random, and give those that have long been running their ages."""
+    """Turn servers bad at random, and draw their ages where the cluster has long been running."""
     options, streams, n = state.options, state.cluster.streams, len(state.servers)
     order = state.lists
     for i in range(n):
@@ -57,7 +57,7 @@ def _begin(state: ClusterState) -> None:
 
 @entry
 def advance(state: ClusterState) -> int:
-    """Begin, or go on, until Python is needed."""
+    """Run from the start, or from the last request, to the next request to Python."""
     cluster, options = state.cluster, state.options
     if not cluster.begun:
         cluster.begun = True
@@ -72,7 +72,7 @@ def advance(state: ClusterState) -> int:
             cluster.jobs_begun += 1
             look_for_hosts(state, state.jobs[cluster.jobs_begun - 1])
             continue
-        # the program lets repairs in progress end, and counts them
+        # the original program completes repairs in progress, and counts them
         if cluster.jobs_over == len(state.jobs) and not (options.drain_repairs and _in_repair(state)):
             return OVER
         if options.tracing and _trace_is_full(state):
@@ -131,7 +131,7 @@ def _cluster_event(state: ClusterState, kind: int, number: int) -> None:
 
 @merged
 def _job_event(state: ClusterState, job: JobRecord) -> None:
-    """The phase of a job is over."""
+    """Handle the end of a phase of a job."""
     if job.phase == at.RUNNING:
         if job.ends_by == at.END_OF_WORK:
             stop_run(state, job)
@@ -187,8 +187,8 @@ def _resume(state: ClusterState, job: JobRecord) -> None:
 
 @part
 def plan_end(state: ClusterState, job: JobRecord) -> None:
-    """When, and by what, the stretch of running ends."""
-    ran = state.cluster.now - job.began  # above zero where servers changed their class on the way
+    """Plan when the current run ends, and by what."""
+    ran = state.cluster.now - job.began  # above 0 if servers changed class during the run
     job.clock += ran
     fails = ran + next_failure(state, job)
     job.clock -= ran
@@ -221,7 +221,7 @@ def _server_fails(state: ClusterState, job: JobRecord, server: ServerRecord) -> 
     options = state.options
     credit(state, job, server)
     job.run_time += stop_run(state, job)
-    server.credited = job.credits  # none for the stretch that it ended
+    server.credited = job.credits  # no credit for the period that its failure ended
     job.total_failures += 1
     if server.bad and uniform(state.cluster.streams, at.KIND) * options.bad_factor >= 1.0:
         job.systematic_failures += 1

@@ -17,19 +17,23 @@ _KINDS = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 def read_training(path: str | Path, **others: object) -> TrainingParameters:
     """Read the parameters of a training cluster, TOML, YAML or JSON by the ending.
 
-    A key ``calibrated`` names a parameter file that `relfit calibrate` wrote, from the folder of this file; what a log
-    told is taken from there, and keys of this file go before.
+    A key ``calibrated`` names a parameter file that `relfit calibrate` wrote, relative to the folder of this file; keys
+    of this file take precedence over it.
 
     Parameters
     ----------
     path : str or Path
     **others
-        Keys that go before those of the file.
+        Keys that take precedence over those of the file.
+
+    Returns
+    -------
+    TrainingParameters
 
     Raises
     ------
     ReadError
-        When it cannot be read, or says something that cannot be: one line with the key.
+        When it cannot be read, or has an unknown key or an invalid value: one line with the key.
     """
     place = Path(path)
     kind = _KINDS.get(place.suffix.lower())

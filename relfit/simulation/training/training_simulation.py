@@ -1,4 +1,4 @@
-"""`simulate_training`: many replications of a training cluster, what came out of each, and of all with intervals."""
+"""`simulate_training`: replications of a training cluster, and their outputs with confidence intervals."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PROGRAM_NAMES = {
     "avg_run_duration_mins": ("avg_run", 1.0),
     "cluster_depleted": ("depleted", 1.0),
 }
-"""Outputs that the published program calls otherwise, or gives in hours: which they are, and the factor."""
+"""The published program's names of outputs: the output here, and the factor from its unit."""
 _SHARES = ("etr", "goodput", "depleted")
 _MINUTES = ("checkpoint_every", "checkpoint_save", "corruption_delay", "bad_server_regen_interval", "window_minutes")
 _UNITS = {
@@ -50,12 +50,12 @@ _UNITS = {
     **{name: "min" for name in TrainingParameters.model_fields if name.endswith(("_time", "_length"))},
     **{name: "per min" for name in TrainingParameters.model_fields if name.endswith("_rate")},
 }
-"""Of outputs, and of parameters that are plain numbers."""
-_BATCH = 16  # replications that are added at a time until an interval is narrow enough
+"""Units of outputs, and of parameters that are plain numbers."""
+_BATCH = 16  # replications added at a time until the interval is narrow enough
 
 
 class TrainingSimulation(Result):
-    """What simulated training jobs did.
+    """The outputs of simulated training jobs.
 
     Attributes
     ----------
@@ -65,12 +65,14 @@ class TrainingSimulation(Result):
         ``total_training_time`` is the sum of ``total_compute_time`` (useful work), ``total_lost_time``,
         ``total_save_time``, ``total_recovery_time``, ``total_host_selection_time``, ``total_wait_time`` (for preempted
         servers), ``total_stall_time`` and ``total_down_time``. ``etr`` is the effective training ratio, useful over
-        total time, ``goodput`` useful server-minutes over those of both pools, ``avg_run`` the mean minutes of running
-        until a failure, NaN where none was. The others count; ``servers_beyond_repair`` and ``servers_replaced`` are
-        there with ``beyond_repair_prob`` or ``replacement_time`` alone.
+        total time; ``goodput`` useful server-minutes over those of both pools; ``avg_run`` the mean minutes of running
+        until a failure, NaN without one; ``depleted`` is 1 where too few servers were left to finish. The others are
+        counts; ``servers_beyond_repair`` and ``servers_replaced`` only with ``beyond_repair_prob`` or
+        ``replacement_time``.
     level : float
+        Level of the confidence intervals.
     seconds : float
-        That it took.
+        Real time of the simulation.
     trace : pandas.DataFrame or None
         One row per change of a server or a job: ``replication``, ``minute``, ``server`` (-1: the job's phase), ``job``,
         ``before`` and ``after``; see `relfit.simulation.training.transitions`.
@@ -87,15 +89,16 @@ class TrainingSimulation(Result):
 
     @cached_property
     def outputs(self) -> pd.DataFrame:
-        """One row per output: ``mean``, ``sd``, ``low`` and ``high`` of the mean, percentiles.
-
-        Of several jobs, the last time and the sum of the counts.
-        """
+        """One row per output, over the rows of `whole`: ``mean`` with ``low`` and ``high``, ``sd``, percentiles."""
         return _summary(self.whole, self.level)
 
     @cached_property
     def whole(self) -> pd.DataFrame:
-        """One row per replication: that of its job, or of all its jobs together."""
+        """One row per replication: that of its job, or of all its jobs together.
+
+        Of several jobs, ``total_training_time`` is that of the longest, ``depleted`` says whether any is, ``etr``,
+        ``goodput`` and ``avg_run`` are means, and all other outputs sums.
+        """
         table = self.replications.drop(columns="job")
         if len(self.parameters.all_jobs) == 1:
             return table.drop(columns="replication")
@@ -108,7 +111,12 @@ class TrainingSimulation(Result):
         return joined
 
     def of_job(self, name: str) -> pd.DataFrame:
-        """As `outputs`, of one of several jobs.
+        """As `outputs`, for one of several jobs.
+
+        Parameters
+        ----------
+        name : str
+            One of `jobs`.
 
         Raises
         ------
@@ -122,7 +130,7 @@ class TrainingSimulation(Result):
 
     @property
     def jobs(self) -> tuple[str, ...]:
-        """Names of the jobs, the first comes first."""
+        """Names of the jobs, in order of priority."""
         return tuple(self.replications["job"].unique())
 
     @property
@@ -142,7 +150,7 @@ class TrainingSimulation(Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The headline, where the time goes, what happens on the way."""
+        """The headline, the shares of time, and mean numbers of events."""
         mean = self.outputs["mean"]
         shares = {
             name: mean[key] / max(mean[list(_TIME_NAMES.values())].sum(), 1e-300) for name, key in _TIME_NAMES.items()
@@ -168,7 +176,7 @@ class TrainingSimulation(Result):
         return self.outputs
 
     def to_dict(self) -> dict[str, Any]:
-        """Outputs by name, those of the published program by its names too; number of replications, seconds."""
+        """Outputs by name, also by the published program's names; number of replications, seconds, level."""
         outputs = {str(name): row.to_dict() for name, row in self.outputs.iterrows()}
         for name, (ours, factor) in _PROGRAM_NAMES.items():
             outputs[name] = {key: factor * value for key, value in outputs[ours].items()}
@@ -208,31 +216,39 @@ def simulate_training(
     params : TrainingParameters or mapping, optional
         Keys without a value have the published simulator's defaults; `relfit.simulation.training.read_training` reads a
         file.
-    n_replications, rng, level : optional
-        Those of `params` by default. The same `rng` gives the same runs for any number of `workers`; two sets of
-        parameters with one `rng` share their random numbers, so that their difference is more precise than either.
+    n_replications : int, optional
+        By default that of `params`, 30.
     first : int
-        Number of the first replication; another call may have run those before it.
+        Number of the first replication, where another call has run those before it.
+    rng : int, optional
+        Seed; by default that of `params`, 0. It gives the same runs for any number of `workers`. Two sets of parameters
+        with one seed share their random numbers, so their difference is more precise than either.
+    level : float, optional
+        Level of the confidence intervals; by default that of `params`, 0.95.
     program_semantics : bool
-        The published program's behaviour wherever it differs from its paper; see `TrainingParameters.as_program`.
+        Behave as the published program wherever it differs from its paper; see `TrainingParameters.as_program`.
     relative_accuracy : float, optional
         Add replications until half the width of the interval of the mean time is this share of the mean, up to
         ``params.max_replications``.
     host_selection, retirement : callable, optional
         Policies of your own; see `HostSelection` and `RetirementRule`.
     trace : bool
-        Keep every change of state.
+        Store every change of state.
     check : bool
         Check after every event that no server and no minute is lost; slow.
     workers : int, optional
         Threads; one per processor by default.
+
+    Returns
+    -------
+    TrainingSimulation
 
     Raises
     ------
     ArgumentError
         For invalid parameters.
     DataError
-        When a job does not end within ``params.max_events`` events.
+        When a job does not end within ``params.max_events`` events, or waits for servers that never come.
 
     References
     ----------
@@ -275,7 +291,7 @@ def _precise(runs: list[TrainingRun], level: float, accuracy: float) -> bool:
 
 
 def _summary(rows: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Statistics of every output; none is negative."""
+    """Statistics of every output; intervals end at zero."""
     return summary(rows, level, least=0.0, shares=_SHARES)
 
 
