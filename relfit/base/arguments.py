@@ -100,6 +100,28 @@ def whole(name: str, value: object, least: int = 1) -> npt.NDArray[np.int64]:
     return values.astype(np.int64)
 
 
+def one_whole(name: str, value: object, least: int = 1) -> int:
+    """One whole number of at least `least`.
+
+    Raises
+    ------
+    ArgumentError
+        For anything else.
+
+    Examples
+    --------
+    >>> one_whole("n_resamples", 99)
+    99
+    >>> one_whole("n_resamples", -5)
+    Traceback (most recent call last):
+    relfit.base.errors.ArgumentError: n_resamples is -5; give a whole number from 1 on
+    """
+    values = whole(name, value, least)
+    if values.size != 1:
+        raise ArgumentError(f"{name} has {values.size} values", remedy="give one whole number")
+    return int(values.item())
+
+
 def cases(**arrays: FloatArray) -> tuple[FloatArray, ...]:
     """The arrays broadcast against each other.
 

@@ -10,12 +10,13 @@ import pandas as pd
 
 from relfit.base.arrays import Seed
 from relfit.base.errors import ArgumentError, DataError
-from relfit.base.numeric.batches import sort_lives
+from relfit.base.numeric.batches import sort_lives, worker_number
 from relfit.fitting._maximum_likelihood import SharedWork, maximum_likelihood
 from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD
 from relfit.fitting.families import CORE, FAMILIES, family_named
 from relfit.fitting.family_fit import FamilyFit
 from relfit.fitting.fits import Fits
+from relfit.fitting.goodness_of_fit import resamples_checked
 from relfit.fitting.intervals import level_checked
 from relfit.fitting.methods import method_named
 from relfit.fitting.nonparametric.samples import lives_of
@@ -97,6 +98,7 @@ def fit(
     of_rows = {n: v for n, v in (("observed", observed), ("entry", entry), ("by", by)) if v is not None}
     if is_dask(data) or isinstance(data, pd.DataFrame):
         columns, of_rows = columns | of_rows, {}
+    workers, n_resamples = worker_number(workers) if workers else None, resamples_checked(n_resamples)
     if is_dask(data):
         return fit_partitions(  # type: ignore[return-value]
             data,

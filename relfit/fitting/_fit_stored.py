@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from relfit.base.arrays import BoolArray
 from relfit.base.errors import ArgumentError, DataError
-from relfit.base.numeric.batches import processors
+from relfit.base.numeric.batches import worker_number
 from relfit.base.numeric.worker_processes import in_processes
 from relfit.base.results import Result
 from relfit.base.text import count
@@ -134,7 +134,7 @@ def fit_stored(  # noqa: PLR0913 - the arguments of `fit`, and of the cut of a l
     since, until : str, datetime or pandas.Timestamp, optional
         Observe from and up to here, as `FailureLog.between`.
     workers : int, optional
-        Processes; all processors when left out. Does not change the numbers.
+        Processes; all worker_number when left out. Does not change the numbers.
     progress : callable, optional
         Called with the step and the share that is done.
 
@@ -162,7 +162,7 @@ def fit_stored(  # noqa: PLR0913 - the arguments of `fit`, and of the cut of a l
         raise ArgumentError(f"measure={measure!r} is not known", remedy="use ttf or ttr")
     place = Path(out)
     fit([[1.0, 2.0, 4.0]], families, method=method, bias_correction=bias_correction, level=level, workers=1)
-    crew = workers or processors()
+    crew = worker_number(workers)
     options = {"families": families, "method": method, "bias_correction": bias_correction, "level": level}
     times = {"censor": censor, "overlaps": "ends"} | ({"first": first} if measure == "ttf" else {})
     say = progress or (lambda what, share: None)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.base.arguments import one_whole
 from relfit.base.arrays import FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.compiled import njit
@@ -200,7 +201,7 @@ def replicate(
     estimator : callable, optional
         What estimates the parameters; maximum likelihood when left out.
     """
-    if n_resamples < 19:
+    if one_whole("n_resamples", n_resamples, 0) < 19:
         raise ArgumentError(f"{n_resamples} replicates are too few", remedy="use 199 or 999")
     if not resample and (lives.upper is not None or lives.exit is not None):
         raise ArgumentError(

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.base.arguments import one_whole
 from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import SortedLives, sort_lives
@@ -26,7 +27,7 @@ from relfit.fitting.goodness import (
 )
 from relfit.log.lifedata import LifeData
 
-__all__ = ["SOURCES", "TESTS", "Goodness", "distances_of", "goodness_of"]
+__all__ = ["SOURCES", "TESTS", "Goodness", "distances_of", "goodness_of", "resamples_checked"]
 
 
 TESTS = (*DISTANCES, "chi2")
@@ -235,14 +236,22 @@ def goodness_of(
     return Goodness(fit.name, lives.groups, tests, statistic, p, source, count)
 
 
+def resamples_checked(n_resamples: int | str) -> int | str:
+    """A number of replicates, or ``"auto"``; an `ArgumentError` for anything else."""
+    if isinstance(n_resamples, str):
+        if n_resamples != "auto":
+            raise ArgumentError(f"n_resamples={n_resamples!r} is not known", remedy="give a number, or 'auto'")
+        return n_resamples
+    return one_whole("n_resamples", n_resamples, 0)
+
+
 def _stages(n_resamples: int | str, fit: FamilyEstimates, wanted: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Replicates of each stage, and the most durations that they may have."""
-    if isinstance(n_resamples, str) and n_resamples != "auto":
-        raise ArgumentError(f"n_resamples={n_resamples!r} is not known", remedy="give a number, or 'auto'")
+    n_resamples = resamples_checked(n_resamples)
     if not wanted.any():
         return []
     if isinstance(n_resamples, str):
         most = _AUTO_SIZE[0 if fit.lives.plain and fit.name in CORE else 1 if fit.name in CORE else 2]
         size = int(fit.lives.n_lives[wanted].sum()) * _AUTO_REPLICATES[0]
         return [(times, most) for times in _AUTO_REPLICATES] if size <= most else []
-    return [(int(n_resamples), 0)] if n_resamples else []
+    return [(n_resamples, 0)] if n_resamples else []

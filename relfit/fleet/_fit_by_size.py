@@ -16,6 +16,7 @@ from relfit.base.text import count
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fitting import Fits, fit
 from relfit.fitting.families import CORE
+from relfit.fitting.goodness_of_fit import resamples_checked
 from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import Outages, outages_of
@@ -159,6 +160,7 @@ def fit_by_size(
         raise ArgumentError(f"the log has {len(log.systems)} systems", remedy="select one system")
     outages = outages_of(log)
     total = outages.n_groups
+    resamples_checked(n_resamples)
     wanted = [size for size in _SIZES if size <= total] if sizes is None else whole("sizes", list(sizes)).tolist()
     if not wanted or max(wanted) > total:
         raise ArgumentError(f"sizes {wanted} of {total} nodes", remedy=f"give 1 to {total}")

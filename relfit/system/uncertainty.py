@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
+from relfit.base.arguments import one_whole
 from relfit.base.arrays import BoolArray, FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.text import count
@@ -287,7 +288,7 @@ def checked(quantity: str, argument: object, level: float, n_draws: int, by_size
         raise ArgumentError(f"{quantity} is not to be had by size", remedy=f"use one of {', '.join(BY_SIZE)}")
     if not 0.0 < level < 1.0:
         raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
-    if n_draws < _FEWEST:
+    if one_whole("n_draws", n_draws, 0) < _FEWEST:
         raise ArgumentError(f"{n_draws} draws are too few", remedy="use 199 or 999")
     wanted = QUANTITIES[quantity]
     if (argument is None) != (wanted is None):

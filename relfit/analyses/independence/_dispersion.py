@@ -16,6 +16,7 @@ from scipy import special
 from relfit.analyses.independence.resampling import moved, resampled_p
 from relfit.analyses.independence.series import NodeSeries
 from relfit.analyses.independence.thresholds import ALPHA, LEAST_RATE_VARIATION, MOST_EVEN, verdict
+from relfit.base.arguments import one_whole
 from relfit.base.arrays import FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError, DataError
 from relfit.base.numeric.false_discovery import adjusted_p
@@ -202,6 +203,7 @@ def dispersion(
         raise ArgumentError("time scales must be positive numbers of hours")
     if not 0.0 < level < 1.0:
         raise ArgumentError(f"level {level} must lie between 0 and 1")
+    n_resamples = one_whole("n_resamples", n_resamples, 0)
     at, hours = _by_node_hours(failures, failures.times)
     rows = np.array([_one(at, hours, width, level) for width in widths]).reshape(-1, 6)
     bins, mean, index, low, high, p = (rows[:, i] for i in range(6))

@@ -13,6 +13,7 @@ import pandas as pd
 from relfit.analyses.independence.resampling import CALENDAR, moved, resampled_p
 from relfit.analyses.independence.series import NodeSeries, failures_of
 from relfit.analyses.independence.thresholds import ALPHA, LEAST_FAILURES, LEAST_TOGETHER, verdict
+from relfit.base.arguments import one_whole
 from relfit.base.arrays import Duration, FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.compiled import njit
@@ -188,8 +189,7 @@ def cofailures(
         raise ArgumentError(
             f"a window of {window} expects no failures together", remedy="give a positive one, such as '1h'"
         )
-    if n_resamples < 0:
-        raise ArgumentError(f"n_resamples={n_resamples} must be zero or more")
+    n_resamples = one_whole("n_resamples", n_resamples, 0)
     every = failures_of(log) if failures is None else failures
     group, labels = _groups(log, every, per)
     inside = np.flatnonzero(group >= 0)

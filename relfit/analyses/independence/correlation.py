@@ -21,6 +21,7 @@ from relfit.analyses.independence.rank_nulls import null_of
 from relfit.analyses.independence.resampling import PLAIN, resampled_p
 from relfit.analyses.independence.series import complete_series
 from relfit.analyses.independence.thresholds import ALPHA, CORRELATION_CLASSES, LEAST_IN_COMMON, verdict
+from relfit.base.arguments import one_whole
 from relfit.base.arrays import FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import in_threads
@@ -309,8 +310,7 @@ def correlations(
         raise ArgumentError(f"method {method!r} is not known", remedy=f"use {', '.join(_METHODS)}")
     if most is not None and most < 3:
         raise ArgumentError(f"most={most} TTFs per node are too few", remedy="a coefficient needs three")
-    if n_resamples < 0:
-        raise ArgumentError(f"n_resamples={n_resamples} must be zero or more")
+    n_resamples = one_whole("n_resamples", n_resamples, 0)
     complete = complete_series(series)
     prepared = prepare(complete, most)
     r = coefficients(prepared, method)

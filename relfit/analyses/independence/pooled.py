@@ -14,6 +14,7 @@ from relfit.analyses.independence.resampling import moved, resampled_p
 from relfit.analyses.independence.serial_p_values import durbin_watson_p
 from relfit.analyses.independence.series import NodeSeries
 from relfit.analyses.independence.thresholds import ALPHA, LEAST_AUTOCORRELATION, verdict
+from relfit.base.arguments import one_whole
 from relfit.base.arrays import FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
@@ -151,6 +152,7 @@ def pooled_tests(
         k = np.atleast_1d(np.asarray(nodes, dtype=np.int64))
         if k.size and (k.min() < 1 or k.max() > n_nodes):
             raise ArgumentError(f"k must lie between 1 and the {n_nodes} nodes", remedy="leave nodes out for every k")
+    n_resamples = one_whole("n_resamples", n_resamples, 0)
     order = np.argsort(failures.times, kind="stable")
     times, owner = failures.times[order], failures.nodes[order]
     sizes, zeros = np.zeros(k.size, np.int64), np.zeros(k.size, np.int64)

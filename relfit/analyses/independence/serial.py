@@ -20,6 +20,7 @@ from scipy import special
 from relfit.analyses.independence.serial_p_values import durbin_watson_p, runs_above_median
 from relfit.analyses.independence.series import complete_series
 from relfit.analyses.independence.thresholds import ALPHA, LEAST_REJECTED, LEAST_SHARE, verdict
+from relfit.base.arguments import one_whole
 from relfit.base.arrays import FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import over_groups
@@ -236,8 +237,7 @@ def serial_tests(series: LifeData, *, n_resamples: int = 9999, screen: float = 1
     >>> result.rejected()["rejected"].tolist()
     [1, 1, 1]
     """
-    if n_resamples < 0:
-        raise ArgumentError(f"n_resamples={n_resamples} must be zero or more")
+    n_resamples = one_whole("n_resamples", n_resamples, 0)
     if not 0.0 <= screen <= 1.0:
         raise ArgumentError(f"screen {screen} must lie between 0 and 1")
     complete = complete_series(series)

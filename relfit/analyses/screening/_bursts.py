@@ -25,7 +25,7 @@ from relfit.analyses.screening.bursts_results import BURST, WEEKS, Bursts
 from relfit.analyses.screening.incident_line import IncidentLine
 from relfit.analyses.screening.incident_results import Incidents
 from relfit.analyses.screening.tallies import need_dates
-from relfit.base.arguments import share
+from relfit.base.arguments import one_whole, share
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.units import NANOSECONDS_PER_HOUR
@@ -88,7 +88,7 @@ def bursts(
     """
     share("level", level, zero=False, one=False)
     share("alpha", alpha, zero=False, one=False)
-    if n_resamples < 19:
+    if one_whole("n_resamples", n_resamples, 0) < 19:
         raise ArgumentError(f"n_resamples={n_resamples} are too few", remedy="use 19 or more")
     need_dates(log, "nothing comes after another")
     joined = join_records(log) if incidents is None else incidents

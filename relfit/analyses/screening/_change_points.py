@@ -33,7 +33,7 @@ from relfit.analyses.screening.segmentation import (
     thinned,
 )
 from relfit.analyses.screening.tallies import need_dates
-from relfit.base.arguments import durations, share
+from relfit.base.arguments import durations, one_whole, share
 from relfit.base.arrays import Duration, FloatArray, IntArray, NumberArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.poisson import poisson_interval
@@ -113,7 +113,7 @@ def change_points(
         raise ArgumentError(f"of={of!r} is not known", remedy="use incidents or records")
     if not least_change >= 1.0:
         raise ArgumentError(f"least_change={least_change} cannot be", remedy="give a factor of 1 or more")
-    if n_resamples < 99:
+    if one_whole("n_resamples", n_resamples, 0) < 99:
         raise ArgumentError(f"n_resamples={n_resamples} are too few", remedy="use 99 or more")
     need_dates(log, "it has no periods")
     first, last = log.window.start, log.window.end

@@ -16,9 +16,10 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from relfit.base.arguments import one_whole
 from relfit.base.numeric.compiled import njit
 
-__all__ = ["SortedLives", "in_threads", "over_groups", "processors", "sort_lives"]
+__all__ = ["SortedLives", "in_threads", "over_groups", "processors", "sort_lives", "worker_number"]
 
 T = TypeVar("T")
 
@@ -44,7 +45,7 @@ def over_groups(offsets: npt.NDArray[np.int64], work: Callable[[int, int], None]
         if groups:
             work(0, groups)
         return
-    threads = workers or processors()
+    threads = worker_number(workers)
     cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], threads * _CHUNKS_PER_WORKER + 1))
     cuts[0], cuts[-1] = 0, groups
     in_threads(lambda piece: work(*piece), pairwise(np.unique(cuts).tolist()), threads)
@@ -87,6 +88,17 @@ def in_threads(work: Callable[[T], None], pieces: Iterable[T], threads: int) -> 
         left.clear()
     if failed:
         raise failed[0]
+
+
+def worker_number(workers: int | None) -> int:
+    """How many workers: as many as processors when left out or 0.
+
+    Raises
+    ------
+    ArgumentError
+        For anything but a whole number.
+    """
+    return one_whole("workers", workers) if workers else processors()
 
 
 def processors() -> int:

@@ -21,7 +21,7 @@ from multiprocessing.resource_tracker import ensure_running
 from typing import Any, Self, TypeVar, TypeVarTuple
 
 from relfit.base.errors import ArgumentError, DataError
-from relfit.base.numeric.batches import processors
+from relfit.base.numeric.batches import worker_number
 from relfit.simulation.campaigns.runners import Runner
 
 __all__ = ["Computing", "WorkersLostError", "computing", "runner_here"]
@@ -84,9 +84,9 @@ def computing(executor: str, workers: int | None, runner: Runner) -> Computing:
     """The executor of this name; an `ArgumentError` for another name, or where Dask is not installed."""
     kinds = {"serial": Computing, "threads": _Threads, "processes": _Processes, "dask": _Dask}
     if executor in kinds:
-        return kinds[executor](runner, workers or processors())
+        return kinds[executor](runner, worker_number(workers))
     if "://" in executor:
-        return _Dask(runner, workers or processors(), executor)
+        return _Dask(runner, worker_number(workers), executor)
     remedy = f"use {', '.join(kinds)} or the address of a Dask scheduler, as tcp://HOST:8786"
     raise ArgumentError(f"executor {executor!r} is not known", remedy=remedy)
 

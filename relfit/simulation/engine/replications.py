@@ -11,7 +11,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.base.arrays import FloatArray, IntArray
-from relfit.base.numeric.batches import in_threads, processors
+from relfit.base.numeric.batches import in_threads, worker_number
 
 __all__ = ["PERCENTILES", "half_interval", "replicate", "row_means", "row_statistics", "summary"]
 
@@ -50,7 +50,7 @@ def replicate(
         if progress is not None:
             progress(len(results))
 
-    in_threads(one, numbers, workers or processors())
+    in_threads(one, numbers, worker_number(workers))
     return [results[number] for number in numbers]
 
 
