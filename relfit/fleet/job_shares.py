@@ -245,14 +245,21 @@ class Lately:
         if (number > 0.0).sum() < _FEWEST:
             return None
         counted = levels_of(value, number)
-        modelled = np.zeros_like(counted.level)
+        modelled, ends = np.zeros_like(counted.level), np.zeros_like(counted.level)
         for scope, hazard in hazards.items():
-            level = self.series[scope][code].levels.level
-            modelled += hazard * level / max(level_now(self.series[scope][code], self.horizon), 1e-300)
+            one = self.series[scope][code]
+            now = max(level_now(one, self.horizon), 1e-300)
+            modelled += hazard * one.levels.level / now
+            ends += hazard * one.levels.toward / now
         spent = -np.log1p(-np.minimum(counted.level[_STEADY], _LONGEST))
         ratio = spent / np.maximum(modelled[_STEADY], 1e-12)  # nodes that fail together interrupt fewer jobs
-        levels = np.concatenate([counted.level, -np.expm1(-modelled * ratio)])
-        every = DiscountedLevels(levels, np.tile(counted.uncertain, (2, 1)), np.tile(counted.wander, 2))
+        every = DiscountedLevels(
+            np.concatenate([counted.level, -np.expm1(-modelled * ratio)]),
+            np.tile(counted.uncertain, (2, 1)),
+            np.tile(counted.wander, 2),
+            np.concatenate([counted.toward, -np.expm1(-ends * ratio)]),
+            np.tile(counted.within, 2),
+        )
         return mix(every, value, number, self.horizon / 24.0, 1.0, shares=True, trials=TRIALS * beside)
 
     def held(

@@ -62,7 +62,7 @@ def test_windows_are_counts_of_the_last_days():
         last = value[-int(window) :].sum()
         assert levels.level[row, -1] == pytest.approx((last + 0.5) / (2.0 * window + 0.5 / mean))
         assert levels.uncertain[row, -1] == pytest.approx(1.0 / window)
-    assert levels.wander[len(HALF_LIVES) :].tolist() == [0.0, 0.0]
+    assert levels.wander[len(HALF_LIVES) :][: len(WINDOWS)].tolist() == [0.0, 0.0]
 
 
 def test_how_well_a_level_is_known():
@@ -89,3 +89,31 @@ def test_half_lives_are_days_whatever_the_step():
         levels_of(value.reshape(-1, 4).sum(axis=1), np.ones(900)),
     )
     np.testing.assert_allclose(4.0 * fine.level[3:, -1], coarse.level[3:, -1], rtol=0.02)
+
+
+def test_a_slope_goes_on_and_fades():
+    days = np.arange(3000.0)
+    levels = levels_of(5.0 + 0.01 * days, np.ones(3000))  # 0.01 a day more; at the start of day 3000 it is 35
+    row = len(HALF_LIVES) + len(WINDOWS)
+    now = np.array([3000])
+    assert levels.level[row, -1] == pytest.approx(35.0, abs=0.02)
+    assert levels.toward[row, -1] == pytest.approx(35.0 + 0.01 * 180.0, abs=0.03)
+    # the slope fades by a factor of e in 180 days: the mean of 0.01 * 180 * (1 - exp(-t / 180)) over 90 days
+    mean = np.mean(1.8 * -np.expm1(-(np.arange(9000) + 0.5) / 100.0 / 180.0))
+    assert levels.over(now, 90.0)[row, 0] == pytest.approx(35.0 + mean, abs=0.03)
+
+
+def test_a_slope_ends_at_a_quarter_and_four_times_the_level():
+    value = np.append(np.zeros(700), np.full(40, 40.0))
+    levels = levels_of(value, np.ones(740))
+    row, plain = len(HALF_LIVES) + len(WINDOWS), HALF_LIVES.index(80.0)
+    assert (levels.toward[row] <= 4.0 * levels.level[plain] * (1.0 + 1e-12)).all()
+    falls = levels_of(value[::-1].copy(), np.ones(740))
+    assert (falls.toward[row] >= 0.25 * falls.level[plain] * (1.0 - 1e-12)).all()
+
+
+def test_levels_that_are_not_expected_to_move_stay():
+    levels = levels_of(np.random.default_rng(5).poisson(3.0, 300).astype(float), np.ones(300))
+    still = slice(0, len(HALF_LIVES) + len(WINDOWS))
+    for steps in (1.0, 30.0, 1000.0):
+        np.testing.assert_allclose(levels.over(np.array([300]), steps)[still, 0], levels.level[still, -1])

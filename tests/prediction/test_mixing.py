@@ -203,7 +203,8 @@ def test_a_longer_horizon_is_less_certain_of_its_level():
 def test_the_variance_of_each_component():
     rng = np.random.default_rng(10)
     series, units, steps = rng.poisson(3.0, 400).astype(float), np.ones(400), 40
-    one = DiscountedLevels(np.full((1, 401), 3.0), np.full((1, 401), 0.01), np.full(1, 1e-4))
+    level = np.full((1, 401), 3.0)
+    one = DiscountedLevels(level, np.full((1, 401), 0.01), np.full(1, 1e-4), level, np.ones(1))
     comes = mix(one, series, units, steps, 1.0)
     scatter = (comes.variance - comes.of_level) / comes.mean  # of what is seen beyond its level
     assert (scatter > 0.999).all()
@@ -262,3 +263,17 @@ def test_a_share_does_not_scatter_less_than_its_trials() -> None:
     widths = [one.quantile(0.95) - one.quantile(0.05) for one in (few, many)]
     assert widths[0] > 2.0 * widths[1]
     assert widths[0] > 2.0 * 1.645 * np.sqrt(0.25 / (2.0 * 30.0))  # of 60 trials at one half
+
+
+def test_a_rate_that_rises_is_expected_to_rise_on():
+    """Rates that double in two years: for 90 days ahead the last 180 days are 12 % too few, 1 - 2**(-135 / 730)."""
+    days, off = np.arange(730.0), {"mixture": [], "count": []}
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        series = rng.poisson(4.0 * 2.0 ** (days / 730.0)).astype(float)
+        comes = (4.0 * 2.0 ** ((730.0 + np.arange(90)) / 730.0)).sum()
+        ahead = mix(levels_of(series, np.ones(730)), series, np.ones(730), 90.0, 1.0).expected
+        off["mixture"].append(ahead / comes - 1.0)
+        off["count"].append(series[-180:].sum() / 2.0 / comes - 1.0)
+    assert np.mean(off["count"]) < -0.10
+    assert abs(np.mean(off["mixture"])) < 0.05

@@ -1,8 +1,10 @@
-"""Levels of a series from its past: exponentially weighted means, and means of the last months.
+"""Levels of a series from its past: exponentially weighted means, means of the last months, and levels with a slope.
 
 A mean with half-life H is optimal for a level that follows a random walk of matching speed (Muth 1960): with gain
 ``K = 1 - 2**(-1/H)`` per day and daily variance ``s``, the level is known with variance ``K s`` and moves by ``K**2 s``
 per day. An infinite half-life is the mean of a constant level, a mean of the last months that of one constant since.
+A level with a slope, by double exponential smoothing, goes on rising or falling while the slope fades (Gardner and
+McKenzie 1985).
 """
 
 from __future__ import annotations
@@ -11,13 +13,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import FloatArray, IntArray
 
-__all__ = ["HALF_LIVES", "WINDOWS", "DiscountedLevels", "discounted", "levels_of"]
+__all__ = ["HALF_LIVES", "SLOPE", "WINDOWS", "DiscountedLevels", "discounted", "levels_of"]
 
 HALF_LIVES = (5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, np.inf)
 WINDOWS = (90.0, 180.0)
 """Days, as `HALF_LIVES`."""
+SLOPE, _FADES = 80.0, 180.0
+"""Half-life of the level with a slope, one of `HALF_LIVES`; days within which the slope fades."""
+_ENDS = (0.25, 4.0)  # where a level with a slope ends, relative to the mean of the same half-life
+_OF_SLOPE = 2.5  # variance of a level with a slope relative to the mean's, for a small gain: (1 + 4 + 5) / 4
 _DOUBLINGS = 500  # of a weight, far from overflow in double precision
 _PRIOR = 0.5  # events added at the mean of the past
 
@@ -34,17 +40,38 @@ class DiscountedLevels:
         Variance of the level, relative to the variance of one step's value.
     wander : ndarray, shape (predictors,)
         Growth of this variance per step.
+    toward : ndarray, shape (predictors, steps + 1)
+        Where the level goes in the end; the level itself where it is expected to stay.
+    within : ndarray, shape (predictors,)
+        Steps within which it is e times closer to that.
     """
 
     level: FloatArray
     uncertain: FloatArray
     wander: FloatArray
+    toward: FloatArray
+    within: FloatArray
 
     @property
     def steady(self) -> DiscountedLevels:
         """The level with an infinite half-life."""
         row = [len(HALF_LIVES) - 1]
-        return DiscountedLevels(self.level[row], self.uncertain[row], self.wander[row])
+        return DiscountedLevels(
+            self.level[row], self.uncertain[row], self.wander[row], self.toward[row], self.within[row]
+        )
+
+    def over(self, at: IntArray, steps: float) -> FloatArray:
+        """Mean level over `steps` steps from each origin on, shape (predictors, origins).
+
+        Examples
+        --------
+        >>> row, none = np.array([[4.0]]), np.zeros((1, 1))
+        >>> levels = DiscountedLevels(row, none, none[0], row / 2.0, np.array([90.0]))
+        >>> levels.over(np.array([0]), 90.0).round(3).tolist()  # 2 + 2 (1 - 1/e)
+        [[3.264]]
+        """
+        gone = 1.0 + np.expm1(-steps / self.within) * self.within / steps
+        return self.level[:, at] + gone[:, None] * (self.toward[:, at] - self.level[:, at])
 
 
 def discounted(values: FloatArray, half_life: float) -> FloatArray:
@@ -67,7 +94,7 @@ def discounted(values: FloatArray, half_life: float) -> FloatArray:
 
 
 def levels_of(value: FloatArray, exposure: FloatArray, days: float = 1.0) -> DiscountedLevels:
-    """Levels of a series: one per half-life, then the means of the last 90 and 180 days.
+    """Levels of a series: one per half-life, the means of the last 90 and 180 days, and one with a slope.
 
     Parameters
     ----------
@@ -80,7 +107,7 @@ def levels_of(value: FloatArray, exposure: FloatArray, days: float = 1.0) -> Dis
     --------
     >>> levels = levels_of(np.full(400, 3.0), np.ones(400))
     >>> levels.level[:, -1].round(2).tolist()
-    [3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0]
+    [3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0]
     """
     before = discounted(value, np.inf), discounted(exposure, np.inf)
     mean = (before[0] + _PRIOR) / np.maximum(before[1], np.mean(exposure))
@@ -98,4 +125,15 @@ def levels_of(value: FloatArray, exposure: FloatArray, days: float = 1.0) -> Dis
         level.append((sums + _PRIOR) / (units + _PRIOR / mean))
         uncertain.append(1.0 / np.maximum(steps_seen, 1.0))
         wander.append(0.0)
-    return DiscountedLevels(np.array(level), np.array(uncertain), np.array(wander))
+    toward, within = level.copy(), [1.0] * len(level)
+    row, steps = HALF_LIVES.index(SLOPE), SLOPE / days
+    twice = discounted(level[row], steps)[1:] / discounted(np.ones(mean.size), steps)[1:]
+    rise = level[row] - twice  # in about 1.44 half-lives
+    ends = level[row] + rise * (1.0 + _FADES / days * np.expm1(np.log(2.0) / steps))
+    low, high = (bound * level[row] for bound in _ENDS)
+    level.append(np.clip(level[row] + rise, low, high))
+    toward.append(np.clip(ends, low, high))
+    uncertain.append(_OF_SLOPE * uncertain[row])
+    wander.append(wander[row])
+    within.append(_FADES / days)
+    return DiscountedLevels(*(np.array(each) for each in (level, uncertain, wander, toward, within)))

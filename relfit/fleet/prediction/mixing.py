@@ -180,7 +180,7 @@ def mix(
 
     def moments(at: IntArray, steps: float, units: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean, variance and the level's part of it, shape (components, origins), at origins over some steps."""
-        level = np.maximum(levels.level[:, at][predictor], 1e-12)
+        level = np.clip(levels.over(at, steps), 1e-12, 1.0 if shares else np.inf)[predictor]
         of_step = np.minimum(level, 1.0 - 1e-9) * (1.0 - np.minimum(level, 1.0 - 1e-9)) if shares else level * units
         each = phi[:, None] * of_step  # variance of one step
         uncertain = levels.uncertain[:, at][predictor] + (kappa * levels.wander[predictor])[:, None] * steps / 3.0
