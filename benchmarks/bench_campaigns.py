@@ -66,18 +66,26 @@ def overhead(runs: int, milliseconds: float, folder: Path) -> None:
 
 
 def memory(runs: int, milliseconds: float, folder: Path) -> None:
-    """Resident memory of the parent (with the scheduler) over the runs, on a local Dask cluster."""
+    """Resident memory of the parent (with the scheduler) over the runs, on a local Dask cluster.
+
+    Dask keeps the last thousands of lines of its own logs, which fill some 10 MiB within the first 1,500 tasks. Here it
+    keeps a hundred, so that what grows after the first runs is relfit's.
+    """
+    import dask
+
     begun, seen = time.monotonic(), []
 
     def note(text: str, share: float) -> None:
         resident = int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
-        seen.append((share, resident))
-        if len(seen) % 5 == 1:
+        if not seen or int(10.0 * share) > int(10.0 * seen[-1][0]):
             print(f"{time.monotonic() - begun:7.0f} s  {text}  {resident:,.0f} MiB", flush=True)
+        seen.append((share, resident))
 
-    result = rf.campaigns.sweep(
-        campaign(runs, milliseconds), folder / "store", executor="dask", workers=2, progress=note
-    )
+    short = dict.fromkeys((f"distributed.admin.{name}" for name in ("log-length", "low-level-log-length")), 100)
+    with dask.config.set(short):
+        result = rf.campaigns.sweep(
+            campaign(runs, milliseconds), folder / "store", executor="dask", workers=2, progress=note
+        )
     quarter = max(resident for share, resident in seen if share <= 0.25)
     print(f"{len(result.runs):,} runs in {time.monotonic() - begun:,.0f} s; {quarter:,.0f} MiB at a quarter, ", end="")
     print(f"{seen[-2][1]:,.0f} MiB at the end")
@@ -103,7 +111,11 @@ def repairs(store: Path) -> None:
         at, instead = {mtbf: rates[worse], repair: "1min"}, {mtbf: rates[better]}
         even = rf.campaigns.break_even(result, repair, at, instead)
         days = [float(value) / 24.0 for value in (even.estimate, even.low, even.high)]
-        print(f"{2**worse}X with 1 minute = {2**better}X with {days[0]:.1f} ({days[1]:.1f}-{days[2]:.1f}) days", end="")
+        pair = f"{2**worse}X with 1 minute = {2**better}X with "
+        if str(even.status) == "ok":
+            print(f"{pair}{days[0]:.1f} ({days[1]:.1f}-{days[2]:.1f}) days", end="")
+        else:
+            print(f"{pair}a repair {even.status}", end="")
         print(f"; printed {printed}")
     samples = result.samples().to_numpy()
     ratio = samples.std(axis=1, ddof=1) / samples.mean(axis=1)

@@ -72,7 +72,7 @@ class Study:
     >>> import relfit as rf
     >>> study = rf.Study(rf.datasets.load("white"))
     >>> study.now[:40]
-    'As of 2004-10-01: 39 (34.7-43.5) inciden'
+    'As of 2004-10-01: 38.9 (34.7-43.5) incid'
     >>> study.model is study.model is rf.fleet_model(study.log)
     True
     """
