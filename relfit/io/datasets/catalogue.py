@@ -46,7 +46,7 @@ class DataSet:
 
 CATALOGUE = {
     "lanl": DataSet(
-        "outages of 22 systems of Los Alamos, 1996 to 2005 (LA-UR-05-7318)",
+        "outages of 23 systems of Los Alamos, 1996 to 2005 (LA-UR-05-7318)",
         _ESEUR,
         {
             "reliability/LA-UR-05-7318-failure-data-1996-2005.csv.xz":
