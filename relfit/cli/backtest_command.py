@@ -105,5 +105,5 @@ def _days(option: str, text: str) -> float:
     """Hours of some whole days."""
     hours = checked.duration(option, text, positive=True)
     if hours % 24.0:
-        raise ArgumentError(f"{option} {text!r} is no number of whole days", remedy="write 30d or the like")
+        raise ArgumentError(f"{option} {text!r} is not a number of whole days", remedy="write 30d or the like")
     return hours

@@ -43,7 +43,7 @@ class Asked:
     work: Annotated[str | None, opt.option("TIME", "Time of the job on one node without failures.")] = None
     parallel_fraction: Annotated[float | None, opt.option("P", "Share of the work that runs in parallel.")] = None
     speedup: Annotated[str, opt.option("NAME", "amdahl, gustafson or table.")] = "amdahl"
-    table: Annotated[Path | None, opt.option("FILE", "Measured: columns nodes, and time or speedup.")] = None
+    table: Annotated[Path | None, opt.option("FILE", "Measured speed-ups: columns nodes, and time or speedup.")] = None
     restart: Annotated[str, opt.option("TIME", "Time from a failure to the next start.")] = "0h"
     checkpoint_every: Annotated[
         str | None, opt.option("TIME", "Work between two checkpoints; the best with --save alone.")
@@ -83,7 +83,7 @@ class Asked:
             )
         if not 0.0 <= fraction <= 1.0:
             hint = f"did you mean {fraction / 100:g}?" if 1.0 < fraction <= 100.0 else "it lies between 0 and 1"
-            raise ArgumentError(f"--parallel-fraction {fraction:g} is no share", remedy=hint)
+            raise ArgumentError(f"--parallel-fraction {fraction:g} is not a share", remedy=hint)
         return rf.jobs.Amdahl(fraction) if name == "amdahl" else rf.jobs.Gustafson(fraction)
 
     def _checkpoint(self) -> rf.jobs.Checkpoint | None:
@@ -105,8 +105,8 @@ def nodes(  # noqa: PLR0913 - one argument per option
     k_min: Annotated[int, opt.option("K", "Smallest number of nodes.", min=1)] = 1,
     k_max: Annotated[int | None, opt.option("K", "Largest number of nodes.", min=1)] = None,
     tolerate: Annotated[int, opt.option("S", "Spares in addition to the nodes of every size.", min=0)] = 0,
-    rule: Annotated[str, opt.option("NAME", "least of all sizes, or first: add nodes while it pays.")] = "least",
-    convention: Annotated[str, opt.option("NAME", "Time lost to a failure: exact, or the paper's.")] = "exact",
+    rule: Annotated[str, opt.option("NAME", "least time of all sizes, or first: add nodes while it pays.")] = "least",
+    convention: Annotated[str, opt.option("NAME", "Time lost to a failure: exact or paper.")] = "exact",
     after_failure: Annotated[str, opt.option("NAME", "Further attempts use the same nodes, or nodes as_new.")] = "same",
     deadline: Annotated[str | None, opt.option("TIME", "Show the probability of finishing by then.")] = None,
     details: opt.Details = False,

@@ -196,7 +196,7 @@ def _value(name: str, text: str) -> float | str | bool:
     except ValueError:
         number = float("nan")
     if not number >= 0.0 or number == float("inf"):
-        raise ArgumentError(f"--airesim {name}={text}: {text!r} is not a number from 0 on")
+        raise ArgumentError(f"--airesim {name}={text}: {text!r} is not a number of zero or more")
     return int(number) if number == int(number) and "." not in text else number
 
 
@@ -217,7 +217,7 @@ def _summary(parameters: rf.Parameters) -> str:
     ]
     if "mttr.mean" in params:
         parts.append(f"a repair takes {duration(params['mttr.mean'])}")
-    text = ", ".join(parts) or "nothing is known"
+    text = ", ".join(parts) or "no time between failures or to repair is known"
     return f"{text[:1].upper()}{text[1:]}."
 
 
@@ -242,7 +242,7 @@ def _about(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:
     lines = [] if period is None or period.finding is None else [period.finding]
     lines += [_summary(parameters), *([] if log is None else [repr(log)]), ""]
     frame = parameters.to_frame()
-    lines += output.table(frame.astype({"events": float})) if len(frame) else ["nothing is known"]
+    lines += output.table(frame.astype({"events": float})) if len(frame) else ["no parameter is known"]
     if parameters.absent:
         names: dict[str, list[str]] = {}
         for name, why in parameters.absent.items():

@@ -225,7 +225,7 @@ class Answers:
     def _write(self, tables: dict[str, pd.DataFrame], to: Output, main: str) -> list[str]:
         if main not in tables and to.out is not None and not to.out.is_dir():
             reason = next((answer.problem for answer in self.all if answer.problem), "there is none")
-            remedy = "leave --out out, or name a folder for the others"
+            remedy = "omit --out, or name a folder for the other tables"
             raise DataError(f"no table {main} to write: {reason}", remedy=remedy)
         pictures = [picture for answer in self.all if not answer.problem for picture in answer.figures]
         return write_results(to, tables, main, pictures)

@@ -194,7 +194,9 @@ def sparing(
     ] = None,
     simulate: Annotated[
         float | None,
-        opt.option("YEARS", "Simulate the plan for these years, trays repaired in turn.", min=0.001, max=100_000.0),
+        opt.option(
+            "YEARS", "Simulate the plan for these years, each tray repaired by itself.", min=0.001, max=100_000.0
+        ),
     ] = None,
     robust: Annotated[str, opt.option("mean|P", "Robust plan by the mean or a quantile of goodput.")] = "mean",
 ) -> None:
@@ -318,7 +320,7 @@ def _show(plan: SparingEvaluation, shown: Shown, notes: tuple[str, ...], to: opt
     head = (
         f"Planned for {plan.cluster.total_gpus:,} GPUs: a tray fails every "
         f"{duration(float(failures.mtbf_tray))}, a rack {rack}, a repair takes {duration(float(failures.mttr))}."
-        + ("" if plan.cluster.shared_racks else " Blocks of one rack are taken to fail independently.")
+        + ("" if plan.cluster.shared_racks else " Blocks of one rack are assumed to fail independently.")
     )
     if not details:
         cautions = [*notes, *([shown.caution] if shown.caution else [])]

@@ -138,7 +138,7 @@ def rate_of_job(
         return _of_parameters(source, nodes, repair, n_draws, rng)
     mtbf = durations("mtbf", source, zero=False)
     if mtbf.ndim:
-        raise ArgumentError("one mean time, please", remedy="for many cases use the functions on arrays")
+        raise ArgumentError("several mean times are given", remedy="give one; the functions on arrays take several")
     size = 1 if nodes is None else int(whole("nodes", nodes))
     own, _ = wait_for_repair(repair)
     drawn = None

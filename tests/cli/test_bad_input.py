@@ -149,7 +149,7 @@ def test_no_failure_at_all(here: Path, capsys: pytest.CaptureFixture[str]) -> No
         (["--where", "colour=red"], ["no column 'colour'", "system"]),
         (["--where", "system"], ["--where", "NAME=VALUE"]),
         (["--where", "=20"], ["--where"]),
-        (["--where", "system=21"], ["system", "21", "there is"]),
+        (["--where", "system=21"], ["system", "21", "it has"]),
         (["--per", "colour"], ["no column 'colour'", "cause"]),
         (["--since", "2003-02-30"], ["2003-02-30", "not a date"]),
         (["--until", "whenever"], ["whenever", "not a date"]),

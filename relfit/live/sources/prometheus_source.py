@@ -133,7 +133,7 @@ class PrometheusSource(SourceBase):
         try:
             return [(dict(each["metric"]), list(each["values"])) for each in document["data"]["result"]]
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise SourceError(f"{where}: this is no answer of Prometheus", remedy="check the address") from None
+            raise SourceError(f"{where}: this is not an answer of Prometheus", remedy="check the address") from None
 
 
 def _escaped(text: str) -> str:

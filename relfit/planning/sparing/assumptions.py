@@ -111,7 +111,7 @@ def check_assumptions(parameters: Parameters) -> Assumptions:
             items.append(Assumption(name, fitted.family == "exponential", f"{what}: {fitted.family} fits best"))
     quick, slow = parameters.mttr.quick, parameters.mttr.slow
     if quick is None or slow is None or quick.value is None or slow.value is None:
-        items.append(Assumption("one kind of repair", None, "quick and slow repairs are not told apart"))
+        items.append(Assumption("one kind of repair", None, "quick and slow repairs are not distinguished"))
     else:
         text = f"quick repairs take {quick.value:.3g} h, slow ones {slow.value:.3g} h"
         items.append(Assumption("one kind of repair", slow.value <= _UNEQUAL * quick.value, text))
