@@ -205,19 +205,18 @@ def _summary(parameters: rf.Parameters) -> str:
     from relfit.base.text import duration
 
     params = parameters.values()
-    parts = [
+    often = ", ".join(
         f"{what} every {duration(params[name])}"
         for name, what in (
             ("mtbf.any", "an incident anywhere"),
-            ("mtbf.node", "a failure of a node"),
-            ("mtbf.rack", "of a rack"),
+            ("mtbf.node", "a failure of one node"),
+            ("mtbf.rack", "of one rack"),
             ("mtbf.system", "of the whole system"),
         )
         if name in params
-    ]
-    if "mttr.mean" in params:
-        parts.append(f"a repair takes {duration(params['mttr.mean'])}")
-    text = ", ".join(parts) or "no time between failures or to repair is known"
+    )
+    repair = f"a repair takes {duration(params['mttr.mean'])}" if "mttr.mean" in params else ""
+    text = "; ".join(filter(None, (often, repair))) or "no time between failures or to repair is known"
     return f"{text[:1].upper()}{text[1:]}."
 
 

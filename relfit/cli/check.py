@@ -281,9 +281,8 @@ def _histories(
         answer.text = together.headline + (f" {single.headline}" if histories.n_histories > 1 else "")
         weight = float(together.fits["hpp"].at_once[0])
         if weight > 1.05:
-            answer.text += (
-                f" Failures of one incident count as one; the incident of a failure has {weight:.3g} on average."
-            )
+            joint = f"the incident of a failure has {weight:.3g} of them on average"
+            answer.text += f" Failures of one incident count as one; {joint}."
         answer.tables = {"processes": single.to_frame(), "processes_of_all": together.to_frame()}
         answer.shown = {"all together": together.to_frame().drop(columns=["group", "loglik"], errors="ignore")}
         answer.document = lambda: {
@@ -355,7 +354,9 @@ def _nodes_now(answers: Answers, study: rf.Study) -> None:
         )
         answer.tables = {"nodes_now": now, "repeat_failures": again.repeats, "nodes_with_repeats": again.nodes}
         answer.shown = {
-            "nodes now, times the mean": now.sort_values("outlier", ascending=False, kind="stable").head(_NODES)
+            "nodes now (factor: times the mean rate)": now.sort_values("outlier", ascending=False, kind="stable").head(
+                _NODES
+            )
         }
         if len(again.nodes):
             short = again.nodes.head(_NODES).drop(columns="going_on")

@@ -346,7 +346,7 @@ def _show(
     output.print_lines([*first, *plan.remarks, f"Rates: {plan.source}.", "", title, *output.table(plan.shown)])
     output.print_lines(["", "Assumptions", *(f"- {text}" for text in plan.assumptions)])
     if notes:
-        output.print_lines(["", "Findings against these assumptions", *(f"- {note}" for note in notes)])
+        output.print_lines(["", "Findings against the plan's assumptions", *(f"- {note}" for note in notes)])
     if written:
         output.print_lines(written)
 

@@ -134,6 +134,7 @@ class Devices:
         """Estimates, draws where they are uncertain, and what to say about them."""
         import numpy as np
 
+        from relfit.base.text import duration
         from relfit.planning.sparing import DeviceFailures, device_failures
 
         params = file.parameters
@@ -150,7 +151,7 @@ class Devices:
         notes: tuple[str, ...] = ()
         wide = [name for name in ("mtbf.group", "mtbf.system") if name in values]
         if wide:
-            often = " and ".join(f"every {values[name]:.4g} h ({name})" for name in wide)
+            often = " and ".join(f"every {duration(values[name])} ({name})" for name in wide)
             notes += (
                 f"Failures that hit nodes of several racks come {often}; no spare helps against them, and the plan "
                 "leaves them out.",

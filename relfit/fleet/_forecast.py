@@ -238,7 +238,7 @@ class Forecast(Result):
             return "No cause takes a part from stock."
         first = causes.sort_values("failures", ascending=False, kind="stable").iloc[0]
         return (
-            f"Of these {_shown(first, 'failures')} in {_days(self.horizons[0])} are {first['name']}: "
+            f"Of these, {_shown(first, 'failures')} in {_days(self.horizons[0])} are {first['name']}: "
             f"{count(int(first['stock']), 'part')} in stock "
             f"{'lasts' if first['stock'] == 1 else 'last'} with probability {percent(self.service)}, one per failure."
         )

@@ -70,7 +70,7 @@ class FleetModel(FleetParts, Result):
             else f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}"
         )
         return (
-            f"As of {until:%Y-%m-%d}: {number(week)} ({number(low)}-{number(high)}) incidents a week; {number(before)} "
+            f"As of {until:%Y-%m-%d}: {number(week)} incidents a week ({number(low)}-{number(high)}); {number(before)} "
             f"a week {since}."
         )
 

@@ -164,7 +164,7 @@ def _assemble(
         notes.append(f"{overlapping} stays begin before an earlier stay of the same GPU ends; durations stand")
     unplaced = int(place["column"].isna().sum())
     if unplaced:
-        notes.append(f"{unplaced} rows have a location that could not be taken apart")
+        notes.append(f"{unplaced} rows have a location that could not be parsed")
     source = source_of(content, _NAME, table.rows_read, int(good.sum()), zone, notes)
     window = Window(population["entered"].min(), population["left"].max(), True, True)
     return FailureLog(events, population, window, table.rejections.frame(), source, lifetimes)

@@ -186,7 +186,7 @@ def wait_for_repair(
     basis = f" ({names})" if repair is None else ""
     text = f"No spares: after each failure the job waits for the repair, {duration(hours)} on average{basis}"
     if wait is not None and wait > 1.005 * hours:
-        text += f", and for what fails meanwhile: {duration(wait)}"
+        text += f", and for what fails meanwhile: {duration(wait)} in all"
     return hours, f"{text}."
 
 

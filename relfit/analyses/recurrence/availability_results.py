@@ -89,7 +89,7 @@ class Availability(Result):
             low, high = np.nanmin(self.operational), np.nanmax(self.operational)
             each = f", {interval_ends(percent(low, 3), percent(high, 3))} over {len(self.groups)} groups"
         common = self.system_down_hours.sum() / hours
-        of_system = f"; the whole system was down {percent(common, 3)} of their time" if common > 0.0 else ""
+        of_system = f"; the whole system was down {percent(common, 3)} of the time" if common > 0.0 else ""
         return f"Nodes were up {percent(1.0 - self.down_hours.sum() / hours, 3)} of the time{each}{of_system}{more}."
 
     def to_frame(self) -> pd.DataFrame:

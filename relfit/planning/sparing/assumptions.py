@@ -17,14 +17,14 @@ _HOLDS = {True: "yes", False: "no", None: "unknown"}
 _CONSEQUENCES = {
     "exponential times to failure": "the number of blocks down is hardly affected, the time between interruptions is: "
     "simulate with the fitted family",
-    "exponential repairs": "hardly any for long-run means, which depend on the mean repair time; simulate with the "
+    "exponential repairs": "little for long-run means, which depend on the mean repair time; simulate with the "
     "fitted family for blocks with spare trays",
-    "one kind of repair": "hardly any: the mean over all kinds gives CETT within 0.2 % in simulations; how long the "
+    "one kind of repair": "little: the mean over all kinds gives CETT within 0.2 % in simulations; how long the "
     "job stays blocked at a time does differ",
-    "independent nodes": "failures in bursts need more spares than the binomial says: count them as failures of racks, "
-    "or plan with a lower blocking probability",
+    "independent nodes": "failures in bursts need more spares than the binomial distribution gives: count them as "
+    "failures of racks, or plan with a lower blocking probability",
     "independent along time": "intervals of the parameters are too narrow, and spares run out in bad weeks",
-    "steady rate": "calibrate on the steady part of the log: rf.calibrate does",
+    "steady rate": "calibrate on a period of constant rate, as rf.calibrate does by default",
 }
 _CHECKS = {
     "independent nodes": ("dependence.correlation", "dependence.cofailure", "dependence.place"),
