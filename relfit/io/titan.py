@@ -157,7 +157,7 @@ def _assemble(
     overlapping = int((same & (ordered["insert"] < ordered["remove"].shift()).to_numpy()).sum())
     notes = [*text_notes, "a life is the sum of its GPU's stays; its place is that of the longest stay"]
     notes.append(
-        f"{int(observed.sum())} lifetimes ended in a failure by outcome={outcome} ({_OUTCOMES[outcome]}), "
+        f"{int(observed.sum()):,} lifetimes ended in a failure by outcome={outcome} ({_OUTCOMES[outcome]}), "
         "the others are censored"
     )
     if overlapping:

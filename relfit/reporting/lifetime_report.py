@@ -116,8 +116,12 @@ def sections(m: ReportData) -> list[Section | str]:
         if len(yearly) > 1:
             rises = yearly["low"].iloc[-1] > yearly["high"].iloc[0]
             falls = yearly["high"].iloc[-1] < yearly["low"].iloc[0]
-            word = "grows" if rises else "falls" if falls else "shows no change"
-            verdict = f"The risk of a {what} {word} with age, from its first to its {_ordinal(len(yearly))} year."
+            last = _ordinal(len(yearly))
+            verdict = (
+                f"The risk of a {what} is {'higher' if rises else 'lower'} in its {last} year than in its first."
+                if rises or falls
+                else f"No change of the risk of a {what} is found between its first and its {last} year."
+            )
             limits = [span(*pair, True) for pair in zip(yearly["low"], yearly["high"], strict=True)]
             table = Table(
                 "risk-by-age",

@@ -371,7 +371,7 @@ def test_lives_without_repair_have_ages_and_no_repairs(lives: rf.FailureLog, tmp
         risk = (lives.lifetimes["duration"].to_numpy()[None, :] >= times[:, None]).sum(axis=1)
         alive = np.prod((1.0 - 1.0 / risk)[times <= age * 8766])
         assert f"In service after {age} year{'s' if age > 1 else ''} {100 * alive:.1f} %" in page.text
-    assert "The risk of a unit grows with age" in page.text
+    assert "The risk of a unit is higher in its" in page.text
     assert "repairs, availability, jobs, periods, dependence (nothing here is repaired)" in page.text
     for absent in ("node", "time since the last failure", "MTBF", "interrupts"):
         assert absent not in page.text
