@@ -44,8 +44,8 @@ def backtest(  # noqa: PLR0913 - one argument per option
 ) -> None:
     """Test predictions on the log's own past.
 
-    From many instants of the past the time after is predicted from what was known then, and counted. Simple counts are
-    the rivals. --out writes one row per prediction.
+    At many past dates the time after is predicted from what was known then, and compared with the outcome and with
+    simple counts. --out writes one row per prediction.
     """
     output.check_output(to)
     checked.probability("--level", level)

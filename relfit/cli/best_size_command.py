@@ -28,6 +28,7 @@ __all__ = ["nodes"]
 
 _NAMED, _FEW = 40, 16  # with --details, and without
 _TOP = 10  # nodes listed where no job is given
+_ALMOST = 0.99999  # above it, a probability is shown as that
 _UNITS = {
     "length": "length (h)",
     "lost": "lost (h)",
@@ -217,7 +218,7 @@ def _list_nodes(reading: opt.PeriodReading, to: opt.Output, seed: int) -> None:
         output.print_json({"as_of": log.window.end, "nodes": now})
         return
     named, total = now[now["outlier"]], count(len(now), "node")
-    names = ", ".join(map(str, named["node"].head(_FEW)))
+    names = ", ".join(output.node_names(named.head(_FEW), log.systems))
     more = f" and {len(named) - _FEW} more" if len(named) > _FEW else ""
     head = f"Check {len(named):,} of {total}: {names}{more}." if names else f"None of {total} is known to need a check."
     first = now.head(_TOP)
@@ -228,7 +229,9 @@ def _list_nodes(reading: opt.PeriodReading, to: opt.Output, seed: int) -> None:
         "95 % interval": [
             f"{number(low)}-{number(high)}" for low, high in first[["factor_low", "factor_high"]].to_numpy(float)
         ],
-        "probability of twice the mean": first["probability"].map(percent),
+        "probability of twice the mean": [
+            f"> {percent(_ALMOST, 3)}" if p > _ALMOST else percent(p) for p in first["probability"]
+        ],
         "to check": first["outlier"].map({True: "yes", False: ""}),
     }
     if len(log.systems) == 1:

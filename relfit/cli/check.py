@@ -347,7 +347,8 @@ def _nodes_now(answers: Answers, study: rf.Study) -> None:
         which = f"{count(len(named), 'node')} of {len(now):,}" if len(named) else "no node"
         verb = "is" if len(named) <= 1 else "are"
         more = f" and {len(named) - _NODES:,} more" if len(named) > _NODES else ""
-        first = f": {', '.join(map(str, named['node'].head(_NODES)))}{more}" if len(named) else ""
+        names = output.node_names(named.head(_NODES), study.log.systems)
+        first = f": {', '.join(names)}{more}" if names else ""
         answer.text = (
             f"As of {study.log.window.end:%Y-%m-%d} {which} {verb} known to fail at least twice as often as the mean"
             f"{first}. " + " ".join(again.findings)

@@ -340,7 +340,7 @@ def report(
     ] = Path("report.html"),
     families: opt.Families = opt.FAMILIES,
     level: opt.Level = 0.95,
-    title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
+    title: Annotated[str | None, opt.option("TEXT", "Title of the report.")] = None,
     json: Json = False,
 ) -> None:
     """Write a report as one HTML file."""

@@ -133,7 +133,7 @@ class Dispersion(Result):
         first, worst = high[0], high[np.argmax(self.index[high])]
         return (
             f"{self.what.capitalize()} cluster at scales from {duration(self.scales[first])} on: counts vary "
-            f"{self.index[first]:.1f} times as much as those of a Poisson process there and {self.index[worst]:.1f} "
+            f"{self.index[first]:.1f} times as much as those of a Poisson process there and {self.index[worst]:,.1f} "
             f"times at {duration(self.scales[worst])}, where the rate itself varies by "
             f"{percent(self.rate_variation[worst])}; "
             f"intervals that take {self.what} as Poisson are too narrow by the square root of these factors."
