@@ -134,7 +134,7 @@ def rate_of_job(
     """
     if isinstance(source, Parameters):
         if events is not None:
-            raise ArgumentError("events does not go with parameters", remedy="they know their own")
+            raise ArgumentError("events does not go with parameters", remedy="leave it out: they have their own")
         return _of_parameters(source, nodes, repair, n_draws, rng)
     mtbf = durations("mtbf", source, zero=False)
     if mtbf.ndim:

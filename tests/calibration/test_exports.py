@@ -267,7 +267,7 @@ def test_what_cannot_be_a_trace(tmp_path: Path) -> None:
         to_fta(log, tmp_path / "t")
     with pytest.raises(ArgumentError, match="cannot write"):
         to_fta(log, tmp_path / "no" / "t")
-    with pytest.raises(DataError, match="knows no node"):
+    with pytest.raises(DataError, match="names no node"):
         to_fta(make_log([], []), tmp_path / "u")
     lives = make_log([], [{"node": "a"}], lifetimes=[{"node": "a", "duration": 3.0, "observed": True}])
     with pytest.raises(DataError, match="without dates"):

@@ -142,7 +142,7 @@ def test_lists_of_hosts_come_back() -> None:
 
 
 def test_what_cannot_be_exported() -> None:
-    with pytest.raises(DataError, match="no node has a name"):
+    with pytest.raises(DataError, match="no node has a host name"):
         rf.fleet.slurm_nodes(fleet(["a b", "c d"], {}), period="all")
     one, two = fleet(["n1"], {"n1": 12}), fleet(["n1"], {"n1": 12}, system="t")
     both = replace(

@@ -243,7 +243,7 @@ def test_no_family_is_called_best_where_none_fits() -> None:
     two_kinds = np.concatenate([rng.normal(10.0, 0.5, 400), rng.normal(300.0, 10.0, 400)])
     none = CheckedFits.of(rf.LifeData.from_array(two_kinds), FAMILIES, 0.95)
     assert re.fullmatch(
-        r"No distribution fits \(Anderson-Darling, p < 0.001 at most\); the \w+ is closest by AICc\.", none.headline
+        r"No distribution fits \(Anderson-Darling, largest p < 0.001\); the \w+ is closest by AICc\.", none.headline
     )
     assert none.shown_p() == ["< 0.001"] * 4
     right = CheckedFits.of(rf.LifeData.from_array(rng.weibull(2.0, 500) * 100), FAMILIES, 0.95)

@@ -195,9 +195,7 @@ def _reject_dependent(matrix: FloatArray, columns: list[str]) -> None:
     finite = np.isfinite(matrix).all(axis=0)
     if not finite.all():
         name = columns[int(np.flatnonzero(~finite)[0])]
-        raise ArgumentError(
-            f"{name!r} is not finite everywhere", remedy="take the logarithm of what is above zero, say"
-        )
+        raise ArgumentError(f"{name!r} is not finite everywhere", remedy="take the logarithm of values above zero only")
     centred = matrix - matrix.mean(axis=0)
     size = np.sqrt((centred**2).sum(axis=0))
     flat = size <= _DEPENDENT * np.sqrt((matrix**2).sum(axis=0))
