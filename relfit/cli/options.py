@@ -236,7 +236,7 @@ class PartReading(Reading):
         since, sign, until = (text.strip() for text in self.period.partition("/"))
         if sign and since and until:
             return since, until
-        return checked.choice("--period", self.period, ("stable", "all", "FROM/TO") if sign else ("stable", "all"))
+        return checked.choice("--period", self.period, ("stable", "all", "FROM/TO"))
 
     def study(self, log: rf.FailureLog, otherwise: str = "stable", **options: Any) -> rf.Study:
         """The study of a log: of the period that ``--period`` asks for, else the stable one, or what a command says."""
