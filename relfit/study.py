@@ -71,8 +71,8 @@ class Study:
     --------
     >>> import relfit as rf
     >>> study = rf.Study(rf.datasets.load("white"))
-    >>> study.now[:40]
-    'As of 2004-10-01: 38.9 (34.7-43.5) incid'
+    >>> study.now[:39]
+    'As of 2004-10-01: 38.9 incidents a week'
     >>> study.model is study.model is rf.fleet_model(study.log)
     True
     """

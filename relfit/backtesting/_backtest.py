@@ -169,7 +169,7 @@ def _days(name: str, value: object) -> list[float]:
     hours = sorted({hours_of(item) for item in items})
     bad = next((one for one in hours if not (one >= 24.0 and np.isfinite(one) and one % 24.0 == 0.0)), None)
     if bad is not None or not hours:
-        raise ArgumentError(f"{name}={value!r} cannot be", remedy="give whole days, as 30d")
+        raise ArgumentError(f"{name}={value!r} is not possible", remedy="give whole days, as 30d")
     return hours
 
 

@@ -32,9 +32,11 @@ def warn_deprecated(old: str, new: str, *, removed_in: str, stacklevel: int = 2)
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warn_deprecated("log.lives()", "log.ttf()", removed_in="0.6")
     >>> str(caught[0].message)
-    'log.lives() goes in relfit 0.6; write log.ttf()'
+    'log.lives() will be removed in relfit 0.6; write log.ttf()'
     """
-    warnings.warn(f"{old} goes in relfit {removed_in}; write {new}", FutureWarning, stacklevel=stacklevel + 1)
+    warnings.warn(
+        f"{old} will be removed in relfit {removed_in}; write {new}", FutureWarning, stacklevel=stacklevel + 1
+    )
 
 
 def deprecated(new: str, *, removed_in: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -47,7 +49,7 @@ def deprecated(new: str, *, removed_in: str) -> Callable[[Callable[P, R]], Calla
     ...     return 2 * x
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     double(3), str(caught[0].message)
-    (6, 'double() goes in relfit 0.6; write relfit.twice')
+    (6, 'double() will be removed in relfit 0.6; write relfit.twice')
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -76,7 +78,7 @@ def renamed_argument(old: str, new: str, *, removed_in: str) -> Callable[[Callab
     ...     return n_draws
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     plan(draws=5), str(caught[0].message)
-    (5, 'draws= of plan() goes in relfit 0.6; write n_draws=')
+    (5, 'draws= of plan() will be removed in relfit 0.6; write n_draws=')
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

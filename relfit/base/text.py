@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["count", "duration", "interval", "number", "p_value", "percent"]
+__all__ = ["count", "duration", "duration_interval", "interval", "interval_ends", "number", "p_value", "percent"]
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -92,7 +92,7 @@ def p_value(p: float, least: float = 0.001) -> str:
 
 
 def interval(value: str, low: str, high: str) -> str:
-    """A value and its interval in one bracket, as in ``3.07 h (3.02-3.13)``.
+    """A value and the ends of its interval in one bracket, as in ``3.07 h (3.02-3.13)``.
 
     Examples
     --------
@@ -100,3 +100,27 @@ def interval(value: str, low: str, high: str) -> str:
     '3.07 h (3.02-3.13)'
     """
     return f"{value} ({low}-{high})"
+
+
+def duration_interval(hours: float, low: float, high: float) -> str:
+    """A duration and the ends of its interval, all in the unit in which the duration reads best.
+
+    Examples
+    --------
+    >>> duration_interval(60.4, 32.4, 85.4)
+    '60.4 hours (32.4-85.4)'
+    """
+    return interval(duration(hours), *(duration(end, hours).partition(" ")[0] for end in (low, high)))
+
+
+def interval_ends(low: str, high: str) -> str:
+    """Two ends of an interval, with their unit once where it is the same.
+
+    Examples
+    --------
+    >>> interval_ends("18.4 %", "26.2 %"), interval_ends("33.7 minutes", "6.91 hours")
+    ('18.4 to 26.2 %', '33.7 minutes to 6.91 hours')
+    """
+    first, _, unit = low.rpartition(" ")
+    same = unit.rstrip("s") == high.rpartition(" ")[2].rstrip("s")
+    return f"{first if first and same else low} to {high}"

@@ -120,7 +120,9 @@ def mean_time(value: object) -> float:
         return hours(value)
     rate, of = (float(match[1]), 1e9) if match[2] is None else (float(match[2]), 100.0 * HOURS_PER_YEAR)
     if not 0.0 < rate < np.inf:
-        raise ArgumentError(f"{value!r} is no failure rate", remedy="write 2%AFR or 500FIT, or a mean time as 20000h")
+        raise ArgumentError(
+            f"{value!r} is not a failure rate", remedy="write 2%AFR or 500FIT, or a mean time as 20000h"
+        )
     return of / rate
 
 

@@ -143,9 +143,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 when done, 2 after a user's mistake (told in one line on stderr), 75 of a simulation or a sweep that saved
-        itself before its end, 1 of a sweep with runs that failed, 3 and 4 of a watch with alarms and with sources that
-        failed, 130 after Ctrl-C.
+        0 when done, 2 after a user's mistake (one line on stderr), 75 for a simulation or a sweep that stopped before
+        its end and can go on, 1 for a sweep with failed runs and for problems that ``doctor`` finds, 3 for a watch with
+        alarms, 4 for one with sources, outputs or drains that failed, 130 after Ctrl-C.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = built()(args=words, prog_name="relfit", standalone_mode=False)
         sys.stdout.flush()
         if lost.getvalue():
-            return _complain("standard output is closed, and what was to be printed is lost; write >/dev/null")
+            return _complain("standard output is closed, so the answer is lost; write >/dev/null to discard it")
     except RelfitError as error:
         return _complain(error.in_options())
     except _USAGE_ERROR as error:
@@ -180,9 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _complain(f"{error.filename or 'cannot go on'}: {error.strerror or error}")
     except MemoryError:
-        return _complain(
-            "there is not enough memory for this; take a part of the log (--where, --since) or ask for less"
-        )
+        return _complain("there is not enough memory; use part of the log (--where, --since) or ask for less")
     except (KeyboardInterrupt, typer.Abort):
         return 130
     except Exception as error:

@@ -44,8 +44,8 @@ def backtest(  # noqa: PLR0913 - one argument per option
 ) -> None:
     """Test predictions on the log's own past.
 
-    From many instants of the past the time after is predicted from what was known then, and counted. Simple counts are
-    the rivals. --out writes one row per prediction.
+    At many past dates the time after is predicted from what was known then, and compared with the outcome and with
+    simple counts. --out writes one row per prediction.
     """
     output.check_output(to)
     checked.probability("--level", level)
@@ -105,5 +105,5 @@ def _days(option: str, text: str) -> float:
     """Hours of some whole days."""
     hours = checked.duration(option, text, positive=True)
     if hours % 24.0:
-        raise ArgumentError(f"{option} {text!r} is no number of whole days", remedy="write 30d or the like")
+        raise ArgumentError(f"{option} {text!r} is not a number of whole days", remedy="write 30d or the like")
     return hours

@@ -28,6 +28,7 @@ __all__ = ["nodes"]
 
 _NAMED, _FEW = 40, 16  # with --details, and without
 _TOP = 10  # nodes listed where no job is given
+_ALMOST = 0.99999  # above it, a probability is shown as that
 _UNITS = {
     "length": "length (h)",
     "lost": "lost (h)",
@@ -43,7 +44,7 @@ class Asked:
     work: Annotated[str | None, opt.option("TIME", "Time of the job on one node without failures.")] = None
     parallel_fraction: Annotated[float | None, opt.option("P", "Share of the work that runs in parallel.")] = None
     speedup: Annotated[str, opt.option("NAME", "amdahl, gustafson or table.")] = "amdahl"
-    table: Annotated[Path | None, opt.option("FILE", "Measured: columns nodes, and time or speedup.")] = None
+    table: Annotated[Path | None, opt.option("FILE", "Measured speed-ups: columns nodes, and time or speedup.")] = None
     restart: Annotated[str, opt.option("TIME", "Time from a failure to the next start.")] = "0h"
     checkpoint_every: Annotated[
         str | None, opt.option("TIME", "Work between two checkpoints; the best with --save alone.")
@@ -83,7 +84,7 @@ class Asked:
             )
         if not 0.0 <= fraction <= 1.0:
             hint = f"did you mean {fraction / 100:g}?" if 1.0 < fraction <= 100.0 else "it lies between 0 and 1"
-            raise ArgumentError(f"--parallel-fraction {fraction:g} is no share", remedy=hint)
+            raise ArgumentError(f"--parallel-fraction {fraction:g} is not a share", remedy=hint)
         return rf.jobs.Amdahl(fraction) if name == "amdahl" else rf.jobs.Gustafson(fraction)
 
     def _checkpoint(self) -> rf.jobs.Checkpoint | None:
@@ -105,8 +106,8 @@ def nodes(  # noqa: PLR0913 - one argument per option
     k_min: Annotated[int, opt.option("K", "Smallest number of nodes.", min=1)] = 1,
     k_max: Annotated[int | None, opt.option("K", "Largest number of nodes.", min=1)] = None,
     tolerate: Annotated[int, opt.option("S", "Spares in addition to the nodes of every size.", min=0)] = 0,
-    rule: Annotated[str, opt.option("NAME", "least of all sizes, or first: add nodes while it pays.")] = "least",
-    convention: Annotated[str, opt.option("NAME", "Time lost to a failure: exact, or the paper's.")] = "exact",
+    rule: Annotated[str, opt.option("NAME", "least time of all sizes, or first: add nodes while it pays.")] = "least",
+    convention: Annotated[str, opt.option("NAME", "Time lost to a failure: exact or paper.")] = "exact",
     after_failure: Annotated[str, opt.option("NAME", "Further attempts use the same nodes, or nodes as_new.")] = "same",
     deadline: Annotated[str | None, opt.option("TIME", "Show the probability of finishing by then.")] = None,
     details: opt.Details = False,
@@ -217,7 +218,7 @@ def _list_nodes(reading: opt.PeriodReading, to: opt.Output, seed: int) -> None:
         output.print_json({"as_of": log.window.end, "nodes": now})
         return
     named, total = now[now["outlier"]], count(len(now), "node")
-    names = ", ".join(map(str, named["node"].head(_FEW)))
+    names = ", ".join(output.node_names(named.head(_FEW), log.systems))
     more = f" and {len(named) - _FEW} more" if len(named) > _FEW else ""
     head = f"Check {len(named):,} of {total}: {names}{more}." if names else f"None of {total} is known to need a check."
     first = now.head(_TOP)
@@ -228,7 +229,9 @@ def _list_nodes(reading: opt.PeriodReading, to: opt.Output, seed: int) -> None:
         "95 % interval": [
             f"{number(low)}-{number(high)}" for low, high in first[["factor_low", "factor_high"]].to_numpy(float)
         ],
-        "probability of twice the mean": first["probability"].map(percent),
+        "probability of twice the mean": [
+            f"> {percent(_ALMOST, 3)}" if p > _ALMOST else percent(p) for p in first["probability"]
+        ],
         "to check": first["outlier"].map({True: "yes", False: ""}),
     }
     if len(log.systems) == 1:

@@ -196,7 +196,7 @@ def _value(name: str, text: str) -> float | str | bool:
     except ValueError:
         number = float("nan")
     if not number >= 0.0 or number == float("inf"):
-        raise ArgumentError(f"--airesim {name}={text}: {text!r} is not a number from 0 on")
+        raise ArgumentError(f"--airesim {name}={text}: {text!r} is not a number of zero or more")
     return int(number) if number == int(number) and "." not in text else number
 
 
@@ -205,19 +205,18 @@ def _summary(parameters: rf.Parameters) -> str:
     from relfit.base.text import duration
 
     params = parameters.values()
-    parts = [
+    often = ", ".join(
         f"{what} every {duration(params[name])}"
         for name, what in (
             ("mtbf.any", "an incident anywhere"),
-            ("mtbf.node", "a failure of a node"),
-            ("mtbf.rack", "of a rack"),
+            ("mtbf.node", "a failure of one node"),
+            ("mtbf.rack", "of one rack"),
             ("mtbf.system", "of the whole system"),
         )
         if name in params
-    ]
-    if "mttr.mean" in params:
-        parts.append(f"a repair takes {duration(params['mttr.mean'])}")
-    text = ", ".join(parts) or "nothing is known"
+    )
+    repair = f"a repair takes {duration(params['mttr.mean'])}" if "mttr.mean" in params else ""
+    text = "; ".join(filter(None, (often, repair))) or "no time between failures or to repair is known"
     return f"{text[:1].upper()}{text[1:]}."
 
 
@@ -242,7 +241,7 @@ def _about(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:
     lines = [] if period is None or period.finding is None else [period.finding]
     lines += [_summary(parameters), *([] if log is None else [repr(log)]), ""]
     frame = parameters.to_frame()
-    lines += output.table(frame.astype({"events": float})) if len(frame) else ["nothing is known"]
+    lines += output.table(frame.astype({"events": float})) if len(frame) else ["no parameter is known"]
     if parameters.absent:
         names: dict[str, list[str]] = {}
         for name, why in parameters.absent.items():

@@ -69,7 +69,7 @@ def dependence(
     checked.probability("--alpha", alpha)
     checked.duration("--window", window)
     checked.choice("--correlation", correlation, _METHODS)
-    with ProgressSteps("reading", "asking", "writing") as steps:
+    with ProgressSteps("reading", "testing", "writing") as steps:
         full_log = reading.read()
         _check_column("--place", place, full_log, ("system",))
         study = reading.study(full_log, at="long run", rng=seed)
@@ -96,7 +96,7 @@ def dependence(
             questions.loc[len(questions)] = ["bursts", "along time: bursts", status, part.depends, part.headline]
             if part.depends is not None:
                 names = ["scope", "kind", "incidents", "branching", "low", "high", "mean_delay", "following", "p"]
-                answer.shown = {"further incidents that one brings (delay in hours)": part.table[names]}
+                answer.shown = {"further incidents that follow one (delay in hours)": part.table[names]}
                 answer.figures = [("bursts", partial(rf.plotting.bursts, part))]
         notes = " ".join(f"{note[:1].upper()}{note[1:]}." for note in result.notes)
         answers.all.append(Answered("questions", "Notes", notes, tables={"questions": questions}))
@@ -105,7 +105,7 @@ def dependence(
 
 def _check_column(option: str, name: str | None, log: rf.FailureLog, others: tuple[str, ...]) -> None:
     if name is not None and name not in (*others, *log.attributes):
-        raise ArgumentError(f"{option} {name!r} is no column", remedy=f"use {', '.join((*others, *log.attributes))}")
+        raise ArgumentError(f"{option} {name!r} is not a column", remedy=f"use {', '.join((*others, *log.attributes))}")
 
 
 def _correlation(answer: Answered, part: Correlations, alpha: float) -> None:
@@ -185,7 +185,7 @@ def trend(
 ) -> None:
     """Changes of the failure rate, unequal nodes.
 
-    Periods of a steady rate, of all of the log; of the period used: tests of trend, point processes, outlier nodes,
+    Periods of constant rate over the whole log; over the period used: tests of trend, point processes, outlier nodes,
     kinds of repair, availability.
     --out writes one row per group with its tests of trend; into a folder, the other tables too.
     """
@@ -220,7 +220,7 @@ def trend(
 def _counted(joined: rf.screening.Incidents) -> str:
     """What is counted, said once."""
     began = count(joined.records, "record that began", "records that began")
-    return f"Counted are incidents ({len(joined):,}, of {began} in the period); of a node, its failures."
+    return f"Counts are of incidents ({len(joined):,}, of {began} in the period); of one node, of its failures."
 
 
 def _change_points(answers: Answers, study: rf.Study) -> None:
@@ -281,9 +281,8 @@ def _histories(
         answer.text = together.headline + (f" {single.headline}" if histories.n_histories > 1 else "")
         weight = float(together.fits["hpp"].at_once[0])
         if weight > 1.05:
-            answer.text += (
-                f" Failures of one incident count as one; the incident of a failure has {weight:.3g} on average."
-            )
+            joint = f"the incident of a failure has {weight:.3g} of them on average"
+            answer.text += f" Failures of one incident count as one; {joint}."
         answer.tables = {"processes": single.to_frame(), "processes_of_all": together.to_frame()}
         answer.shown = {"all together": together.to_frame().drop(columns=["group", "loglik"], errors="ignore")}
         answer.document = lambda: {
@@ -348,14 +347,17 @@ def _nodes_now(answers: Answers, study: rf.Study) -> None:
         which = f"{count(len(named), 'node')} of {len(now):,}" if len(named) else "no node"
         verb = "is" if len(named) <= 1 else "are"
         more = f" and {len(named) - _NODES:,} more" if len(named) > _NODES else ""
-        first = f": {', '.join(map(str, named['node'].head(_NODES)))}{more}" if len(named) else ""
+        names = output.node_names(named.head(_NODES), study.log.systems)
+        first = f": {', '.join(names)}{more}" if names else ""
         answer.text = (
-            f"As of {study.log.window.end:%Y-%m-%d} {which} {verb} known to fail twice as often as the mean{first}. "
-            + " ".join(again.findings)
+            f"As of {study.log.window.end:%Y-%m-%d} {which} {verb} known to fail at least twice as often as the mean"
+            f"{first}. " + " ".join(again.findings)
         )
         answer.tables = {"nodes_now": now, "repeat_failures": again.repeats, "nodes_with_repeats": again.nodes}
         answer.shown = {
-            "nodes now, times the mean": now.sort_values("outlier", ascending=False, kind="stable").head(_NODES)
+            "nodes now (factor: times the mean rate)": now.sort_values("outlier", ascending=False, kind="stable").head(
+                _NODES
+            )
         }
         if len(again.nodes):
             short = again.nodes.head(_NODES).drop(columns="going_on")
@@ -389,7 +391,7 @@ def _availability(answers: Answers, study: rf.Study) -> None:
     with answers.asking("availability", "How much of the time are nodes up") as answer:
         system = study.availability
         if (system.status == "no_ends").all() or not system.node_hours.sum():
-            raise DataError("no outage has a known end, or nothing was watched")
+            raise DataError("no outage has a known end, or nothing was observed")
         over = study.availability_over_time
         few = int(system.failures.sum()) < FEWEST  # too few to tell times of the year apart
         answer.text = system.headline if few else f"{system.headline} {over.headline}"

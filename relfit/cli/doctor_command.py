@@ -42,7 +42,7 @@ _OPTIONAL = {
 def doctor(json: Annotated[bool, opt.flag("--json", "Print one JSON document and nothing else.")] = False) -> None:
     """What this installation has and lacks.
 
-    Ends with status 1 where a package is missing or compiled functions cannot be kept.
+    Ends with status 1 if a package is missing or compiled functions cannot be kept.
     """
     needed = {name: _version(name) for name in _NEEDED}
     optional = {name: _version(name) for name in _OPTIONAL}
@@ -78,7 +78,7 @@ def doctor(json: Annotated[bool, opt.flag("--json", "Print one JSON document and
         there = [f"{name} {number}" for name, number in {**needed, **optional}.items() if number is not None]
         output.print_lines(
             [
-                "Everything that is needed is there."
+                "All required packages are installed."
                 if not problems
                 else problems[0][:1].upper() + problems[0][1:] + ".",
                 *problems[1:],

@@ -106,7 +106,7 @@ def _numbers(column: pd.Series, name: str, path: Path, ending: str) -> FloatArra
         try:
             found[row] = float(value)
         except (TypeError, ValueError):
-            raise ReadError(f"{value!r} is no number", path=path, line=_line(row, ending), column=name) from None
+            raise ReadError(f"{value!r} is not a number", path=path, line=_line(row, ending), column=name) from None
     return found
 
 

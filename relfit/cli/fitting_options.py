@@ -59,7 +59,9 @@ class Fitting:
         if text == "auto":
             return text
         if not text.isdigit() or 0 < int(text) < 19:
-            raise ArgumentError(f"--resamples {self.resamples!r} is not known", remedy="give auto, 0, or 19 and more")
+            raise ArgumentError(
+                f"--resamples {self.resamples!r} is not possible", remedy="give auto, 0, or at least 19"
+            )
         if len(text) > 6 or int(text) > _MOST_RESAMPLES:
             raise ArgumentError(f"--resamples {text[:20]} are too many", remedy=f"give at most {_MOST_RESAMPLES}")
         return int(text)
@@ -76,6 +78,6 @@ class Fitting:
                     at = float(at)
                 except ValueError:
                     remedy = "write quantile@0.1"
-                    raise ArgumentError(f"--interval {text!r}: {place!r} is no probability", remedy=remedy) from None
+                    raise ArgumentError(f"--interval {text!r}: {place!r} is not a probability", remedy=remedy) from None
             wanted[text] = (name.strip(), at)
         return wanted

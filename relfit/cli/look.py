@@ -40,7 +40,7 @@ Json = Annotated[bool, opt.flag("--json", "Print one JSON document and nothing e
 def info(reading: opt.Reading, json: Json = False, out: opt.Out = None, details: opt.Details = False) -> None:
     """What a log holds: rows, window, nodes.
 
-    --out writes the rejected rows, each with its file, line and reason; as JSON, the summary of the log.
+    --out writes the rejected rows, each with its file, line and reason; to a .json file, the summary of the log.
     """
     output.check_destination(out)
     with ProgressSteps("reading", "counting") as steps:
@@ -109,7 +109,7 @@ def _window(about: dict[str, Any]) -> list[str]:
 def _taken_for(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     """The open question, what the first record was taken for, and the causes."""
     question = [] if log.question is None else [f"question  {log.question[:1].upper() + log.question[1:]}"]
-    lives = [] if about["lifetimes"] is None else [f"lifetimes {about['lifetimes']:,} given whole"]
+    lives = [] if about["lifetimes"] is None else [f"lifetimes {about['lifetimes']:,}, complete or censored"]
     causes = [f"{cause} {number:,}" for cause, number in about["causes"].items()]
     return [*question, *_first_record(log), *lives, *([f"causes    {_listed(causes)}"] if causes else [])]
 
@@ -207,7 +207,7 @@ def fit(
     checked.choice("--measure", fitting.measure, ("ttf", "ttr"))
     checked.without_effect({"--kind": fitting.kind != "profile"}, "--interval", fitting.interval is not None)
     checked.without_effect({"--first": reading.first != "known"}, "--measure ttf", fitting.measure == "ttf")
-    checked.without_effect({"--bias-correction": fitting.bias_correction}, "the family weibull", "weibull" in families)
+    checked.without_effect({"--bias-correction": fitting.bias_correction}, "--families weibull", "weibull" in families)
     n_resamples, wanted = fitting.n_resamples, fitting.intervals
     if fitting.stream:
         from relfit.cli.stored_logs import fit_in_parts
@@ -297,10 +297,11 @@ def _comparison(fits: rf.fitting.Fits, rejected: DataFrame, tested: int) -> list
         return []
     of = "" if tested == len(fits) else f" (of {tested} tested)"
     return [
-        "Which family fits best (groups)",
+        "Which distribution fits best (number of groups)",
         *output.table(fits.compare().reset_index()),
         "",
-        f"Groups{of} in which K-S rejects the family at 5 %, one by one and with the false-discovery rate controlled",
+        f"Groups{of} in which K-S rejects the distribution at 5 %, one by one and with the false-discovery rate "
+        "controlled",
         *output.table(rejected),
         "",
     ]
@@ -339,7 +340,7 @@ def report(
     ] = Path("report.html"),
     families: opt.Families = opt.FAMILIES,
     level: opt.Level = 0.95,
-    title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
+    title: Annotated[str | None, opt.option("TEXT", "Title of the report.")] = None,
     json: Json = False,
 ) -> None:
     """Write a report as one HTML file."""
@@ -352,7 +353,7 @@ def report(
         from relfit.fitting.gamma_kernel import fit_gamma
 
         if sys.stderr.isatty() and not kept(fit_gamma):
-            print("relfit: compiling, once per installation: some ten seconds", file=sys.stderr)
+            print("relfit: compiling functions, once per installation: about ten seconds", file=sys.stderr)
         steps.next()
         study = reading.study(log, level=level)
         path = study.report(out, families=names, title=title, progress=steps.say)
@@ -393,9 +394,9 @@ def data(
     listing = rf.datasets.listing()
     names = [str(known) for known in listing["name"]]
     if name is not None and name not in names:
-        raise ArgumentError(f"no bundled sample {name!r}", remedy=f"there is {', '.join(names)}")
+        raise ArgumentError(f"no bundled sample {name!r}", remedy=f"use {', '.join(names)}")
     if name is None and out is not None and len(names) > 1:
-        raise ArgumentError("--out needs the name of a sample", remedy=f"there is {', '.join(names)}")
+        raise ArgumentError("--out needs the name of a sample", remedy=f"use one of {', '.join(names)}")
     if out is not None:
         log = rf.datasets.load(name or names[0])
         if out.suffix.lower() in (".parquet", ".csv"):

@@ -167,12 +167,14 @@ class Reading:
             if len(values) > 1:
                 raise ArgumentError(f"--column names {name} twice")
             if name in _SETTINGS:
-                raise ArgumentError(f"--column {name}=... is no column", remedy=f"write --{name}")
+                raise ArgumentError(f"--column {name}=...: {name} is an option, not a column", remedy=f"write --{name}")
         settings: dict[str, Any] = {name: values[0] for name, values in columns.items()}
         if self.observed is not None:
             since, sign, until = (text.strip() for text in self.observed.partition("/"))
             if not sign or not (since or until):
-                raise ArgumentError(f"--observed {self.observed!r} is no time", remedy="write 2003-04-01/2004-10-01")
+                raise ArgumentError(
+                    f"--observed {self.observed!r} is not FROM/TO", remedy="write 2003-04-01/2004-10-01"
+                )
             settings |= {f"window_{end}": text for end, text in (("start", since), ("end", until)) if text}
         said = {
             "population": self.population,
@@ -189,7 +191,7 @@ class Reading:
         if self.log in rf.datasets.public() and not fetched:
             raise ReadError("no such file", path=self.log, remedy=f"get it first with: relfit fetch {self.log}")
         if rf.datasets.lists_jobs(self.log):
-            raise ArgumentError(f"{self.log} is a list of jobs, no failure log", remedy="see relfit simulate batch")
+            raise ArgumentError(f"{self.log} is a list of jobs, not a failure log", remedy="see relfit simulate batch")
         if not self.is_named:
             names = rf.datasets.listing()["name"]
             raise ReadError(
@@ -234,7 +236,7 @@ class PartReading(Reading):
         since, sign, until = (text.strip() for text in self.period.partition("/"))
         if sign and since and until:
             return since, until
-        return checked.choice("--period", self.period, ("stable", "all", "FROM/TO") if sign else ("stable", "all"))
+        return checked.choice("--period", self.period, ("stable", "all", "FROM/TO"))
 
     def study(self, log: rf.FailureLog, otherwise: str = "stable", **options: Any) -> rf.Study:
         """The study of a log: of the period that ``--period`` asks for, else the stable one, or what a command says."""
@@ -246,7 +248,7 @@ class PeriodReading(PartReading):
     """A log of which times to failure in one period are used."""
 
     first: Annotated[
-        str, option("known|always|never", "Time before a first failure: by its age, from age 0, or omitted.")
+        str, option("known|always|never", "Time before a first failure: by its age if known, from age 0, or omitted.")
     ] = "known"
 
     def __post_init__(self) -> None:

@@ -30,6 +30,7 @@ __all__ = [
     "check_output",
     "few_rows",
     "first_sentence",
+    "node_names",
     "of_systems",
     "print_json",
     "print_lines",
@@ -225,10 +226,24 @@ class Answers:
     def _write(self, tables: dict[str, pd.DataFrame], to: Output, main: str) -> list[str]:
         if main not in tables and to.out is not None and not to.out.is_dir():
             reason = next((answer.problem for answer in self.all if answer.problem), "there is none")
-            remedy = "leave --out out, or name a folder for the others"
+            remedy = "omit --out, or name a folder for the other tables"
             raise DataError(f"no table {main} to write: {reason}", remedy=remedy)
         pictures = [picture for answer in self.all if not answer.problem for picture in answer.figures]
         return write_results(to, tables, main, pictures)
+
+
+def node_names(nodes: pd.DataFrame, systems: Sequence[str]) -> list[str]:
+    """Names of nodes; where there are several systems, each with its own.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> node_names(pd.DataFrame({"system": ["a", "b"], "node": ["0", "0"]}), ["a", "b"])
+    ['0 of system a', '0 of system b']
+    """
+    if len(systems) == 1:
+        return [str(name) for name in nodes["node"]]
+    return [f"{name} of system {system}" for system, name in zip(nodes["system"], nodes["node"], strict=True)]
 
 
 def first_sentence(text: str) -> str:

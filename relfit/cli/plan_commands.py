@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DrawOptions", "checkpoint", "migration", "replication"]
 
-_RULES = "Rules (waste as a share of the time; excess over the least, as a share of it)"
+_RULES = "Rules (waste as a share of the time; excess over the least waste, in points)"
 _SIZES = "By size of job (yields and recall as shares of 1)"
 _STRATEGIES = "Strategies (yield as a share of the nodes; break even in nodes)"
 
@@ -102,11 +102,15 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
     draws: DrawOptions,
     to: opt.Output,
     details: opt.Details = False,
-    checkpoint_every: Annotated[str | None, opt.option("TIME", "Show the loss with this checkpoint interval.")] = None,
+    checkpoint_every: Annotated[
+        str | None, opt.option("TIME", "Show the loss with this checkpoint interval, too.")
+    ] = None,
     unexposed: Annotated[
         bool, opt.flag("--unexposed", "No failures while a checkpoint is written or restored.")
     ] = False,
-    slowed: Annotated[float, opt.option("P", "Share of speed lost while a checkpoint is written; 1 blocks.")] = 1.0,
+    slowed: Annotated[
+        float, opt.option("P", "Share of speed lost while a checkpoint is written; 1 stops the work.")
+    ] = 1.0,
     global_save: Annotated[str | None, opt.option("TIME", "Two levels: time to write a global checkpoint.")] = None,
     global_restore: Annotated[
         str | None, opt.option("TIME", "Two levels: time to restore a global checkpoint.")
@@ -125,7 +129,7 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
 ) -> None:
     """The checkpoint interval and its cost.
 
-    --out writes one row per rule with its work between saves and its waste; with --sizes one row per size, in seconds.
+    --out writes one row per rule with its checkpoint interval and its waste; with --sizes one row per size, in seconds.
     """
     output.check_output(to)
     checked.without_effect({"--age": age}, "--by-family", by_family)
@@ -172,9 +176,9 @@ def _global_saves(save: str | None, restore: str | None, part: float | None) -> 
     if save is None and restore is None and part is None:
         return None
     if save is None:
-        raise ArgumentError("two levels need the time of a global save", remedy="give --global-save")
+        raise ArgumentError("two levels need the time to write a global checkpoint", remedy="give --global-save")
     if part is None:
-        what = "two levels need the share of failures that need the global save"
+        what = "two levels need the share of failures that need the global checkpoint"
         raise ArgumentError(what, remedy="give --share-global")
     return rf.planning.GlobalSaves(save=save, share=part, restore=restore)
 
@@ -190,7 +194,7 @@ def _numbers(option: str, text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        raise ArgumentError(f"{option} {text!r} is no list of numbers", remedy=f"write {option} 1,16,64") from None
+        raise ArgumentError(f"{option} {text!r} is not a list of numbers", remedy=f"write {option} 1,16,64") from None
 
 
 def _sizes(
@@ -242,14 +246,14 @@ def migration(
     recall: Annotated[float | None, opt.option("P", "Share of the failures that are predicted.")] = None,
     precision: Annotated[float | None, opt.option("P", "Share of the predictions that are true.")] = None,
     lead: Annotated[str | None, opt.option("TIME", "Time from the prediction to the failure.")] = None,
-    risk: Annotated[float, opt.option("P", "Probability to run out of spare nodes.")] = 1e-4,
+    risk: Annotated[float, opt.option("P", "Probability of running out of spare nodes.")] = 1e-4,
     spares: Annotated[int | None, opt.option("N", "Number of spares, instead of --risk.")] = None,
     sequential: Annotated[bool, opt.flag("--sequential", "Every node has its own job.")] = False,
     share_sequential: Annotated[float, opt.option("P", "Share of the jobs that have one node.")] = 0.25,
 ) -> None:
     """Whether migration on predictions pays.
 
-    Without --recall and --precision it says from which quality of the predictions on migration pays.
+    Without --recall and --precision, it says how good predictions must be for migration to pay.
     --out writes one row per size of job.
     """
     output.check_output(to)
@@ -280,7 +284,7 @@ def replication(
     replicas: Annotated[int, opt.option("N", "Largest number of copies of a process.", max=64)] = 3,
     overhead: Annotated[float, opt.option("P", "Share of speed lost to synchronization of the copies.")] = 0.0,
 ) -> None:
-    """Whether running processes twice pays.
+    """Whether replicating processes pays.
 
     --out writes one row per strategy.
     """
@@ -340,9 +344,9 @@ def _show(
         output.print_lines([*first, *plan.advice, *map(_brief, notes), output.MORE, *written])
         return
     output.print_lines([*first, *plan.remarks, f"Rates: {plan.source}.", "", title, *output.table(plan.shown)])
-    output.print_lines(["", "Taken for granted", *(f"- {text}" for text in plan.assumptions)])
+    output.print_lines(["", "Assumptions", *(f"- {text}" for text in plan.assumptions)])
     if notes:
-        output.print_lines(["", "What the log says against it", *(f"- {note}" for note in notes)])
+        output.print_lines(["", "Findings against the plan's assumptions", *(f"- {note}" for note in notes)])
     if written:
         output.print_lines(written)
 
@@ -353,4 +357,4 @@ def _brief(note: str) -> str:
         return note
     finding, follows = note.rstrip(".").rsplit(". ", 1)
     bare = finding.partition(" (")[0].partition(":")[0].rstrip(".")
-    return f"The log says against it: {bare[:1].lower()}{bare[1:]}. {follows}."
+    return f"Against the plan's assumptions: {bare[:1].lower()}{bare[1:]}. {follows}."

@@ -134,6 +134,7 @@ class Devices:
         """Estimates, draws where they are uncertain, and what to say about them."""
         import numpy as np
 
+        from relfit.base.text import duration
         from relfit.planning.sparing import DeviceFailures, device_failures
 
         params = file.parameters
@@ -150,7 +151,7 @@ class Devices:
         notes: tuple[str, ...] = ()
         wide = [name for name in ("mtbf.group", "mtbf.system") if name in values]
         if wide:
-            often = " and ".join(f"every {values[name]:.4g} h ({name})" for name in wide)
+            often = " and ".join(f"every {duration(values[name])} ({name})" for name in wide)
             notes += (
                 f"Failures that hit nodes of several racks come {often}; no spare helps against them, and the plan "
                 "leaves them out.",
@@ -194,7 +195,9 @@ def sparing(
     ] = None,
     simulate: Annotated[
         float | None,
-        opt.option("YEARS", "Simulate the plan for these years, trays repaired in turn.", min=0.001, max=100_000.0),
+        opt.option(
+            "YEARS", "Simulate the plan for these years, each tray repaired by itself.", min=0.001, max=100_000.0
+        ),
     ] = None,
     robust: Annotated[str, opt.option("mean|P", "Robust plan by the mean or a quantile of goodput.")] = "mean",
 ) -> None:
@@ -318,7 +321,7 @@ def _show(plan: SparingEvaluation, shown: Shown, notes: tuple[str, ...], to: opt
     head = (
         f"Planned for {plan.cluster.total_gpus:,} GPUs: a tray fails every "
         f"{duration(float(failures.mtbf_tray))}, a rack {rack}, a repair takes {duration(float(failures.mttr))}."
-        + ("" if plan.cluster.shared_racks else " Blocks of one rack are taken to fail independently.")
+        + ("" if plan.cluster.shared_racks else " Blocks of one rack are assumed to fail independently.")
     )
     if not details:
         cautions = [*notes, *([shown.caution] if shown.caution else [])]

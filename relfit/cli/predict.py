@@ -242,13 +242,13 @@ def _headline(chosen: rf.System, together: pd.DataFrame) -> str:
 
     from relfit.base.text import count, interval, number
 
-    def said(row: pd.Series) -> str:
+    def said(row: pd.Series, unit: str = "") -> str:
         value, *limits = (number(row[name]) for name in ("value", "low", "high") if name in together)
-        return interval(value, *limits) if limits else value
+        return interval(f"{value}{unit}", *limits) if limits else f"{value}{unit}"
 
     mean, first = together.iloc[0], together.iloc[1]
     spare = f" with {chosen.tolerance} to spare" if chosen.tolerance else ""
-    long = "without end on average" if math.isinf(mean["value"]) else f"for {said(mean)} hours on average"
+    long = "without end on average" if math.isinf(mean["value"]) else f"for {said(mean, ' hours')} on average"
     return (
         f"{count(chosen.n_nodes, 'node')}{spare} run{'' if chosen.n_nodes > 1 else 's'} {long}, and for "
         f"{first['at_hours']:g} hours with probability {said(first)}."

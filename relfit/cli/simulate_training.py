@@ -49,12 +49,15 @@ def training(
         bool, opt.flag("--program-semantics", "Behave as the published program where it differs from its paper.")
     ] = False,
     accuracy: Annotated[
-        float | None, opt.option("P", "Add runs until the mean time is known to this share of it, as 0.01.")
+        float | None, opt.option("P", "Add runs until the mean training time has this relative error, as 0.01.")
     ] = None,
     level: Annotated[float | None, opt.option("P", "Level of the intervals, between 0 and 1.")] = None,
     trace: Annotated[Path | None, opt.option("FILE", "Write every change of state (.parquet or .csv).")] = None,
 ) -> None:
-    """A training job on servers that fail."""
+    """A training job on servers that fail.
+
+    --out writes one row per output; into a folder, one row per run too.
+    """
     output.check_output(to)
     output.check_destination(trace, (".parquet", ".csv"))
     if accuracy is not None and not 0.0 < accuracy < 1.0:

@@ -37,8 +37,8 @@ def init(
 ) -> None:
     """Write the settings of a watch.
 
-    Each log is read once, to tell what it is and what has to be asked. --timer writes relfit-watch.service and
-    relfit-watch.timer beside the settings; the line for cron is printed.
+    Each log is read once, to identify its format and the settings that it needs. --timer writes relfit-watch.service
+    and relfit-watch.timer beside the settings; the line for cron is printed.
     """
     from relfit.live.watch_init import write_settings
 
@@ -55,8 +55,7 @@ def run(
 ) -> None:
     """Make one round over a fleet.
 
-    Ends with status 0 where nothing is to be said, 3 with alarms, 4 where a source failed or something
-    was not written.
+    Ends with status 0 without alarms, 3 with alarms, 4 if a source failed or an output was not written.
     """
     from relfit.live.watch_round import watch
     from relfit.live.watch_settings import read_watch_settings

@@ -29,7 +29,8 @@ def drain(
 
     The commands are shown; --apply runs them, --undo takes them back.
 
-    Reasons begin with "relfit watch: "; --undo touches no other node. Ends with status 4 where something was not done.
+    Reasons begin with "relfit watch: "; --undo touches no other node. Ends with status 4 if a node was not drained or
+    undrained.
     """
     from relfit.live.fleet_store import FleetStore
     from relfit.live.slurm_actions import apply_drains, drains_of, undo_drains

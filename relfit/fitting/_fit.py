@@ -115,7 +115,7 @@ def fit(
     if isinstance(data, pd.DataFrame):
         data, columns = LifeData.from_frame(data, **columns), {}
     if columns:
-        raise ArgumentError(f"{next(iter(columns))}= names a column of a table, and the durations are no table")
+        raise ArgumentError(f"{next(iter(columns))}= names a column of a table, and the durations are not a table")
     if isinstance(data, Mapping):
         if of_rows:
             remedy = "LifeData.from_groups(durations, observed) takes a mapping of each"

@@ -63,7 +63,7 @@ class CompetingFit(GroupCurves, Result):
         """
         at = float(time) if isinstance(time, (int, float)) else hours(time)
         if not at > 0.0:
-            raise ArgumentError(f"{time} is no time ahead", remedy="give a time above zero")
+            raise ArgumentError(f"{time} is not a time ahead", remedy="give a time above zero")
         columns = {cause: self.distribution.cumulative_incidence(cause, at) for cause in self.causes}
         columns = {cause: np.where(value < 1e-200, 0.0, value) for cause, value in columns.items()}
         columns["any"] = self.distribution.cdf(at)

@@ -21,7 +21,7 @@ _ALPHA = 0.05  # of the Anderson-Darling tests, whose p-values account for the f
 _AS_GOOD = 2.0  # difference of AICc (Burnham and Anderson 2002)
 _FAR = 0.001  # a family rejected more often than this explains does not fit all groups
 _UNTESTED = {
-    "not computed": " (a test takes random replicates, of so many durations only when asked for)",
+    "not computed": " (its test needs random replicates, made for so many durations only on request)",
     "right-truncated": " (for durations truncated on the right there is no test)",
 }
 

@@ -65,7 +65,7 @@ class Fits(Result):
             return self.results[family]
         except KeyError:
             raise ArgumentError(
-                f"family {family!r} was not fitted", remedy=f"there is {', '.join(self.families)}"
+                f"family {family!r} was not fitted", remedy=f"these were: {', '.join(self.families)}"
             ) from None
 
     def __len__(self) -> int:
@@ -285,7 +285,7 @@ class Fits(Result):
                 raise ArgumentError(
                     f"no quantity {quantity!r}",
                     remedy=(f"did you mean {near[0]}? " if near else "")
-                    + f"there are {', '.join(QUANTITIES)} and the parameters {', '.join(names)}",
+                    + f"use {', '.join(QUANTITIES)} or one of the parameters {', '.join(names)}",
                 )
             chosen = having
         frames = []

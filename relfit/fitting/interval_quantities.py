@@ -103,7 +103,7 @@ def quantity_named(name: str, family: type[Family], at: float | str | None) -> F
             )
         time = hours(at)
         if not (time > 0.0 and np.isfinite(time)):
-            raise ArgumentError(f"{name} at {time:g} hours has no meaning", remedy="give a time above zero")
+            raise ArgumentError(f"{name} at {time:g} hours has no value", remedy="give a time above zero")
         if name == "reliability":
             return FitQuantity(
                 name, time, lambda d: np.log(-d.log_sf(time)), lambda x: np.exp(-np.exp(x)), False, (0.0, 1.0)

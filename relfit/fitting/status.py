@@ -37,7 +37,7 @@ _WORDS = np.array(
 MEANING = {
     "ok": "the likelihood has a maximum and it was found",
     "too_few": "no life at all, or a single failure with no longer life, for a family of two parameters",
-    "few": "fewer failures than parameters, among fewer than ten lives: a shape cannot be told from a scale",
+    "few": "fewer failures than parameters, among fewer than ten lives: shape and scale cannot both be estimated",
     "all_censored": "no failure was observed",
     "no_variance": "one failure time agrees with all lives, so the likelihood rises without end as the spread vanishes",
     "zeros": "a failure time of zero has no density under this family",

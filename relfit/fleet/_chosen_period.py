@@ -74,7 +74,7 @@ class ChosenPeriod:
             return f"Period used: {dates} (its start lies between {limits[0]:%Y-%m-%d} and {limits[1]:%Y-%m-%d})."
         assert self.points is not None
         if self.points.status == "too_few":
-            return f"Period used: all of the log, {dates} (too few failures to tell periods apart)."
+            return f"Period used: all of the log, {dates} (too few failures to distinguish periods)."
         if len(self.points) == 1:
             return f"Period used: all of the log, {dates} ({self.points.finding})."
         return f"Period used: {dates}."
@@ -131,7 +131,7 @@ def chosen_period(
     if period == "all":
         return ChosenPeriod(log, "all")
     if log.lifetimes is not None:
-        return ChosenPeriod(log, "all", problem="whole lifetimes are not cut in time")
+        return ChosenPeriod(log, "all", problem="lifetimes are not cut in time")
     if len(log.systems) > 1:
         why = "the log has several systems, whose periods differ; select one"
         return ChosenPeriod(log, "all", problem=why)

@@ -152,7 +152,7 @@ def _horizons(horizons: Durations) -> list[float]:
         raise ArgumentError("no horizon is given", remedy="give 30d or the like")
     for item, value in zip(items, hours, strict=True):
         if not (np.isfinite(value) and value > 0.0):
-            raise ArgumentError(f"a horizon of {item!r} cannot be", remedy="give a time above zero, as 30d")
+            raise ArgumentError(f"a horizon of {item!r} is not possible", remedy="give a time above zero, as 30d")
     return list(dict.fromkeys(hours))
 
 
@@ -237,10 +237,10 @@ class Forecast(Result):
         """Parts for the cause with the most failures over the first horizon."""
         causes = self.by_cause[(self.by_cause["horizon"] == self.horizons[0]) & self.by_cause["stock"].notna()]
         if not len(causes):
-            return "No cause is one for which a part is taken from stock."
+            return "No cause takes a part from stock."
         first = causes.sort_values("failures", ascending=False, kind="stable").iloc[0]
         return (
-            f"Of these {_shown(first, 'failures')} in {_days(self.horizons[0])} are {first['name']}: "
+            f"Of these, {_shown(first, 'failures')} in {_days(self.horizons[0])} are {first['name']}: "
             f"{count(int(first['stock']), 'part')} in stock "
             f"{'lasts' if first['stock'] == 1 else 'last'} with probability {percent(self.service)}, one per failure."
         )

@@ -91,7 +91,7 @@ def slurm_nodes(
     mean = float(rates[present].mean())
     table = pd.DataFrame({"node": names, "rate": rates})[present & usable].reset_index(drop=True)
     if not len(table):
-        raise DataError("no node has a name that a host can have", remedy="letters, digits, dots and hyphens make one")
+        raise DataError("no node has a host name", remedy="names need letters, digits, dots and hyphens alone")
     relative = table["rate"] / mean if mean > 0.0 else table["rate"] * 0.0 + 1.0
     table["mtbf_hours"] = np.where(table["rate"] > 0.0, 1.0 / table["rate"].where(table["rate"] > 0.0), np.inf)
     table["weight"] = np.clip((_AVERAGE * relative).round(), 1, _HEAVIEST).astype(int)
@@ -175,7 +175,7 @@ class SlurmNodes(Result):
     def _left_out(self) -> str:
         unnamed = sum(str(name).startswith(NOT_SEEN) for name in self.skipped)
         others = len(self.skipped) - unnamed
-        whose = "whose name is no name of a host" if others == 1 else "whose names are no names of hosts"
+        whose = "whose name is not a host name" if others == 1 else "whose names are not host names"
         texts = [f"{count(unnamed, 'node')} that no record names"] if unnamed else []
         texts += [f"{count(others, 'node')} {whose} or a word of Slurm's own"] if others else []
         return f"Left out: {' and '.join(texts)}"
@@ -260,7 +260,7 @@ def hostlist(names: Iterable[str]) -> str:
     numbered: dict[tuple[str, int], list[int]] = {}
     for name in dict.fromkeys(names):
         if not is_host(name):
-            raise ArgumentError(f"{name!r} is no name of a host")
+            raise ArgumentError(f"{name!r} is not a host name")
         match = re.fullmatch(r"(.*?[A-Za-z._-])([0-9]{1,9})", name)
         if match is None:
             plain.append(name)

@@ -70,7 +70,7 @@ def system_from_log(
     """
     if log.lifetimes is not None and not len(log.events):
         raise ArgumentError(
-            "this log holds whole lifetimes, so the age of a node at an instant is not known",
+            "this log holds complete lifetimes, so the age of a node at an instant is not known",
             remedy=Remedy(
                 "fit it and give the ages: rf.system_from_fits(rf.fit(log.ttf()), ages=...)",
                 "write its fits (relfit fit LOG --out fits.csv) and give them --age",

@@ -68,7 +68,7 @@ class FleetModel(FleetParts, Result):
             else f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}"
         )
         return (
-            f"As of {until:%Y-%m-%d}: {number(week)} ({number(low)}-{number(high)}) incidents a week; {number(before)} "
+            f"As of {until:%Y-%m-%d}: {number(week)} incidents a week ({number(low)}-{number(high)}); {number(before)} "
             f"a week {since}."
         )
 
@@ -238,9 +238,9 @@ class FleetModel(FleetParts, Result):
         self._ask()
         chosen = np.flatnonzero(self.standing.up) if nodes is None else self.positions(nodes)
         if not chosen.size:
-            raise ArgumentError("no node was up and watched at the end of the period", remedy="choose another period")
+            raise ArgumentError("no node was up at the end of the period", remedy="choose another period")
         if np.unique(chosen).size < chosen.size:
-            raise ArgumentError("a node is given twice")
+            raise ArgumentError("a node is given twice", remedy="name each node once")
         hours = ages_now(self)[chosen] if ages is None else np.broadcast_to(duration_array(ages, "age"), chosen.shape)
         return system_of(self, chosen, np.ascontiguousarray(hours), **options)
 

@@ -29,7 +29,7 @@ def checked_at(at: str) -> str:
     """
     at = str(at).replace("-", " ")
     if at not in (NOW, LONG_RUN):
-        raise ArgumentError(f"at={at!r} cannot be", remedy='use "now" or "long run"')
+        raise ArgumentError(f"at={at!r} is not known", remedy='use "now" or "long run"')
     return at
 
 

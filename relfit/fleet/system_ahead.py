@@ -86,7 +86,9 @@ class SystemAhead:
         watched = watched_of(log)
         self.present = watched.left >= log.window.end.as_unit("ns").value
         if watched.n_groups and not self.present.any():
-            raise DataError("no node was under observation at the end of the log")
+            raise DataError(
+                "no node was under observation at the end of the log", remedy="give a log that ends with nodes in use"
+            )
         if watched.n_groups and log.question is None:
             self.units, self.ahead = self.steps.watched(watched.entered, watched.left)[0], float(self.present.sum())
         else:  # the number of nodes is not known

@@ -162,7 +162,7 @@ def _reader(content: Content, format: str | None, options: dict[str, object]) ->
         if set(further) & set(table.READER.options):
             what = f"columns and their units can be named for tables only, and this is {reader.name}"
             raise ReadError(what, path=content.path, remedy="leave them out")
-        raise ArgumentError(f"{reader.name} does not know {', '.join(further)}", remedy="leave it out")
+        raise ArgumentError(f"{reader.name} has no option {', '.join(further)}", remedy="leave it out")
     return reader
 
 

@@ -164,7 +164,7 @@ def rules_of(reader: str, source: Rules = None) -> AlertRules:
         read = _Document(**document)
     except (ValidationError, ValueError) as error:
         what = str(error).replace("\n", " ")[:200]
-        raise ArgumentError(f"these are no rules: {what}", path=place, remedy="see docs/raw-logs.md") from None
+        raise ArgumentError(f"these are not rules: {what}", path=place, remedy="see docs/raw-logs.md") from None
     for rule in read.rule:
         check_pattern(rule.pattern)
     return AlertRules(

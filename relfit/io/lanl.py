@@ -103,7 +103,7 @@ def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog
         (int((shifted & good).sum()), "times fall into the hour that a change of clocks leaves out; moved to its end"),
         (int((~any_cause & good).sum()), "events have no cause"),
     )
-    notes += [f"{number} {what}" for number, what in counts if number]
+    notes += [f"{number:,} {what}" for number, what in counts if number]
     notes.append("production and decommissioning dates are known to the month")
     source = source_of(content, _NAME, table.rows_read, int(good.sum()), zone, notes)
     return FailureLog(events, population, Window(first, last), rejections.frame(), source)

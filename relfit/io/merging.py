@@ -60,7 +60,9 @@ def merge(
         raise ArgumentError("there is no log to merge", remedy="give one or more")
     are_lifetimes = [log.lifetimes is not None for log in logs]
     if any(are_lifetimes) and not all(are_lifetimes):
-        raise ArgumentError("durations without dates and logs with dates cannot be merged", remedy="merge them apart")
+        raise ArgumentError(
+            "durations without dates and logs with dates cannot be merged", remedy="merge them separately"
+        )
     events = _together([_renamed(log.events, renames) for log in logs])
     people = _together([_renamed(log.population, renames) for log in logs])
     lives = (

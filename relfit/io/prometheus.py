@@ -131,7 +131,7 @@ def _api(content: Content, records: RecordTally) -> tuple[ObjectArray, IntArray,
         results = json.loads(as_text(content).data)["data"]["result"]
         series = [(dict(each["metric"]), list(each["values"])) for each in results]
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
-        raise ReadError("this is no matrix of Prometheus", path=content.path, remedy="export query_range") from None
+        raise ReadError("this is not a matrix of Prometheus", path=content.path, remedy="export query_range") from None
     names: list[str] = []
     samples: list[tuple[str, str]] = []
     for metric, values in series:
@@ -151,7 +151,7 @@ def _table(content: Content, records: RecordTally) -> tuple[ObjectArray, IntArra
     series = [name for name in table.header if name != when]
     if when is None or not series:
         raise ReadError(
-            "this is no table of samples",
+            "this is not a table of samples",
             path=content.path,
             remedy="it needs columns time, instance and value, or time and one for each series",
         )

@@ -102,7 +102,7 @@ def write(log: FailureLog, path: str | Path, *, by: str | None = None) -> Path:
             )
     except pa.ArrowException as error:
         raise DataError(
-            f"this log cannot be kept as Parquet: {error}", path=path, remedy="look at its texts"
+            f"this log cannot be written as Parquet: {error}", path=path, remedy="check its text columns"
         ) from error
     return place
 

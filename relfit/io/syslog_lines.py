@@ -71,7 +71,7 @@ def _read(
     """
     alerts, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     if year is not None and not 1970 <= int(year) <= 2200:
-        raise ArgumentError(f"year={year} is none", remedy="give the year of the first line")
+        raise ArgumentError(f"year={year} is not a year", remedy="give the year of the first line")
     if ends not in ("node", "job"):
         raise ArgumentError(f"ends={ends!r} is not known", remedy="use node or job")
     without_year = any(_OLD.match(line) for line in contents[0].first_lines(8192))

@@ -95,9 +95,9 @@ def _read(
                 line=1,
                 remedy=Remedy(
                     f"name it with node=... (node=rack+slot for two), or give node_name if the log is of one node; "
-                    f"there is {names}",
+                    f"the columns are {names}",
                     "name it with --column node=NAME (--column node=rack+slot for two), or give --column "
-                    f"node_name=NAME if the log is of one node; there is {names}",
+                    f"node_name=NAME if the log is of one node; the columns are {names}",
                 ),
             )
         if "state" in columns:
@@ -110,8 +110,8 @@ def _read(
         path=content.path,
         line=1,
         remedy=Remedy(
-            f"name one with start=... or duration=...; there is {names}",
-            f"name one with --column start=NAME or --column duration=NAME; there is {names}",
+            f"name one with start=... or duration=...; the columns are {names}",
+            f"name one with --column start=NAME or --column duration=NAME; the columns are {names}",
         ),
     )
 
@@ -125,7 +125,8 @@ def _not_of_calm_days(columns: Columns) -> None:
         name = columns.names["observed"]
         others = "take the rows that are, read daily snapshots of drives with"
         raise ReadError(
-            f"column {name!r} says that {int((is_flag & ~true).sum())} of {count(columns.size, 'row')} are no failure",
+            f"column {name!r} says that {int((is_flag & ~true).sum())} of {count(columns.size, 'row')} are not "
+            "failures",
             path=columns.rejections.path,
             line=1,
             remedy=Remedy(

@@ -100,7 +100,7 @@ class Columns:
                     f"no column {wanted!r} for {field}",
                     path=table.rejections.path,
                     line=1,
-                    remedy=f"did you mean {near[0]}?" if near else f"there is {', '.join(table.header)[:300]}",
+                    remedy=f"did you mean {near[0]}?" if near else f"the columns are {', '.join(table.header)[:300]}",
                 )
             names[field] = wanted
         open_fields = {f: c for f, c in COMMON_NAMES.items() if f not in names and f not in off}
@@ -158,14 +158,14 @@ class Columns:
         name, _, listed = self.mapping.failures.partition("=")
         path = self.rejections.path
         if name not in self.table.columns:
-            there = f"there is {', '.join(self.table.header)[:300]}"
+            there = f"the columns are {', '.join(self.table.header)[:300]}"
             raise ReadError(f"no column {name!r} that could say what a failure is", path=path, line=1, remedy=there)
         values = category(self.table.columns[name])
         wanted = {text.strip().lower() for text in listed.split(",")}
         hit = np.array([str(kind).lower() in wanted for kind in values.cat.categories], dtype=bool)
         rows = np.append(hit, "" in wanted)[values.cat.codes.to_numpy()]
         if not rows.any():
-            there = f"there is {', '.join(map(str, values.cat.categories[:12]))}"
+            there = f"the values are {', '.join(map(str, values.cat.categories[:12]))}"
             raise ReadError(f"no row is a failure by {self.mapping.failures}", path=path, remedy=there)
         return rows
 

@@ -157,14 +157,14 @@ def _assemble(
     overlapping = int((same & (ordered["insert"] < ordered["remove"].shift()).to_numpy()).sum())
     notes = [*text_notes, "a life is the sum of its GPU's stays; its place is that of the longest stay"]
     notes.append(
-        f"{int(observed.sum())} lifetimes ended in a failure by outcome={outcome} ({_OUTCOMES[outcome]}), "
+        f"{int(observed.sum()):,} lifetimes ended in a failure by outcome={outcome} ({_OUTCOMES[outcome]}), "
         "the others are censored"
     )
     if overlapping:
         notes.append(f"{overlapping} stays begin before an earlier stay of the same GPU ends; durations stand")
     unplaced = int(place["column"].isna().sum())
     if unplaced:
-        notes.append(f"{unplaced} rows have a location that could not be taken apart")
+        notes.append(f"{unplaced} rows have a location that could not be parsed")
     source = source_of(content, _NAME, table.rows_read, int(good.sum()), zone, notes)
     window = Window(population["entered"].min(), population["left"].max(), True, True)
     return FailureLog(events, population, window, table.rejections.frame(), source, lifetimes)

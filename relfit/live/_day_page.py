@@ -126,7 +126,7 @@ def _record(forecasts: pd.DataFrame) -> dict[str, object]:
             {
                 "Days": number(float(str(hours)) / 24.0),
                 "Forecasts": len(part),
-                "Came inside": percent(part["inside"].mean()),
+                "Inside": percent(part["inside"].mean()),
                 "Should be": percent(part["level"].mean()),
                 "Mean miss": percent(error),
             }
@@ -143,7 +143,7 @@ def _record(forecasts: pd.DataFrame) -> dict[str, object]:
         }
     )
     sentence = (
-        f"Of {count(len(known), 'forecast')} whose time is over, {percent(inside.mean())} came inside the limits; "
+        f"Of {count(len(known), 'forecast')} whose time is over, {percent(inside.mean())} were inside the interval; "
         f"{percent(known['level'].mean())} should."
     )
     tables = [

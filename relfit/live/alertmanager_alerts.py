@@ -77,5 +77,7 @@ def _request(method: str, place: str, **content: Any) -> Any:
         if answer.status_code == 200:
             return answer.json() if method == "get" else None
     except (requests.RequestException, ValueError) as error:
-        raise SourceError(f"{place}: {type(error).__name__}", remedy="is this an Alertmanager that runs?") from None
+        raise SourceError(
+            f"{place}: {type(error).__name__}", remedy="is an Alertmanager running at this address?"
+        ) from None
     raise SourceError(f"{place} answers {answer.status_code}: {on_one_line(answer.text)}")

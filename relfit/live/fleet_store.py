@@ -109,7 +109,9 @@ class FleetStore:
         pieces, size = _pieces(source, fetched), self.size
         for _, log in pieces:
             if log.lifetimes is not None:
-                raise DataError(f"{source} gives durations without dates", remedy="a watch needs the dates of failures")
+                raise DataError(
+                    f"{source} gives durations without dates", remedy="give a log with dates: a watch needs them"
+                )
         at = _naive(now)
         with self._database.transaction():
             if before is not None:

@@ -52,7 +52,7 @@ def stored_log(database: Database, *, nodes: int | Sequence[str] | None, timezon
     columns = [*_TEXTS, "began", "ended", "start_cut", "line", *texts]
     rows = database.frame(f"SELECT {', '.join(columns)} FROM events", [*_TEXTS, *texts])
     if rows.empty:
-        raise DataError("the store holds no record yet", remedy="look at what the sources say: relfit watch status")
+        raise DataError("the store holds no record yet", remedy="see what the sources gave: relfit watch status")
     rows = _in_order(rows)
     windows = _windows(database)
     events = events_frame(
@@ -138,7 +138,9 @@ def _population(database: Database, windows: dict[str, Window], window: Window) 
 def _filled(population: pd.DataFrame, nodes: int | Sequence[str], window: Window) -> pd.DataFrame:
     """The population with the nodes of a list, or filled up to a number of nodes."""
     if len(population["system"].unique()) != 1:
-        raise DataError("nodes are those of one system, and there are several", remedy="list them in population")
+        raise DataError(
+            "nodes stands for one system, and the records are of several", remedy="list the nodes in population"
+        )
     if isinstance(nodes, int):
         if nodes < len(population):
             what = f"nodes = {nodes}, and {count(len(population), 'node')} are known"

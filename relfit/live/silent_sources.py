@@ -39,12 +39,12 @@ def source_alarms(store: FleetStore, settings: WatchSettings, now: pd.Timestamp)
         if row["form"] != row["form_before"] and not row["failure"]:
             since = now
             text = f"Its form changed from {row['form_before'][:200]!r} to {row['form'][:200]!r}."
-            advice = "Check that its records are still read right."
+            advice = "Check that its records are still read correctly."
         elif failed >= _FAILING:
             since, evidence = failing, {"hours": failed}
             text, advice = (
                 f"It has failed for {duration(failed)}: {row['failure'][:300]}.",
-                "Mend it: nothing of it is seen.",
+                "Mend it: none of its records arrive.",
             )
         else:
             number, mean, longest, last = store.pauses(name, now)

@@ -55,7 +55,7 @@ class Drains(Result):
     @property
     def headline(self) -> str:
         """Number of nodes, and of names left out."""
-        left = f"; {count(len(self.skipped), 'name')} left out, of no host" if self.skipped else ""
+        left = f"; {count(len(self.skipped), 'name')} left out: not host names" if self.skipped else ""
         return f"{count(len(self.table), 'node')} to drain or undrain{left}"
 
     @property

@@ -111,9 +111,9 @@ class DuckDatabase(Database):
             self._cursor = duckdb.connect(str(path), read_only=read_only, config=settings)
         except duckdb.Error as error:
             if isinstance(error, duckdb.IOException) and "lock" in str(error):
-                raise RelfitError(f"{path} is in use by another round", remedy="wait until it has ended") from None
+                raise RelfitError(f"{path} is in use by another round", remedy="wait until that has ended") from None
             what = f"{path} cannot be opened as a store: {on_one_line(error)}"
-            raise RelfitError(what, remedy="name another") from None
+            raise RelfitError(what, remedy="name another file") from None
         self.execute("SET TimeZone = 'UTC'")
 
     def frame(self, sql: str, texts: Sequence[str] = ()) -> pd.DataFrame:  # noqa: D102
@@ -153,7 +153,7 @@ class PostgresDatabase(Database):
         self._cursor.execute("SET TIME ZONE 'UTC'")
         if not read_only and not self.rows(f"SELECT pg_try_advisory_lock({_LOCK})")[0][0]:
             raise RelfitError(
-                f"{where.render_as_string()} is in use by another round", remedy="wait until it has ended"
+                f"{where.render_as_string()} is in use by another round", remedy="wait until that has ended"
             )
         if not read_only:
             self._cursor.execute("CREATE SCHEMA IF NOT EXISTS relfit")

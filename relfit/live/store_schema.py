@@ -49,7 +49,7 @@ def prepare(database: Database, fleet: str, place: str, *, read_only: bool) -> N
         about = dict(database.rows("SELECT name, value FROM about"))
         version = int(about.get("version", 0))
         if version > len(STEPS):
-            raise RelfitError(f"{place} is of a later version of relfit", remedy="update relfit")
+            raise RelfitError(f"{place} was written by a later version of relfit", remedy="update relfit")
         if about.get("fleet") and fleet and about["fleet"] != fleet:
             what = f"{place} is the store of the fleet {about['fleet']!r}, and this is {fleet!r}"
             raise RelfitError(what, remedy="name another store, or correct fleet")

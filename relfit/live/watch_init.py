@@ -73,7 +73,7 @@ def write_settings(
             sources.append({"kind": "slurm"})
         lines.append(f"Slurm: {'its events, by sacctmgr' if answers else 'left out: sacctmgr does not answer'}")
     if not sources:
-        raise ArgumentError("there is no log here to watch", remedy="name files or a folder: relfit watch init logs")
+        raise ArgumentError("no log to watch was found", remedy="name files or a folder: relfit watch init logs")
     document: dict[str, Any] = {"store": "fleet.duckdb", "fleet": fleet or folder.name}
     if timezone:
         document["timezone"] = timezone
@@ -116,7 +116,7 @@ def _said_of(place: Path, columns: Mapping[str, Any], timezone: str | None) -> l
     if not files:
         return [f"{place}: no such file yet"]
     log = read(files[-1], timezone=timezone, **columns)
-    asked = [f"asked: {log.question}"] if log.question else []
+    asked = [f"question: {log.question}"] if log.question else []
     told = [in_settings(note, FileSource.model_fields) for note in (*log.source.notes[:3], *asked)]
     return [f"{place}: {log!r}", *(f"  {text}" for text in told)]
 

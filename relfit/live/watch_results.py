@@ -104,7 +104,8 @@ class WatchStatus(Result):
     @property
     def headline(self) -> str:
         """Numbers of records and rejected rows, and the time of the last round."""
-        when = "no round yet" if self.last_round is None else f"last round at {self.last_round['made'][:16]} UTC"
+        made = None if self.last_round is None else self.last_round["made"][:16].replace("T", " ")
+        when = "no round yet" if made is None else f"last round at {made} UTC"
         of = f"{self.fleet}: " if self.fleet else ""
         return f"{of}{count(self.records, 'record')}, {count(self.rejected, 'row')} rejected; {when}"
 

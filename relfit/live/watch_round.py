@@ -27,8 +27,8 @@ from relfit.study import Study
 __all__ = ["watch", "watch_status"]
 
 Progress = Callable[[str, float], None]
-_AGAIN = "its settings changed: it was read again, and what it said otherwise of that time was taken back"
-_UNREAD = "its settings changed: it was read again; what was stored stays where the former ones cannot read it"
+_AGAIN = "its settings changed: it was read again, and records that it no longer gives for that time were removed"
+_UNREAD = "its settings changed: it was read again; records stay stored where the former settings cannot read it"
 _SKEW = pd.Timedelta("1h")  # clocks may differ by this
 _NOT_TOLD_AGAIN = ("at", "down")  # of a cursor: nodes down when a source without history was last read
 
@@ -69,7 +69,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
             if now is not None and log.window.end > made:
                 log = log.between(None, made)
             elif log.window.end > made + _SKEW:
-                what = f"what has still to come, until {log.window.end:%Y-%m-%d %H:%M} UTC, is not looked at"
+                what = f"records later than now, up to {log.window.end:%Y-%m-%d %H:%M} UTC, are left out"
                 problems, log = (f"{what}: is a clock or a timezone wrong?",), log.between(None, made)
         except (ArgumentError, DataError, ReadError) as error:
             problems = (in_settings(error),)

@@ -55,7 +55,7 @@ def _names(lists: Sequence[str]) -> list[str]:
     for text in lists:
         own = hosts(text)
         if any("[" in name for name in own):
-            raise rejection(f"{text!r} is no list of nodes, or one of more than a million", remedy=_NODES)
+            raise rejection(f"{text!r} is not a list of nodes, or one of more than a million", remedy=_NODES)
         names += own
     return names
 
@@ -95,7 +95,7 @@ class WatchSettings(Model):
         if isinstance(nodes, list) and nodes and all(isinstance(each, str) for each in nodes):
             _names(nodes)
         elif not (nodes is None or number or (isinstance(nodes, str) and "[" not in nodes)):
-            raise rejection("these are no nodes", remedy=_NODES)
+            raise rejection("this does not name nodes", remedy=_NODES)
         return nodes
 
     @field_validator("timezone")
@@ -143,7 +143,7 @@ class WatchSettings(Model):
         Raises
         ------
         ReadError
-            When a file of them cannot be read, or has a line that is no list of nodes.
+            When a file of them cannot be read, or has a line that is not a list of nodes.
         """
         if self.nodes is None or isinstance(self.nodes, int):
             return self.nodes

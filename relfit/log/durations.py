@@ -137,7 +137,7 @@ def times_by_cause(log: Tables, column: str, per: str = "node", rules: Rules | N
         As for `times_to_failure`.
     """
     if log.lifetimes is not None or column not in log.events.columns or column in ("start", "end", "line"):
-        raise ArgumentError(f"the events of this log have no column {column!r} to tell causes apart by")
+        raise ArgumentError(f"the events of this log have no column {column!r} to distinguish causes by")
     times = times_to_failure(log, per, rules)
     # the age of a life in progress depends on all causes, so it is no evidence on one alone
     lives = times.lives.from_age_known()

@@ -131,8 +131,9 @@ class FailureLog(Tables):
                 )
         if not any(mask.any() for mask in chosen.values()):
             present = pd.concat([tables[n][column].astype(str) for n in places]).unique()[:8]
+            shown = " or ".join("missing" if value is None else repr(value) for value in values)
             raise ArgumentError(
-                f"nothing in this log has {column}={wanted!r}", remedy=f"there is {', '.join(map(str, present))}"
+                f"nothing in this log has {column}={shown}", remedy=f"its values are {', '.join(map(str, present))}"
             )
         population = self.population
         if "lifetimes" in chosen and "population" not in chosen and not len(self.events):

@@ -213,8 +213,9 @@ class Tables:
         first = self.window.start if since is None else max(instant(since, zone), self.window.start)
         last = self.window.end if until is None else min(instant(until, zone), self.window.end)
         if not first < last:
+            span = [f" {word} {end}" for word, end in (("from", since), ("to", until)) if end is not None]
             raise ArgumentError(
-                f"nothing was observed from {since} to {until}",
+                f"nothing was observed{''.join(span)}",
                 remedy=f"the log covers {self.window.start:%Y-%m-%d} to {self.window.end:%Y-%m-%d}",
             )
         return first, last

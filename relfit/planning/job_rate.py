@@ -149,11 +149,11 @@ def rate_of_job(
     """
     if isinstance(source, Parameters):
         if events is not None:
-            raise ArgumentError("events does not go with parameters", remedy="they know their own")
+            raise ArgumentError("events does not go with parameters", remedy="leave it out: they have their own")
         return _of_parameters(source, nodes, repair, n_draws, rng)
     mtbf = durations("mtbf", source, zero=False)
     if mtbf.ndim:
-        raise ArgumentError("one mean time, please", remedy="for many cases use the functions on arrays")
+        raise ArgumentError("several mean times are given", remedy="give one; the functions on arrays take several")
     size = 1 if nodes is None else int(whole("nodes", nodes))
     own, _ = wait_for_repair(repair)
     drawn = None
@@ -201,7 +201,7 @@ def wait_for_repair(
     basis = f" ({names})" if repair is None else ""
     text = f"No spares: after each failure the job waits for the repair, {duration(hours)} on average{basis}"
     if wait is not None and wait > 1.005 * hours:
-        text += f", and for what fails meanwhile: {duration(wait)}"
+        text += f", and for what fails meanwhile: {duration(wait)} in all"
     return hours, f"{text}."
 
 

@@ -10,8 +10,8 @@ from relfit.base.results import Result
 
 __all__ = ["NOISE", "Plan", "contradictions", "limits"]
 
-NOISE = "Limits hold the uncertainty of the parameters alone, not that the future may differ from the log."
-_STEADY = "The plan takes the rate as steady: look at the last period alone."
+NOISE = "Intervals cover the uncertainty of the parameters alone, not a future that differs from the log."
+_STEADY = "The plan assumes a constant rate: look at the last period alone."
 _MATTERS = {
     "checkpoint": {
         "failures.exponential": "Planned with a constant rate; by family, the plan follows the ageing of nodes.",

@@ -74,7 +74,9 @@ def gantt(run: BatchRun, ax: Axes | None = None) -> Axes:
         raise DataError("the run did not keep which nodes its jobs had", remedy='simulate with keep="nodes"')
     attempts = run.attempts
     if len(attempts) > _MOST:
-        raise DataError(f"{len(attempts):,} attempts are far too many to be told apart", remedy="simulate fewer jobs")
+        raise DataError(
+            f"{len(attempts):,} attempts are far too many to be distinguished", remedy="simulate fewer jobs"
+        )
     ax = style.axes(ax, (7.6, 4.2))
     ax.grid(visible=False)
     names = run.jobs["job_id"].tolist()

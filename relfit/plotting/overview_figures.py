@@ -181,7 +181,7 @@ def dependence(result: Dependence, ax: Axes | None = None, *, part: str | None =
     """
     answered = [name for name in _PARTS if getattr(result, name) is not None]
     if part is not None and part not in answered:
-        raise ArgumentError(f"there is no answer to {part!r}", remedy=f"there is {', '.join(answered) or 'none'}")
+        raise ArgumentError(f"there is no answer to {part!r}", remedy=f"it answers {', '.join(answered) or 'none'}")
     if not answered:
         return style.empty(style.axes(ax), style.headline(result))
     return plot(getattr(result, part or answered[0]), ax=ax)

@@ -49,7 +49,7 @@ def repair_times(result: RepairKinds, ax: Axes | None = None, *, group: object =
     elif group in labels:
         place = labels.index(group)
     else:
-        raise ArgumentError(f"no group {group!r}", remedy=f"there is {', '.join(map(str, labels[:8]))}")
+        raise ArgumentError(f"no group {group!r}", remedy=f"the groups are {', '.join(map(str, labels[:8]))}")
     row, name = rows.iloc[place], style.plain(style.group_name(labels[place]), 24)
     part = slice(int(lives.offsets[place]), int(lives.offsets[place + 1]))
     ended = lives.durations[part][lives.observed[part]]
@@ -127,7 +127,7 @@ def repair_classes(result: RepairKinds, ax: Axes | None = None) -> Axes:
     left_out = len(shown) - _MOST_ROWS
     shown = shown.head(_MOST_ROWS)
     if shown.empty:
-        return style.empty(ax, "No group has ten repairs with a known end that could be told apart")
+        return style.empty(ax, "No group has ten repairs with a known end that could be distinguished")
     keys = list(rows.columns[: rows.columns.get_loc("model")])
     place = np.arange(len(shown))[::-1].astype(float)
     two = (shown["status"] == "ok").to_numpy()  # otherwise there are no two kinds, quick and slow

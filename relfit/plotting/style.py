@@ -143,7 +143,9 @@ def group_position(groups: pd.Index, group: object) -> int:
     hits = hits or [i for i, label in enumerate(labels) if isinstance(label, tuple) and label[-1] == group]
     if len(hits) != 1:
         problem = f"{group!r} names {len(hits)} groups" if hits else f"no group {group!r}"
-        raise ArgumentError(f"{problem} among the {len(labels)}", remedy=f"there is {', '.join(map(str, labels[:6]))}")
+        raise ArgumentError(
+            f"{problem} among the {len(labels)}", remedy=f"the groups are {', '.join(map(str, labels[:6]))}"
+        )
     return hits[0]
 
 

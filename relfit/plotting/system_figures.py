@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relfit.base.errors import ArgumentError
-from relfit.base.text import number, percent
+from relfit.base.text import interval_ends, number, percent
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.system import System, SystemChiSquare, SystemsBySize
@@ -66,7 +66,7 @@ def reliability_curve(
         ax.fill_between(
             x, limits.low, limits.high, color=style.BLUE, alpha=0.18, linewidth=0, label=f"{percent(level)} interval"
         )
-        message += f" ({percent(level)} interval {_chance(limits.low[-1])} to {_chance(limits.high[-1])})"
+        message += f" ({percent(level)} interval {interval_ends(_chance(limits.low[-1]), _chance(limits.high[-1]))})"
     ax.set_ylim(0.0, 1.02)
     ax.set_xlim(0.0, last)
     return style.finish(ax, message, "length of the job (hours)", "reliability", True)

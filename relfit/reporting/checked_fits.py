@@ -76,7 +76,7 @@ class CheckedFits:
         if all(self.p[name] < _SIZE for name in order):
             worst = max(self.p[name] for name in order)
             return (
-                f"No distribution fits (Anderson-Darling, {self._shown(worst)} at most); the {_written(order[0])} is "
+                f"No distribution fits (Anderson-Darling, largest {self._shown(worst)}); the {_written(order[0])} is "
                 "closest by AICc."
             )
         near = [name for name in order if scores[name] - scores[order[0]] < _NEAR]

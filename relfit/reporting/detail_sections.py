@@ -11,7 +11,7 @@ from relfit import plotting
 from relfit.analyses.regression import attribute_effects
 from relfit.analyses.screening.periods import FEWEST
 from relfit.base.results import key_columns
-from relfit.base.text import count, duration, p_value, percent
+from relfit.base.text import count, duration, interval_ends, p_value, percent
 from relfit.fitting.nonparametric import observed_times
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.reporting.components import Figure, Section, Table, interval_head, span
@@ -135,7 +135,7 @@ def availability(m: ReportData) -> Section | str:
     verdict = f"{when}nodes were up {shown_availability(1.0 - float(whole.down_hours.sum()) / hours)} of the time"
     if m.several_systems:
         low, high = (shown_availability(float(end(whole.operational))) for end in (np.nanmin, np.nanmax))
-        verdict += f", {low} to {high} over {count(len(whole.groups), 'system')}"
+        verdict += f", {interval_ends(low, high)} over {count(len(whole.groups), 'system')}"
     of_system = float(whole.system_down_hours.sum()) / hours
     verdict = f"{verdict[:1].upper()}{verdict[1:]}"
     verdict += f"; the whole system was down {percent(of_system)} of the time." if of_system > 0.0 else "."

@@ -7,7 +7,7 @@ import pandas as pd
 
 from relfit import plotting
 from relfit.analyses.screening.tallies import NOT_STATED
-from relfit.base.text import count, duration, number, percent
+from relfit.base.text import count, duration, interval_ends, number, percent
 from relfit.fleet.calibration.parameter_values import Duration
 from relfit.fleet.rates_now import unbounded
 from relfit.planning import plan_checkpoints
@@ -74,7 +74,7 @@ def limits(low: float, high: float, value: float) -> str:
     >>> limits(4.09, 4.71, 4.38), limits(12720.0, 18670.0, 15336.0)
     ('4.09 to 4.71 hours', '530 to 778 days')
     """
-    return f"{duration(low, value).partition(' ')[0]} to {duration(high, value)}"
+    return interval_ends(duration(low, value), duration(high, value))
 
 
 def shown_availability(share: float) -> str:
@@ -167,7 +167,7 @@ def _cards(m: ReportData) -> list[Card]:
         share = 1.0 - sum(lost.values()) / hours
         text = shown_availability(share)
         digits = len(text.partition(".")[2].partition(" ")[0])
-        between = f"{percent(low, digits)} to {percent(high, digits)} · " if np.isfinite(low) else ""
+        between = f"{interval_ends(percent(low, digits), percent(high, digits))} · " if np.isfinite(low) else ""
         unseen = m.model.result is not None and m.model.result.question is not None
         of = "of the nodes that failed" if unseen else "of a node"
         days = "" if m.lately is m.part else ", last 90 days"
@@ -187,7 +187,7 @@ def _cards(m: ReportData) -> list[Card]:
             Card(
                 f"{count(m.job_size, 'node')} for 24 h, uninterrupted",
                 percent(value),
-                f"{percent(low)} to {percent(high)} of starts in the next 90 days, "
+                f"{interval_ends(percent(low), percent(high))} of starts in the next 90 days, "
                 + ("on consecutive nodes" if m.job_size > 1 else "while it is up"),
                 _refuted(m, "jobs"),
             )
@@ -255,7 +255,7 @@ def picture(m: ReportData) -> tuple[Figure, ...]:
 def _advice(m: ReportData) -> list[Point]:
     points: list[Point] = []
     if m.several_systems:
-        text = "Ask of one system at a time: relfit report LOG --where system=NAME."
+        text = "Report one system at a time: relfit report LOG --where system=NAME."
         by_system = _lost_by_system(m)
         if by_system.sum() > 0.0:
             most = percent(float(by_system.iloc[0] / by_system.sum()))
@@ -352,10 +352,10 @@ def _limits(m: ReportData) -> list[Point]:
             if tested.refuted(part)
         ]
     if m.chosen.problem is not None and m.change_points.result is not None:
-        points.append(Point(f"No one period is used: {m.chosen.problem}.", "steady", "periods"))
+        points.append(Point(f"The whole log is used: {m.chosen.problem}.", "steady", "periods"))
     unknown = int(m.part.events["end"].isna().sum())
     if unknown:
-        points.append(Point(f"{count(unknown, 'outage has', 'outages have')} no end.", "data", "data"))
+        points.append(Point(f"{count(unknown, 'outage has', 'outages have')} no known end.", "data", "data"))
     return [*points, *many_rejected(m)]
 
 
@@ -399,7 +399,7 @@ def _systems_cards(m: ReportData) -> list[Card]:
     if up is not None:
         share = 1.0 - float(up.down_hours.sum() / up.node_hours.sum())
         low, high = float(np.nanmin(up.operational)), float(np.nanmax(up.operational))
-        over = f"{percent(low, 1)} to {percent(high)} over systems" if len(up.groups) > 1 else ""
+        over = f"{interval_ends(percent(low, 1), percent(high))} over systems" if len(up.groups) > 1 else ""
         days = "" if m.lately is m.part else ", last 90 days"
         cards.append(Card(f"Availability of a node{days}", shown_availability(share), over))
     return cards

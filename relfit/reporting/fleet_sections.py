@@ -76,7 +76,7 @@ def steady(m: ReportData) -> Section | str:
         if m.chosen.problem is not None:
             verdict += f" All of the log is used: {m.chosen.problem}."
     else:
-        verdict = f"A change is seen, but no clearer than {m.asked} questions show by chance. {m.chosen.headline}"
+        verdict = f"A change is seen, but no clearer than chance shows in {m.asked} tests. {m.chosen.headline}"
     return Section("steady", "Is the rate steady?", verdict, tables=(table,))
 
 
@@ -124,7 +124,7 @@ def interruptions(m: ReportData) -> Section | str:
     )
     joined, nested = model.found.headline, len(found) - m.failures
     if nested:
-        joined += f" {nested:,} began while their node was down already: no other section counts them."
+        joined += f" {nested:,} began while their node was already down: no other section counts them."
     terms = [("Records joined to incidents", joined)]
     if model.found.windows:
         within = {name: max(window.hours, window.resolution) for name, window in model.found.windows.items()}
@@ -164,7 +164,7 @@ def _with_limits(scopes: pd.DataFrame) -> pd.DataFrame:
 def _while_down(model: FleetModel) -> str:
     """A sentence on the incidents without hours of operation before them, if there are any."""
     without = sum(float((model.incidents_of(name) - rates.count).sum()) for name, rates in model.rates.items())
-    return f" {without:,.0f} began while it was down, so have no hours before them." if without > 0.0 else ""
+    return f" {without:,.0f} began while it was down and have no hours before them." if without > 0.0 else ""
 
 
 def _gone(model: FleetModel) -> str:
@@ -320,9 +320,7 @@ def nodes(m: ReportData) -> Section | str:
         if m.firm("alike"):
             terms.append(("Over the period", found.headline))
         else:
-            terms.append(
-                ("Over the period", "Numbers of failures by node differ no more than those of equal nodes do.")
-            )
+            terms.append(("Over the period", "Failure counts of nodes differ no more than those of equal nodes would."))
         if not m.several_systems:
             findings.append(_ageing(m))
     if not findings:
@@ -344,7 +342,7 @@ def _standing_out(now: pd.DataFrame, m: ReportData) -> str:
     """The nodes that stand out now, in a sentence."""
     named, when = now[now["outlier"]], f"{m.log.window.end:%Y-%m-%d}"
     if not len(named):
-        return f"As of {when} no node is known to fail twice as often as the mean."
+        return f"As of {when} no node is known to fail at least twice as often as the mean."
 
     def of(row: Mapping[Hashable, object]) -> str:
         return f" of system {row['system']}" if m.several_systems else ""
@@ -399,7 +397,7 @@ def _unit_of_failures(m: ReportData) -> tuple[str, ...]:
     each = float(total["failures"] / max(total["incidents"], 1e-12))
     if each < _JOINED:
         return ()
-    return (f"Failures count records: {number(each)} per incident.",)
+    return (f"Failures are counted by record: {number(each)} per incident.",)
 
 
 def independence(m: ReportData) -> Section | str:

@@ -33,7 +33,7 @@ def questions(m: ReportData) -> Section | str:
         "Move a slider: the answer follows.",
         panel=Panel(json.dumps(data), text, grid.worst),
         sentences=(
-            "Failures of jobs count, not of nodes.",
+            "Failures of jobs are counted, not those of nodes.",
             "Between sizes, answers are within one point or 1 %.",
         ),
     )

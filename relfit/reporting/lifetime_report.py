@@ -7,7 +7,7 @@ import pandas as pd
 
 from relfit import plotting
 from relfit.base.numeric.poisson import poisson_interval
-from relfit.base.text import count, duration, number, percent
+from relfit.base.text import count, duration, interval_ends, number, percent
 from relfit.base.units import HOURS_PER_YEAR
 from relfit.fitting.nonparametric import kaplan_meier
 from relfit.log.failurelog import FailureLog
@@ -49,22 +49,23 @@ def lifetime_summary(m: ReportData) -> FirstScreen:
     if len(yearly) > 1:
         first, last = yearly.iloc[0], yearly.iloc[-1]
         text += (
-            f" Of those that begin it, {percent(first['share'])} end in their {_ordinal(1)} year and "
-            f"{percent(last['share'])} in their {_ordinal(len(yearly))}."
+            f" {percent(first['share'])} end in their first year; of those that reach their "
+            f"{_ordinal(len(yearly))}, {percent(last['share'])} end in it."
         )
     cards = []
     for age in ages:
         alive = curve.interval([age]).to_frame().iloc[0]
         digits = 2 if alive["estimate"] > 0.99 else 1  # close to 1 the second digit matters
         share, least, most = (percent(alive[name], digits) for name in ("estimate", "low", "high"))
-        cards.append(Card(f"In service after {_age(age)}", share, f"{100 * m.level:g} % interval {least} to {most}"))
+        within = f"{100 * m.level:g} % interval {interval_ends(least, most)}"
+        cards.append(Card(f"In service after {_age(age)}", share, within))
     low, high = (float(limit[0]) / years for limit in poisson_interval(np.array([ended]), m.level))
     cards.append(
         Card(
             "Ended per year of service",
             percent(ended / years, 2),
-            f"{100 * m.level:g} % interval {percent(low, 2)} to {percent(high, 2)} · {ended:,} in {number(years)} "
-            f"{what}-years",
+            f"{100 * m.level:g} % interval {interval_ends(percent(low, 2), percent(high, 2))} · "
+            f"{ended:,} in {number(years)} {what}-years",
         )
     )
     title = f"{what}s still in service, by age in years (Kaplan-Meier)"
@@ -115,8 +116,12 @@ def sections(m: ReportData) -> list[Section | str]:
         if len(yearly) > 1:
             rises = yearly["low"].iloc[-1] > yearly["high"].iloc[0]
             falls = yearly["high"].iloc[-1] < yearly["low"].iloc[0]
-            word = "grows" if rises else "falls" if falls else "shows no change"
-            verdict = f"The risk of a {what} {word} with age, from its first to its {_ordinal(len(yearly))} year."
+            last = _ordinal(len(yearly))
+            verdict = (
+                f"The risk of a {what} is {'higher' if rises else 'lower'} in its {last} year than in its first."
+                if rises or falls
+                else f"No change of the risk of a {what} is found between its first and its {last} year."
+            )
             limits = [span(*pair, True) for pair in zip(yearly["low"], yearly["high"], strict=True)]
             table = Table(
                 "risk-by-age",

@@ -20,14 +20,14 @@ _TERMS = {
         "Records that belong together are one incident. Hours between incidents are hours of operation over incidents; "
         "confidence intervals are wider where counts vary more than Poisson counts do."
     ),
-    "Availability": "One minus hours down over hours observed, of nodes, outages of the whole system included.",
+    "Availability": "One minus node-hours down over node-hours observed, outages of the whole system included.",
     "Jobs": (
         "A job starts at a random instant on nodes that are up. Nodes differ in rate (gamma frailty) and may age "
-        "(Weibull); racks and the whole system add incidents. Recent shares of uninterrupted jobs correct it."
+        "(Weibull); racks and the whole system add incidents. Recent shares of uninterrupted jobs correct the result."
     ),
     "Test on the past": (
-        "Each month of the past is predicted from what was known before it (rolling origin), by relfit and by counting "
-        "the windows before."
+        "Each month of the past is predicted from what was known before it (rolling origin), by relfit and by counts "
+        "of earlier windows."
     ),
     "Outlier nodes": (
         "Weibull renewals of equal nodes, of a continuum of rates and of two classes are compared by BIC, and against "
@@ -72,10 +72,9 @@ def methods(m: ReportData, keys: Collection[str]) -> Section:
         verdict = "Units are assumed independent, and those observed longer to be like the others."
         return Section("methods", "Methods", verdict, terms=tuple(_LIVES.items()), fold="Each method")
     verdict = (
-        f"{count(m.asked, 'question')} with a p-value {'was' if m.asked == 1 else 'were'} asked; family-wise "
-        "error 5 % (Holm 1979)."
+        f"{count(m.asked, 'test')} with p-values; family-wise error 5 % (Holm 1979)."
         if m.asked and not _TESTED.isdisjoint(keys)
-        else "No question of this log has a p-value: it has too few failures."
+        else "Too few failures for tests of change, of nodes and of dependence."
     )
     terms = tuple((term, text) for term, text in _TERMS.items() if not _SECTIONS[term].isdisjoint(keys))
     return Section("methods", "Methods", verdict, terms=terms, fold="Each method")

@@ -188,7 +188,7 @@ class ReportData:
         """Nodes with excess failures."""
         nodes = screening.outlier_nodes(self.part, level=self.level, n_resamples=_RANDOM_LOGS)
         if len(nodes.nodes) < 3 or not (nodes.classes["status"] == "ok").any():
-            raise DataError("too few failures to tell nodes apart")
+            raise DataError("too few failures to distinguish nodes")
         return nodes
 
     @answered

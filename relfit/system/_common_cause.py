@@ -141,7 +141,7 @@ def common_cause(causes: object) -> CommonCause | None:
         names = pd.Index([f"cause_{i}" for i in range(1, len(values) + 1)])
     else:
         raise ArgumentError(
-            f"common={type(causes).__name__} is no distribution",
+            f"common={type(causes).__name__} is not a distribution",
             remedy="give a distribution, a list, or a dict of them",
         )
     if not values:

@@ -82,7 +82,7 @@ def system_from_fits(
         kind = np.where(np.isfinite(array).all(axis=1), family_code(fits.family.name), -1)
     else:
         raise ArgumentError(
-            f"{type(fits).__name__} is no fit",
+            f"{type(fits).__name__} is not a fit",
             remedy=Remedy(
                 "give Fits, FamilyFit or PooledFit, as rf.fit(times) returns",
                 "give a log, or a file that relfit fit --out wrote",
@@ -207,7 +207,7 @@ def positions_of(groups: pd.Index, nodes: object) -> tuple[IntArray, pd.Index]:
         return np.zeros(int(nodes), dtype=np.int64), pd.RangeIndex(int(nodes))
     if isinstance(nodes, str) or not isinstance(nodes, (Sequence, np.ndarray, pd.Index, pd.Series)):
         raise ArgumentError(
-            f"nodes={nodes!r} are no labels", remedy="give a list of labels; a number of nodes needs fits of one group"
+            f"nodes={nodes!r} are not labels", remedy="give a list of labels; a number of nodes needs fits of one group"
         )
     wanted = list(nodes)
     if not wanted:
@@ -229,7 +229,7 @@ def positions_of(groups: pd.Index, nodes: object) -> tuple[IntArray, pd.Index]:
         if place is None:
             raise ArgumentError(
                 f"no node {label!r} among the {len(groups)} fitted",
-                remedy=f"there is {', '.join(repr(g) for g in groups[:3])}" + (", ..." if len(groups) > 3 else ""),
+                remedy=f"the nodes are {', '.join(repr(g) for g in groups[:3])}" + (", ..." if len(groups) > 3 else ""),
             )
         if place < 0:
             raise ArgumentError(f"{label!r} names more than one node", remedy=f"give the whole label: {groups[0]!r}")

@@ -78,7 +78,7 @@ def components_of(
 def _of_batch(family: Distribution, count: int | None) -> Component:
     shape = family.batch_shape
     if len(shape) > 1:
-        raise ArgumentError(f"a batch of shape {shape} is no list of nodes", remedy="give a batch of one dimension")
+        raise ArgumentError(f"a batch of shape {shape} is not a list of nodes", remedy="give a batch of one dimension")
     size = shape[0] if shape else (1 if count is None else count)
     if not shape or (shape == (1,) and count is not None and count > 1):
         size = 1 if count is None else count
@@ -101,7 +101,7 @@ def _of_sequence(nodes: Sequence[Any], names: pd.Index | None, what: str) -> tup
     for position, node in enumerate(nodes):
         if not isinstance(node, Distribution):
             raise ArgumentError(
-                f"{node_label(names, position, what)} is no distribution but {type(node).__name__}",
+                f"{node_label(names, position, what)} is not a distribution but {type(node).__name__}",
                 remedy="give a family such as Weibull(0.8, 1000.0) for every node",
             )
         if int(np.prod(node.batch_shape, dtype=np.int64)) != 1:
@@ -146,7 +146,7 @@ def _check_parameters(component: Component, names: pd.Index | None, what: str) -
                 raise DataError(
                     f"{label} has no {name} ({family.name})", remedy="its fit gave no estimate: leave it out"
                 )
-            raise DataError(f"{label} has the {name} {spread[place]:g} ({family.name})", remedy="this cannot be")
+            raise DataError(f"{label} has the {name} {spread[place]:g} ({family.name})", remedy="correct it")
 
 
 # ------------------------------------------------------------------- durations

@@ -158,7 +158,7 @@ def chi_square(
     bad = np.flatnonzero(~((hours >= 0.0) & np.isfinite(hours)))
     if bad.size:
         raise DataError(
-            f"time {hours[bad[0]]:g} at position {bad[0]} is no time to failure", remedy="give hours above zero"
+            f"time {hours[bad[0]]:g} at position {bad[0]} is not a time to failure", remedy="give hours above zero"
         )
     share("alpha", alpha, zero=False, one=False)
     x = hours[hours > 0.0]

@@ -100,7 +100,7 @@ def test_scipy_module_has_the_fitted_laws() -> None:
         (("white", "--airesim", "job_size=3"), "--airesim goes with --export airesim"),
         (("white", "--export", "airesim.yaml", "--airesim", "jobsize=3"), "did you mean job_size?"),
         (("white", "--export", "airesim.yaml", "--airesim", "job_size"), "write --airesim NAME=VALUE"),
-        (("white", "--export", "airesim.yaml", "--airesim", "job_size=-3"), "is not a number from 0 on"),
+        (("white", "--export", "airesim.yaml", "--airesim", "job_size=-3"), "is not a number of zero or more"),
         (("white", "--parts", "all"), "part 'all' is not known"),
         (("white", "--level", "95"), "did you mean 0.95?"),
         (("white", "--at", "later"), "--at 'later' is not known"),

@@ -156,7 +156,7 @@ def test_what_cannot_be_drawn() -> None:
         with pytest.raises(ArgumentError, match="n_draws is"):
             draw_parameters(known, count)
     drawn = draw_parameters(known, 3)
-    with pytest.raises(ArgumentError, match=r"nothing was drawn for 'mtbf\.rack'; there is mtbf\.node"):
+    with pytest.raises(ArgumentError, match=r"nothing was drawn for 'mtbf\.rack'; drawn are mtbf\.node"):
         drawn["mtbf.rack"]
     with pytest.raises(ArgumentError, match="level is 90"):
         drawn.interval("mtbf.node", 90)

@@ -89,7 +89,7 @@ def test_airesim_gives_the_rate_of_bad_nodes_back(tmp_path: Path) -> None:
     expected = servers * hours / 4000.0
     runs = [airesim_failures(text, servers, 60.0 * hours, np.random.default_rng(i)) for i in range(3)]
     assert np.mean(runs) == pytest.approx(expected, abs=3.0 * np.sqrt(expected / 3))
-    assert "# Repairs are said to fail" in text
+    assert "# Repairs are set to fail" in text
 
 
 def test_airesim_repairs_of_one_kind_take_their_mean(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_airesim_gives_the_rate_of_a_fitted_family_back(tmp_path: Path) -> None:
     found = airesim_failures(text, servers, 60.0 * hours, np.random.default_rng(1))
     assert found == pytest.approx(expected, abs=3.0 * np.sqrt(expected))
     assert "weibull_shape" not in text
-    assert "draws them all anew at each restart" in text
+    assert "draws all times to failure again at each restart" in text
     assert "Failures of scope system are left out" in text
 
 
@@ -267,7 +267,7 @@ def test_what_cannot_be_a_trace(tmp_path: Path) -> None:
         to_fta(log, tmp_path / "t")
     with pytest.raises(ArgumentError, match="cannot write"):
         to_fta(log, tmp_path / "no" / "t")
-    with pytest.raises(DataError, match="knows no node"):
+    with pytest.raises(DataError, match="names no node"):
         to_fta(make_log([], []), tmp_path / "u")
     lives = make_log([], [{"node": "a"}], lifetimes=[{"node": "a", "duration": 3.0, "observed": True}])
     with pytest.raises(DataError, match="without dates"):

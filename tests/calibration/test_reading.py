@@ -134,7 +134,7 @@ def test_json_is_rejected_by_its_key_too(tmp_path: Path) -> None:
         ('{\n "mtbf": {\n  "node": 0}}', "mtbf.node: this cannot be 0"),
         ('{"mtbf": 1,\n "mttr": {"mean": {"value": 3, "unit": "x"}}}', "mttr.mean.unit: unknown unit"),
         ('{"mtbf": 1,\n "mtbf": 2}', "the key 'mtbf' is there twice"),
-        ('{"mtbf": NaN}', "NaN is no number"),
+        ('{"mtbf": NaN}', "NaN is not a number"),
         ("[1]", "line 1: parameters are a table"),
         ('{"mtbf":\n1', "line 2: this is not JSON"),
     ]:

@@ -45,7 +45,7 @@ def test_the_least_campaign_has_a_cell_per_value(tmp_path: Path) -> None:
         (f'run = "{MODELS}:noisy"\n[parameters]\nxx = [1]\n', "there is no such parameter"),
         (f'run = "{MODELS}:nothing"\n[parameters]\nx = [1]\n', "nothing"),
         (f'run = "{MODELS}:square"\n[parameters]\nx = [1]\n', "write replications = 1"),
-        ('run = "training"\ndesign = "sobol"\npoints = 12\n[parameters]\na = [1, 2]\n', "no power of two"),
+        ('run = "training"\ndesign = "sobol"\npoints = 12\n[parameters]\na = [1, 2]\n', "not a power of two"),
         ('run = "training"\ndesign = "sobol"\n[parameters]\na = [1, 2]\n', "needs points"),
         ('run = "batch"\n[parameters]\na = [1, 2]\n', "needs a configuration"),
     ],

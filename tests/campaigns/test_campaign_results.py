@@ -243,7 +243,7 @@ def test_each_experiment_has_a_file_of_statistics(tmp_path: Path) -> None:
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     result = swept(tmp_path, "noisy", parameters={"x": [1.0]}, replications=2)
-    with pytest.raises(ArgumentError, match="there is value, noise"):
+    with pytest.raises(ArgumentError, match="the outputs are value, noise"):
         result.of("wait")
     with pytest.raises(ArgumentError, match="'y' is not varied"):
         result.curve("y")

@@ -49,7 +49,7 @@ def files(folder: Path) -> dict[Path, bytes]:
         ('run = "training"\n[parameters]\nrecovery_time = 5\n', "recovery_time: this cannot be 5; it must be a list"),
         ('run = "training"\n[parameters]\nrecovery_time = ["quick"]\n', "'quick' is not a duration"),
         ('run = "training"\n[parameters]\nrecovery_time = [[1, 2]]\n', "this cannot be a list"),
-        ('run = "training"\n[parameters]\nrecovery_time = [nan, 1.0]\n', "nan cannot be a value"),
+        ('run = "training"\n[parameters]\nrecovery_time = [nan, 1.0]\n', "nan is not a possible value"),
         (
             'run = "m:f"\n[[experiments]]\nparameter = "x"\nvalues = "10"\n',
             "experiments[0].values: this cannot be '10'",
@@ -95,7 +95,7 @@ def test_where_every_run_fails_the_error_is_shown(sweep: Sweep, kind: str, told:
     code, out, error = sweep(f'run = "{MODELS}:no_number"\nreplications = 2\n[parameters]\nx = ["{kind}"]\n')
     assert (code, error) == (1, "")
     assert "1 cell, 0 runs: no results. 2 runs of 1 cell failed" in out
-    assert f"value is {told}, no number; return a number, or several by name" in out
+    assert f"value is {told}, not a number; return a number, or several by name" in out
 
 
 def test_the_store_of_another_campaign_is_left_alone(sweep: Sweep) -> None:
@@ -110,7 +110,7 @@ def test_the_store_of_another_campaign_is_left_alone(sweep: Sweep) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("campaign.json", "{", "this is no store of a campaign"),
+        ("campaign.json", "{", "this is not the store of a campaign"),
         ("campaign.json", "[]", "of another format than 1"),
         ("campaign.json", '{"format": 1}', "campaign.json is damaged"),
         ("cells.parquet", "PAR1", "the cells are missing or damaged; remove this file"),
@@ -176,7 +176,7 @@ def test_a_further_call_says_which_statistics_it_wrote(sweep: Sweep) -> None:
 
 def test_a_function_that_gives_no_number_has_no_results_and_a_page(sweep: Sweep) -> None:
     text = f'run = "{MODELS}:no_value"\nreplications = 2\n[parameters]\nx = [1, 2]\n'
-    assert "2 cells, 4 runs: no results: value is no number in any run." in sweep(text)[1]
+    assert "2 cells, 4 runs: no results: value is not a number in any run." in sweep(text)[1]
     assert main(["sweep", "report", "store", "--out", "page.html"]) == 0
     with pytest.raises(ArgumentError, match="no run gave a finite"):
         rf.campaigns.best_cells(rf.campaigns.load("store"))

@@ -42,7 +42,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     ("more", "text"),
     [
         (["--parts", "weather"], "--parts 'weather'"),
-        (["--horizon", "36h"], "--horizon '36h' is no number of whole days"),
+        (["--horizon", "36h"], "--horizon '36h' is not a number of whole days"),
         (["--every", "soon"], "--every 'soon'"),
         (["--length", "0h"], "--length '0h'"),
         (["--level", "95"], "--level"),

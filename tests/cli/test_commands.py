@@ -78,7 +78,7 @@ def test_fit_prints_the_three_tables(log_file: Path, capsys: pytest.CaptureFixtu
     assert main(["fit", str(log_file), "--details"]) == 0
     caught = capsys.readouterr()
     assert caught.err == ""
-    for heading in ("Which family fits best", "Spread over the groups", "Fits by group"):
+    for heading in ("Which distribution fits best", "Spread over the groups", "Fits by group"):
         assert heading in caught.out
     assert caught.out.count("lognormal") >= 5  # a status, a comparison and four groups
 

@@ -17,7 +17,7 @@ def test_what_is_there(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "new"))
     assert main(["doctor"]) == 0
     text = capsys.readouterr().out
-    assert "Everything that is needed is there" in text
+    assert "All required packages are installed" in text
     assert f"numpy {metadata.version('numpy')}" in text
     assert "nothing compiled yet" in text
     assert main(["doctor", "--json"]) == 0

@@ -42,7 +42,7 @@ def test_faults_are_found_with_line_and_column(fits, tmp_path):
     table = fits.to_frame().astype({"shape": object})
     table.loc[2, "shape"] = "much"
     table.to_csv(path, index=False)
-    with pytest.raises(ReadError, match=r"fits\.csv, line 4, column shape: 'much' is no number"):
+    with pytest.raises(ReadError, match=r"fits\.csv, line 4, column shape: 'much' is not a number"):
         system_from_file(path)
     fits.to_frame().drop(columns="status").to_csv(path, index=False)
     with pytest.raises(ReadError, match="no column 'status'"):
@@ -78,8 +78,8 @@ def test_the_command(fits, tmp_path, capsys):
         ("--k 99", "--k 99 of 6 nodes"),
         ("--age 2000000h", "years"),
         ("--age 700", "--age 700 does not say its unit; write 700min, 700h or 700days"),
-        ("--age old", "no duration"),
-        ("--horizon -3h", "no duration"),
+        ("--age old", "not a duration"),
+        ("--horizon -3h", "not a duration"),
         ("--tolerate 6", "cannot lose 6"),
         ("--nodes ,", "names no node"),
         ("--missing pool", "--missing pool does not go with a file of fits"),

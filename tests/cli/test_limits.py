@@ -55,7 +55,7 @@ DEVICES = ["--mtbf", "20000h", "--mttr", "5h"]
         ),
         (["calibrate", "p.toml", "--export", "fta=F", "--nodes", "9", "--span", "1e9h"], "beyond the year 2262"),
         (["calibrate", "often.toml", "--export", "fta=F", "--nodes", "9"], "outages are too many"),
-        (["incidents", "log.csv", "--window", "1e300h"], "cannot be"),
+        (["incidents", "log.csv", "--window", "1e300h"], "is not possible"),
         (["info", "white", "--year", "2000"], "--year does not go with"),
         (["info", "white", "--max-size", "1GB"], "--max-size does not go with"),
     ],
@@ -187,7 +187,7 @@ def test_a_closed_stdout_and_a_name_that_is_no_text(tmp_path):
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr.startswith("relfit: error: standard output is closed, and what was to be printed is lost")
+    assert done.stderr.startswith("relfit: error: standard output is closed, so the answer is lost")
     assert done.stderr.count("\n") == 1
 
 

@@ -141,5 +141,5 @@ def test_no_exponent_stands_in_a_headline(tmp_path: Path, capsys: pytest.Capture
     path.write_text("\n".join(["node,start,end", *rows]) + "\n", encoding="utf-8")
     assert main(["system", str(path)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert re.search(r"3 nodes run for \d{3} \(\d{3}-\d,\d{3}\)", shown)
+    assert re.search(r"3 nodes run for \d{3} hours \(\d{3}-\d,\d{3}\)", shown)
     assert "e+0" not in shown.partition("System of")[0]

@@ -153,7 +153,7 @@ def test_words_and_tables_on_the_terminal(
         "By node, share with p of 0.05 or less",
         "Nodes were up",
         "used",
-        "Counted are incidents (",
+        "Counts are of incidents (",
     ):
         assert words in text
     assert main(["dependence", "white", *PART, "--alpha", "0.2", "--details"]) == 0
@@ -172,11 +172,11 @@ def test_words_and_tables_on_the_terminal(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["dependence", "white", "--window", "soon"], "is no duration"),
+        (["dependence", "white", "--window", "soon"], "is not a duration"),
         (["dependence", "white", "--correlation", "phi"], "use spearman, pearson or kendall"),
         (["dependence", "white", "--place", "shelf"], "use system, rack"),
         (["dependence", "white", "--alpha", "5"], "did you mean 0.05?"),
-        (["trend", "white", "--per", "shelf"], "--per 'shelf' is no column"),
+        (["trend", "white", "--per", "shelf"], "--per 'shelf' is not a column"),
         (["trend", "white", "--level", "95"], "did you mean 0.95?"),
         (["trend", "white", "--plot", "x.gif"], ".png or .svg or .pdf"),
         (["trend", "white", "--plot", "absent/x.png"], "there is no folder"),

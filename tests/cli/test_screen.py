@@ -165,7 +165,7 @@ def test_every_help_has_an_example_that_is_a_command() -> None:
         (["fit", "white", "--first", "never", "--measure", "ttr"], "--first has no effect"),
         (["plan", "migration", *PLAN, "--migration", "1min", "--lead", "1h"], "--lead has no"),
         (["plan", "checkpoint", *PLAN, "--sizes", "1,2", "--nodes", "3"], "--nodes does not go"),
-        (["plan", "checkpoint", *PLAN, "--sizes", "a"], "--sizes 'a' is no list"),
+        (["plan", "checkpoint", *PLAN, "--sizes", "a"], "--sizes 'a' is not a list"),
         (["nodes", "white", "--export", "slurm", "--work", "5h", "--out", "x"], "--work does not go with --export"),
         (["nodes", "white", "--export", "slurm"], "write --out slurm"),
         (["calibrate", "p.toml", "--where", "system=2"], "--where has no effect here: it goes with a log"),

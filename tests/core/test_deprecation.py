@@ -20,14 +20,16 @@ def plan(source: str, n_draws: int = 100) -> tuple[str, int]:
 
 
 def test_an_old_function_works_and_warns() -> None:
-    with pytest.warns(FutureWarning, match=r"^old\(\) goes in relfit 9\.1; write rf\.new$") as caught:
+    with pytest.warns(FutureWarning, match=r"^old\(\) will be removed in relfit 9\.1; write rf\.new$") as caught:
         assert old(2, y=3) == 5
     assert caught[0].filename == __file__
     assert (old.__name__, old.__doc__) == ("old", "What it does.")
 
 
 def test_an_old_argument_works_and_warns() -> None:
-    with pytest.warns(FutureWarning, match=r"^draws= of plan\(\) goes in relfit 9\.1; write n_draws=$") as caught:
+    with pytest.warns(
+        FutureWarning, match=r"^draws= of plan\(\) will be removed in relfit 9\.1; write n_draws=$"
+    ) as caught:
         assert plan("log", draws=7) == ("log", 7)  # type: ignore[call-arg]
     assert caught[0].filename == __file__
 

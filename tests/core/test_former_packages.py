@@ -39,7 +39,7 @@ def test_every_former_name_warns_and_says_where_it_is(name: str, monkeypatch: py
 def test_attributes_of_the_front_warn_too() -> None:
     code = "import warnings, relfit as rf; warnings.simplefilter('error', FutureWarning); rf.failurelog"
     run = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
-    assert "FutureWarning: relfit.failurelog goes in relfit 0.5; write relfit.log.failurelog" in run.stderr
+    assert "FutureWarning: relfit.failurelog will be removed in relfit 0.5; write relfit.log.failurelog" in run.stderr
     assert run.returncode == 1
 
 

@@ -106,7 +106,7 @@ def test_repairs_are_lognormal_with_a_median_by_cause(white: rf.FailureLog) -> N
     assert abs(skew) < 0.2
 
 
-@pytest.mark.parametrize(("name", "hint"), [("withe", "'white'"), ("quartz-and-jade", "there is white")])
+@pytest.mark.parametrize(("name", "hint"), [("withe", "'white'"), ("quartz-and-jade", "use white")])
 def test_unknown_name_is_answered(name: str, hint: str) -> None:
     with pytest.raises(rf.ArgumentError, match=hint):
         rf.datasets.load(name)

@@ -143,7 +143,7 @@ def test_on_the_command_line(mirror, tmp_path, monkeypatch, capsys):
     [
         (["titna"], "did you mean 'titan'"),
         (["titan", "--mirror", "http://127.0.0.1:9"], "no connection"),
-        (["titan", "--mirror", "nowhere"], "is no address"),
+        (["titan", "--mirror", "nowhere"], "is not an address"),
         (["titan", "--timeout", "0"], "not between 0 and"),
         (["--mirror", "http://127.0.0.1:9"], "goes with NAME"),
     ],
@@ -254,7 +254,7 @@ def test_lists_of_jobs_in_their_layouts(mirror, tmp_path, monkeypatch, capsys, n
     with pytest.raises(rf.ArgumentError, match="timezone= does not go with"):
         rf.read_workload(name, timezone="UTC")
     assert main(["info", name]) == 2
-    assert "is a list of jobs, no failure log" in capsys.readouterr().err
+    assert "is a list of jobs, not a failure log" in capsys.readouterr().err
     assert len(Server.asked) == 1
 
 

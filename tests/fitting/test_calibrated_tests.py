@@ -149,14 +149,14 @@ def test_late_entry_is_tested_or_the_finding_says_why_not():
     lives = rf.LifeData.from_array(life, entry=entry)
     found = rf.fit(lives, ["exponential", "weibull"], n_resamples=0)
     assert found["weibull"].goodness(n_resamples=0).source[0, 0] == "not computed"
-    assert "untested (a test takes random replicates" in rf.fitting.finding(found)
+    assert "untested (its test needs random replicates" in rf.fitting.finding(found)
     tested = rf.fit(lives, ["exponential", "weibull"], n_resamples=49)
     assert tested["weibull"].tests.source[0, 0] == "bootstrap"
     assert "untested" not in rf.fitting.finding(tested)
     many = rf.LifeData.from_array(np.tile(life, (3, 1)), entry=np.tile(entry, (3, 1)))
     found = rf.fitting.finding(rf.fit(many, ["exponential", "weibull"], n_resamples=0))
     assert "Of 3 groups 3 have enough failures" in found
-    assert "it is untested (a test takes random replicates" in found
+    assert "it is untested (its test needs random replicates" in found
 
 
 def test_left_truncated_lives():

@@ -115,7 +115,7 @@ def test_words_of_slurm_are_no_nodes(tmp_path: Path) -> None:
     words = ["ALL", "Default", "localhost", "all"]
     found = rf.fleet.slurm_nodes(fleet([*NAMES, *words], dict.fromkeys([*words, "n007"], 60)), period="all")
     assert sorted(found.skipped) == sorted(words)
-    assert found.findings[1] == "Left out: 4 nodes whose names are no names of hosts or a word of Slurm's own."
+    assert found.findings[1] == "Left out: 4 nodes whose names are not host names or a word of Slurm's own."
     found.write(tmp_path)
     for name in ("nodes.conf", "weights.sh", "features.sh", "drain.sh"):
         text = (tmp_path / name).read_text()
@@ -124,7 +124,7 @@ def test_words_of_slurm_are_no_nodes(tmp_path: Path) -> None:
         assert lists
         assert {host for each in lists for host in expanded(each)} <= set(NAMES)
     assert set(pd.read_csv(tmp_path / "nodes.csv")["node"]) == set(NAMES)
-    with pytest.raises(ArgumentError, match="no name of a host"):
+    with pytest.raises(ArgumentError, match="not a host name"):
         hostlist(["n001", "ALL"])
 
 
@@ -137,12 +137,12 @@ def test_lists_of_hosts_come_back() -> None:
     for size in (1, 3, 12):
         for names in itertools.islice(itertools.combinations(pieces, size), 40):
             assert sorted(expanded(hostlist(names))) == sorted(names)
-    with pytest.raises(ArgumentError, match="no name of a host"):
+    with pytest.raises(ArgumentError, match="not a host name"):
         hostlist(["n[1-3]"])
 
 
 def test_what_cannot_be_exported() -> None:
-    with pytest.raises(DataError, match="no node has a name"):
+    with pytest.raises(DataError, match="no node has a host name"):
         rf.fleet.slurm_nodes(fleet(["a b", "c d"], {}), period="all")
     one, two = fleet(["n1"], {"n1": 12}), fleet(["n1"], {"n1": 12}, system="t")
     both = replace(

@@ -129,7 +129,7 @@ def test_autoregressive_series_are_found_and_the_others_are_not():
     assert (p[~planted] <= 0.05).mean() < 0.09
     assert found.rejected().loc["durbin_watson", "rejected_adjusted"] >= 20
     assert found.depends
-    assert "not independent" in found.headline
+    assert "positively autocorrelated" in found.headline
 
 
 def test_independent_series_are_left_in_peace():

@@ -29,7 +29,7 @@ def write(tmp_path, data: bytes | str):
         (b"node,start\n", "no row"),
         (bytes(range(256)) * 50, "binary"),
         (b"PK\x03\x04" + b"x" * 100, "zip"),
-        (b"hello world\nthis is prose\n", "no header"),
+        (b"hello world\nthis is prose\n", "not the header"),
         (b"a,b\n1,2\n", "no column is recognized as the time"),
         (b"node,node,start\na,a,2024-01-01\n", "two columns are called"),
         (b"node,start\n" + b"x" * 10_000_000, "longer than a million"),

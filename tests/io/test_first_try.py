@@ -36,9 +36,9 @@ def test_a_severity_is_asked_about_and_the_hint_works(tmp_path: Path, capsys: py
     assert main(["info", str(path), "--failures", option]) == 0
     assert "2 records of 4 nodes" in capsys.readouterr().out
     assert main(["info", str(path), "--failures", "Level=PANIC"]) == 2
-    assert "there is ERROR, FATAL, INFO" in capsys.readouterr().err
+    assert "the values are ERROR, FATAL, INFO" in capsys.readouterr().err
     assert main(["info", str(path), "--failures", "Grade=1"]) == 2
-    assert "there is time, Level, host, message" in capsys.readouterr().err
+    assert "the columns are time, Level, host, message" in capsys.readouterr().err
     assert main(["info", str(path), "--failures", "ERROR"]) == 2
     assert "--failures Level=ERROR,FATAL" in capsys.readouterr().err
 
@@ -125,7 +125,7 @@ def test_lines_of_text_by_a_pattern(tmp_path: Path, capsys: pytest.CaptureFixtur
     path = written(tmp_path, "list.txt", text)
     assert main(["info", str(path)]) == 2
     said = capsys.readouterr().err
-    assert "no header of a table" in said
+    assert "not the header of a table" in said
     hint = said.split("--column pattern='")[1].rstrip().rstrip("'")
     log = rf.read(path, pattern=hint)
     assert log.events[["node", "cause", "line"]].astype(str).to_numpy().tolist() == [
@@ -141,7 +141,7 @@ def test_lines_of_text_by_a_pattern(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_text_that_begins_with_a_bracket_is_no_json(tmp_path: Path) -> None:
-    with pytest.raises(rf.ReadError, match="no header"):
+    with pytest.raises(rf.ReadError, match="not the header"):
         rf.read(written(tmp_path, "apache.log", "[2005-12-04 04:47:44] mod_jk in error state 6\n"))
 
 
@@ -167,7 +167,7 @@ def test_lines_that_begin_with_seconds_in_brackets_are_no_json(tmp_path: Path) -
     lines = ["[1600000000] HOST ALERT: n1;DOWN;HARD;3;no answer", "[1600003600] HOST ALERT: n1;UP;HARD;1;ok"]
     path = tmp_path / "nagios.log"
     path.write_text("\n".join([*lines, "[1600007200] HOST ALERT: n2;DOWN;HARD;3;no answer"]) + "\n")
-    with pytest.raises(rf.ReadError, match=r"first line is no header.*pattern="):
+    with pytest.raises(rf.ReadError, match=r"first line is not the header.*pattern="):
         rf.read(path)
     log = rf.read(path, pattern=r"\[(?P<start>\d+)\] HOST ALERT: (?P<node>[^;]+);(?P<state>DOWN|UP);")
     assert log.events["node"].tolist() == ["n1", "n2"]

@@ -366,7 +366,7 @@ def test_a_guess_can_be_switched_off(tmp_path):
 def test_calm_days_are_no_failures(tmp_path):
     rows = "".join(f"2024-01-{day:02d},n{n},{int(day == 9 and n == 1)}\n" for day in range(1, 29) for n in range(3))
     path = write(tmp_path, "date,node,failure\n" + rows)
-    with pytest.raises(rf.ReadError, match="'failure' says that 83 of 84 rows are no failure") as error:
+    with pytest.raises(rf.ReadError, match="'failure' says that 83 of 84 rows are not failures") as error:
         rf.read(path)
     assert "format=backblaze" in error.value.remedy
     assert len(rf.read(path, observed="")) == 84

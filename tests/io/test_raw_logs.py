@@ -120,7 +120,7 @@ def test_rules_can_be_replaced(tmp_path):
     with pytest.raises(rf.ArgumentError, match="is not known"):
         rf.read(tmp_path / "raw.log", rules=rules)
     rules.write_text("severity = 3\n")
-    with pytest.raises(rf.ArgumentError, match="no rules"):
+    with pytest.raises(rf.ArgumentError, match="not rules"):
         rf.read(tmp_path / "raw.log", rules=rules)
 
 

@@ -28,14 +28,14 @@ def test_measured_inside_and_outside() -> None:
     [
         (lambda: Amdahl(1.2), "parallel_fraction is 1.2; it must lie between 0 and 1"),
         (lambda: Gustafson(90), "did you mean 0.9"),
-        (lambda: Amdahl(0.5).speedup([0]), "0 is no number of nodes"),
+        (lambda: Amdahl(0.5).speedup([0]), "0 is not a number of nodes"),
         (lambda: Amdahl(0.5).time(-3.0, [1]), "work is -3 hours"),
         (lambda: Amdahl(0.5).time(None, [1]), "work is missing"),
         (lambda: MeasuredSpeedup([1, 1], [1.0, 2.0]), "listed twice"),
         (lambda: MeasuredSpeedup([1, 2], [1.0, 0.0]), "speedup is 0; it must be above zero"),
         (lambda: MeasuredSpeedup.of_times([1, 2], ["3h"]), "2 sizes and 1 times"),
         (lambda: MeasuredSpeedup.of_times([1], ["3h", "2h"]), "1 sizes and 2 times"),
-        (lambda: as_speedup("fast"), "no speed-up"),
+        (lambda: as_speedup("fast"), "not a speed-up"),
     ],
 )
 def test_bad_input(make, text) -> None:

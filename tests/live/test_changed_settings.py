@@ -125,9 +125,11 @@ def test_what_the_former_settings_cannot_read_stays_and_that_is_said(tmp_path: P
     assert stored(tmp_path) == told("n1", 1, 3)
     (tmp_path / "log.csv").write_text("who,first,cause\nn1,2024-01-01 00:00,disk\nn2,2024-01-02 00:00,disk\n")
     renamed = 'columns = { node = "who", start = "first" }'
-    assert notes(tmp_path, renamed) == ["what was stored stays where the former ones cannot read it"]
+    assert notes(tmp_path, renamed) == ["records stay stored where the former settings cannot read it"]
     assert stored(tmp_path, renamed) == told("n1", 1, 3) + told("n2", 2, 1)
-    assert notes(tmp_path, renamed + "\nformat = 'table'") == ["what it said otherwise of that time was taken back"]
+    assert notes(tmp_path, renamed + "\nformat = 'table'") == [
+        "records that it no longer gives for that time were removed"
+    ]
 
 
 def notes(folder: Path, source: str) -> list[str]:
@@ -136,4 +138,4 @@ def notes(folder: Path, source: str) -> list[str]:
         f'store = "fleet.duckdb"\n[[sources]]\nkind = "file"\npath = "log.csv"\n{source}\n'
     )
     said = watch(read_watch_settings(folder / "watch.toml"), "2023-01-01").to_dict()
-    return re.findall(r"read again[;:,]? (?:and )?([^\"]*?(?:stays|taken back)[^\"]*)", json.dumps(said))
+    return re.findall(r"read again[;:,]? (?:and )?([^\"]*?(?:stay stored|removed)[^\"]*)", json.dumps(said))

@@ -78,7 +78,7 @@ def poor_server() -> Iterator[str]:
         ("/slow", "did not answer within 0.5 s"),
         ("/cut", "its answer was cut short"),
         ("/refused", "answers 401: Unauthorized"),
-        ("/other", "this is no answer of Prometheus"),
+        ("/other", "this is not an answer of Prometheus"),
     ],
 )
 def test_a_server_that_fails_ends_no_round(fleet: Path, poor_server: str, path: str, said: str) -> None:
@@ -110,7 +110,7 @@ def test_what_a_wrong_clock_dates_ahead_is_told_and_not_looked_at(fleet: Path) -
     for _ in range(2):
         result = watch(settings)
         assert (result.records, result.undone) == (5, ())
-        assert result.problems[0].startswith("what has still to come, until 2190-01-02 11:00 UTC, is not looked at")
+        assert result.problems[0].startswith("records later than now, up to 2190-01-02 11:00 UTC, are left out")
         assert not [alarm.subject for alarm in result.alarms if alarm.kind == "rate"]
 
 

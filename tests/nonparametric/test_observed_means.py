@@ -30,7 +30,7 @@ def test_of_complete_durations_they_are_those_of_the_sample() -> None:
 def test_two_durations_give_no_limits_and_three_do() -> None:
     result = observed_times(rf.LifeData.from_groups([np.array([1.0, 9.0]), np.array([1.0, 5.0, 9.0])]))
     assert np.isnan([result.mean_low[0], result.mean_high[0]]).all()
-    assert result.headline.startswith("Observed: mean 5 h (too few for limits), median")
+    assert result.headline.startswith("Observed: mean 5 h (too few for an interval), median")
     far = stats.t.ppf(0.975, 2) * np.sqrt(32.0) / 15.0
     assert result.mean_high[1] == pytest.approx(5.0 * np.exp(far))
 

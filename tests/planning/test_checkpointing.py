@@ -364,7 +364,7 @@ def test_limits_of_two_levels() -> None:
     assert plan.two_level_limits is not None
     for name, (low, high) in plan.two_level_limits.items():
         assert low <= float(getattr(plan.two_levels, name)) <= high
-    assert any("Limits with two levels" in text for text in plan.findings)
+    assert any("Intervals with two levels" in text for text in plan.findings)
     json.dumps(plan.to_dict(), allow_nan=False)
 
 
@@ -558,7 +558,7 @@ def test_a_batch_of_nodes_and_a_system_have_the_same_ages_at_every_restart() -> 
         ({"events": -1}, "events is -1"),
         ({"level": 95}, r"level is 95; .*did you mean 0\.95"),
         ({"robust": 2.0}, "robust is 2"),
-        ({"source": [1.0, 2.0]}, "one mean time"),
+        ({"source": [1.0, 2.0]}, "several mean times are given"),
     ],
 )
 def test_what_cannot_be_is_one_clear_line(change: dict[str, object], message: str) -> None:
@@ -598,9 +598,9 @@ def test_every_plan_with_limits_says_what_they_leave_out() -> None:
     )
     for plan in kinds:
         said = " ".join(plan(events=40).assumptions)
-        assert "Limits hold the uncertainty of the parameters alone" in said
+        assert "Intervals cover the uncertainty of the parameters alone" in said
         assert "fails while" in said
-        assert "Limits hold" not in " ".join(plan().assumptions)
+        assert "Intervals cover" not in " ".join(plan().assumptions)
 
 
 def test_every_plan_counts_what_fails_during_a_repair() -> None:
@@ -629,5 +629,5 @@ def test_a_plan_names_what_the_log_says_against_it() -> None:
     trend = Check(name="trend", concern=True, finding="The rate rises.")
     other = Check(name="dependence.cycles", concern=True, finding="There is a daily cycle.")
     found = contradictions(Parameters(mtbf="2000h", checks=[trend, other]), "checkpoint")
-    assert found == ("The rate rises. The plan takes the rate as steady: look at the last period alone.",)
+    assert found == ("The rate rises. The plan assumes a constant rate: look at the last period alone.",)
     assert contradictions(2000.0, "checkpoint") == ()

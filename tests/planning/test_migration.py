@@ -308,7 +308,7 @@ def test_without_a_stated_quality_the_plan_says_which_is_needed() -> None:
     assert plan.predictor is None
     assert np.isnan(plan.migration_yield)
     assert "migration pays on average from a recall of" in plan.headline
-    assert "State the recall and precision" in plan.headline
+    assert "Give the recall and precision" in plan.headline
     table = plan.break_even.dropna()
     assert len(table) >= 3
     assert np.all(np.diff(table["recall"]) > 0)
@@ -348,7 +348,7 @@ def test_the_headline_and_the_table_of_sizes_agree() -> None:
     """The headline is the average over the sizes, by their share of the nodes, and says so; the table has it too."""
     one = {"costs": Scenario("2min", "2min", "1min", "4min"), "nodes": 256}
     plan = plan_migration("100 days", **one)
-    assert "with jobs of all sizes checkpoints alone yield 93 % on average; migration pays on average" in plan.headline
+    assert "with jobs of all sizes, checkpoints alone yield 93 % on average; migration pays on average" in plan.headline
     average = plan.shown.iloc[-1]
     assert average["nodes"] == "average"
     share = plan.by_size["nodes_share"].to_numpy()

@@ -76,10 +76,10 @@ def test_commands(command: str, key: str, tmp_path: Path, capsys: pytest.Capture
     assert main(["plan", *command.split()]) == 0
     short = capsys.readouterr().out
     assert len(short.splitlines()) <= 10
-    assert "Taken for granted" not in short
+    assert "Assumptions" not in short
     assert main(["plan", *command.split(), "--details"]) == 0
     full = capsys.readouterr().out
-    assert "Taken for granted" in full
+    assert "Assumptions" in full
     assert "(h)" in full  # the unit of checkpoint intervals
 
 

@@ -282,7 +282,7 @@ def test_uncertain_plan() -> None:
     assert np.quantile(careful.robust.goodput, 0.05) > np.quantile(found.robust.goodput, 0.05)
     assert careful.robust.goodput.mean() < found.robust.goodput.mean()
     assert "22 spare blocks per zone (1" in found.headline
-    assert "of GPU hours move the job on (CETT)." in found.headline
+    assert "of GPU hours advance the job (CETT)." in found.headline
     json.dumps(found.to_dict(), allow_nan=False)
 
 

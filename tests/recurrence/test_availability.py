@@ -76,7 +76,7 @@ def test_outages_of_whole_systems_count_for_every_node():
     systems = availability(log)
     assert systems.operational.tolist() == pytest.approx([1.0 - 44.0 / 160.0, 0.99])
     assert systems.mtbf[0] == pytest.approx((160.0 - 44.0) / 7.0)
-    assert "the whole system was down 13.462 % of their time" in systems.headline
+    assert "the whole system was down 13.462 % of the time" in systems.headline
     assert any("2 outages of whole systems count for every node" in note for note in systems.notes)
     assert any("1 record names no node and not its scope" in note for note in systems.notes)
     over = availability_over_time(log, unit="day")

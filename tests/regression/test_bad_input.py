@@ -38,7 +38,7 @@ def rejected(text: str, table: Any, formula: str, *arguments: Any, **options: An
     ("formula", "text"),
     [
         ("ttf ~ rock", "did you mean 'rack'"),
-        ("ttf ~ positoin", "did you mean 'position'.*there is"),
+        ("ttf ~ positoin", "did you mean 'position'.*the columns are"),
         ("live ~ rack", "'live' on the left side is not known"),
         ("ttf ~ rack +", "cannot read the formula"),
         ("ttf ~ rack ~ x", "is not a formula"),

@@ -93,7 +93,7 @@ def test_a_tenth_more_records_than_incidents_is_said(records: int, warned: bool)
     log = make_log([{"node": f"n{i}", "start": float(s)} for i, s in enumerate(starts)])
     found = incidents(log, 0)
     assert (len(found), found.records) == (10, records)
-    assert ("too much for the system" in found.headline) == warned
+    assert ("times as many failures of the system" in found.headline) == warned
 
 
 @pytest.mark.parametrize(("repairs", "status"), [(9, "too_few"), (10, "ok")])

@@ -80,7 +80,7 @@ def test_a_season_is_not_taken_for_age() -> None:
             assert held.shape[0, 1] == models.shape[0, 1]
             wide = np.log(held.shape[0, 2] / held.shape[0, 1]) / 1.959964
             assert np.sqrt(held.covariance[0, 0, 0]) == pytest.approx(wide)
-            assert "cannot be told from rates that move" in held.headline
+            assert "cannot be distinguished from rates that change" in held.headline
     assert claimed >= 8
     assert told <= 1
 

@@ -156,4 +156,4 @@ def test_very_many_repairs_in_classes_are_told_apart_as_one_by_one(model: str, m
 def test_few_repairs_are_not_said_to_be_of_one_kind() -> None:
     found = repair_kinds(LifeData.from_array([1.0, 2.0, 30.0, 0.5, 4.0]))
     assert set(found.table["status"]) == {"too_few"}
-    assert found.headline == "Too few repairs to tell quick from slow ones."
+    assert found.headline == "Too few repairs to distinguish quick from slow ones."

@@ -106,7 +106,7 @@ def test_chi_square_says_what_is_rough(pair: System) -> None:
 
 
 def test_chi_square_bad_input(pair: System) -> None:
-    with pytest.raises(DataError, match="position 1 is no time"):
+    with pytest.raises(DataError, match="position 1 is not a time"):
         chi_square([1.0, -2.0], pair, 2)
     with pytest.raises(DataError, match="too few"):
         chi_square([1.0, 2.0], pair)

@@ -287,7 +287,7 @@ def test_every_node_of_a_real_system(shared):
         (lambda: System(Weibull.unchecked([0.8, -1.0], 5.0)), "node 1 has the shape -1"),
         (lambda: System(Weibull.unchecked([0.8, 1.0], [5.0, 0.0]), names=["a", "b"]), "node 'b' has the scale 0"),
         (lambda: System(Weibull([0.8, np.nan], 5.0)), "node 1 has no shape"),
-        (lambda: System([Weibull(0.8, 5.0), 3.0]), "node 1 is no distribution"),
+        (lambda: System([Weibull(0.8, 5.0), 3.0]), "node 1 is not a distribution"),
         (lambda: System([Weibull(0.8, [5.0, 6.0])]), "node 0 is a batch"),
         (lambda: System(Weibull(0.8, [[5.0, 6.0]])), "one dimension"),
         (lambda: System(Weibull(0.8, [1.0, 2.0]), ages=[1.0, 2.0, 3.0]), "2 nodes but 3 ages"),

@@ -128,19 +128,19 @@ class Dispersion(Result):
         if not off.size:
             first, last = duration(self.scales[tested[0]]), duration(self.scales[tested[-1]])
             of = "independent ones" if self.expected is None else "those of independent nodes"
-            return f"From {first} to {last}, counts of {self.what} vary as {of} at a steady rate would."
+            return f"From {first} to {last}, counts of {self.what} vary no more than {of} at a constant rate would."
         if not high.size:
             return (
                 f"Counts of {self.what} vary less than independent ones would (at {duration(self.scales[low[0]])}: "
-                f"{self.index[low[0]]:.2f} times): {self.what} are spread evenly, as by wear or by a clock."
+                f"{self.index[low[0]]:.2f} times): {self.what} are spread evenly, as with wear-out or a fixed schedule."
             )
         first, worst = high[0], high[np.argmax(self.index[high])]
         return (
             f"{self.what.capitalize()} cluster at scales from {duration(self.scales[first])} on: counts vary "
-            f"{self.index[first]:.1f} times as much as those of a Poisson process there and {self.index[worst]:.1f} "
+            f"{self.index[first]:.1f} times as much as those of a Poisson process there and {self.index[worst]:,.1f} "
             f"times at {duration(self.scales[worst])}, where the rate itself varies by "
             f"{percent(self.rate_variation[worst])}; "
-            f"intervals that take {self.what} as Poisson are too narrow by the root of these factors."
+            f"intervals that take {self.what} as Poisson are too narrow by the square root of these factors."
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -240,8 +240,8 @@ class Correlations(Result):
         if not self._together:
             return f". As a whole they do not correlate to an amount that matters (mean r {self.mean_r:+.3f})"
         p = p_value(self.mean_r_p, 1.0 / (1.0 + self.n_resamples))
-        turned = f"mean r {self.mean_r:+.3f}, {p} against TTFs turned round"
-        return f". As a whole the nodes depend on each other ({turned}): a shock they share"
+        turned = f"mean r {self.mean_r:+.3f}, {p} against rotated series of TTFs"
+        return f". As a whole the nodes depend on each other ({turned}), as under a common shock"
 
     def to_dict(self) -> dict[str, Any]:
         """Totals, classes and histogram, ready for JSON."""

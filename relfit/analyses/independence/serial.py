@@ -166,15 +166,12 @@ class SerialTests(Result):
             return text + ": too few times to failure to tell more."
         if not self.depends:
             return text + ": fits may take the times to failure of a node as independent."
-        kind, errors = ("alike", "small") if self.alike else ("long after short", "large")
+        kind, errors = ("positively", "small") if self.alike else ("negatively", "large")
         if adjusted > LEAST_SHARE * tested:
-            return (
-                text + f": times to failure are not independent ({kind}), and standard errors of fits are too {errors}."
-            )
+            return text + f": times to failure are {kind} autocorrelated, and standard errors of fits are too {errors}."
         return text + (
-            f". No one node stands out, but so many together are more than chance ({p_value(self._chance)}"
-            f"): times to failure depend on those before to some degree ({kind}), and standard errors of fits are "
-            f"somewhat too {errors}."
+            f". No one node stands out, but so many together are more than chance ({p_value(self._chance)}): "
+            f"times to failure are somewhat {kind} autocorrelated, and standard errors of fits somewhat too {errors}."
         )
 
     def to_frame(self) -> pd.DataFrame:

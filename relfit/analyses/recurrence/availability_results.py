@@ -8,7 +8,7 @@ import pandas as pd
 
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.results import Result, key_columns
-from relfit.base.text import count, percent
+from relfit.base.text import count, interval_ends, percent
 
 __all__ = ["AVAILABILITY_STATUS", "Availability", "AvailabilityOverTime"]
 
@@ -81,15 +81,15 @@ class Availability(Result):
         """Availability over all groups."""
         hours = self.node_hours.sum()
         if hours <= 0.0 or bool(np.isin(self.status, ("no_ends", "not_watched")).all()):
-            return "Availability is not known: no outage has a known end, or nothing was watched."
+            return "Availability is not known: no outage has a known end, or nothing was observed."
         unknown = int(self.unknown_ends.sum())
         more = f"; {count(unknown, 'outage')} without a known end would lower it" if unknown else ""
         each = ""
         if len(self.groups) > 1:
             low, high = np.nanmin(self.operational), np.nanmax(self.operational)
-            each = f", {percent(low, 3)} to {percent(high, 3)} over {len(self.groups)} groups"
+            each = f", {interval_ends(percent(low, 3), percent(high, 3))} over {len(self.groups)} groups"
         common = self.system_down_hours.sum() / hours
-        of_system = f"; the whole system was down {percent(common, 3)} of their time" if common > 0.0 else ""
+        of_system = f"; the whole system was down {percent(common, 3)} of the time" if common > 0.0 else ""
         return f"Nodes were up {percent(1.0 - self.down_hours.sum() / hours, 3)} of the time{each}{of_system}{more}."
 
     def to_frame(self) -> pd.DataFrame:
@@ -157,7 +157,7 @@ class AvailabilityOverTime(Result):
         """When availability was lowest and highest, all groups together; of the `comparable` bins."""
         hours = self.node_hours.sum(axis=0)
         if not (self.comparable & (hours > 0.0)).any():
-            return "Nothing was watched."
+            return "Nothing was observed."
         each = np.where(hours > 0.0, 1.0 - self.down_hours.sum(axis=0) / np.where(hours > 0.0, hours, 1.0), np.nan)
         up = np.where(self.comparable & (hours > 0.0), each, np.nan)
         worst, best = int(np.nanargmin(up)), int(np.nanargmax(up))

@@ -308,7 +308,7 @@ def histories_of_log(log: FailureLog, per: str = "node", incidents: Incidents | 
     opens = within & outages.failures & (outages.start == entered[code]) & ~declared[code]
     reasons = {
         "failures outside the time of observation are left out": int((~within & outages.failures).sum()),
-        "outages already going on at the beginning are no failures": int(outages.start_cut.sum()),
+        "outages already going on at the beginning are not failures": int(outages.start_cut.sum()),
         "events without a value to group by are in no history": outages.without_group.size,
         "failures with which the observation began are not counted": int(opens.sum()),
     }

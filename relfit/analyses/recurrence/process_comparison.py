@@ -62,7 +62,7 @@ class ProcessComparison(Result):
             fine = f"; {' and '.join(as_well)} {'do' if len(others) > 1 else 'does'} about as well" if others else ""
             advice = {
                 "hpp": "an exponential fit is enough",
-                "renewal": "of these, one distribution of times between failures comes closest",
+                "renewal": "one distribution of times between failures comes closest",
             }.get(best, "one distribution of times between failures does not describe all of the observation")
             if others and best not in ("hpp", "renewal") and {"hpp", "renewal"} & set(others):
                 advice = "one distribution of times between failures may still do"

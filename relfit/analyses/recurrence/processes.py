@@ -125,7 +125,9 @@ class ProcessFit(Result):
             For renewal, which has no closed form, and for times that are negative or missing.
         """
         if self.model == "renewal":
-            raise ArgumentError("the mean number of renewals is not known", remedy="use hpp, power_law or log_linear")
+            raise ArgumentError(
+                "the mean number of renewals has no closed form", remedy="use hpp, power_law or log_linear"
+            )
         at = np.atleast_1d(np.asarray(times, dtype=np.float64))
         if not (at >= 0.0).all():
             raise ArgumentError("times must be zero or more hours, none missing")
@@ -143,7 +145,7 @@ class ProcessFit(Result):
         name = "" if len(self.groups) == 1 else f" of {label_text(self.groups[place])}"
         i, neutral = {"log_linear": (1, 0.0)}.get(self.model, (0, 1.0))
         value, low, high = (float(v[place, i]) for v in (self.estimates, self.low, self.high))
-        limits = f"{value:.3g} ({percent(self.level)} limits {low:.3g} to {high:.3g}"
+        limits = f"{value:.3g} ({percent(self.level)} interval {low:.3g} to {high:.3g}"
         if self.model == "hpp":
             return f"The rate{name} is {limits}) per hour."
         if self.model == "renewal":

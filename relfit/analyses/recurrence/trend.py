@@ -118,7 +118,7 @@ class TrendTests(Result):
             For a test that was not made.
         """
         if test not in self.tests:
-            raise ArgumentError(f"no test {test!r} here", remedy=f"there is {', '.join(self.tests)}")
+            raise ArgumentError(f"no test {test!r} here", remedy=f"use one of {', '.join(self.tests)}")
         i = self.tests.index(test)
         return pd.DataFrame({name: getattr(self, name)[:, i] for name in _COLUMNS}, index=self.groups)
 
@@ -159,7 +159,7 @@ class TrendTests(Result):
         if p < _SIZE:
             return (
                 f"The rate of failures {'rises' if t > 0.0 else 'falls'} over the observation ({p_value(p)}, bursts "
-                "allowed for): a fit of one lifetime distribution to all of it mixes different times."
+                "allowed for): one lifetime distribution fitted to all of it mixes different rates."
             )
         tested = "" if np.isnan(p) else f" ({p_value(p)}, bursts allowed for)"
         scatter = float(special.chdtrc(LASTING_PARTS - 1, (LASTING_PARTS - 1) * self.dispersion[0]))
@@ -178,7 +178,7 @@ class TrendTests(Result):
         if change > _MOST:
             return (
                 f"No trend of the rate of failures is found{tested}, but {int(events)} failures are too few to find "
-                "one: even a rate that doubles half way would be missed more often than found."
+                "one: even a doubling half way would be missed more often than found."
             )
         factor = number((1.0 + change) / (1.0 - change), 2)
         return (

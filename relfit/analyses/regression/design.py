@@ -32,7 +32,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     """What to do about a name that is not there: the nearest one, and all of them."""
     names = list(known)
     near = get_close_matches(name, names, n=1) or get_close_matches(name.lower(), names, n=1)
-    listed = f"there is {', '.join(names)}" if names else "there is none"
+    listed = f"the columns are {', '.join(names)}" if names else "the log has none"
     return f"did you mean {near[0]!r}? {listed}" if near else listed
 
 
@@ -195,9 +195,7 @@ def _reject_dependent(matrix: FloatArray, columns: list[str]) -> None:
     finite = np.isfinite(matrix).all(axis=0)
     if not finite.all():
         name = columns[int(np.flatnonzero(~finite)[0])]
-        raise ArgumentError(
-            f"{name!r} is not finite everywhere", remedy="take the logarithm of what is above zero, say"
-        )
+        raise ArgumentError(f"{name!r} is not finite everywhere", remedy="take the logarithm of values above zero only")
     centred = matrix - matrix.mean(axis=0)
     size = np.sqrt((centred**2).sum(axis=0))
     flat = size <= _DEPENDENT * np.sqrt((matrix**2).sum(axis=0))
@@ -211,7 +209,7 @@ def _reject_dependent(matrix: FloatArray, columns: list[str]) -> None:
         part = np.linalg.lstsq(unit[:, :at], unit[:, at], rcond=None)[0]
         others = [columns[i] for i in np.flatnonzero(np.abs(part) > 1e-6)][:4]
         raise ArgumentError(
-            f"{columns[at]!r} follows from {', '.join(map(repr, others))}, so their effects cannot be told apart",
+            f"{columns[at]!r} follows from {', '.join(map(repr, others))}, so their effects cannot be distinguished",
             remedy="leave one of them out",
         )
 

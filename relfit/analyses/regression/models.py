@@ -83,7 +83,8 @@ def regress(
     >>> rf.regress(log, "ttf ~ rock")
     Traceback (most recent call last):
     ...
-    relfit.base.errors.ArgumentError: no column 'rock'; did you mean 'rack'? there is system, rack, cause, detail, scope
+    relfit.base.errors.ArgumentError: no column 'rock'; did you mean 'rack'? the columns are system, rack, cause,
+    detail, scope
     """
     left, _ = split(formula)
     if left not in ("ttf", "ttr", _COUNTS):

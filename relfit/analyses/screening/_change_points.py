@@ -112,7 +112,7 @@ def change_points(
     if of not in ("incidents", "records"):
         raise ArgumentError(f"of={of!r} is not known", remedy="use incidents or records")
     if not least_change >= 1.0:
-        raise ArgumentError(f"least_change={least_change} cannot be", remedy="give a factor of 1 or more")
+        raise ArgumentError(f"least_change={least_change} is not possible", remedy="give a factor of 1 or more")
     if one_whole("n_resamples", n_resamples, 0) < 99:
         raise ArgumentError(f"n_resamples={n_resamples} are too few", remedy="use 99 or more")
     need_dates(log, "it has no periods")

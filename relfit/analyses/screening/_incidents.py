@@ -81,14 +81,16 @@ def incidents(
         raise ArgumentError("this log holds lifetimes and has no events to join")
     width = None if window is None else hours(window)
     if width is not None and not 0.0 <= width < _LONGEST_WINDOW:
-        raise ArgumentError(f"a window of {window!r} cannot be", remedy="give a duration of zero or more, as in '5min'")
+        raise ArgumentError(
+            f"a window of {window!r} is not possible", remedy="give a duration of zero or more, as in '5min'"
+        )
     share("level", level, zero=False, one=False)
     group_name = group if group is not None else next((name for name in _RACKS if name in log.attributes), None)
     columns = {*log.events.columns, *log.population.columns} - _NOT_A_PLACE
     for name in (place, group_name):
         if name is not None and name not in columns:
             raise ArgumentError(
-                f"no column {name!r} to tell places apart by",
+                f"no column {name!r} to distinguish places by",
                 remedy=f"use node, system or one of {', '.join(dict.fromkeys(map(str, log.attributes)))}",
             )
     under_way = log.events["start_cut"].to_numpy(dtype=bool)

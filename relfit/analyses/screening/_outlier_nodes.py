@@ -24,7 +24,7 @@ from relfit.base.arguments import share, whole
 from relfit.base.arrays import FloatArray, IntArray, ObjectArray
 from relfit.base.numeric.levels import normal_quantile
 from relfit.base.results import Result, json_ready
-from relfit.base.text import count, number, percent
+from relfit.base.text import count, interval_ends, number, percent
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import outages_of
@@ -90,7 +90,7 @@ class OutlierNodes(Result):
         ok = self.classes["status"] == "ok"
         if not ok.any():
             failures = count(int(total), "failure")
-            return f"{failures} of {count(len(self.nodes), 'node')} are too few to tell nodes apart."
+            return f"{failures} of {count(len(self.nodes), 'node')} are too few to distinguish nodes."
         nodes, named = count(len(self.nodes), "node"), self.outliers
         if len(named):
             verbs = ("stands", "has") if len(named) == 1 else ("stand", "have")
@@ -113,9 +113,10 @@ class OutlierNodes(Result):
         if row["description"] == "equal":
             return ": their failures differ no more than those of equal nodes would"
         if np.isfinite(row["ratio"]):
+            share = interval_ends(percent(row["fraction_low"]), percent(row["fraction_high"]))
             return (
-                f". As a class, {percent(row['fraction'])} of the nodes ({percent(row['fraction_low'])} to "
-                f"{percent(row['fraction_high'])}) fail {number(row['ratio'], 2)} times as often as the others "
+                f". As a class, {percent(row['fraction'])} of the nodes ({share}) fail "
+                f"{number(row['ratio'], 2)} times as often as the others "
                 f"({number(row['ratio_low'], 2)} to {number(row['ratio_high'], 2)})"
             )
         often = "" if len(self.outliers) == 0 else f", outliers at {OFTEN:g} times the mean rate or more"

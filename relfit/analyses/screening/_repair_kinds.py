@@ -93,7 +93,7 @@ class RepairKinds(Result):
         two = rows[rows["status"] == "ok"]
         if not len(two):
             if (rows["status"] == "too_few").all():
-                return "Too few repairs to tell quick from slow ones."
+                return "Too few repairs to distinguish quick from slow ones."
             if len(rows) == 1:
                 return "Repairs do not fall into quick and slow ones: one mean repair time describes them."
             return "No group of repairs falls into quick and slow ones: one mean repair time describes each."
@@ -147,7 +147,7 @@ def repair_kinds(
         per = "system"
     lives = log if isinstance(log, LifeData) else log.ttr(per)
     if not lives.plain:
-        raise ArgumentError("quick and slow repairs are told apart in observed or right-censored ones only")
+        raise ArgumentError("quick and slow repairs can be distinguished in observed or right-censored ones only")
     zero = int(lives.n_zeros.sum())
     if lives.counts is not None and "zero_repairs" in lives.counts:
         zero += int(lives.counts["zero_repairs"].sum())

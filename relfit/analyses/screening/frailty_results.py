@@ -82,16 +82,19 @@ class RenewalModels(Result):
                 f"failure in {falls} and rises in {rises}; in the others there is no evidence either way."
             )
         if self.status[0] != "ok":
-            return f"{int(self.failures[0])} failures are too few to tell ageing from unequal nodes."
+            return f"{int(self.failures[0])} failures are too few to distinguish ageing from unequal nodes."
         low, value, high = self.shape[0]
         limits = f"(Weibull shape {number(value)}, {number(low)} to {number(high)}, unequal nodes allowed for)"
         if self.moving is not None and self.moving[0]:
             return (
-                "Whether the failure rate of a node changes with the time since its last failure cannot be told from "
-                f"rates that move over the calendar {limits}."
+                "Whether the failure rate of a node changes with the time since its last failure cannot be "
+                f"distinguished from rates that change over the calendar {limits}."
             )
         if self.ageing[0] == 0:
-            return f"There is no evidence that the failure rate of a node changes with its age {limits}."
+            return (
+                "There is no evidence that the failure rate of a node changes with the time since its last failure "
+                f"{limits}."
+            )
         word = "falls" if self.ageing[0] < 0 else "rises"
         return f"The failure rate of a node {word} with the time since its last failure {limits}."
 

@@ -154,8 +154,8 @@ class Incidents(Result):
             text += f"; {int(several.sum()):,} of them hit several nodes and hold {percent(share)} of the records"
         if self.records > _LEAST_JOINED * len(self):
             text += (
-                f": a fit that takes every record as independent counts {self.records / len(self):.1f} times too much "
-                "for the system"
+                f": a fit that takes every record as independent counts {self.records / len(self):.1f} times "
+                "as many failures of the system"
             )
         return text + "."
 

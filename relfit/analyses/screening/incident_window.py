@@ -99,7 +99,7 @@ class IncidentWindow(Result):
         if self.status == "coarse":
             return (
                 f"{what} are joined only where more of them share one step of the clock than chance explains: it is "
-                f"{duration(self.resolution)}, too coarse to tell incidents from chance."
+                f"{duration(self.resolution)}, too coarse to distinguish incidents from chance."
             )
         step = f"within {duration(self.resolution)} (the clock's step)" if self.resolution > 1e-6 else "at one instant"
         if self.hours == 0.0:
@@ -111,7 +111,7 @@ class IncidentWindow(Result):
             return f"{what} are joined {step} only: {reason}{chance}."
         more = {
             "limited": f"; beyond, chance would join more than {percent(FALSE_JOINS)} of the incidents",
-            "capped": "; the excess goes on there, where the search ended",
+            "capped": "; the excess continues beyond, where the search ended",
         }.get(self.status, "")
         times = EXCESS if self.level != "node" else NODE_EXCESS
         return (

@@ -144,7 +144,7 @@ class ChangePoints(Result):
         tail = f" Failures at times without exposure left out: {self.unwatched:,}." if self.unwatched else ""
         if self.status == "too_few":
             be = "is" if period.failures == 1 else "are"
-            few = f"There {be} only {count(period.failures, 'failure')}, too few to tell periods apart"
+            few = f"There {be} only {count(period.failures, 'failure')}, too few to distinguish periods"
             return f"{few}.{tail}"
         if len(self) == 1:
             text = f"{self.finding[:1].upper()}{self.finding[1:]}: {period.rates(self.of)}"

@@ -60,7 +60,7 @@ class ObservedTimes(Result):
         if not ended:
             return f"Observed: {count(times, one, many)}, none of which ended."
         mean = _with_limits(self.mean[0], self.mean_low[0], self.mean_high[0])
-        mean += "" if np.isfinite(self.mean_low[0]) else " (too few for limits)"
+        mean += "" if np.isfinite(self.mean_low[0]) else " (too few for an interval)"
         parts = [f"mean {mean}" if times == ended else f"{mean} per {_ENDED.get(self.measure, 'failure')}"]
         if np.isfinite(self.median[0]):
             parts.append(f"median {_with_limits(self.median[0], self.median_low[0], self.median_high[0])}")

@@ -58,7 +58,7 @@ class Draws(Result, Mapping[str, FloatArray]):
         """
         if name not in self.arrays:
             listed = ", ".join(self.arrays) or "nothing"
-            raise ArgumentError(f"nothing was drawn for {name!r}", remedy=f"there is {listed}")
+            raise ArgumentError(f"nothing was drawn for {name!r}", remedy=f"drawn are {listed}")
         return self.arrays[name]
 
     def __contains__(self, name: object) -> bool:

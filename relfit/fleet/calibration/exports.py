@@ -154,8 +154,8 @@ def to_airesim(parameters: Parameters, path: str | Path, **others: float | str |
     lines += [f"# {line}" for line in _about(parameters)]
     lines += [f"# {line}" for line in _left_out(parameters)]
     if "auto_repair_time" not in values:
-        lines.append("# Repair times are not known: AIReSim's defaults hold.")
-    lines.append("# Pools, job and recovery are not in a failure log: AIReSim's defaults hold unless given here.")
+        lines.append("# Repair times are not known: AIReSim's defaults apply.")
+    lines.append("# Pools, job and recovery are not in a failure log: AIReSim's defaults apply unless given here.")
     lines += [f"{name}: {_yaml(value)}" for name, value in values.items()]
     return _write("\n".join(lines) + "\n", Path(path))
 
@@ -164,14 +164,14 @@ def _left_out(parameters: Parameters) -> list[str]:
     """What AIReSim's parameters cannot express."""
     lines, failures, fitted = [], FailuresByScope.of_parameters(parameters), parameters.failure
     if failures.bad_nodes is not None and failures.bad_nodes[1] >= 1.0:
-        lines.append("Repairs are said to fail, or they would make bad servers good, which those of the log stay.")
+        lines.append("Repairs are set to fail: else they would make bad servers good, but those of the log stay bad.")
     if fitted is not None and fitted.family != "exponential":
         lines.append(
-            f"The {fitted.family} family of times to failure is left out: AIReSim draws them all anew at each restart."
+            f"The {fitted.family} family is left out: AIReSim draws all times to failure again at each restart."
         )
     if failures.wider:
         wider = ", ".join(scope.name for scope in failures.wider)
-        lines.append(f"Failures of scope {wider} are left out: AIReSim knows those of single servers.")
+        lines.append(f"Failures of scope {wider} are left out: AIReSim has only those of single servers.")
     return lines
 
 

@@ -71,7 +71,7 @@ def to_fta(log: FailureLog, folder: str | Path) -> Path:
         raise DataError("this log gives times to failure without dates, and cannot be a trace")
     people = log.population
     if not len(people):
-        raise DataError("this log knows no node, and a trace is one of nodes")
+        raise DataError("this log names no node, and a trace lists nodes")
     tables = _tables(log)
     part = target.with_name(f".relfit-{secrets.token_hex(8)}.part")
     try:
@@ -102,7 +102,10 @@ def _tables(log: FailureLog) -> dict[str, tuple[str, list[Iterable[object]]]]:
     people = log.population
     first, last = _seconds(people["entered"]), _seconds(people["left"])
     if people["entered"].isna().any() or people["left"].isna().any() or bool((last < first).any()):
-        raise DataError("this log does not say when every node was under observation")
+        raise DataError(
+            "this log does not say when every node was under observation",
+            remedy="declare a window, or when nodes entered and left",
+        )
     systems, system_names = pd.factorize(people["system"].astype(str))
     platforms = [str(name).translate(_BAD) for name in system_names]
     names = [str(name).translate(_BAD) for name in people["node"].astype(str)]

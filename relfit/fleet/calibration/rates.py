@@ -12,7 +12,7 @@ import pandas as pd
 from relfit.analyses.screening import Incidents
 from relfit.base.arrays import FloatArray
 from relfit.base.numeric.poisson import poisson_interval
-from relfit.base.text import p_value
+from relfit.base.text import number, p_value
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet import FleetModel, hits_by_size
 from relfit.fleet.calibration.estimated import Estimated
@@ -226,8 +226,8 @@ def rates_of_durations(ttf: LifeData, level: float) -> Rates:
 
 def _clustered(what: str, name: str, scatter: float, p: float) -> Check:
     text = (
-        f"The number of {what} scatters along time {scatter:.3g} times as much as Poisson ({p_value(p)}); intervals "
-        f"are wider for it, and a plan made for a constant rate meets bursts."
+        f"The number of {what} scatters along time {number(scatter)} times as much as Poisson ({p_value(p)}); "
+        f"intervals are wider for it, and a plan made for a constant rate meets bursts."
     )
     return Check(name=name, concern=True, finding=text)
 

@@ -60,7 +60,7 @@ def bad_nodes(part: FailureLog, joined: Incidents | None, level: float, rng: See
         if row["status"] == "too_few":
             why = "fewer than three nodes or ten failures"
         elif not np.isfinite(row["ratio"]):
-            why = _NO_CLASS.get(row["description"], "the class with the higher rate is no small one of bad nodes")
+            why = _NO_CLASS.get(row["description"], "the class with the higher rate is not a small one of bad nodes")
     if why is not None:
         return Estimated(absent={f"bad_nodes.{name}": why for name in ("fraction", "factor", "good_mtbf")})
 

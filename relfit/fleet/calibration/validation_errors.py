@@ -94,7 +94,7 @@ def _one(item: ErrorDetails, model: type[Model]) -> tuple[Place, str, str | None
     if kind == "extra_forbidden":
         keys = _fields(model, place[:-1])
         near = get_close_matches(str(place[-1]), keys, n=1)
-        return place, "this key is unknown", f"did you mean {near[0]}?" if near else f"there is {', '.join(keys)}"
+        return place, "this key is unknown", f"did you mean {near[0]}?" if near else f"the keys are {', '.join(keys)}"
     if kind == "missing":
         return place, "this is missing", "give it"
     if kind == "too_short":

@@ -210,5 +210,5 @@ def _sample(name: str) -> _Sample:
     if name in _SAMPLES:
         return _SAMPLES[name]
     near = get_close_matches(str(name).lower(), _SAMPLES, n=1, cutoff=0.5)
-    remedy = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(_SAMPLES)}"
+    remedy = f"did you mean {near[0]!r}?" if near else f"use {', '.join(_SAMPLES)}"
     raise ArgumentError(f"no bundled sample is called {name!r}", remedy=remedy)

@@ -55,7 +55,7 @@ CATALOGUE = {
         "reliability/LA-UR-05-7318-failure-data-1996-2005.csv.xz",
     ),
     "grid5000": DataSet(
-        "availability of 1 288 nodes of Grid'5000, 2005 to 2006 (Failure Trace Archive, g5k_grid07)",
+        "availability of 1,288 nodes of Grid'5000, 2005 to 2006 (Failure Trace Archive, g5k_grid07)",
         _ESEUR,
         {
             "hardware/grid5k-fail/event_trace.tab.xz":
@@ -70,7 +70,7 @@ CATALOGUE = {
         "hardware/grid5k-fail",
     ),
     "titan": DataSet(
-        "lives of the GPUs of Titan, 2013 to 2019 (Ostrouchov et al., SC20)",
+        "lifetimes of the GPUs of Titan, 2013 to 2019 (Ostrouchov et al., SC20)",
         _TITAN,
         {"data/gc_full.csv": "a1f29b9b9b67c1e8ef2370cbaf783e4eeb7ba9ccadc5511ca7056d8feeeefed8"},
         "data/gc_full.csv",

@@ -120,10 +120,10 @@ def fetch(
     """
     if name not in CATALOGUE:
         near = get_close_matches(str(name).lower(), CATALOGUE, n=1)
-        remedy = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(CATALOGUE)}"
+        remedy = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(CATALOGUE)}"
         raise ArgumentError(f"no public data set is called {name!r}", remedy=remedy)
     if mirror is not None and not str(mirror).lower().startswith(("http://", "https://")):
-        raise ArgumentError(f"mirror={str(mirror)[:80]!r} is no address", remedy="write https://...")
+        raise ArgumentError(f"mirror={str(mirror)[:80]!r} is not an address", remedy="write https://...")
     if not 0.0 < timeout <= _LONGEST:
         raise ArgumentError(f"timeout={timeout:g} is not between 0 and {_LONGEST:g} seconds", remedy="write 30")
     pooch = _pooch()

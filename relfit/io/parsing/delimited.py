@@ -266,7 +266,7 @@ def _parsed(
             ),
         )
     except (pa.ArrowException, pa.ArrowInvalid) as error:
-        raise ReadError(f"this is no table ({error})", path=text.path, remedy="check how it was written") from None
+        raise ReadError(f"this is not a table ({error})", path=text.path, remedy="check how it was written") from None
     return pa.table([_trimmed(column) for column in table.columns], names=chosen), ragged
 
 

@@ -321,7 +321,7 @@ def size_in_bytes(text: str | float) -> int:
     """
     match = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s*([kKMGT]?)(i?)[bB]?\s*", str(text))
     if match is None or float(match[1]) <= 0:
-        raise ArgumentError(f"{text!r} is no size", remedy="write it as 8GB")
+        raise ArgumentError(f"{text!r} is not a size", remedy="write it as 8GB")
     power = " KMGT".index(match[2].upper() or " ")
     return int(float(match[1]) * (1024 if match[3] else 1000) ** power)
 

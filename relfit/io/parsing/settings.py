@@ -101,4 +101,4 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")

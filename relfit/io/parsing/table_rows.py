@@ -37,7 +37,7 @@ _NO_TABLE = Remedy(
 def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
     """The rows of a table; its notes say how they were read.
 
-    A `ReadError` when this is no table, or it is damaged or larger than the limit.
+    A `ReadError` when this is not a table, or it is damaged or larger than the limit.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
     if line.count(delimiter) == 0 or _STAMP.match(line):
         if line.strip().strip('"').lower() not in single:
             raise ReadError(
-                "the first line is no header of a table",
+                "the first line is not the header of a table",
                 path=content.path,
                 line=1,
                 remedy=_NO_TABLE,

@@ -47,7 +47,7 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
         raise ReadError("this JSON is nested too deep, or has a number too long", path=content.path) from None
     jobs, profiles = document.get("jobs"), document.get("profiles")
     if not isinstance(jobs, list) or not isinstance(profiles, dict) or not jobs:
-        raise ReadError("no list of jobs and profiles", path=content.path, remedy="this is no workload of BatSim")
+        raise ReadError("no list of jobs and profiles", path=content.path, remedy="this is not a workload of BatSim")
     rejections = Rejections(content.path, np.arange(1, len(jobs) + 1), [json.dumps(job) for job in jobs])
     good = [job if isinstance(job, dict) else {} for job in jobs]
     rejections.reject([not isinstance(job, dict) for job in jobs], "not a job")

@@ -131,11 +131,11 @@ def _printed_list(text: Text) -> TextTable:
         rows = json.loads(text.data.replace(b"'", b'"'))
     except (ValueError, RecursionError):
         raise ReadError(
-            "this is no list of dictionaries of plain text", path=text.path, remedy="the file may be cut short"
+            "this is not a list of dictionaries of plain text", path=text.path, remedy="the file may be cut short"
         ) from None
     good = [row for row in rows if isinstance(row, dict)]
     if not good or len(good) < len(rows):
-        raise ReadError("this is no list of jobs", path=text.path, remedy="write the jobs as a table")
+        raise ReadError("this is not a list of jobs", path=text.path, remedy="write the jobs as a table")
     data = np.frombuffer(text.data, dtype=np.uint8)
     newline, begin = np.flatnonzero(data == ord("\n")), np.flatnonzero(data == ord("{"))
     lines = (np.searchsorted(newline, begin) + 1).astype(np.int64)[: len(good)]

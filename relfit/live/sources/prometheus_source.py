@@ -126,14 +126,14 @@ class PrometheusSource(SourceBase):
             cut = isinstance(error, requests.exceptions.ChunkedEncodingError)
             reached = not isinstance(error, requests.ConnectionError)
             reason = "its answer was cut short" if cut else "it sends no JSON" if reached else "it cannot be reached"
-            raise SourceError(f"{where}: {reason}", remedy="is this the address of a Prometheus that runs?") from None
+            raise SourceError(f"{where}: {reason}", remedy="is a Prometheus running at this address?") from None
         if answer.status_code != 200:
             told = on_one_line(document.get("error", answer.reason) if isinstance(document, dict) else "")
             raise SourceError(f"{where} answers {answer.status_code}: {told}")
         try:
             return [(dict(each["metric"]), list(each["values"])) for each in document["data"]["result"]]
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise SourceError(f"{where}: this is no answer of Prometheus", remedy="check the address") from None
+            raise SourceError(f"{where}: this is not an answer of Prometheus", remedy="check the address") from None
 
 
 def _escaped(text: str) -> str:

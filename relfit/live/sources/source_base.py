@@ -122,7 +122,7 @@ def password_from(variable: str | None) -> str | None:
     try:
         return os.environ[variable]
     except KeyError:
-        raise SourceError(f"the environment variable {variable} is not set", remedy="it holds the password") from None
+        raise SourceError(f"the environment variable {variable} is not set", remedy="set it to the password") from None
 
 
 def missing_extra(name: str) -> RelfitError:

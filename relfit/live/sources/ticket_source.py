@@ -64,7 +64,7 @@ class TicketSource(SourceBase):
         try:
             table = pd.read_csv(text, dtype=str, keep_default_na=False, sep=None, engine="python")
         except (ValueError, pd.errors.ParserError) as error:
-            raise SourceError(f"{file.name} is no CSV: {on_one_line(error)}") from None
+            raise SourceError(f"{file.name} is not a CSV file: {on_one_line(error)}") from None
         columns = {field: self._column(table, field) for field in _NAMES}
         if columns["start"] is None:
             shown = ", ".join(map(str, table.columns[:12]))
@@ -88,7 +88,9 @@ class TicketSource(SourceBase):
         said = getattr(self, field, None)
         if said is not None:
             if said not in table:
-                raise SourceError(f"there is no column {said!r}", remedy=f"there is {', '.join(table.columns[:12])}")
+                raise SourceError(
+                    f"there is no column {said!r}", remedy=f"the columns are {', '.join(table.columns[:12])}"
+                )
             return str(said)
         lower = {str(name).strip().lower(): str(name) for name in reversed(list(table.columns))}
         return next((lower[name] for name in _NAMES[field] if name in lower), None)

@@ -11,7 +11,7 @@ import pandas as pd
 from relfit.base.arguments import durations, share, whole
 from relfit.base.arrays import Durations, Seed
 from relfit.base.errors import ArgumentError, Remedy
-from relfit.base.text import count, duration, percent
+from relfit.base.text import count, duration, interval_ends, percent
 from relfit.fleet.calibration import Parameters, draw_parameters
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
@@ -127,7 +127,8 @@ class CheckpointPlan(Plan, kw_only=True):
             )
         if self.checkpoint_every <= 0.0:
             return f"Write checkpoints all the time, one after another: {percent(self.waste, 1)} of the time is lost."
-        every = _limited(duration(self.checkpoint_every), [duration(end) for end in self.every_limits])
+        hours = self.checkpoint_every
+        every = _limited(duration(hours), [duration(end, hours) for end in self.every_limits])
         lost = _limited(percent(self.waste, 1), [percent(end, 1) for end in self.waste_limits])
         return f"Checkpoint every {every} of work: {lost} of the time is lost."
 
@@ -172,8 +173,9 @@ class CheckpointPlan(Plan, kw_only=True):
         if self.two_level_limits is not None:
             every, saves, waste = self.two_level_limits.values()
             remarks.append(
-                f"Limits with two levels: {duration(every[0])} to {duration(every[1])} of work, {saves[0]:.0f} to "
-                f"{saves[1]:.0f} saves per global one, waste {percent(waste[0], 1)} to {percent(waste[1], 1)}."
+                f"Intervals with two levels: {interval_ends(*map(duration, every))} of work, {saves[0]:.0f} to "
+                f"{saves[1]:.0f} checkpoints per global one, waste "
+                f"{interval_ends(*(percent(end, 1) for end in waste))}."
             )
         if self.expected_hours is not None:
             finite = np.isfinite(self.expected_hours)
@@ -243,7 +245,7 @@ def plan_checkpoints(
     --------
     >>> plan = plan_checkpoints("20000h", Checkpoint(save="5min", restore="10min"), nodes=1000, events=40)
     >>> print(plan.headline)
-    Checkpoint every 1.77 hours (1.52 hours to 2.09 hours) of work: 9.6 % (8.1 % to 11.2 %) of the time is lost.
+    Checkpoint every 1.77 hours (1.52 to 2.09 hours) of work: 9.6 % (8.1 to 11.2 %) of the time is lost.
     """
     if not isinstance(checkpoint, Checkpoint):
         raise ArgumentError(
@@ -311,8 +313,8 @@ def plan_checkpoints(
 # ---------------------------------------------------------------------- details
 
 
-def _limited(value: str, ends: list[str]) -> str:
-    return value if "unknown" in ends else f"{value} ({ends[0]} to {ends[1]})"
+def _limited(value: str, limits: list[str]) -> str:
+    return value if "unknown" in limits else f"{value} ({interval_ends(*limits)})"
 
 
 def _assumptions(life: TimeToFailure | None, source: object, drawn: int) -> tuple[str, ...]:

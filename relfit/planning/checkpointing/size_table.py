@@ -41,14 +41,18 @@ class CheckpointTable(Result):
     @property
     def headline(self) -> str:
         """The intervals of the smallest and the largest job."""
-        ends = [self.table.iloc[i] for i in ((0, -1) if len(self.table) > 1 else (0,))]
-        parts = [
-            f"on {count(int(row['nodes']), 'node')} after every {duration(row['checkpoint_every_seconds'] / 3600.0)}"
+        rows = [self.table.iloc[i] for i in ((0, -1) if len(self.table) > 1 else (0,))]
+        good = [
+            f"on {count(int(row['nodes']), 'node')} every {duration(row['checkpoint_every_seconds'] / 3600.0)}"
+            for row in rows
             if row["status"] == "ok"
-            else f"on {count(int(row['nodes']), 'node')} no interval makes progress"
-            for row in ends
         ]
-        return f"Save {', '.join(parts)} of work."
+        texts = [f"checkpoint {', '.join(good)} of work"] if good else []
+        texts += [
+            f"on {count(int(row['nodes']), 'node')} no interval makes progress" for row in rows if row["status"] != "ok"
+        ]
+        text = "; ".join(texts)
+        return f"{text[:1].upper()}{text[1:]}."
 
     @property
     def findings(self) -> tuple[str, ...]:

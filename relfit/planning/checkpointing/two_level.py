@@ -137,7 +137,9 @@ class LevelCosts:
         Checkpoint every 55 minutes of work, globally every 9 checkpoints: waste 7.12 %, with global ones alone 11.51 %.
         """
         if np.any(self.save <= 0.0) or np.any(self.global_save <= 0.0):
-            raise ArgumentError("a save of either level must take time", remedy="give save and global_save above zero")
+            raise ArgumentError(
+                "a checkpoint of either level must take time", remedy="give save and global_save above zero"
+            )
         costs = [value[..., None, None] for value in vars(self).values()]
         short = np.log(best_interval(self.mtbf, np.minimum(self.save, self.global_save)))[..., None] - 2.0
         long = np.log(best_interval(self.mtbf, np.maximum(self.save, self.global_save)))[..., None] + 0.7

@@ -106,9 +106,9 @@ class MigrationPlan(Plan):
         several = len(self.by_size) > 1
         jobs = "jobs of all sizes" if several else f"jobs of {count(int(self.by_size['nodes'].iloc[0]), 'node')}"
         share_of = f"{percent(self.checkpoint_yield)} {'on average' if several else 'of them'}"
-        alone = f"On {self.nodes:,} nodes with {jobs} checkpoints alone yield {share_of}"
+        alone = f"On {self.nodes:,} nodes with {jobs}, checkpoints alone yield {share_of}"
         if self.predictor is None:
-            return f"{alone}; {self._least}. State the recall and precision of the predictions for a plan."
+            return f"{alone}; {self._least}. Give the recall and precision of the predictions for a plan."
         less = self.gain <= 0.0
         text = (
             f"{alone}, migration with {count(int(self.spares), 'spare')}"

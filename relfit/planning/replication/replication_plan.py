@@ -78,8 +78,8 @@ class ReplicationPlan(Plan):
         row = self.strategies[self.strategies["strategy"] == self.best].iloc[0]
         here = f"At {count(self.nodes, 'node')}"
         if not float(row["yield"]) > LEAST_PROGRESS:
-            return f"{here} no strategy makes progress: failures come faster than anything can be saved."
-        text = f"{here} {self.best} yield most: {percent(float(row['yield']))} of the node-hours are useful work"
+            return f"{here}, no strategy makes progress: failures come faster than anything can be saved."
+        text = f"{here}, {self.best} yield most: {percent(float(row['yield']))} of the node-hours are useful work"
         if np.isfinite(self.probability):
             text += f" (best in {percent(self.probability)} of the draws of the rate)"
         if not np.isfinite(self.break_even):
@@ -93,8 +93,8 @@ class ReplicationPlan(Plan):
     def remarks(self) -> tuple[str, ...]:
         """The wait for repairs, and the number of failures that pairs tolerate."""
         pairs = self.strategies[self.strategies["replicas"] == 2].iloc[0]
-        stood = f"Of pairs that are not restarted {float(pairs['failures']):.3g} nodes fail, on average, before both"
-        return (self.waits, f"{stood} copies of a process are gone.")
+        nodes = f"{float(pairs['failures']):.3g} nodes fail on average before both copies of a process are lost"
+        return (self.waits, f"Where failed copies of pairs are not restarted, {nodes}.")
 
     @property
     def advice(self) -> tuple[str, ...]:

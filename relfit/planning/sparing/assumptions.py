@@ -17,14 +17,14 @@ _HOLDS = {True: "yes", False: "no", None: "unknown"}
 _CONSEQUENCES = {
     "exponential times to failure": "the number of blocks down is hardly affected, the time between interruptions is: "
     "simulate with the fitted family",
-    "exponential repairs": "hardly any for long-run means, which depend on the mean repair time; simulate with the "
+    "exponential repairs": "little for long-run means, which depend on the mean repair time; simulate with the "
     "fitted family for blocks with spare trays",
-    "one kind of repair": "hardly any: the mean over all kinds gives CETT within 0.2 % in simulations; how long the "
+    "one kind of repair": "little: the mean over all kinds gives CETT within 0.2 % in simulations; how long the "
     "job stays blocked at a time does differ",
-    "independent nodes": "failures in bursts need more spares than the binomial says: count them as failures of racks, "
-    "or plan with a lower blocking probability",
+    "independent nodes": "failures in bursts need more spares than the binomial distribution gives: count them as "
+    "failures of racks, or plan with a lower blocking probability",
     "independent along time": "intervals of the parameters are too narrow, and spares run out in bad weeks",
-    "steady rate": "calibrate on the steady part of the log: rf.calibrate does",
+    "steady rate": "calibrate on a period of constant rate, as rf.calibrate does by default",
 }
 _CHECKS = {
     "independent nodes": ("dependence.correlation", "dependence.cofailure", "dependence.place"),
@@ -111,7 +111,7 @@ def check_assumptions(parameters: Parameters) -> Assumptions:
             items.append(Assumption(name, fitted.family == "exponential", f"{what}: {fitted.family} fits best"))
     quick, slow = parameters.mttr.quick, parameters.mttr.slow
     if quick is None or slow is None or quick.value is None or slow.value is None:
-        items.append(Assumption("one kind of repair", None, "quick and slow repairs are not told apart"))
+        items.append(Assumption("one kind of repair", None, "quick and slow repairs are not distinguished"))
     else:
         text = f"quick repairs take {quick.value:.3g} h, slow ones {slow.value:.3g} h"
         items.append(Assumption("one kind of repair", slow.value <= _UNEQUAL * quick.value, text))

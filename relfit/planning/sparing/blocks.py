@@ -361,7 +361,9 @@ def spare_blocks_needed(
         if np.any(count % number):
             raise ArgumentError("the blocks of a zone do not divide into its racks", remedy="look at blocks and racks")
         if np.any(up > rack):
-            raise ArgumentError("a block fails less often than its rack", remedy="mtbf is that of block_mtbf")
+            raise ArgumentError(
+                "a block fails less often than its rack", remedy="give the mtbf that block_mtbf returns"
+            )
         shared = SharedRacks(total / number, unavailability(rack, down))
 
     def exact(spare: FloatArray) -> FloatArray:

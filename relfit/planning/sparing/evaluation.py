@@ -173,7 +173,7 @@ class SparingEvaluation(Result):
         return (
             f"Blocks of {labels[i]} GPUs (all/working) with {count(int(self.spare_blocks[i]), 'spare block')} of "
             f"{int(self.blocks[i])} per zone do {float(self.goodput[i]):,.0f} GPUs' worth of work: "
-            f"{percent(float(self.cett[i]), 1)} of GPU hours move the job on; most of the rest goes to "
+            f"{percent(float(self.cett[i]), 1)} of GPU hours advance the job; most of the rest goes to "
             f"{most.replace('_', ' ')} ({percent(loss[most], 1)}).{self._misfits}"
         )
 

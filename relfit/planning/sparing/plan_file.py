@@ -61,7 +61,7 @@ class ClusterTable(Model):
     exposed: Number | None = Field(None, description="share of time with exposed communication, for power headroom")
     idle_power: Number = Field(0.0, description="power of an idle tray, relative to one at its limit")
     power_ratio: Number | None = Field(None, description="power limit with spare trays over that without, as measured")
-    alpha: Number | None = Field(None, description="exposed communication of tensor parallelism without bound")
+    alpha: Number | None = Field(None, description="exposed communication of tensor parallelism over very many GPUs")
     baseline: Whole = Field(16, description="GPUs of tensor parallelism at which the model's factor is one")
 
     @field_validator("checkpoint_every", "save", "detection", "restart", "exchange")

@@ -128,7 +128,7 @@ class SparingPlan(Plan):
         return (
             f"Blocks of {self.best.labels[self.chosen]} GPUs (all/working): {blocks} per zone "
             f"({spare['low']:.0f}-{spare['high']:.0f}, {percent(self.level)} interval). "
-            f"{percent(cett['estimate'], 1)} ({limits_of_cett}) of GPU hours move the job on (CETT). "
+            f"{percent(cett['estimate'], 1)} ({limits_of_cett}) of GPU hours advance the job (CETT). "
             f"{best['strategy']} is best in {percent(float(best['share']))} of the draws; {self.criterion} is highest "
             f"with blocks of {self.robust.labels[0]} and {count(spares, 'spare')}."
         )

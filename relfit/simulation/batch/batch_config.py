@@ -53,7 +53,7 @@ def _share(value: object) -> float | None:
     except ValueError:
         percent = -1.0
     if not percent > 0.0:
-        raise rejection(f"{value!r} is no share", remedy='write "3%"')
+        raise rejection(f"{value!r} is not a share", remedy='write "3%"')
     return percent / 100.0
 
 
@@ -132,7 +132,9 @@ class CheckpointConfig(Settings):
     @model_validator(mode="after")
     def _both(self) -> Self:
         if self.restore != 0.0 and (_share(self.save) is None) != (_share(self.restore) is None):
-            raise rejection("is no share where the other is", at="restore", remedy='write save = "3%", restore = "2%"')
+            raise rejection(
+                "is not a share where the other is", at="restore", remedy='write save = "3%", restore = "2%"'
+            )
         return self
 
     def checkpoint(self) -> Checkpoint | CheckpointShares:

@@ -330,7 +330,7 @@ class BatchRun(Result):
         s = self.summary
         lines = [self.headline]
         for name, what in (
-            ("too_wide", "wider than the machine: refused"),
+            ("too_wide", "wider than the machine: rejected"),
             ("rejected", "rejected: no set of working nodes could hold them"),
             ("killed_at_walltime", "killed at their walltime"),
             ("unfinished", "not finished when the simulation ended"),

@@ -238,5 +238,5 @@ def advance(e: Engine, pause: float, budget: int) -> int:
 
 def prepare() -> None:
     """Compile the simulator, or load it from numba's cache; compiling takes some ten seconds."""
-    with compile_notice(advance, "some ten seconds"):
+    with compile_notice(advance, "about ten seconds"):
         advance(new_engine(new_jobs(0), 1), 0.0, 1)

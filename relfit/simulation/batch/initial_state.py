@@ -133,7 +133,7 @@ def _checkpoints(
     save = jobs["save"]
     jobs["every"] = np.where(jobs["work"] > 0.0, np.sqrt(2.0 * save * size * mtbf / jobs["nodes"]) - save, np.inf)
     if not np.all(jobs["every"] > 0.0):
-        raise ArgumentError("a save takes longer than the nodes live", remedy="give every in the checkpoint")
+        raise ArgumentError("a checkpoint takes longer than the nodes live", remedy="give every in the checkpoint")
 
 
 def _judge(run: Drive, part: Part, size: int) -> None:

@@ -13,7 +13,7 @@ from relfit.base.arrays import Durations, FloatArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.crossings import crossing, monotone, redrawn
 from relfit.base.results import Interval, Result
-from relfit.base.text import count, duration, interval
+from relfit.base.text import count, duration, duration_interval, interval_ends
 from relfit.io.workloads import Workload
 from relfit.simulation.batch._simulate_batch import simulate_batch
 from relfit.simulation.batch.batch_settings import BatchCluster
@@ -74,12 +74,12 @@ class RepairSweep(Result):
     def headline(self) -> str:
         """The range of waits, and the repair time that costs as much as the next higher failure rate."""
         low, high = float(self.mean.min()), float(self.mean.max())
-        text = f"Users wait {duration(low)} to {duration(high)} on average"
+        text = f"Users wait {interval_ends(duration(low), duration(high))} on average"
         if self.rates.size > 1:
             even = self.break_even(self.rates[1], self.rates[0], self.repairs[0])
             value, least, most = (float(x) for x in (even.estimate, even.low, even.high))
             if np.isfinite(value) and value > 0.0:
-                shown = interval(duration(value), duration(least), duration(most))
+                shown = duration_interval(value, least, most)
                 ratio = f"{self.rates[1] / self.rates[0]:g} times the failures"
                 text += f"; {ratio}, repaired in {duration(self.repairs[0])}, cost as much as repairs of {shown}"
         return f"{text} ({count(self.n_runs, 'run')} a cell)."
@@ -182,13 +182,13 @@ class RepairSweep(Result):
         where = np.flatnonzero(self.rates == rate)
         if not where.size:
             known = ", ".join(f"{value:g}" for value in self.rates)
-            raise ArgumentError(f"rate {rate!r} is not in the sweep", remedy=f"there is {known}")
+            raise ArgumentError(f"rate {rate!r} is not in the sweep", remedy=f"it has {known}")
         return int(where[0])
 
     def _wait_at(self, row: FloatArray, repair: float) -> float:
         if not self.repairs[0] <= repair <= self.repairs[-1]:
-            ends = f"{duration(self.repairs[0])} to {duration(self.repairs[-1])}"
-            raise ArgumentError(f"repair of {duration(repair)} is not in the sweep", remedy=f"it has {ends}")
+            shown = interval_ends(duration(self.repairs[0]), duration(self.repairs[-1]))
+            raise ArgumentError(f"repair of {duration(repair)} is not in the sweep", remedy=f"it has {shown}")
         return float(np.interp(repair, self.repairs, monotone(row, rising=True)))
 
     def _repair_at(self, row: FloatArray, wait: float) -> float:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from relfit.base.arguments import share, whole
 from relfit.base.results import Result, json_ready
-from relfit.base.text import count, duration, interval, percent
+from relfit.base.text import count, duration_interval, percent
 from relfit.io.workloads import Workload
 from relfit.simulation.batch._simulate_batch import simulate_batch
 from relfit.simulation.batch.batch_driver import Progress
@@ -48,9 +48,9 @@ class BatchRuns(Result):
         """The mean wait over the runs, and the share of node time lost to failures."""
         means: Any = self.means.to_dict("index")
         wait = means["mean_wait"]
-        texts = [duration(value / 3600.0) for value in (wait["mean"], wait["low"], wait["high"])]
+        hours = (wait[name] / 3600.0 for name in ("mean", "low", "high"))
         return (
-            f"{count(len(self.runs), 'run')}: mean wait {interval(*texts)}, "
+            f"{count(len(self.runs), 'run')}: mean wait {duration_interval(*hours)}, "
             f"{percent(float(means['wasted']['mean']), 2)} of the node time lost to failures."
         )
 

@@ -183,7 +183,7 @@ def read_simulation(path: str | Path) -> Simulation:
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", path=path) from error
     except Exception as error:  # a damaged description may raise anything
-        what = "is no simulation in progress, or is damaged"
+        what = "is not a simulation in progress, or is damaged"
         raise ReadError(what, path=path, remedy="give a file that simulate_batch wrote") from error
 
 

@@ -25,7 +25,7 @@ def _values(values: list[object]) -> list[object]:
         raise rejection("this has no values: the grid is empty", remedy="give some, as [10, 20]")
     for value in values:
         if isinstance(value, float) and not isfinite(value):
-            raise rejection(f"{value} cannot be a value", remedy="give a finite number")
+            raise rejection(f"{value} is not a possible value", remedy="give a finite number")
     return values
 
 
@@ -118,7 +118,7 @@ class Campaign(Model):
         if drawn and (self.points is None or not self.parameters):
             raise rejection(f"a {self.design} design needs points", at="points", remedy="write points = 64")
         if self.design == "sobol" and self.points is not None and self.points & (self.points - 1):
-            raise rejection(f"{self.points} is no power of two", at="points", remedy="write points = 64")
+            raise rejection(f"{self.points} is not a power of two", at="points", remedy="write points = 64")
         if self.workload is not None and self.run != "batch":
             raise rejection("only a batch system has a workload", at="workload", remedy="leave it out")
         if self.until is not None and self.until.at_most < self.replications:

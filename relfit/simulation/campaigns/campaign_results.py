@@ -141,7 +141,7 @@ class CampaignResults(Result):
     def _output(self, output: str | None) -> str:
         name = self.output if output is None else output
         if name not in self.runs:
-            remedy = f"there is {', '.join(self.outputs)}" if self.outputs else "nothing is computed yet"
+            remedy = f"the outputs are {', '.join(self.outputs)}" if self.outputs else "nothing is computed yet"
             raise ArgumentError(f"there is no output {name!r}", remedy=remedy)
         return name
 
@@ -195,7 +195,7 @@ class CampaignResults(Result):
         if self.missing:
             text += f" ({self.missing:,} to do)"
         if self.runs.empty or not np.isfinite(self.of()["mean"]).any():
-            why = " yet" if self.missing else f": {self.output} is no number in any run" if len(self.runs) else ""
+            why = " yet" if self.missing else f": {self.output} is not a number in any run" if len(self.runs) else ""
             return f"{text}: no results{why}."
         table, most = self.of(), self.campaign.get("best") == "most"
         mean = table["mean"].to_numpy(dtype=np.float64)
@@ -277,7 +277,7 @@ class CampaignResults(Result):
             column = cells["experiment"] if name == "experiment" else cells[self._parameter(name)]
             chosen = column.map(lambda have, want=value: bool(have == want))
             if not chosen.any():
-                remedy = f"there is {', '.join(dict.fromkeys(map(str, column.dropna())))}"
+                remedy = f"the values are {', '.join(dict.fromkeys(map(str, column.dropna())))}"
                 raise ArgumentError(f"no cell has {name} {value!r}", remedy=remedy)
             cells = cells[chosen]
         return cells
@@ -419,7 +419,9 @@ def replications_needed(
     until, level = Until(**campaign["until"]), float(campaign.get("level", 0.95))
     if len(runs) and until.output not in runs:
         have = ", ".join(str(name) for name in runs if name not in ("cell", "replication"))
-        raise ArgumentError(f"until: there is no output {until.output!r}", remedy=f"there is {have}" if have else None)
+        raise ArgumentError(
+            f"until: there is no output {until.output!r}", remedy=f"the outputs are {have}" if have else None
+        )
     values = runs[until.output].to_numpy(dtype=np.float64) if len(runs) else np.zeros(0)
     values = _scattered(keys, runs, values, until.at_most, np.nan)
     done = np.zeros(values.shape, dtype=bool)

@@ -89,7 +89,7 @@ class CampaignStore:
             document: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             remedy = "name a folder that relfit sweep --store wrote"
-            what = f"this is no store of a campaign: {getattr(error, 'strerror', None) or error}"
+            what = f"this is not the store of a campaign: {getattr(error, 'strerror', None) or error}"
             raise ReadError(what, path=self.folder, remedy=remedy) from None
         form = document.get("format") if isinstance(document, dict) else None
         if form != _FORMAT or not {"campaign", "identity", "output", "versions"} <= set(document):

@@ -275,12 +275,14 @@ def _costs(result: CampaignResults, prices: Mapping[str, Price]) -> tuple[pd.Dat
 def _priced(name: str, value: float | str | None, price: Price) -> float:
     if not isinstance(price, Mapping):
         if isinstance(value, str) or not pd.notna(value):
-            raise ArgumentError(f"{name} = {value!r} is no number", remedy="give a price by value")
+            raise ArgumentError(f"{name} = {value!r} is not a number", remedy="give a price by value")
         return float(price) * float(value)
     for key, amount in price.items():
         if str(key) == str(value) or _same(key, value):
             return float(amount)
-    raise ArgumentError(f"there is no price for {name} = {value!r}", remedy=f"there is {', '.join(map(str, price))}")
+    raise ArgumentError(
+        f"there is no price for {name} = {value!r}", remedy=f"prices are given for {', '.join(map(str, price))}"
+    )
 
 
 def _same(key: float | str, value: float | str | None) -> bool:

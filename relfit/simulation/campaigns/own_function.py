@@ -68,7 +68,7 @@ def _numbers(outputs: Mapping[object, object]) -> dict[str, float]:
     numbers = {}
     for name, value in outputs.items():
         if not isinstance(value, (int, float, np.number, np.bool_)):
-            raise ArgumentError(f"{name} is {value!r}, no number", remedy="return a number, or several by name")
+            raise ArgumentError(f"{name} is {value!r}, not a number", remedy="return a number, or several by name")
         numbers[str(name)] = float(value)
     return numbers
 

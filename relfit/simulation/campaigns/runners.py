@@ -109,7 +109,7 @@ def check_names(names: Iterable[str], known: Sequence[str], what: str = "paramet
     for name in names:
         if name not in known:
             near = get_close_matches(name, known, n=1)
-            remedy = f"did you mean {near[0]}?" if near else f"there is {', '.join(known)}"
+            remedy = f"did you mean {near[0]}?" if near else f"use one of {', '.join(known)}"
             raise ArgumentError(f"{name}: there is no such {what}", remedy=remedy)
 
 

@@ -15,7 +15,7 @@ from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import over_groups
 from relfit.base.results import Result, json_ready
-from relfit.base.text import count, duration, interval, percent
+from relfit.base.text import count, duration_interval, percent
 from relfit.io.workloads import Workload
 from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, Strategies
 from relfit.simulation.engine.checked_settings import Settings, Time
@@ -119,7 +119,7 @@ class SparingQueue(Result):
     def headline(self) -> str:
         """The share of jobs that end, their mean wait, and what failures cost them."""
         wait, lost = (self.outputs.loc[name].to_dict() for name in ("mean_wait", "lost"))
-        texts = [interval(*(duration(row[key]) for key in ("mean", "low", "high"))) for row in (wait, lost)]
+        texts = [duration_interval(*(row[key] for key in ("mean", "low", "high"))) for row in (wait, lost)]
         n, runs = self.jobs["job"].nunique(), self.jobs["replication"].nunique()
         ended = float(self.replications["finished"].mean())
         return (

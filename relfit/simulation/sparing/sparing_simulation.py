@@ -147,7 +147,7 @@ class SparingSimulation(Result):
         about = "under its assumptions" if not dropped else f"without {', '.join(dropped)}"
         return (
             f"CETT is {percent(self.cett, 2)} ({100 * low:.2f}-{100 * high:.2f}) over {len(self.replications)} "
-            f"times {self.years:g} years; the closed form says {percent(float(self.closed_form.cett[0]), 2)}, "
+            f"times {self.years:g} years; the closed form gives {percent(float(self.closed_form.cett[0]), 2)}, "
             f"{percent(self.error, 2, '+')} off {about}."
         )
 

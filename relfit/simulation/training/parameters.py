@@ -56,7 +56,7 @@ class Retirement(Model):
     )
     max_failures: SomeServers = Field(5, description="failures in the window at which a server is retired")
     window_minutes: SomeMinutes = Field(7 * DAY, description="the window")
-    initial_score: float = Field(100.0, description="score of a server that begins")
+    initial_score: float = Field(100.0, description="initial score of a server")
     failure_penalty: float = Field(30.0, description="taken off for every failure that a server is blamed for")
     success_increment: float = Field(10.0, description="added for every full period of a run without a failure")
     time_period: Minutes = Field(DAY, description="the period; 0: every run counts as one")
@@ -126,12 +126,12 @@ class TrainingParameters(Model):
         description="times to failure of a good server by a fitted family, in hours; replaces rate and distribution",
     )
     renew_on_restart: bool = Field(
-        False, description="draw the lives of all servers anew at every restart, instead of letting servers age"
+        False, description="draw all times to failure again at every restart, instead of letting servers age"
     )
     ages: Literal["new", "steady"] = Field(
         "new", description="of the servers at the start: all new, or as in a cluster that has long been running"
     )
-    bad_server_regeneration: bool = Field(False, description="whether good servers turn bad in the course of time")
+    bad_server_regeneration: bool = Field(False, description="whether good servers turn bad over time")
     bad_server_regen_interval: SomeMinutes = Field(30 * DAY, description="how often a tenth of the fraction turns bad")
 
     # job and pools

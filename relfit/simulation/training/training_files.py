@@ -42,7 +42,7 @@ def read_training(path: str | Path, **others: object) -> TrainingParameters:
     values = read_settings(place, kind, "settings of a training cluster", "write lines such as recovery_time = 20")
     calibrated = values.pop("calibrated", None)
     if calibrated is not None and not isinstance(calibrated, str):
-        raise ReadError(f"{place}: calibrated is no text", remedy="name a parameter file, as 'params.toml'")
+        raise ReadError(f"{place}: calibrated is not text", remedy="name a parameter file, as 'params.toml'")
     params = None if calibrated is None else read_parameters(place.parent / calibrated)
     try:
         return training_parameters(values, calibrated=params, **others)

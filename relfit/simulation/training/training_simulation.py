@@ -125,7 +125,7 @@ class TrainingSimulation(Result):
         """
         rows = self.replications[self.replications["job"] == name]
         if rows.empty:
-            raise ArgumentError(f"there is no job {name!r}", remedy=f"there is {', '.join(map(str, self.jobs))}")
+            raise ArgumentError(f"there is no job {name!r}", remedy=f"the jobs are {', '.join(map(str, self.jobs))}")
         return _summary(rows.drop(columns=["replication", "job"]), self.level)
 
     @property
@@ -275,7 +275,7 @@ def simulate_training(
         accuracy = checked.relative_accuracy
     setting = setting_of(checked, host_selection=host_selection, retirement=retirement, trace=trace, check=check)
     run, runs = partial(run_replication, setting, seed), list[TrainingRun]()
-    with compile_notice(advance, "some ten seconds"):
+    with compile_notice(advance, "about ten seconds"):
         while len(runs) < n:
             runs += replicate(run, range(first + len(runs), first + n), workers)
             if accuracy is not None and not _precise(runs, wanted, accuracy):

@@ -305,7 +305,7 @@ def _sizes(system: System, k_min: int, k_max: int | None) -> IntArray:
 def _positions(system: System, order: npt.ArrayLike) -> IntArray:
     places = np.asarray(order)
     if places.ndim != 1 or places.size == 0 or places.dtype.kind not in "iu":
-        raise ArgumentError("order is no list of positions", remedy="give whole numbers from 0, each node once")
+        raise ArgumentError("order is not a list of positions", remedy="give whole numbers from 0, each node once")
     bad = np.flatnonzero((places < 0) | (places >= system.n_nodes))
     if bad.size:
         raise ArgumentError(f"order names node {places[bad[0]]}", remedy=f"there are nodes 0 to {system.n_nodes - 1}")

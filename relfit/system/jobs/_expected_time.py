@@ -107,7 +107,9 @@ def log_expected_time(
             return float(once.log_expected(restart)[0])
         return float(once.log_expected_then(restart, attempts(hazards_of(again), [work]).log_expected(restart))[0])
     if checkpoint.slowed < 1.0:
-        raise ArgumentError("the time of a job is known for saves that stop the work", remedy="leave slowed out")
+        raise ArgumentError(
+            "the completion time is known only for checkpoints that stop the work", remedy="leave slowed out"
+        )
     with np.errstate(divide="ignore"):
         if first.constant > 0.0 and first.constant == again.constant:
             checkpoint.segments(work)
@@ -151,7 +153,8 @@ def need_time_to_save(checkpoint: Checkpoint) -> None:
     """Reject a save that takes no time if the best interval is requested."""
     if not checkpoint.save > 0.0:
         raise ArgumentError(
-            "a save that takes no time has no best interval", remedy="say how long a save takes, or give every"
+            "a checkpoint that takes no time has no best interval",
+            remedy="say how long a checkpoint takes, or give every",
         )
 
 

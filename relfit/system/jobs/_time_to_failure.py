@@ -222,7 +222,7 @@ def _of_nodes(family: Distribution, ages: FloatArray, nodes: int) -> TimeToFailu
 def _flat(family: Distribution, shape: tuple[int, ...]) -> Distribution:
     """The batch with a single axis of nodes."""
     if not isinstance(family, Family):
-        raise ArgumentError(f"{type(family).__name__} is no batch of nodes", remedy="give a system of them")
+        raise ArgumentError(f"{type(family).__name__} is not a batch of nodes", remedy="give a system of them")
     parameters = [np.broadcast_to(value, shape).ravel() for value in family.parameters().values()]
     return type(family).unchecked(*parameters)
 

@@ -93,7 +93,8 @@ class Checkpoint:
         object.__setattr__(self, "slowed", float(share("slowed", self.slowed)))
         if self.slowed < 1.0 and "save" not in self.exposed:
             raise ArgumentError(
-                "an asynchronous save in which nothing can fail is not known", remedy="add 'save' to exposed"
+                "an asynchronous checkpoint during which nothing can fail is not modelled",
+                remedy="add 'save' to exposed",
             )
 
     @property
@@ -116,7 +117,8 @@ class Checkpoint:
         """
         if self.every is None:
             raise ArgumentError(
-                "how often to save is not known", remedy=Remedy("give Checkpoint(every=...)", "give --checkpoint-every")
+                "the checkpoint interval is not known",
+                remedy=Remedy("give Checkpoint(every=...)", "give --checkpoint-every"),
             )
         return int(_segments(work, self.every))
 

@@ -18,7 +18,7 @@ from relfit.base.arguments import durations, share
 from relfit.base.arrays import Durations, FloatArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.results import Result
-from relfit.base.text import count, interval, number, percent
+from relfit.base.text import count, number, percent
 from relfit.base.units import HOURS_PER_YEAR, hours
 from relfit.fitting import PooledFit
 from relfit.system.jobs._expected_time import (
@@ -209,7 +209,7 @@ class CompletionTime(Result):
         expected = f"{number(self.expected, 4)} h"
         if self.low is not None and self.high is not None and self.level is not None:
             low, high = number(self.low, 4), number(self.high, 4)
-            expected = interval(expected, f"{percent(self.level)} limits {low}", high)
+            expected = f"{expected} ({percent(self.level)} interval {low} to {high})"
         return (
             f"On {nodes} the job takes {expected} on average, {number(self.length, 4)} h without failures; no failure "
             f"comes with probability {number(self.success)}."

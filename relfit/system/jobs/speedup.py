@@ -65,7 +65,7 @@ def _checked_sizes(sizes: npt.ArrayLike) -> FloatArray:
     k = np.asarray(sizes, dtype=np.float64)
     bad = ~(np.isfinite(k) & (k >= 1.0))
     if bad.any():
-        raise ArgumentError(f"{k[bad].ravel()[0]:g} is no number of nodes", remedy="give one or more")
+        raise ArgumentError(f"{k[bad].ravel()[0]:g} is not a number of nodes", remedy="give one or more")
     return k
 
 
@@ -220,7 +220,9 @@ def as_speedup(speedup: object) -> Speedup:
         return MeasuredSpeedup(
             np.array(list(speedup), dtype=np.float64), np.array(list(speedup.values()), dtype=np.float64)
         )
-    raise ArgumentError(f"{speedup!r} is no speed-up", remedy="give Amdahl(p), Gustafson(p) or a table {k: speed-up}")
+    raise ArgumentError(
+        f"{speedup!r} is not a speed-up", remedy="give Amdahl(p), Gustafson(p) or a table {k: speed-up}"
+    )
 
 
 def read_speedup(path: str | Path) -> MeasuredSpeedup:
