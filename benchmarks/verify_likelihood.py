@@ -33,7 +33,7 @@ def main() -> None:
     for name, (file, groupings) in LOGS.items():
         log = rf.read(options.shared / "data" / file)
         for per in groupings:
-            lives = log.ttf(per=per)
+            lives = log.ttf(per=per, first="never")  # the others take no time that was in progress
             fits = rf.fit(lives)
             chosen = np.flatnonzero((lives.sizes > 0) & (lives.sizes < 5000))
             chosen = rng.choice(chosen, min(options.groups, chosen.size), replace=False)

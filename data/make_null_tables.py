@@ -15,13 +15,12 @@ import time
 from pathlib import Path
 
 import numpy as np
-from relfit.fitting.goodness.statistics import distances
-from relfit.fitting.plain import fit_plain
 
 import relfit as rf
 from relfit.base.numeric.batches import sort_lives
+from relfit.fitting.goodness import DISTANCES, STATISTICS, distances
 
-OUT = Path(__file__).parents[1] / "relfit" / "goodness" / "files" / "null_distributions.npz"
+OUT = Path(__file__).parents[1] / "relfit" / "fitting" / "goodness" / "files" / "null_distributions.npz"
 SIZES = [*range(2, 21), 22, 25, 28, 32, 36, 40, 45, 50, 56, 64, 72, 80, 90, 100, 128, 160, 200, 256, 320, 400, 512]
 SIZES += [640, 800, 1000]
 GAMMA_SHAPES = [0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 50.0, 500.0]
@@ -54,9 +53,10 @@ def quantiles(family: str, n: int, replications: int, shape: float, rng: np.rand
         else:
             sample = truth.sample((count, n), rng)
         lives = rf.LifeData.from_array(sample)
-        ordered = sort_lives(lives)
-        fitted = fit_plain(family, ordered)
-        collected.append(distances(family, fitted.parameters, fitted.codes == 0, ordered))
+        fits = rf.fit(lives, family, n_resamples=0)[family]
+        ordered = sort_lives(lives.durations, lives.observed, lives.offsets)
+        values = distances(family, fits.parameter_array, fits.ok, ordered)
+        collected.append(values[:, [STATISTICS.index(name) for name in DISTANCES]])
         left -= count
     values = np.concatenate(collected)
     lost = np.isnan(values).any(axis=1).mean()

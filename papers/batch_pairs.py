@@ -120,7 +120,7 @@ def variant(name: str, n_jobs: int | None, n_runs: int, rng: int = 0, *, jobs: W
     pandas.DataFrame
         One row per pair: ``wait``, the mean at the better rate with quick repairs in hours;
         ``more`` and ``more_error``, by how many percent the worse rate's is above the better's with the printed
-        repairs, and its standard error; ``days``, ``low``, ``high``, the break-even with 95 % limits;
+        repairs, and its standard error; ``days``, ``low``, ``high``, the break-even with its 95 % interval;
         ``by_node_hours``, in days.
     """
     make, options = VARIANTS[name]

@@ -220,7 +220,9 @@ def _width_tables(stored: Stored) -> dict[str, pd.DataFrame]:
             else:
                 again.setdefault(width, {}).update(
                     {
-                        f"{year} (95 % limits)": f"{round(row['mean'])} ({round(row['low'])} to {round(row['high'])})",
+                        f"{year} (95 % interval)": (
+                            f"{round(row['mean'])} ({round(row['low'])} to {round(row['high'])})"
+                        ),
                         f"{year}, single ones": f"{round(row['least'])} to {round(row['most'])}",
                     }
                 )

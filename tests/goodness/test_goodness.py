@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -167,3 +170,22 @@ def test_tabulated_p_values_of_gamma_shapes_meet_at_the_shapes_of_the_table():
     for test in null_tables.DISTANCES:
         near = tabulated_p("gamma", test, [0.12] * 3, [30] * 3, [shape * 0.99999, shape, shape * 1.00001])
         np.testing.assert_allclose(near, near[1], rtol=1e-4)
+
+
+def test_the_script_of_the_null_tables_gives_published_points(root: Path) -> None:
+    """Upper 5 % points for 20 exponential times with the mean estimated, Stephens (1974)."""
+    spec = importlib.util.spec_from_file_location("make_null_tables", root / "data" / "make_null_tables.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    at = int(np.argmin(np.abs(script.TAILS - 0.05)))
+    points = script.quantiles("exponential", 20, 20_000, 1.0, np.random.default_rng(1))[:, at]
+    n = 20.0
+    published = [
+        1.094 / (np.sqrt(n) + 0.26 + 0.5 / np.sqrt(n)) + 0.2 / n,
+        0.224 / (1.0 + 0.16 / n),
+        1.321 / (1.0 + 0.6 / n),
+    ]
+    np.testing.assert_allclose(points, published, rtol=0.025)
+    assert script.OUT.is_file()
