@@ -12,7 +12,7 @@ from relfit.analyses.regression import attribute_effects
 from relfit.analyses.screening.periods import FEWEST
 from relfit.base.results import key_columns
 from relfit.base.text import count, duration, interval_ends, p_value, percent
-from relfit.fitting.nonparametric import observed_times
+from relfit.fitting.nonparametric import kaplan_meier, observed_times
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.reporting.components import Figure, Section, Table, interval_head, span
 from relfit.reporting.first_screen import limits, shown_availability
@@ -54,13 +54,17 @@ def repairs(m: ReportData) -> Section | str:
         return f"repairs ({m.repairs.problem})"
     lives = tested.fits.lives
     observed = observed_times(lives, m.level).to_frame().iloc[0]
-    half, tenth = (duration(float(q)) for q in np.quantile(lives.durations[lives.observed], [0.5, 0.9]))
+    curve = kaplan_meier(lives, level=m.level)
+    half, most = (float(curve.quantile(p)["time"].iloc[0]) for p in (0.5, 0.9))
     verdict = f"An outage of a node lasts {duration(float(observed['mean']))} on average"
     if np.isfinite(observed["mean_low"]):
         verdict += f" ({limits(*(float(observed[f'mean{end}']) for end in ('_low', '_high', '')))})"
-    verdict += f"; half are over in {half}" + (
-        "." if m.failures < FEWEST else f", one in ten takes longer than {tenth}."
-    )
+    if np.isfinite(half):
+        verdict += f"; half are over in {duration(half)}"
+        verdict += (
+            f", one in ten takes longer than {duration(most)}" if m.failures >= FEWEST and np.isfinite(most) else ""
+        )
+    verdict += "."
     found = m.parameters.result
     mean = None
     if found is not None and not m.several_systems:  # over records: one of the system is not one per node

@@ -119,6 +119,14 @@ def test_incidents_that_follow_each_other_are_still_a_rate_that_is_not_steady() 
     assert "the incidents of the system do not come at a steady rate: they come in waves" in found.headline
 
 
+def test_failures_that_are_spread_evenly_do_not_come_at_random() -> None:
+    """Two in each 120 days, whatever the gaps: 41 and 79, 23 and 105, 18 and 112."""
+    days = np.cumsum([0.0, 41.0, 79.0, 23.0, 105.0, 18.0, 112.0])
+    rows = [{"node": "a", "start": 24.0 * float(day)} for day in days]
+    found = dependence(make_log(rows, [{"node": "a"}], window=(0.0, 24.0 * 378.0)))
+    assert "failures of the system do not come at random: they are spread evenly" in found.headline
+
+
 def test_tests_of_nodes_that_fail_together_count_as_fewer() -> None:
     times = [np.arange(1.0, 9.0), np.arange(1.0, 9.0), np.arange(1.5, 9.5, 2.0)]
     log = log_of(times)

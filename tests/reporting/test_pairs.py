@@ -8,6 +8,7 @@ import re
 from html import unescape
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import relfit as rf
@@ -130,7 +131,51 @@ def check(page: str) -> list[str]:
     rows = numbers(r"N rows were rejected", page)
     if rows:
         done.append("rejected rows")
+    return done + incidents(page) + medians(page) + ended(page)
+
+
+def incidents(page: str) -> list[str]:
+    """How many, in which time, of what: one of these follows from the others."""
+    done, spans = [], {"days": 24.0, "years": 8766.0}
+    said = re.search(
+        rf"An incident every {NUMBER} (\w+?)s?: {NUMBER} incidents in {NUMBER} (\w+)((?:, {NUMBER} of \w+)+)", page
+    )
+    if said:
+        every, unit, total, span, of, scopes = said.groups()[:6]
+        number = float(total.replace(",", ""))
+        assert float(span) * spans[of] / number == pytest.approx(float(every) * HOURS[unit], rel=0.02)
+        assert sum(float(part.replace(",", "")) for part in re.findall(rf"{NUMBER} of", scopes)) == number
+        done += ["time, incidents and the time between them", "incidents by scope"]
+    few = numbers(r"N incidents of the (?:machine|node) in N days, one every H", page)
+    if few:
+        assert few[1] * 24.0 / few[0] == pytest.approx(few[2], rel=0.02)
+        done.append("few incidents and the time between them")
     return done
+
+
+def medians(page: str) -> list[str]:
+    """The median of a sentence is that of the table below it, where that has one row."""
+    said = numbers(r"half are over in H", page)
+    table = re.search(
+        rf"Times to repair by system, as observed \(hours\) .*? median \S+ {NUMBER} {NUMBER} {NUMBER} to {NUMBER} {NUMBER} \D",
+        page,
+    )
+    if said is None or table is None:
+        return []
+    assert said[0] == pytest.approx(float(table[5].replace(",", "")), rel=0.01)
+    return ["median repair"]
+
+
+def ended(page: str) -> list[str]:
+    """Lifetimes: how many ended in which time of service, and the shares that are left."""
+    total = numbers(r"N of N GPUs ended in N GPU-years", page)
+    rate = numbers(r"Ended per year of service N %", page)
+    left, gone = numbers(r"In service after 1 year N %", page), numbers(r"N % end in their first year", page)
+    if total is None or rate is None or left is None or gone is None:
+        return []
+    assert 100.0 * total[0] / total[2] == pytest.approx(rate[0], rel=0.01)
+    assert 100.0 - left[0] == pytest.approx(gone[0], abs=0.006)
+    return ["ended per year of service", "first year"]
 
 
 def test_the_sample(white_report: Path) -> None:
@@ -139,17 +184,47 @@ def test_the_sample(white_report: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif("RELFIT_SHARED" not in os.environ, reason="the logs are not bundled")
-@pytest.mark.parametrize("which", ["2", "16", "20", "grid5000"])
-def test_logs_of_sites(which: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("which", "least"), [("2", 5), ("16", 5), ("20", 5), ("all", 2), ("grid5000", 5), ("titan", 2)], ids=str
+)
+def test_logs_of_sites(which: str, least: int, tmp_path: Path) -> None:
     data = Path(os.environ["RELFIT_SHARED"], "data")
-    if which == "grid5000":
-        log = rf.read(data / "grid5000-fta")
-    else:
-        log = rf.read(data / "lanl-failures-1996-2005.csv.xz").where(system=which)
-    assert len(check(words_of(rf.report(log, tmp_path / "report.html")))) >= 3
+    files = {"grid5000": "grid5000-fta", "titan": "titan-gpu-lifetimes.csv.xz"}
+    log = rf.read(data / files.get(which, "lanl-failures-1996-2005.csv.xz"))
+    if which.isdigit():
+        log = log.where(system=which)
+    assert len(check(words_of(rf.report(log, tmp_path / "report.html")))) >= least
+
+
+@pytest.mark.parametrize("nodes", ["abacba", "aaaaaa"])
+def test_six_rows(nodes: str, tmp_path: Path) -> None:
+    """Repairs of 1, 1.5, 2, 4.5, 5 and 24 hours: half are over in 2 hours."""
+    starts = [f"2024-0{month}-{day:02d} 10:00" for month, day in ((1, 3), (1, 20), (2, 11), (3, 5), (4, 2), (4, 28))]
+    hours = [2.0, 4.5, 5.0, 1.0, 24.0, 1.5]
+    rows = [
+        f"{node},{start},{pd.Timestamp(start) + pd.Timedelta(hours=lasted)}"
+        for node, start, lasted in zip(nodes, starts, hours, strict=True)
+    ]
+    Path(tmp_path, "log.csv").write_text("\n".join(["node,start,end", *rows]))
+    page = words_of(rf.report(rf.read(tmp_path / "log.csv"), tmp_path / "report.html"))
+    assert {"median repair", "few incidents and the time between them"} <= set(check(page))
+    assert "half are over in 2 hours" in page
 
 
 def test_a_pair_that_contradicts_is_seen() -> None:
     page = "the machine has 39 incidents a week (34.8-43.5). Time between incidents, now 5.2 hours"
     with pytest.raises(AssertionError):
         check(page)
+
+
+def test_other_pairs_that_contradict_are_seen() -> None:
+    table = "Times to repair by system, as observed (hours) repairs mean 95 % interval median s 6 6.33 1.67 to 24"
+    for page in (
+        "An incident every 19.3 days: 6 incidents in 116 days, 5 of nodes. x",
+        "An incident every 23 days: 6 incidents in 116 days, 6 of nodes. x",
+        f"half are over in 3.25 hours {table} 2 Data",
+        "509 of 900 GPUs ended in 10,000 GPU-years. 0.14 % end in their first year In service after 1 year 99.86 % "
+        "Ended per year of service 5.9 %",
+    ):
+        with pytest.raises(AssertionError):
+            check(page)

@@ -128,7 +128,8 @@ class Dependence(Result):
             }
             *others, last = (text for name, text in how.items() if verdict[name])
             they = f"{', '.join(others)} and {last}" if others else last
-            parts.append(f"the {what} of the system do not come at a steady rate: they {they}")
+            how_not = "at random" if even and they == how["dispersion"] else "at a steady rate"
+            parts.append(f"the {what} of the system do not come {how_not}: they {they}")
         elif False in counts:
             parts.append(f"the {what} of the system show no dependence along time")
         if parts:
