@@ -156,10 +156,8 @@ def incidents(page: str) -> list[str]:
 def medians(page: str) -> list[str]:
     """The median of a sentence is that of the table below it, where that has one row."""
     said = numbers(r"half are over in H", page)
-    table = re.search(
-        rf"Times to repair by system, as observed \(hours\) .*? median \S+ {NUMBER} {NUMBER} {NUMBER} to {NUMBER} {NUMBER} \D",
-        page,
-    )
+    row = rf"{NUMBER} {NUMBER} {NUMBER} to {NUMBER} {NUMBER} \D"
+    table = re.search(rf"Times to repair by system, as observed \(hours\) .*? median \S+ {row}", page)
     if said is None or table is None:
         return []
     assert said[0] == pytest.approx(float(table[5].replace(",", "")), rel=0.01)
