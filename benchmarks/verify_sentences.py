@@ -79,9 +79,10 @@ MOVING: dict[str, set[str]] = {
 
 def said(log: Any) -> set[str]:
     """The sentences of the report of a log."""
+    import relfit as rf
     from relfit.reporting.report_data import ReportData
 
-    m = ReportData.of(log, "stable", 0.95, ("exponential", "weibull", "gamma", "lognormal"))
+    m = ReportData(rf.Study(log, period="stable"), ("exponential", "weibull", "gamma", "lognormal"))
     found = set()
     if m.firm("steady"):
         found.add(SENTENCES[0])
@@ -193,11 +194,11 @@ def moving_words(log: Any) -> set[str]:
     """The words of the commands on one log."""
     from relfit.analyses.independence import dependence
     from relfit.analyses.recurrence import histories_of_incidents, trend_tests
-    from relfit.analyses.screening import outlier_nodes
+    from relfit.analyses.screening import incidents, outlier_nodes
     from relfit.fleet import chosen_period
 
     chosen = chosen_period(log)
-    points, joined = chosen.points, chosen.joined
+    points, joined = chosen.points, incidents(log)
     found = set()
     said = f"{points.headline} {chosen.headline}"
     if ("is steady" in said or "no change" in said.lower()) and "as much as chance" not in said:
@@ -208,9 +209,9 @@ def moving_words(log: Any) -> set[str]:
     if any(f"rate of failures {verb}" in text for verb in ("rises", "falls", "changes")):
         found.add("rises or falls")
     text = dependence(log, incidents=joined).headline.lower()
-    if "do not come at a steady rate" in text:
+    if "do not come at a steady rate" in text or "do not come at random" in text:
         found.add("not at a steady rate")
-    elif "come as at a steady rate" in text:
+    elif "show no dependence along time" in text:
         found.add("at a steady rate")
     if "fail together" in text:
         found.add("fail together")

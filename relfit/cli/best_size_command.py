@@ -129,7 +129,7 @@ def nodes(  # noqa: PLR0913 - one argument per option
         "--plot": to.plot,
     }
     if export is None and asked == Asked() and not any(without.values()):
-        _list_nodes(reading, to, drawn.seed)
+        _list_nodes(reading, to, drawn.seed, details)
         return
     if export is not None:
         checked.choice("--export", export, ("slurm",))
@@ -204,8 +204,8 @@ def nodes(  # noqa: PLR0913 - one argument per option
     output.print_lines([*lines, *written])
 
 
-def _list_nodes(reading: opt.PeriodReading, to: opt.Output, seed: int) -> None:
-    """The nodes that fail most often now."""
+def _list_nodes(reading: opt.PeriodReading, to: opt.Output, seed: int, details: bool) -> None:
+    """The nodes that fail most often now, with details all of them."""
     import pandas as pd
 
     with ProgressSteps("reading", "judging nodes") as steps:
@@ -221,7 +221,7 @@ def _list_nodes(reading: opt.PeriodReading, to: opt.Output, seed: int) -> None:
     names = ", ".join(output.node_names(named.head(_FEW), log.systems))
     more = f" and {len(named) - _FEW} more" if len(named) > _FEW else ""
     head = f"Check {len(named):,} of {total}: {names}{more}." if names else f"None of {total} is known to need a check."
-    first = now.head(_TOP)
+    first = now if details else now.head(_TOP)
     shown = {
         "system": first["system"],
         "node": first["node"],

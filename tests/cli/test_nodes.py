@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,11 @@ def test_without_a_job_the_nodes_to_check_are_listed(capsys, tmp_path) -> None:
     assert len((tmp_path / "nodes.csv").read_text().splitlines()) == 31
     assert main(["nodes", str(log), "--k-max", "3"]) == 2  # of a job, which is not named
     assert "--parallel-fraction" in capsys.readouterr().err
+
+
+def test_details_list_every_node(capsys) -> None:
+    assert main(["nodes", "white", "--details"]) == 0
+    assert len(re.findall(r"^ *n\d{3} ", capsys.readouterr().out, re.MULTILINE)) == 512
 
 
 def test_table_errors_name_the_place(capsys, tmp_path) -> None:
