@@ -193,5 +193,5 @@ def test_alerts_stand_and_end(prometheus: dict[str, str]) -> None:
     while len(alerts(prometheus)) > 3 and time.monotonic() < end:
         time.sleep(0.2)
     assert set(alerts(prometheus)) == {*names[:2], f"two: node {HOSTILE[0]}"}
-    with pytest.raises(SourceError, match="runs"):
+    with pytest.raises(SourceError, match="running"):
         post_alerts(alarms(), "http://127.0.0.1:1")
