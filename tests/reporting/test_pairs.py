@@ -183,7 +183,14 @@ def test_the_sample(white_report: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif("RELFIT_SHARED" not in os.environ, reason="the logs are not bundled")
 @pytest.mark.parametrize(
-    ("which", "least"), [("2", 5), ("16", 5), ("20", 5), ("all", 2), ("grid5000", 5), ("titan", 2)], ids=str
+    ("which", "least"),
+    [
+        ("2", 5),
+        ("20", 5),
+        ("grid5000", 5),
+        *(pytest.param(*one, marks=pytest.mark.verify) for one in (("16", 5), ("all", 2), ("titan", 2))),
+    ],
+    ids=str,
 )
 def test_logs_of_sites(which: str, least: int, tmp_path: Path) -> None:
     data = Path(os.environ["RELFIT_SHARED"], "data")
