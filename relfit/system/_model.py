@@ -118,7 +118,7 @@ class System(SystemNodes, Quantities):
         return self._rule.means_are_finite(node_tails(self.components, self.n_nodes)).reshape(1)
 
     def node_cumulative_hazards(self, horizon: Durations) -> FloatArray:
-        """Conditional cumulative hazard of each node until `horizon` (hours or text), shape (n_nodes, *horizon)."""
+        """Conditional cumulative hazard of each node until `horizon` (hours or text), shape ``(n_nodes, *horizon)``."""
         x = duration_array(horizon, "horizon")
         return np.ascontiguousarray(node_hazards(self.components, self.ages, x.reshape(-1)).T).reshape(-1, *x.shape)
 
@@ -193,7 +193,7 @@ class System(SystemNodes, Quantities):
         return SystemsBySize(self, positions, x, nodes.quantity_by_size("reliability", x), hazard, mttf)
 
     def quantity_by_size(self, quantity: str, at: FloatArray | None = None) -> FloatArray:
-        """One quantity of the first k nodes for every k, shape (n_nodes, *at).
+        """One quantity of the first k nodes for every k, shape ``(n_nodes, *at)``.
 
         Parameters
         ----------
@@ -266,7 +266,7 @@ class System(SystemNodes, Quantities):
             yield self._replaced(components, self.ages, common=common, racks=racks)
 
     def drawn_values(self, quantity: str, at: Any = None, n_draws: int = 999, rng: Seed = 0) -> FloatArray:
-        """A quantity in every draw of the parameters, shape (n_draws, *at); arguments as for `interval`."""
+        """A quantity in every draw of the parameters, shape ``(n_draws, *at)``; arguments as for `interval`."""
         return self._parameters().values(quantity, at, self.ages, self._rule, n_draws, rng)
 
     def interval(

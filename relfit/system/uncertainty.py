@@ -204,7 +204,7 @@ class DrawnParameters:
     def values(
         self, quantity: str, at: FloatArray | None, ages: FloatArray, rule: FailureRule, n_draws: int, rng: Seed
     ) -> FloatArray:
-        """A quantity of the system in every draw, shape (n_draws, *at)."""
+        """A quantity of the system in every draw, shape ``(n_draws, *at)``."""
         arguments = () if at is None else (at,)
         parts = [getattr(DrawnSystems(*c, ages, rule), quantity)(*arguments) for c in self.chunks(n_draws, rng)]
         return np.concatenate(parts)

@@ -135,3 +135,15 @@ def test_another_figure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.verify
 def test_all_figures_are_as_stored(tmp_path: Path) -> None:
     assert {name: share for name in gallery().FIGURES if (share := difference(name, tmp_path)) >= 0.002} == {}
+
+
+def test_shapes_in_docstrings_are_literal() -> None:
+    """A star before a name, as in ``(n_nodes, *at)``, begins emphasis that never ends unless it is quoted."""
+    loose = re.compile(r"(?<!`)\(\w+, \*\w+\)(?!`)")
+    named = [
+        path
+        for path in (ROOT / "relfit").rglob("*.py")
+        for text in re.findall(r'"""(.*?)"""', path.read_text(), re.DOTALL)
+        if loose.search(text)
+    ]
+    assert named == []
