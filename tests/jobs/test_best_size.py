@@ -10,6 +10,7 @@ from relfit.fitting import fit
 from relfit.fitting.families import Exponential, Lognormal, Weibull
 from relfit.system import System, system_from_fits
 from relfit.system.jobs import Amdahl, Checkpoint, Gustafson, Job, best_size, completion_time, ra_opt
+from relfit.system.jobs._best_size import most_reliable_first
 from relfit.system.jobs.size_curve import Judged
 
 
@@ -295,3 +296,11 @@ def test_a_job_of_centuries_does_not_finish() -> None:
     assert answer.headline.startswith("On no number of nodes will the job finish within a century")
     assert answer.headline.endswith("; take checkpoints.")
     assert "about 10^22 hours" in answer.completion().headline
+
+
+def test_equal_nodes_are_ordered_by_position_whatever_the_last_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    hazards = np.array([0.3, 0.2, 0.3, 0.1, 0.3])
+    bits = np.array([2, 0, -1, 0, -3]) * np.spacing(0.3)  # as vectorised functions return for equal arguments
+    system = System(Weibull(0.8, 1000.0), [600.0] * 5)
+    monkeypatch.setattr(type(system), "node_cumulative_hazards", lambda self, horizon: hazards + bits)
+    assert most_reliable_first(system, 24.0).tolist() == [3, 1, 0, 2, 4]

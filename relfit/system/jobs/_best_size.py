@@ -286,8 +286,12 @@ def ra_opt(system: System, job: Job | Durations, **settings: Any) -> BestSize:
 
 
 def most_reliable_first(system: System, horizon: float) -> IntArray:
-    """Positions of the nodes by reliability over the next `horizon` hours, highest first, ties by position."""
-    return np.argsort(system.node_cumulative_hazards(horizon), kind="stable")
+    """Positions of the nodes by reliability over the next `horizon` hours, highest first, ties by position.
+
+    Hazards are compared to twelve digits: vectorised functions may differ in the last ones for equal nodes.
+    """
+    mantissa, exponent = np.frexp(system.node_cumulative_hazards(horizon))
+    return np.argsort(np.ldexp(np.rint(mantissa * 2.0**40), exponent - 40), kind="stable")
 
 
 def _sizes(system: System, k_min: int, k_max: int | None) -> IntArray:
