@@ -21,6 +21,7 @@ import ast
 import json
 import multiprocessing
 import os
+import queue
 import random
 import sys
 import tempfile
@@ -28,6 +29,7 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -212,6 +214,23 @@ def equivalent(path: Path) -> set[tuple[str, str, str]]:
 # ------------------------------------------------------------------------------------------------ running
 
 
+def coverage_maps(copies: list[Path], packages: list[str], folder: Path, again: bool) -> dict[str, Any]:
+    """The coverage map of each package by its name; each copy makes one at a time."""
+    free: queue.SimpleQueue[Path] = queue.SimpleQueue()
+    for copy in copies:
+        free.put(copy)
+
+    def made(package: str) -> dict[str, Any]:
+        copy = free.get()
+        try:
+            return coverage_map(copy, test_paths(package), folder / f"map-{package}.json", again)
+        finally:
+            free.put(copy)
+
+    with ThreadPoolExecutor(len(copies)) as threads:
+        return dict(zip(packages, threads.map(made, packages), strict=True))
+
+
 def _work(copy: Path, todo: list[Mutant], taken: Any, done: Any, maps: dict[str, Any], ends: float) -> None:
     """A worker with a copy of its own; the workers count together which mutants are taken."""
     while time.monotonic() < ends:
@@ -267,13 +286,9 @@ def main() -> int:
     import_libraries()
     options.folder.mkdir(parents=True, exist_ok=True)
     private = tempfile.TemporaryDirectory(dir=options.folder)
-    copies = [copy_repository(Path(private.name) / "0")]
-    maps = {
-        name: coverage_map(copies[0], test_paths(name), options.folder / f"map-{name}.json", not options.keep_map)
-        for name in dict.fromkeys(mutant.package for mutant in todo if not mutant.tests)
-    }
-    # the run that made the map has compiled what was not compiled yet
-    copies += [copy_repository(Path(private.name) / str(n), copies[0]) for n in range(1, options.workers)]
+    copies = [copy_repository(Path(private.name) / str(number)) for number in range(options.workers)]
+    packages = list(dict.fromkeys(mutant.package for mutant in todo if not mutant.tests))
+    maps = coverage_maps(copies, packages, options.folder, not options.keep_map)
     taken: Any = multiprocessing.Value("i", 0)
     done: Any = multiprocessing.Queue()
     ends = begun + 60 * options.minutes
