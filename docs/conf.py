@@ -27,6 +27,7 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
 html_theme = "pydata_sphinx_theme"
+html_sidebars = {"docs/gallery": []}  # it stands alone in its section
 html_title = f"relfit {release}"
 html_static_path = ["site/static"]
 html_css_files = ["relfit.css"]

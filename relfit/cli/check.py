@@ -203,7 +203,8 @@ def trend(
         joined = study.incidents if len(log.events) else None
         _change_points(answers, study)
         steps.next()
-        _histories(answers, log, joined, per, alpha, level)
+        within = "" if log.window == full_log.window else "Within the period used, "
+        _histories(answers, log, joined, within, per, alpha, level)
         steps.next()
         if log.question is None:
             _outlier_nodes(answers, study)
@@ -247,7 +248,13 @@ def _change_points(answers: Answers, study: rf.Study) -> None:
 
 
 def _histories(
-    answers: Answers, log: rf.FailureLog, joined: rf.screening.Incidents | None, per: str, alpha: float, level: float
+    answers: Answers,
+    log: rf.FailureLog,
+    joined: rf.screening.Incidents | None,
+    within: str,
+    per: str,
+    alpha: float,
+    level: float,
 ) -> None:
     """Tests of trend and point processes; those of all incidents alone where nothing is said of one node."""
     from relfit.analyses.recurrence import (
@@ -264,7 +271,8 @@ def _histories(
         histories = histories_of_log(log, per, joined)
         pooled = trend_tests(histories if joined is None else histories_of_incidents(log, joined), "all")
         each = trend_tests(histories) if histories.n_histories > 1 and log.question is None else pooled
-        answer.text = pooled.headline + (f" {each.headline}" if each is not pooled else "")
+        verdict = f"{within}{pooled.headline[:1].lower()}{pooled.headline[1:]}" if within else pooled.headline
+        answer.text = verdict + (f" {each.headline}" if each is not pooled else "")
         answer.tables = {"trend_tests": each.to_frame(), "trend_test_of_all": pooled.to_frame()}
         answer.shown = {"incidents, all together": _trend_rows(pooled)}
         answer.document = lambda: {**each.to_dict(), "all": pooled.to_dict()}

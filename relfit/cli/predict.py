@@ -139,6 +139,7 @@ def system(
     to: opt.Output,
     nodes: Annotated[str | None, opt.option("A,B,C", "These nodes, in this order; all by default.")] = None,
     k: Annotated[int | None, opt.option("K", "Only the first K nodes.")] = None,
+    best: Annotated[bool, opt.flag("--best", "Most reliable nodes first.")] = False,
     horizon: Annotated[list[str] | None, opt.option("TIME", "Show reliability at 24h, ... Repeatable.")] = None,
     tolerate: Annotated[int, opt.option("S", "Nodes that may fail; none are replaced.")] = 0,
     details: opt.Details = False,
@@ -150,11 +151,15 @@ def system(
     output.check_output(to)
     drawn.check()
     times = [checked.duration("--horizon", text) for text in horizon or ["24h"]]
+    from relfit.system.jobs import most_reliable_first
+
     names = None if nodes is None else [name.strip() for name in nodes.split(",") if name.strip()]
     if nodes is not None and not names:
         raise ArgumentError("--nodes names no node", remedy="write --nodes a,b,c")
     with ProgressSteps("reading", "fitting", "computing", "writing") as steps:
         chosen, period = fleet.system(reading, names, steps)
+        if best:
+            chosen = chosen.take(most_reliable_first(chosen, times[0]))
         if k is not None:
             if not 1 <= k <= chosen.n_nodes:
                 raise ArgumentError(
@@ -170,6 +175,8 @@ def system(
         table = _with_limits(sizes, drawn)
         headline = _headline(chosen, together)
         notes = [*chosen.notes, *drawn.notes(chosen)]
+        if best and k is not None:
+            notes.append(f"These are {','.join(map(str, chosen.names))}.")
         document = {
             "period": None if period is None else period.to_dict(),
             "system": {"nodes": chosen.n_nodes, "tolerance": chosen.tolerance, "description": repr(chosen)},

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["change_points"]
 
 _MOST_BINS, _MOST_MARKS = 90, 3
+_LINE = 0.16  # height of a line of text in the report's picture, as a share of the axis
 _UNITS = (("day", 24.0), ("week", 168.0), ("month", 730.5), ("year", HOURS_PER_YEAR))
 
 
@@ -45,6 +46,7 @@ def change_points(cut: ChangePoints, ax: Axes | None = None, *, used: Period | s
     if top < np.nanmax(observed) < 1.6 * top:
         top = 1.1 * float(np.nanmax(observed))
     cuts = bool((observed > top).any())  # marked along the upper edge
+    label_top = (0.9 if cuts else 0.975) * top
     for period, value in zip(cut.periods, rates, strict=True):
         left, right = (stamp.as_unit("ns").value / 86.4e12 for stamp in (period.start, period.end))
         use = period is chosen
@@ -52,18 +54,20 @@ def change_points(cut: ChangePoints, ax: Axes | None = None, *, used: Period | s
             ax.axvspan(left, right, color=style.GREEN, alpha=0.14, linewidth=0)
             text = f" no change since {period.start:%b %Y}" if period.end == cut.periods[-1].end else " period used"
             text = " the whole log is used" if len(cut.periods) == 1 else text
-            ax.text(left, (0.9 if cuts else 0.975) * top, text, color=style.GREEN, va="top")
+            ax.text(left, label_top, text, color=style.GREEN, va="top")
         if np.isfinite(value):
             ax.hlines(value, left, right, color=style.INK if use else style.BLUE, linewidth=3.0)
             if right - left > 0.04 * (days[-1] - days[0]):
                 middle = 0.5 * (left + right)
                 near = observed[np.abs(0.5 * (days[1:] + days[:-1]) - middle) < 0.03 * (days[-1] - days[0])]
                 high = max(float(np.nanmax(np.append(near, value))), value)
+                below = use and high > label_top - 2.0 * _LINE * top  # no room above for it and the period's own label
                 ax.text(
                     middle,
-                    min(high, 0.85 * top) + 0.02 * top,
+                    value - 0.03 * top if below else min(high, 0.85 * top) + 0.02 * top,
                     number(value, 2),
                     ha="center",
+                    va="top" if below else "baseline",
                     color=style.INK,
                     fontweight="bold",
                     bbox={"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.5},

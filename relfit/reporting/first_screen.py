@@ -123,7 +123,7 @@ def _sentence(m: ReportData) -> str:
     before += f", {number(earlier)} before" if earlier is not None and np.isfinite(hours) else ""
     return (
         f"As of {m.log.window.end:%Y-%m-%d} the {what} has {number(week)} incidents a week "
-        f"({number(low)}-{number(high)}){each}{before}."
+        f"({number(low)}-{number(high)} over the next 90 days){each}{before}."
     )
 
 
@@ -311,12 +311,12 @@ def _advice(m: ReportData) -> list[Point]:
     if found is not None and not m.few and m.part.question is None:
         plan = plan_checkpoints(found, Checkpoint(save=_SAVE, restore=_SAVE), nodes=m.job_size)
         spared = getattr(plan, "spared_waste", None)
-        spare = f", {percent(spared)} with spares that take over at once" if spared is not None and plan.waits else ""
+        spare = f", {percent(spared)} where spares take over at once" if spared is not None and plan.waits else ""
         size = "a job on one node" if m.job_size == 1 else f"a {m.job_size}-node job"
         points.append(
             Point(
                 f"Checkpoint {size} every {duration(plan.checkpoint_every)} if a checkpoint takes 5 minutes: "
-                f"{percent(plan.waste)} of its time is lost{spare}.",
+                f"failures cost {percent(plan.waste)} of its time{spare}.",
                 "jobs",
                 "jobs",
                 "Users",

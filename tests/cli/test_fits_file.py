@@ -72,6 +72,18 @@ def test_the_command(fits, tmp_path, capsys):
     assert (tmp_path / "sizes.csv").exists()
 
 
+def test_the_most_reliable_nodes_are_taken_and_named(tmp_path, capsys):
+    path = tmp_path / "fits.csv"
+    rates = {"a": 0.004, "b": 0.001, "c": 0.009, "d": 0.002}
+    lines = [f"{node},exponential,ok,9,0,{rate},10.0" for node, rate in rates.items()]
+    path.write_text("\n".join(["node,family,status,failures,censored,rate,aicc", *lines]) + "\n")
+    assert main(["system", str(path), "--k", "2", "--best", "--horizon", "100h", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["whole"][1]["value"] == pytest.approx(np.exp(-100.0 * (0.001 + 0.002)))
+    assert main(["system", str(path), "--k", "2", "--best"]) == 0
+    assert "These are b,d." in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

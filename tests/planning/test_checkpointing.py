@@ -296,12 +296,20 @@ def test_plan_holds_the_closed_forms() -> None:
     plan = plan_checkpoints("20000h", Checkpoint("115min", "5min", "10min"), "3min", nodes=1000, work="500h")
     assert plan.checkpoint_every == pytest.approx(float(exact.best_interval(20, 1 / 12)))
     assert plan.own_waste == pytest.approx(float(exact.waste(20, 2 - 1 / 12, 1 / 12, 1 / 6, 0.05)))
+    assert np.isnan(plan.own_spared_waste)  # the job waits for no repair
     best = Checkpoint(plan.checkpoint_every, "5min", "10min")
     assert plan.expected_hours == pytest.approx(expected_time(Weibull(1.0, 20.0), 500, best, 0.05, last_save=True))
     assert np.isnan(plan.every_limits[0])
     assert plan.rules["excess"].min() == 0.0
     json.dumps(plan.to_dict(), allow_nan=False)
     assert "<table" in plan._repr_html_()
+
+
+def test_an_interval_of_ones_own_with_spares_and_without() -> None:
+    plan = plan_checkpoints("6400h", Checkpoint("1h", "4min", "10min"), nodes=64, repair="12h")
+    assert plan.own_waste == pytest.approx(float(exact.waste(100, 1.0, 1 / 15, 1 / 6, plan.restart)))
+    assert plan.own_spared_waste == pytest.approx(float(exact.waste(100, 1.0, 1 / 15, 1 / 6, 0.0)))
+    assert any("17.4 % of the time is lost, 6.9 % with such spares." in remark for remark in plan.remarks)
 
 
 @pytest.mark.parametrize(("mtbf", "save"), [("2h", "1s"), ("24h", "10s"), ("700d", "1h")])

@@ -269,6 +269,20 @@ def test_periods_are_drawn_at_their_rates(cut: ChangePoints) -> None:
     drawn(ax)
 
 
+def test_the_period_and_its_rate_are_written_beside_one_another() -> None:
+    rng = np.random.default_rng(2)
+    days = [np.sort(rng.uniform(*ends, count)) for ends, count in (((0, 690), 493), ((690, 880), 288))]
+    at = pd.Timestamp("2020-01-01", tz="UTC") + pd.to_timedelta(np.concatenate(days).round(3), unit="D")
+    log = log_of([(f"n{i % 90}", when, None, None) for i, when in enumerate(at)], until="2022-05-30")
+    figure = Figure(figsize=(10.4, 1.6))
+    ax = plotting.change_points(change_points(log), figure.add_subplot())
+    figure.canvas.draw()
+    boxes = {text.get_text().strip(): text.get_window_extent() for text in ax.texts}
+    (period,) = [box for words, box in boxes.items() if words.startswith("no change since")]
+    assert len(boxes) > 2
+    assert not [words for words, box in boxes.items() if box is not period and box.overlaps(period)]
+
+
 def test_an_observed_rate_has_all_failures(cut: ChangePoints) -> None:
     ax = plotting.change_points(cut, new())
     values, edges, _ = ax.patches[0].get_data()

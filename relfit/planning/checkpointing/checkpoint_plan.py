@@ -80,6 +80,8 @@ class CheckpointPlan(Plan, kw_only=True):
         Waste of the interval requested; NaN without one.
     own_limits : tuple of float
         Interval of `own_waste` over the draws.
+    own_spared_waste : float
+        `own_waste` if spares take over at once; NaN if the job does not wait for repairs.
     curve : pandas.DataFrame
         ``checkpoint_every`` (hours), ``waste``, and its limits ``low`` and ``high`` over the draws (NaN without).
     two_levels : TwoLevels or None
@@ -108,6 +110,7 @@ class CheckpointPlan(Plan, kw_only=True):
     spared_waste: float
     own_waste: float
     own_limits: tuple[float, float]
+    own_spared_waste: float
     curve: pd.DataFrame
     two_levels: TwoLevels | None
     two_level_limits: dict[str, tuple[float, float]] | None
@@ -160,9 +163,10 @@ class CheckpointPlan(Plan, kw_only=True):
     def _further(self) -> tuple[str, ...]:
         remarks: list[str] = []
         if self.checkpoint.every is not None:
+            spared = self.own_spared_waste
             remarks.append(
-                f"After every {duration(self.checkpoint.every)} of work, as asked, "
-                f"{percent(self.own_waste, 1)} of the time is lost."
+                f"After every {duration(self.checkpoint.every)} of work, as asked, {percent(self.own_waste, 1)} of the "
+                f"time is lost{f', {percent(spared, 1)} with such spares' if np.isfinite(spared) else ''}."
             )
         if self.mtbf <= self.least_mtbf and self.status == "ok":
             remarks.append(
@@ -261,16 +265,19 @@ def plan_checkpoints(
     life = model.life if isinstance(model, RenewalWaste) else None
     drawn = 0 if model.drawn is None else len(model.drawn)
     best, lost = model.best()
-    if pause > float(durations("restart", restart)):
-        spared = replace(model, restart=float(durations("restart", restart))).best()[1]
+    without_wait = replace(model, restart=float(durations("restart", restart)))
+    if pause > without_wait.restart:
+        spared = without_wait.best()[1]
     bests = wastes = None
     robust_every, robust_waste = best, lost
     if drawn:
         bests, wastes = model.best_of_draws()
         robust_every, robust_waste = robust_interval(model, best, robust, _ROBUST_DRAWS)
-    own, own_limits = float("nan"), limits(None, level)
+    own, own_limits, own_spared = float("nan"), limits(None, level), float("nan")
     if checkpoint.every is not None:
         own = float(model.at(np.asarray(checkpoint.every)))
+        if pause > without_wait.restart:
+            own_spared = float(without_wait.at(np.asarray(checkpoint.every)))
         own_limits = limits(model.drawn_at(np.asarray(checkpoint.every), drawn) if drawn else None, level)
     costs = checkpoint.save, checkpoint.restore, pause
     two = _two_levels(model.mtbf, costs, global_saves, life)
@@ -301,6 +308,7 @@ def plan_checkpoints(
         spared_waste=spared,
         own_waste=own,
         own_limits=own_limits,
+        own_spared_waste=own_spared,
         curve=_curve(model, best if 0.0 < best < np.inf else 0.01 * model.mtbf, drawn, level),
         two_levels=two,
         two_level_limits=two_limits,

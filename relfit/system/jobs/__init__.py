@@ -4,7 +4,7 @@ A `System` (or a distribution, or a mean time) gives the time to the next failur
 that the best number of nodes. Planners use the same functions.
 """
 
-from relfit.system.jobs._best_size import BestSize, best_size, ra_opt
+from relfit.system.jobs._best_size import BestSize, best_size, most_reliable_first, ra_opt
 from relfit.system.jobs._expected_time import expected_time
 from relfit.system.jobs._time_to_failure import TimeToFailure, time_to_failure
 from relfit.system.jobs.checkpoint import Checkpoint
@@ -27,6 +27,7 @@ __all__ = [
     "between_failures",
     "completion_time",
     "expected_time",
+    "most_reliable_first",
     "ra_opt",
     "read_speedup",
     "time_to_failure",

@@ -288,8 +288,25 @@ def ra_opt(system: System, job: Job | Durations, **settings: Any) -> BestSize:
 def most_reliable_first(system: System, horizon: float) -> IntArray:
     """Positions of the nodes by reliability over the next `horizon` hours, highest first, ties by position.
 
-    Hazards are compared to twelve digits: vectorised functions may differ in the last ones for equal nodes.
+    Parameters
+    ----------
+    system : System
+        Of n nodes.
+    horizon : float
+        Hours.
+
+    Returns
+    -------
+    ndarray of int
+        Shape (n,).
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> rf.jobs.most_reliable_first(rf.System(rf.families.Exponential([0.02, 0.01, 0.03])), 24.0).tolist()
+    [1, 0, 2]
     """
+    # hazards are compared to twelve digits: vectorised functions may differ in the last ones for equal nodes
     mantissa, exponent = np.frexp(system.node_cumulative_hazards(horizon))
     return np.argsort(np.ldexp(np.rint(mantissa * 2.0**40), exponent - 40), kind="stable")
 
