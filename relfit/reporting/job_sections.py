@@ -33,8 +33,8 @@ def questions(m: ReportData) -> Section | str:
         "Move a slider: the answer follows.",
         panel=Panel(json.dumps(data), text, grid.worst),
         sentences=(
-            "A failure that hits several nodes of a job counts once.",
-            "Answers between the computed sizes are within one point, or 1 %, of the model.",
+            "A failure of several nodes counts once.",
+            "Interpolated answers are within one point or 1 %.",
         ),
     )
 
