@@ -44,7 +44,7 @@ def info(reading: opt.Reading, json: Json = False, out: opt.Out = None, details:
     """
     output.check_destination(out)
     with ProgressSteps("reading", "counting") as steps:
-        log = reading.read()
+        log = reading.read(tell=False)
         steps.next()
         document = {**log.info(), "rejected": log.rejected}
     if out is not None and out.suffix.lower() == ".json":
@@ -65,7 +65,7 @@ def _brief(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     more = [f"{len(notes) - _FEW} more notes"] if len(notes) > _FEW else []
     nodes = f"nodes     {about['nodes']:,} of {count(len(about['systems']), 'system')} ({_listing(about)})"
     return [
-        _summary(about),
+        _summary(log, about),
         *_rows_read(log, about, _FEW),
         *(f"          {note}" for note in (*notes[:_FEW], *more)),
         *_funnel(log),
@@ -116,7 +116,7 @@ def _taken_for(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
 
 def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     lines = [
-        _summary(about),
+        _summary(log, about),
         f"log       {', '.join(about['paths']) or 'in memory'} ({about['format']}, times in {about['timezone']})",
         *_rows_read(log, about, _MOST_LISTED),
     ]
@@ -149,7 +149,7 @@ def _listing(about: dict[str, object]) -> str:
     return f"{'all' if listed == nodes else f'{listed:,}'} listed by the source, {quiet:,} without a failure"
 
 
-def _summary(about: dict[str, Any]) -> str:
+def _summary(log: rf.FailureLog, about: dict[str, Any]) -> str:
     """What the log holds, in one sentence."""
     what = count(about["events"], "record")
     if about["lifetimes"] is not None:
@@ -157,9 +157,8 @@ def _summary(about: dict[str, Any]) -> str:
     hours = about["window"]["hours"]
     span = f" in {duration(hours)}" if hours == hours and about["lifetimes"] is None else ""
     span = " at one instant" if hours == 0.0 else span
-    rejected = about["rows_rejected"]
-    rows = "every row was used" if not rejected else f"{rejected:,} of {about['rows_read']:,} rows were rejected"
-    return f"{what} of {count(about['nodes'], 'node')}{span}; {rows}."
+    omissions = opt.omissions(log) or ("no row was rejected" if log.source.funnel else "every row was used")
+    return f"{what} of {count(about['nodes'], 'node')}{span}; {omissions}."
 
 
 def _incidents(log: rf.FailureLog) -> list[tuple[str, int]]:
@@ -375,7 +374,7 @@ def convert(
     else:
         checked.choice("--by", by, ("year", "month", "system"))
     with ProgressSteps("reading", "writing") as steps:
-        log = reading.read()
+        log = reading.read(tell=False)
         steps.next()
         place = rf.io.write(log, out, by=by)
     if json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ __all__ = [
     "at_of",
     "flag",
     "grouped",
+    "omissions",
     "option",
 ]
 
@@ -93,7 +95,7 @@ class Reading:
     nodeless: Annotated[
         str | None, option("WHAT", "Records without a node and a scope: count as system, node, or ignore.")
     ] = None
-    observed: Annotated[str | None, option("FROM/TO", "Observation window of a table.")] = None
+    observed: Annotated[str | None, option("FROM/TO", "Observation window of a table; TO is excluded.")] = None
     population: Annotated[Path | None, option("FILE", "All nodes, failed or not, and when each entered and left.")] = (
         None
     )
@@ -122,8 +124,8 @@ class Reading:
         """Whether the user has cut the log in time."""
         return self.since is not None or self.until is not None
 
-    def read(self) -> rf.FailureLog:
-        """The selected part of the log.
+    def read(self, *, tell: bool = True) -> rf.FailureLog:
+        """The selected part of the log; stderr says which rows and events of the files are not in it, if `tell`.
 
         Raises
         ------
@@ -145,6 +147,8 @@ class Reading:
             )
         else:
             log = self._sample()
+        if tell and (missing := omissions(log)):
+            print(f"relfit: {missing}; see relfit info", file=sys.stderr)
         selected = {column: [value or None for value in values] for column, values in conditions.items()}
         return log.where(selected).between(self.since, self.until)
 
@@ -205,6 +209,13 @@ class Reading:
         if fetched:
             return rf.datasets.fetch(self.log)
         return rf.datasets.load(self.log)
+
+
+def omissions(log: rf.FailureLog) -> str:
+    """Which rows and events of its files are not in a log, and why; empty if all are."""
+    rejected, rows = len(log.rejected), log.source.rows_read
+    were = [f"{rejected:,} of {rows:,} rows were rejected"] if rejected else []
+    return "; ".join([*were, *log.source.omissions])
 
 
 def at_of(at: str) -> str:

@@ -45,6 +45,19 @@ def test_info_in_words(log_file: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "systems   2: 9, 20" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("command", [["info"], ["convert", "--out", "log.parquet"], ["trend"], ["fit"]])
+def test_what_is_not_in_the_log_is_told(command: list[str], log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with log_file.open("a") as file:
+        file.write("20,1,2003-13-45 00:00,2003-12-30 02:00,hardware,r1\n")
+    assert main([command[0], str(log_file), "--observed", "2003-01-01/2003-12-01", *command[1:]]) == 0
+    caught = capsys.readouterr()
+    told = " ".join((caught.out + caught.err).split())
+    assert "4 events left out (after the declared end)" in told
+    assert "1 rejected" in told or "1 of 49 rows were rejected" in told
+    assert "every row was used" not in told
+    assert (caught.err == "") == (command[0] in ("info", "convert"))
+
+
 def test_info_writes_the_refused_rows(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with log_file.open("a") as file:
         file.write("20,1,2003-13-45 00:00,2003-12-30 02:00,hardware,r1\n")
