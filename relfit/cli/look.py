@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -71,8 +72,20 @@ def _brief(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
         *_funnel(log),
         *_window(about),
         nodes,
+        *_columns_read(about),
         *_taken_for(log, about),
     ]
+
+
+def _columns_read(about: dict[str, Any]) -> list[str]:
+    """Which column of a table each field comes from, without the examples of the note on it, and the other columns."""
+    note = next((note for note in about["notes"] if note.startswith("columns: ")), None)
+    if note is None:
+        return []
+    note = note.removeprefix("columns: ").partition("; change one")[0]
+    fields = re.sub(r""" \(as (['"]).*?\1(?: \w+)?\)(?=[,;]|$)""", "", note)
+    others = [name for name in about["attributes"] if name != "rack"]
+    return [f"columns   {fields}{f'; attributes {_listed(others)}' if others else ''}"]
 
 
 def _rows_read(log: rf.FailureLog, about: dict[str, Any], most: int) -> list[str]:

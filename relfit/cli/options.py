@@ -45,6 +45,7 @@ OF_A_FILE = (
     "nodeless",
     "observed",
     "population",
+    "n_nodes",
     "failures",
     "unit",
     "rules",
@@ -99,6 +100,7 @@ class Reading:
     population: Annotated[Path | None, option("FILE", "All nodes, failed or not, and when each entered and left.")] = (
         None
     )
+    n_nodes: Annotated[int | None, option("N", "Number of all nodes, where no table lists them.", min=1)] = None
     failures: Annotated[str | None, option("COLUMN=A,B", "Rows of a table that are failures: Level=ERROR,FATAL.")] = (
         None
     )
@@ -182,6 +184,7 @@ class Reading:
             settings |= {f"window_{end}": text for end, text in (("start", since), ("end", until)) if text}
         said = {
             "population": self.population,
+            "n_nodes": self.n_nodes,
             "failures": self.failures,
             "duration_unit": self.unit,
             "rules": self.rules,

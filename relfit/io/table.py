@@ -311,7 +311,10 @@ def _log(
 def _filled(seen: pd.DataFrame, size: int, columns: Columns, window: Window) -> pd.DataFrame:
     """The nodes that records name, filled up to `size` nodes."""
     if columns.mapping.population is not None:
-        raise ArgumentError("n_nodes and population both say which nodes there were", remedy="give one of them")
+        raise ArgumentError(
+            "the number of nodes and a list of them are both given",
+            remedy=Remedy("give n_nodes or population", "give --n-nodes or --population"),
+        )
     if size < len(seen):
         raise ArgumentError(f"n_nodes={size}: the log names {len(seen)} nodes", remedy="give a larger number")
     systems = seen["system"].astype(object).unique()

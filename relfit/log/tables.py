@@ -301,9 +301,9 @@ def question_of(unseen_nodes: int, seen: int) -> str | None:
     if not unseen_nodes:
         return None
     return (
-        f"only nodes that failed are known ({seen:,}), and at least {unseen_nodes:,} more are likely, so nothing is "
-        "said of one node: how many are there? Give --column n_nodes=NUMBER or --population FILE (n_nodes or "
-        "population in Python)"
+        f"only nodes that failed are known ({seen:,}), and at least {count(unseen_nodes, 'more is', 'more are')} "
+        "likely, so nothing is said of one node: how many are there? Give --n-nodes NUMBER or --population FILE "
+        "(n_nodes or population in Python)"
     )
 
 

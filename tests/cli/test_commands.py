@@ -58,6 +58,20 @@ def test_what_is_not_in_the_log_is_told(command: list[str], log_file: Path, caps
     assert (caught.err == "") == (command[0] in ("info", "convert"))
 
 
+def test_the_number_of_nodes_is_an_option(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("tickets.csv").write_text("host,opened,closed,component,severity\na,2024-01-01,2024-01-02,GPU (as 'x'),1\n")
+    assert document(capsys, "info", "tickets.csv", "--n-nodes", 7)["nodes"] == 7
+    assert main(["info", "tickets.csv", "--n-nodes", "7"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    columns = "columns node from 'host', start from 'opened', end from 'closed', cause from 'component'; attributes"
+    assert f"{columns} severity" in text
+    Path("nodes.csv").write_text("node\na\n")
+    assert main(["info", "tickets.csv", "--n-nodes", "7", "--population", "nodes.csv"]) == 2
+    assert "give --n-nodes or --population" in capsys.readouterr().err
+    assert main(["info", "white", "--n-nodes", "7"]) == 2
+    assert "--n-nodes does not go with a data set" in capsys.readouterr().err
+
+
 def test_info_writes_the_refused_rows(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with log_file.open("a") as file:
         file.write("20,1,2003-13-45 00:00,2003-12-30 02:00,hardware,r1\n")
