@@ -355,7 +355,10 @@ def report(
     title: Annotated[str | None, opt.option("TEXT", "Title of the report.")] = None,
     json: Json = False,
 ) -> None:
-    """Write a report as one HTML file."""
+    """Write a report as one HTML file.
+
+    Its first sentence is printed, then the name of the file on the last line.
+    """
     output.check_destination(out, endings=(".html", ".htm"))
     checked.probability("--level", level)
     with ProgressSteps("reading", "writing the report") as steps:
@@ -363,16 +366,17 @@ def report(
         log = reading.read()
         from relfit.base.numeric.compiled import kept
         from relfit.fitting.gamma_kernel import fit_gamma
+        from relfit.reporting import report_with_answer
 
         if sys.stderr.isatty() and not kept(fit_gamma):
             print("relfit: compiling functions, once per installation: about ten seconds", file=sys.stderr)
         steps.next()
         study = reading.study(log, level=level)
-        path = study.report(out, families=names, title=title, progress=steps.say)
+        answer, path = report_with_answer(study, out, families=names, title=title, progress=steps.say)
     if json:
-        output.print_json({"report": str(path), "log": log.info()})
+        output.print_json({"answer": answer, "report": str(path), "log": log.info()})
     else:
-        output.print_lines([str(path)])
+        output.print_lines([answer, str(path)])
 
 
 def convert(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -192,11 +194,15 @@ def test_data_lists_and_exports(here: Path, capsys: pytest.CaptureFixture[str]) 
     assert (table["events"], table["rows_rejected"]) == (sample["events"], 0)
 
 
-def test_report_prints_its_path(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_prints_its_answer_and_path(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(log_file), "-o", "out.html", *ONE]) == 0
     caught = capsys.readouterr()
-    assert caught.out.strip() == "out.html"
-    assert Path("out.html").read_text().rstrip().endswith("</html>")
+    answer, _, path = caught.out.strip().rpartition("\n")
+    assert path == "out.html"
+    page = Path("out.html").read_text()
+    assert "incidents" in answer
+    assert " ".join(answer.split()) in " ".join(re.sub("<[^>]+>", "", html.unescape(page)).split())
+    assert page.rstrip().endswith("</html>")
     assert sorted(p.name for p in Path().iterdir()) == ["log.csv", "out.html"]
 
 
