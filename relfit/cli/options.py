@@ -233,7 +233,10 @@ At = Annotated[str, option("now|long-run", "The fleet as it is now, or in the lo
 class PartReading(Reading):
     """A log of which one period is used."""
 
-    period: Annotated[str | None, option("stable|all|FROM/TO", "Part of the log used; stable by default.")] = None
+    period: Annotated[
+        str | None,
+        option("stable|all|FROM/TO", "Part of the log used; stable by default, all for backtest and forecast."),
+    ] = None
 
     def span(self, otherwise: str = "stable") -> str | tuple[str, str]:
         """What ``--period`` asks for, as `relfit.fleet_model` takes it.
