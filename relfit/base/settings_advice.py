@@ -13,7 +13,7 @@ __all__ = ["in_settings"]
 
 _OPTION = re.compile(r"--(column|failures|nodeless|population|max-size|format) ((?:'[^']*'|[^\s';)])+)")
 _OTHERS = {
-    "--column n_nodes=NUMBER or --population FILE (n_nodes or population in Python)": "nodes = NUMBER for the fleet",
+    "--n-nodes NUMBER or --population FILE (n_nodes or population in Python)": "nodes = NUMBER for the fleet",
     "--observed FROM/TO": 'columns = { window_start = "FROM", window_end = "TO" }',
     "--timezone": "timezone",
     "--year": "columns = { year = YEAR }",

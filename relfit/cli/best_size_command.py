@@ -149,7 +149,7 @@ def nodes(  # noqa: PLR0913 - one argument per option
     from relfit.system.uncertainty import check_work
 
     with ProgressSteps("reading", "fitting", "choosing") as steps:
-        chosen, period = fleet.system(reading, None, steps)
+        chosen, period, left_out = fleet.system(reading, None, steps)
         for option, size in (("--k-min", k_min), ("--k-max", k_max or k_min)):
             if size + tolerate > chosen.n_nodes:
                 raise ArgumentError(
@@ -178,6 +178,7 @@ def nodes(  # noqa: PLR0913 - one argument per option
     if to.json:
         document: dict[str, Any] = {
             "period": None if period is None else period.to_dict(),
+            "left_out": left_out,
             **best.to_dict(),
             "completion": done,
         }
@@ -190,6 +191,7 @@ def nodes(  # noqa: PLR0913 - one argument per option
         best.headline,
         done.headline,
         *([repr(chosen)] if details else []),
+        *left_out,
         *chosen.notes,
         *drawn.notes(chosen),
     ]

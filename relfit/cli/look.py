@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -44,7 +45,7 @@ def info(reading: opt.Reading, json: Json = False, out: opt.Out = None, details:
     """
     output.check_destination(out)
     with ProgressSteps("reading", "counting") as steps:
-        log = reading.read()
+        log = reading.read(tell=False)
         steps.next()
         document = {**log.info(), "rejected": log.rejected}
     if out is not None and out.suffix.lower() == ".json":
@@ -65,14 +66,26 @@ def _brief(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     more = [f"{len(notes) - _FEW} more notes"] if len(notes) > _FEW else []
     nodes = f"nodes     {about['nodes']:,} of {count(len(about['systems']), 'system')} ({_listing(about)})"
     return [
-        _summary(about),
+        _summary(log, about),
         *_rows_read(log, about, _FEW),
         *(f"          {note}" for note in (*notes[:_FEW], *more)),
         *_funnel(log),
         *_window(about),
         nodes,
+        *_columns_read(about),
         *_taken_for(log, about),
     ]
+
+
+def _columns_read(about: dict[str, Any]) -> list[str]:
+    """Which column of a table each field comes from, without the examples of the note on it, and the other columns."""
+    note = next((note for note in about["notes"] if note.startswith("columns: ")), None)
+    if note is None:
+        return []
+    note = note.removeprefix("columns: ").partition("; change one")[0]
+    fields = re.sub(r""" \(as (['"]).*?\1(?: \w+)?\)(?=[,;]|$)""", "", note)
+    others = [name for name in about["attributes"] if name != "rack"]
+    return [f"columns   {fields}{f'; attributes {_listed(others)}' if others else ''}"]
 
 
 def _rows_read(log: rf.FailureLog, about: dict[str, Any], most: int) -> list[str]:
@@ -116,7 +129,7 @@ def _taken_for(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
 
 def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     lines = [
-        _summary(about),
+        _summary(log, about),
         f"log       {', '.join(about['paths']) or 'in memory'} ({about['format']}, times in {about['timezone']})",
         *_rows_read(log, about, _MOST_LISTED),
     ]
@@ -149,7 +162,7 @@ def _listing(about: dict[str, object]) -> str:
     return f"{'all' if listed == nodes else f'{listed:,}'} listed by the source, {quiet:,} without a failure"
 
 
-def _summary(about: dict[str, Any]) -> str:
+def _summary(log: rf.FailureLog, about: dict[str, Any]) -> str:
     """What the log holds, in one sentence."""
     what = count(about["events"], "record")
     if about["lifetimes"] is not None:
@@ -157,9 +170,8 @@ def _summary(about: dict[str, Any]) -> str:
     hours = about["window"]["hours"]
     span = f" in {duration(hours)}" if hours == hours and about["lifetimes"] is None else ""
     span = " at one instant" if hours == 0.0 else span
-    rejected = about["rows_rejected"]
-    rows = "every row was used" if not rejected else f"{rejected:,} of {about['rows_read']:,} rows were rejected"
-    return f"{what} of {count(about['nodes'], 'node')}{span}; {rows}."
+    omissions = opt.omissions(log) or ("no row was rejected" if log.source.funnel else "every row was used")
+    return f"{what} of {count(about['nodes'], 'node')}{span}; {omissions}."
 
 
 def _incidents(log: rf.FailureLog) -> list[tuple[str, int]]:
@@ -343,7 +355,10 @@ def report(
     title: Annotated[str | None, opt.option("TEXT", "Title of the report.")] = None,
     json: Json = False,
 ) -> None:
-    """Write a report as one HTML file."""
+    """Write a report as one HTML file.
+
+    Its first sentence is printed, then the name of the file on the last line.
+    """
     output.check_destination(out, endings=(".html", ".htm"))
     checked.probability("--level", level)
     with ProgressSteps("reading", "writing the report") as steps:
@@ -351,16 +366,17 @@ def report(
         log = reading.read()
         from relfit.base.numeric.compiled import kept
         from relfit.fitting.gamma_kernel import fit_gamma
+        from relfit.reporting import report_with_answer
 
         if sys.stderr.isatty() and not kept(fit_gamma):
             print("relfit: compiling functions, once per installation: about ten seconds", file=sys.stderr)
         steps.next()
         study = reading.study(log, level=level)
-        path = study.report(out, families=names, title=title, progress=steps.say)
+        answer, path = report_with_answer(study, out, families=names, title=title, progress=steps.say)
     if json:
-        output.print_json({"report": str(path), "log": log.info()})
+        output.print_json({"answer": answer, "report": str(path), "log": log.info()})
     else:
-        output.print_lines([str(path)])
+        output.print_lines([answer, str(path)])
 
 
 def convert(
@@ -375,7 +391,7 @@ def convert(
     else:
         checked.choice("--by", by, ("year", "month", "system"))
     with ProgressSteps("reading", "writing") as steps:
-        log = reading.read()
+        log = reading.read(tell=False)
         steps.next()
         place = rf.io.write(log, out, by=by)
     if json:

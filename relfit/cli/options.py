@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ __all__ = [
     "at_of",
     "flag",
     "grouped",
+    "omissions",
     "option",
 ]
 
@@ -43,6 +45,7 @@ OF_A_FILE = (
     "nodeless",
     "observed",
     "population",
+    "n_nodes",
     "failures",
     "unit",
     "rules",
@@ -93,10 +96,11 @@ class Reading:
     nodeless: Annotated[
         str | None, option("WHAT", "Records without a node and a scope: count as system, node, or ignore.")
     ] = None
-    observed: Annotated[str | None, option("FROM/TO", "Observation window of a table.")] = None
+    observed: Annotated[str | None, option("FROM/TO", "Observation window of a table; TO is excluded.")] = None
     population: Annotated[Path | None, option("FILE", "All nodes, failed or not, and when each entered and left.")] = (
         None
     )
+    n_nodes: Annotated[int | None, option("N", "Number of all nodes, where no table lists them.", min=1)] = None
     failures: Annotated[str | None, option("COLUMN=A,B", "Rows of a table that are failures: Level=ERROR,FATAL.")] = (
         None
     )
@@ -122,8 +126,8 @@ class Reading:
         """Whether the user has cut the log in time."""
         return self.since is not None or self.until is not None
 
-    def read(self) -> rf.FailureLog:
-        """The selected part of the log.
+    def read(self, *, tell: bool = True) -> rf.FailureLog:
+        """The selected part of the log; stderr says which rows and events of the files are not in it, if `tell`.
 
         Raises
         ------
@@ -145,6 +149,8 @@ class Reading:
             )
         else:
             log = self._sample()
+        if tell and (missing := omissions(log)):
+            print(f"relfit: {missing}; see relfit info", file=sys.stderr)
         selected = {column: [value or None for value in values] for column, values in conditions.items()}
         return log.where(selected).between(self.since, self.until)
 
@@ -178,6 +184,7 @@ class Reading:
             settings |= {f"window_{end}": text for end, text in (("start", since), ("end", until)) if text}
         said = {
             "population": self.population,
+            "n_nodes": self.n_nodes,
             "failures": self.failures,
             "duration_unit": self.unit,
             "rules": self.rules,
@@ -207,6 +214,13 @@ class Reading:
         return rf.datasets.load(self.log)
 
 
+def omissions(log: rf.FailureLog) -> str:
+    """Which rows and events of its files are not in a log, and why; empty if all are."""
+    rejected, rows = len(log.rejected), log.source.rows_read
+    were = [f"{rejected:,} of {rows:,} rows were rejected"] if rejected else []
+    return "; ".join([*were, *log.source.omissions])
+
+
 def at_of(at: str) -> str:
     """What ``--at`` says, as `relfit.fleet_model` takes it."""
     return checked.choice("--at", at, ("now", "long-run")).replace("-", " ")
@@ -219,7 +233,10 @@ At = Annotated[str, option("now|long-run", "The fleet as it is now, or in the lo
 class PartReading(Reading):
     """A log of which one period is used."""
 
-    period: Annotated[str | None, option("stable|all|FROM/TO", "Part of the log used; stable by default.")] = None
+    period: Annotated[
+        str | None,
+        option("stable|all|FROM/TO", "Part of the log used; stable by default, all for backtest and forecast."),
+    ] = None
 
     def span(self, otherwise: str = "stable") -> str | tuple[str, str]:
         """What ``--period`` asks for, as `relfit.fleet_model` takes it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Drawn", "FleetOptions", "system"]
 
+_NAMED = 3  # nodes in repair
 _SHOWN = 16  # sizes in the table on a screen
 _FIGURES = ("reliability", "hazard", "mttf")
 
@@ -48,8 +50,8 @@ class FleetOptions:
 
     def system(
         self, reading: opt.PeriodReading, names: list[str] | None, steps: ProgressSteps
-    ) -> tuple[rf.System, ChosenPeriod | None]:
-        """The system of these nodes, from a file of fits or from a log, and the period of the log that it rests on."""
+    ) -> tuple[rf.System, ChosenPeriod | None, list[str]]:
+        """The system of these nodes, from a file of fits or from a log; its period; which nodes are left out."""
         if self.missing is not None:
             checked.choice("--missing", self.missing, ("error", "drop", "pool"))
         from relfit.base.units import instant
@@ -57,14 +59,15 @@ class FleetOptions:
 
         ages = self._ages()
         if is_fits_file(reading.log):
-            return self._of_fits(reading, names, ages, steps), None
+            return self._of_fits(reading, names, ages, steps), None, []
         families = None if self.families is None else checked.family_names(self.families)
         log = reading.read()
         steps.next()
         words = self.at is None or self.at in ("now", "long-run", "long run")
         moment = None if words or self.at is None else instant(self.at, log.source.timezone)
         inside = moment is not None and log.window.start < moment < log.window.end
-        chosen = reading.study(log.between(None, moment) if inside else log).period
+        log = log.between(None, moment) if inside else log
+        chosen = reading.study(log).period
         nodes = rf.system_from_log(
             log,
             self.at,
@@ -75,7 +78,9 @@ class FleetOptions:
             family=self.family,
             missing=self.missing or "pool",
         )
-        return nodes if ages is None else nodes.at_age(ages), chosen
+        model = rf.fleet_model(log, chosen, at=self.at if words and self.at else "now", first=reading.first)
+        notes = _in_repair(model, log.systems) if names is None else []
+        return nodes if ages is None else nodes.at_age(ages), chosen, notes
 
     def _of_fits(
         self, reading: opt.PeriodReading, names: list[str] | None, ages: Durations, steps: ProgressSteps
@@ -129,6 +134,19 @@ class Drawn:
         return [f"No intervals: {system.no_limits}."] if system.no_limits else []
 
 
+def _in_repair(model: rf.fleet.FleetModel, systems: Sequence[str]) -> list[str]:
+    """Which nodes are left out of a system since they are in repair, by name if they are few."""
+    from relfit.base.text import count
+
+    down = model.places.nodes[model.standing.present & ~model.standing.up].to_frame(index=False)
+    down.columns = ["system", "node"]
+    if not len(down):
+        return []
+    names = output.node_names(down, systems)
+    told = ", ".join(names) if len(names) <= _NAMED else count(len(names), "node")
+    return [f"{told} {'is' if len(names) == 1 else 'are'} in repair and left out."]
+
+
 # ----------------------------------------------------------------------- system
 
 
@@ -157,7 +175,7 @@ def system(
     if nodes is not None and not names:
         raise ArgumentError("--nodes names no node", remedy="write --nodes a,b,c")
     with ProgressSteps("reading", "fitting", "computing", "writing") as steps:
-        chosen, period = fleet.system(reading, names, steps)
+        chosen, period, left_out = fleet.system(reading, names, steps)
         if best:
             chosen = chosen.take(most_reliable_first(chosen, times[0]))
         if k is not None:
@@ -174,7 +192,7 @@ def system(
         steps.next()
         table = _with_limits(sizes, drawn)
         headline = _headline(chosen, together)
-        notes = [*chosen.notes, *drawn.notes(chosen)]
+        notes = [*left_out, *chosen.notes, *drawn.notes(chosen)]
         if best and k is not None:
             notes.append(f"These are {','.join(map(str, chosen.names))}.")
         document = {

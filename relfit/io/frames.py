@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.base.arrays import BoolArray
 from relfit.base.text import count
 from relfit.io.parsing.numbers_in_text import as_numbers
 from relfit.io.parsing.opening import Content
@@ -35,6 +36,7 @@ __all__ = [
     "events_frame",
     "lifetimes_frame",
     "open_outages",
+    "outside_window",
     "population_frame",
     "seen_population",
     "source_of",
@@ -192,6 +194,27 @@ def open_outages(
     return going_on, tuple(f"{count(number, 'outage')} {what}" for number, what in counts if number)
 
 
+def outside_window(
+    start: pd.Series, window: Window, zone: str, declared_end: object
+) -> tuple[BoolArray, list[tuple[str, int]], list[str]]:
+    """Which events start outside the window, how many for each reason, and notes on them.
+
+    `declared_end` is the end as the user gives it; a date without a time is its first instant, which the note explains
+    where events lie on that day.
+    """
+    early, late = (start < window.start).to_numpy(), (start > window.end).to_numpy()
+    reasons = [("before the declared start", early, window.start), ("after the declared end", late, window.end)]
+    notes = []
+    for reason, rows, limit in reasons:
+        if rows.any():
+            at = f"{limit.tz_convert(zone):%Y-%m-%d %H:%M}{'' if zone == 'UTC' else f' {zone}'}"
+            notes.append(f"{count(int(rows.sum()), 'event lies', 'events lie')} {reason} {at}: left out")
+    next_day = window.end.tz_convert(zone) + pd.DateOffset(days=1)
+    if declared_end is not None and ":" not in str(declared_end) and (late & (start < next_day).to_numpy()).any():
+        notes[-1] += f"; the end is excluded: give {next_day:%Y-%m-%d} to include that day"
+    return early | late, [(reason, int(rows.sum())) for reason, rows, _ in reasons if rows.any()], notes
+
+
 def with_nodeless(log: FailureLog, nodeless: str | None) -> FailureLog:
     """The log with records that name neither a node nor their scope read as `nodeless` says, one of `NODELESS`."""
     events = log.events
@@ -204,7 +227,8 @@ def with_nodeless(log: FailureLog, nodeless: str | None) -> FailureLog:
         remedy = "read with --nodeless node or ignore if they are not"
         return _noted(log, f"{of}: taken as outages of the whole system; {remedy}")
     if nodeless == "ignore":
-        source = replace(log.source, rows_deselected=log.source.rows_deselected + number)
+        left_out = (*log.source.left_out, ("without a node and a scope", number))
+        source = replace(log.source, rows_deselected=log.source.rows_deselected + number, left_out=left_out)
         return _noted(replace(log, events=events[~unknown].reset_index(drop=True), source=source), f"{of} left out")
     scope = events["scope"].astype(object).where(~unknown, nodeless)
     what = "outages of the whole system" if nodeless == "system" else "failures of one node each, unknown which"
@@ -216,11 +240,26 @@ def _noted(log: FailureLog, note: str) -> FailureLog:
 
 
 def source_of(
-    content: Content, format: str, rows_read: int, rows_kept: int, zone: str, notes: Sequence[str], deselected: int = 0
+    content: Content,
+    format: str,
+    rows_read: int,
+    rows_kept: int,
+    zone: str,
+    notes: Sequence[str],
+    left_out: Sequence[tuple[str, int]] = (),
 ) -> Source:
-    """The source of a log: its file, and counts of its rows."""
-    paths, digests = (str(content.path),), (content.sha256,)
-    return Source(paths, format, rows_read, rows_kept, digests, zone, tuple(notes), rows_deselected=deselected)
+    """The source of a log: its file, counts of its rows, and why how many events were left out."""
+    return Source(
+        (str(content.path),),
+        format,
+        rows_read,
+        rows_kept,
+        (content.sha256,),
+        zone,
+        tuple(notes),
+        rows_deselected=sum(number for _, number in left_out),
+        left_out=tuple(left_out),
+    )
 
 
 def seen_population(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -81,8 +82,12 @@ def merge(
         events, population = _split(events, population, replaced)
     sources = [log.source for log in logs]
     notes = [note for source in sources for note in source.notes]
+    left_out: Counter[str] = Counter()
+    for source in sources:
+        left_out.update(dict(source.left_out))
     if number > len(events):
         notes.append(f"{count(number - len(events), 'event')} in more than one log, counted once")
+        left_out["in more than one log"] += number - len(events)
     zones = {source.timezone for source in sources}
     source = Source(
         tuple(dict.fromkeys(path for source in sources for path in source.paths)),
@@ -94,6 +99,7 @@ def merge(
         tuple(dict.fromkeys(notes)),
         rows_deselected=sum(source.rows_deselected for source in sources) + number - len(events),
         rules=tuple(dict.fromkeys(rule for source in sources for rule in source.rules)),
+        left_out=tuple(left_out.items()),
     )
     rejected = pd.concat([log.rejected for log in logs], ignore_index=True)
     return replace(

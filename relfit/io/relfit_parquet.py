@@ -77,6 +77,8 @@ def write(log: FailureLog, path: str | Path, *, by: str | None = None) -> Path:
         raise ArgumentError(f"{place} does not end in .parquet or .csv", remedy=remedy)
     table = pa.Table.from_pandas(log.events, preserve_index=False)
     source = asdict(log.source)
+    if not log.source.left_out:  # relfit 0.4 does not know this entry
+        del source["left_out"]
     window = log.window
     frames = {"events": log.events, **{name: getattr(log, name) for name in _TABLES if getattr(log, name) is not None}}
     document = {
@@ -132,7 +134,7 @@ def _write_parts(log: FailureLog, folder: Path, by: str) -> Path:
         raise ArgumentError(f"cannot make {folder}: {error.strerror}", remedy="choose another place") from None
     if any(folder.iterdir()):
         raise ArgumentError(f"the folder {folder} is not empty", remedy="name a new one")
-    nothing = replace(log.source, rows_read=0, rows_kept=0, rows_deselected=0)
+    nothing = replace(log.source, rows_read=0, rows_kept=0, rows_deselected=0, left_out=())
     parts = sorted(keys.unique()) or ["empty"]
     for i, key in enumerate(parts):
         events = log.events[(keys == key).to_numpy()].reset_index(drop=True)

@@ -20,6 +20,7 @@ from relfit.io.frames import (
     events_frame,
     lifetimes_frame,
     open_outages,
+    outside_window,
     population_frame,
     seen_population,
     source_of,
@@ -286,20 +287,20 @@ def _log(
         population = _filled(population, mapping.n_nodes, columns, window)
     if mapping.population is not None:
         population, window, order = _listed(columns, population, window, folder, content)
-    outside = (events["start"] < window.start) | (events["start"] > window.end)
+    outside, left_out, beyond = outside_window(events["start"], window, columns.zone, mapping.window_end)
     said = [said[0], *columns.table.notes, *([order] if order else []), *said[1:]]
     if len(population) == 1 and len(events) > 1 and mapping.node_name is None:
         said.append("all records are of one node; if they are not, name the column of the node (--column node=NAME)")
     gone = (population["left"] < population["entered"]).to_numpy()
     if gone.any():
-        outside |= pairs(events).isin(pairs(population[gone]))
+        absent = pairs(events).isin(pairs(population[gone])) & ~outside
+        left_out += [("of nodes that were not there within the window", int(absent.sum()))] if absent.any() else []
+        outside |= absent
         population = population[~gone].reset_index(drop=True)
         population = population.assign(**{name: text_column(population[name]) for name in ("system", "node")})
         said.append(f"{count(int(gone.sum()), 'node')} of the list were not there within the window")
-    left_out = int(outside.sum())
-    if left_out:
-        said.append(f"{left_out} events lie outside the declared window and are left out of it")
-        events = events[~outside].reset_index(drop=True)
+    said += beyond
+    events = events[~outside].reset_index(drop=True) if outside.any() else events
     events, still = open_outages(events, population, window.end)
     said += still
     rows_kept = int(rejections.kept.sum())
@@ -310,7 +311,10 @@ def _log(
 def _filled(seen: pd.DataFrame, size: int, columns: Columns, window: Window) -> pd.DataFrame:
     """The nodes that records name, filled up to `size` nodes."""
     if columns.mapping.population is not None:
-        raise ArgumentError("n_nodes and population both say which nodes there were", remedy="give one of them")
+        raise ArgumentError(
+            "the number of nodes and a list of them are both given",
+            remedy=Remedy("give n_nodes or population", "give --n-nodes or --population"),
+        )
     if size < len(seen):
         raise ArgumentError(f"n_nodes={size}: the log names {len(seen)} nodes", remedy="give a larger number")
     systems = seen["system"].astype(object).unique()

@@ -22,7 +22,7 @@ from relfit.io.frames import attribute_column
 from relfit.io.parsing.rows import Rejections, TextTable, as_text_array, category, cell_text
 from relfit.io.parsing.stamps import day_and_month
 from relfit.io.parsing.times import durations, flags, instants, unsaid
-from relfit.io.table_mapping import COMMON_NAMES, TableMapping, guessed
+from relfit.io.table_mapping import COMMON_NAMES, TableMapping, guessed, plain, without_false_times
 from relfit.io.up_and_down import states
 from relfit.log.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
 
@@ -107,7 +107,7 @@ class Columns:
         state = _state_column(table, open_fields.pop("state", ()), names, mapping)
         if state is not None:
             names["state"] = state
-        names |= guessed(table.header, open_fields, names.values())
+        names |= guessed(without_false_times(table.columns, mapping), open_fields, names.values())
         if "duration" in names:
             mapping = _with_unit_of(names["duration"], mapping)
         elif "duration" not in off and not {"end", "state"} & set(names):
@@ -174,7 +174,7 @@ class Columns:
         questions = []
         if self.mapping.failures is None:
             for name in self.table.header:
-                if _plain(name) in _SEVERITIES and (calm := _calm(category(self.table.columns[name]))) is not None:
+                if plain(name) in _SEVERITIES and (calm := _calm(category(self.table.columns[name]))) is not None:
                     rows, worse = calm
                     joined = ",".join(worse)
                     questions.append(
@@ -194,7 +194,7 @@ class Columns:
         if node is not None and "+" not in node and not self.mapping.node:
             nodes = category(self.values("node"))
             for name in self.table.header:
-                if _plain(name) in _PARTS and name not in self.names.values():
+                if plain(name) in _PARTS and name not in self.names.values():
                     both = pd.DataFrame({"node": nodes, "part": category(self.table.columns[name])}).dropna()
                     n, parts = both["node"].nunique(), len(both.drop_duplicates())
                     if parts > n:
@@ -209,7 +209,7 @@ class Columns:
         """The question about a column whose words may say that nodes are up, where every row was read as a failure."""
         free = [] if {"end", "duration", "state"} & set(self.names) else self.table.header
         for name in free:
-            if _plain(name) in COMMON_NAMES["state"] and name not in self.names.values():
+            if plain(name) in COMMON_NAMES["state"] and name not in self.names.values():
                 words = " or ".join(map(str, category(self.table.columns[name]).cat.categories[: _MOST_STATES + 1]))
                 if 1 <= words.count(" or ") < _MOST_STATES:
                     what = f"column {name!r} says {words}, and every row was taken for a failure; where some say up: "
@@ -375,10 +375,6 @@ def mapping_words(text: str | None) -> tuple[str, ...]:
     return tuple(word.strip().lower() for word in text.split(",")) if text else ()
 
 
-def _plain(name: str) -> str:
-    return name.strip().lower().replace(" ", "_").replace("-", "_")
-
-
 def _calm(values: pd.Series) -> tuple[int, list[str]] | None:
     """Number of rows of mild severity, and the other severities; None where all rows are one or the other."""
     kinds = [str(kind) for kind in values.cat.categories]
@@ -392,7 +388,7 @@ def _with_unit_in_name(header: Sequence[str], names: dict[str, str], mapping: Ta
     """The mapping with the unit of a column such as ``lifetime_hours``, which becomes the column of durations."""
     of = _LENGTH_OF_OUTAGE if "start" in names else _LENGTH
     for name in header:
-        if of.fullmatch(_plain(name)) is not None and name not in names.values():
+        if of.fullmatch(plain(name)) is not None and name not in names.values():
             names["duration"] = name
             return _with_unit_of(name, mapping)
     return mapping
@@ -400,7 +396,7 @@ def _with_unit_in_name(header: Sequence[str], names: dict[str, str], mapping: Ta
 
 def _with_unit_of(name: str, mapping: TableMapping) -> TableMapping:
     """The mapping with the unit at the end of a column's name, as in ``Outage (min)``, unless it names one."""
-    unit = _UNIT_AT_END.search(_plain(name))
+    unit = _UNIT_AT_END.search(plain(name))
     if unit is None or "duration_unit" in mapping.model_fields_set:
         return mapping
     return mapping.model_copy(update={"duration_unit": unit["unit"]})

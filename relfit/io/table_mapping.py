@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
+import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from relfit.base.errors import ArgumentError, Remedy
+from relfit.io.parsing.rows import as_text_array
 from relfit.io.parsing.settings import read_settings
+from relfit.io.parsing.times import instants, unsaid
 
-__all__ = ["COMMON_NAMES", "TableMapping", "guessed", "mapping_of"]
+__all__ = ["COMMON_NAMES", "TableMapping", "guessed", "mapping_of", "plain", "without_false_times"]
 
 COMMON_NAMES: dict[str, tuple[str, ...]] = {
     "node": (
@@ -42,11 +46,35 @@ COMMON_NAMES: dict[str, tuple[str, ...]] = {
         "time",
         "timestamp",
         "date",
+        "down",
+        "opened",
+        "opened_at",
+        "open",
+        "created",
+        "created_at",
+        "reported",
+        "reported_at",
     ),
-    "end": ("end", "ended", "end_time", "fixed", "repaired", "repaired_at", "up_at", "recovered"),
+    "end": (
+        "end",
+        "ended",
+        "end_time",
+        "fixed",
+        "repaired",
+        "repaired_at",
+        "up_at",
+        "recovered",
+        "up",
+        "restored",
+        "restored_at",
+        "resolved",
+        "resolved_at",
+        "closed",
+        "closed_at",
+    ),
     "duration": ("duration", "downtime", "down_time", "ttr", "ttf", "life", "lifetime", "hours"),
     "system": ("system", "cluster", "machine_name", "site"),
-    "cause": ("cause", "reason", "root_cause", "category"),
+    "cause": ("cause", "reason", "root_cause", "category", "component"),
     "detail": ("detail", "details", "description", "message"),
     "scope": ("scope",),
     "observed": ("observed", "failed", "event", "failure"),
@@ -54,6 +82,14 @@ COMMON_NAMES: dict[str, tuple[str, ...]] = {
     "entry": ("entry", "entry_time", "left_truncation", "age_at_entry"),
     "state": ("state", "status", "event_type", "transition", "event"),
 }
+
+_AMBIGUOUS = {
+    *("down", "opened", "opened_at", "open", "created", "created_at", "reported", "reported_at"),
+    *("up", "restored", "restored_at", "resolved", "resolved_at", "closed", "closed_at"),
+}
+"""Names of times that may also be those of states, flags or numbers: the values decide."""
+_LIVES = re.compile("(ttf|life|lifetime|time_to_failure|hours)(_.*)?")
+_LOOKED_AT = 1000  # rows
 
 
 class TableMapping(BaseModel):
@@ -170,6 +206,50 @@ def mapping_of(source: str | Path | Mapping[str, object] | None, options: dict[s
     return mapping
 
 
+def without_false_times(columns: Mapping[str, pa.ChunkedArray], mapping: TableMapping) -> list[str]:
+    """The names of the columns without those such as ``up`` or ``created`` that are no time of an outage here.
+
+    They are none where their values are no times, nor beside lifetimes, whose units were created at that time.
+
+    Examples
+    --------
+    >>> columns = {"up": pa.chunked_array([["yes", "no"]]), "opened": pa.chunked_array([["2024-05-01 04:18"]])}
+    >>> without_false_times(columns, TableMapping())
+    ['opened']
+    """
+    lives = any(_LIVES.fullmatch(plain(name)) for name in columns) or (mapping.duration and not mapping.start)
+    return [
+        name
+        for name, values in columns.items()
+        if plain(name) not in _AMBIGUOUS or (not lives and _are_times(values, mapping))
+    ]
+
+
+def _are_times(values: pa.ChunkedArray, mapping: TableMapping) -> bool:
+    """Whether most of the first values that are not empty are times; numbers are not where numbers could be times."""
+    form = mapping.time_format
+    if mapping.time_origin is not None or (form or "").startswith("unix"):
+        return False
+    some = values.slice(0, _LOOKED_AT).drop_null()
+    if pa.types.is_boolean(some.type):
+        return False
+    some = some.filter(pa.array(~unsaid(as_text_array(some))))
+    orders = (True, False) if mapping.day_first is None else (mapping.day_first,)
+    read = [int(instants(some, "UTC", form, day_first=order)[0].notna().sum()) for order in orders]
+    return 2 * max(read) > len(some)
+
+
+def plain(name: str) -> str:
+    """The name of a column in small letters, with underscores.
+
+    Examples
+    --------
+    >>> plain(" Opened-At")
+    'opened_at'
+    """
+    return name.strip().lower().replace(" ", "_").replace("-", "_")
+
+
 def guessed(
     header: Sequence[str], candidates: Mapping[str, Sequence[str]], taken: Collection[str] = ()
 ) -> dict[str, str]:
@@ -180,7 +260,7 @@ def guessed(
     >>> guessed(["Host Name", "hostname", "begin"], {"node": ["hostname"], "start": ["start", "begin"]})
     {'node': 'hostname', 'start': 'begin'}
     """
-    by_lower = {name.lower().replace(" ", "_").replace("-", "_"): name for name in reversed(header)}
+    by_lower = {plain(name): name for name in reversed(header)}
     names: dict[str, str] = {}
     for field, wanted in candidates.items():
         free = [by_lower[name] for name in wanted if name in by_lower]

@@ -366,6 +366,7 @@ class FailureLog(Tables):
             "attributes": list(self.attributes),
             "selection": list(self.source.selection),
             "events_deselected": self.source.rows_deselected,
+            "left_out": dict(self.source.left_out),
             "notes": list(self.source.notes),
             "funnel": dict(self.source.funnel),
             "rules": list(self.source.rules),
@@ -395,10 +396,11 @@ class FailureLog(Tables):
 
     def __repr__(self) -> str:
         of = f"{count(len(self.events), 'event')} of {count(len(self.population), 'node')}"
+        omissions = self.source.omissions
         return (
             f"FailureLog ({self.source.format}): {of} in {count(len(self.systems), 'system')}, "
             f"{self.window.start:%Y-%m-%d} to {self.window.end:%Y-%m-%d} UTC; {count(self.source.rows_read, 'row')} "
-            f"read, {self.source.rows_kept:,} kept, {len(self.rejected):,} rejected"
+            f"read, {', '.join([f'{self.source.rows_kept:,} kept', f'{len(self.rejected):,} rejected', *omissions])}"
         )
 
     def _repr_html_(self) -> str:

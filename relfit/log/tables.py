@@ -18,6 +18,7 @@ from relfit.base.arrays import IntArray
 from relfit.base.errors import ArgumentError, DataError
 from relfit.base.numeric.ordering import natural_order, renumbered
 from relfit.base.sealed import seal_tables
+from relfit.base.text import count
 from relfit.base.units import instant
 
 __all__ = [
@@ -87,7 +88,9 @@ class Source:
     selection : tuple of str
         What `FailureLog.where` and `FailureLog.between` selected.
     rows_deselected : int
-        Rows that they, or an option of the reader, left out.
+        Events that they, or the reader, left out.
+    left_out : tuple of (str, int)
+        Why the reader left out events, and how many for each reason.
     funnel : tuple of (str, int)
         Counts of the steps from the records of a raw log to its failures.
     rules : tuple of str
@@ -105,6 +108,21 @@ class Source:
     rows_deselected: int = 0
     funnel: tuple[tuple[str, int], ...] = ()
     rules: tuple[str, ...] = ()
+    left_out: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def omissions(self) -> list[str]:
+        """How many events the reader left out and a selection does not have, with the reasons.
+
+        Examples
+        --------
+        >>> Source(rows_deselected=3, left_out=(("without a node", 1),), selection=("cause=disk",)).omissions
+        ['1 event left out (without a node)', '2 events not selected (cause=disk)']
+        """
+        omissions = [f"{count(number, 'event')} left out ({reason})" for reason, number in self.left_out]
+        others = self.rows_deselected - sum(number for _, number in self.left_out)
+        reasons = f" ({'; '.join(self.selection)})" if self.selection else ""
+        return omissions + ([f"{count(others, 'event')} not selected{reasons}"] if others else [])
 
 
 @seal_tables
@@ -283,9 +301,9 @@ def question_of(unseen_nodes: int, seen: int) -> str | None:
     if not unseen_nodes:
         return None
     return (
-        f"only nodes that failed are known ({seen:,}), and at least {unseen_nodes:,} more are likely, so nothing is "
-        "said of one node: how many are there? Give --column n_nodes=NUMBER or --population FILE (n_nodes or "
-        "population in Python)"
+        f"only nodes that failed are known ({seen:,}), and at least {count(unseen_nodes, 'more is', 'more are')} "
+        "likely, so nothing is said of one node: how many are there? Give --n-nodes NUMBER or --population FILE "
+        "(n_nodes or population in Python)"
     )
 
 

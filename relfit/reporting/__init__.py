@@ -24,7 +24,7 @@ from relfit.reporting.rendering import render, write_whole
 from relfit.reporting.report_data import ReportData
 from relfit.study import Study
 
-__all__ = ["report"]
+__all__ = ["report", "report_with_answer"]
 
 _SECTIONS: dict[str, Callable[[ReportData], Section | str]] = {
     "what if": job_sections.questions,
@@ -111,6 +111,23 @@ def report(
     ...     written.name, written.stat().st_size > 50_000
     ('report.html', True)
     """
+    return report_with_answer(
+        log, path, period=period, first=first, families=families, level=level, title=title, progress=progress
+    )[1]
+
+
+def report_with_answer(
+    log: FailureLog | Study,
+    path: str | Path,
+    *,
+    period: str | tuple[object, object] = "stable",
+    first: str = "known",
+    families: Sequence[str] | None = None,
+    level: float = 0.95,
+    title: str | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> tuple[str, Path]:
+    """As `report`; the first sentence of the page, and its file."""
     share("level", level, zero=False, one=False)
     names = tuple(family_named(name).name for name in (families if families is not None else CORE))
     study = log if isinstance(log, Study) else Study(log, period, first=first, level=level)
@@ -123,6 +140,7 @@ def report(
     systems, window = log.systems, log.window
     name = f"System {systems[0]}" if len(systems) == 1 else count(len(systems), "system")
     name = "Failure log" if name == "System system" else name  # of a log that names no system
+    answer = next(part.sentence for part in parts if isinstance(part, FirstScreen))
     page = render(
         title=title or f"{name}: {count(log.n_nodes, 'node' if log.lifetimes is None else lifetime_report.noun(log))}",
         subtitle=data.chosen.headline,
@@ -133,4 +151,4 @@ def report(
         version=__version__,
         pictures={figure.key: drawn(figure) for figure in figures},
     )
-    return write_whole(Path(path), page)
+    return answer, write_whole(Path(path), page)

@@ -244,4 +244,6 @@ def data(m: ReportData) -> Section:
     else:
         share = percent(len(log.rejected) / source.rows_read)
         verdict = f"{len(log.rejected):,} of {source.rows_read:,} rows were rejected ({share}), each with its reason."
+    if source.omissions:
+        verdict = f"{verdict} {'; '.join(source.omissions)}."
     return Section("data", "Data", verdict, details=tuple(tables), fold="Files, counts, rejected rows")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +45,33 @@ def test_info_in_words(log_file: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert len(text.splitlines()) <= 12
     assert main(["info", str(log_file), "--details"]) == 0
     assert "systems   2: 9, 20" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [["info"], ["convert", "--out", "log.parquet"], ["trend"], ["fit"]])
+def test_what_is_not_in_the_log_is_told(command: list[str], log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with log_file.open("a") as file:
+        file.write("20,1,2003-13-45 00:00,2003-12-30 02:00,hardware,r1\n")
+    assert main([command[0], str(log_file), "--observed", "2003-01-01/2003-12-01", *command[1:]]) == 0
+    caught = capsys.readouterr()
+    told = " ".join((caught.out + caught.err).split())
+    assert "4 events left out (after the declared end)" in told
+    assert "1 rejected" in told or "1 of 49 rows were rejected" in told
+    assert "every row was used" not in told
+    assert (caught.err == "") == (command[0] in ("info", "convert"))
+
+
+def test_the_number_of_nodes_is_an_option(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("tickets.csv").write_text("host,opened,closed,component,severity\na,2024-01-01,2024-01-02,GPU (as 'x'),1\n")
+    assert document(capsys, "info", "tickets.csv", "--n-nodes", 7)["nodes"] == 7
+    assert main(["info", "tickets.csv", "--n-nodes", "7"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    columns = "columns node from 'host', start from 'opened', end from 'closed', cause from 'component'; attributes"
+    assert f"{columns} severity" in text
+    Path("nodes.csv").write_text("node\na\n")
+    assert main(["info", "tickets.csv", "--n-nodes", "7", "--population", "nodes.csv"]) == 2
+    assert "give --n-nodes or --population" in capsys.readouterr().err
+    assert main(["info", "white", "--n-nodes", "7"]) == 2
+    assert "--n-nodes does not go with a data set" in capsys.readouterr().err
 
 
 def test_info_writes_the_refused_rows(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,11 +194,15 @@ def test_data_lists_and_exports(here: Path, capsys: pytest.CaptureFixture[str]) 
     assert (table["events"], table["rows_rejected"]) == (sample["events"], 0)
 
 
-def test_report_prints_its_path(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_prints_its_answer_and_path(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(log_file), "-o", "out.html", *ONE]) == 0
     caught = capsys.readouterr()
-    assert caught.out.strip() == "out.html"
-    assert Path("out.html").read_text().rstrip().endswith("</html>")
+    answer, _, path = caught.out.strip().rpartition("\n")
+    assert path == "out.html"
+    page = Path("out.html").read_text()
+    assert "incidents" in answer
+    assert " ".join(answer.split()) in " ".join(re.sub("<[^>]+>", "", html.unescape(page)).split())
+    assert page.rstrip().endswith("</html>")
     assert sorted(p.name for p in Path().iterdir()) == ["log.csv", "out.html"]
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,15 +67,56 @@ def test_shown_commands_work(command: str, here: Path, capsys: pytest.CaptureFix
     assert caught.out
 
 
+def parameters(command: object) -> Iterator[Any]:
+    """The parameters of a command and of those below it."""
+    yield from command.params  # type: ignore[attr-defined]
+    for below in getattr(command, "commands", {}).values():
+        yield from parameters(below)
+
+
+def defaults() -> dict[str, set[str]]:
+    """The defaults of each option, by its name; an option of two commands may have two."""
+    named: dict[str, set[str]] = {}
+    for parameter in parameters(built()):
+        for name in parameter.opts:
+            if name.startswith("--"):
+                named.setdefault(name, set()).add(str(parameter.default))
+    return named
+
+
 def test_every_option_is_on_the_page() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    group = built()
     options = {
         name
-        for command in group.commands.values()
+        for command in built().commands.values()
         for parameter in command.params
         for name in parameter.opts
         if name.startswith("--")
     }
     assert len(options) > 15
     assert {name for name in options if f"`{name}" not in page} == set()
+
+
+def test_the_page_has_no_other_options() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page)) <= {
+        *defaults(),
+        "--install-completion",
+        "--show-completion",
+    }
+
+
+def test_the_defaults_on_the_page_are_those_of_the_commands() -> None:
+    rows = re.findall(r"^\| (`--[^|]*)\|(?:[^|]*\|)?([^|]+)\|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    named = defaults()
+    default = re.compile(r"(?:`([\w.]+)`|(?<![\w.])(\d[\d.]*|[A-Z][a-z]+))(?= by default| \(the default)")
+    stated = [(options, "".join(value)) for options, meaning in rows for value in default.findall(meaning)]
+    of_the_command = {"core", "cox", "system", "stable", "chassis", "30d", "90d", ""}  # which the option leaves open
+    wrong = [
+        (options, value)
+        for options, value in stated
+        if value not in of_the_command
+        and not {value, f"{value}.0"} & set().union(*(named[name] for name in re.findall(r"--[\w-]+", options)))
+    ]
+    assert len(stated) > 15
+    assert wrong == []

@@ -128,7 +128,7 @@ def test_ctrl_c_is_heard_while_threads_compute():
 
 
 def test_ctrl_c_while_a_function_is_compiled_ends_quietly(monkeypatch, capsys):
-    def compiled(*_):
+    def compiled(*_, **__):
         try:
             raise KeyboardInterrupt
         finally:
@@ -140,7 +140,7 @@ def test_ctrl_c_while_a_function_is_compiled_ends_quietly(monkeypatch, capsys):
 
 
 def test_too_little_memory_is_a_line(monkeypatch, capsys):
-    def full(*_):
+    def full(*_, **__):
         raise MemoryError
 
     monkeypatch.setattr(look.opt.Reading, "read", full)

@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from relfit.cli.app import main
@@ -134,3 +136,28 @@ def test_no_estimate_comes_without_its_interval(command, capsys) -> None:
 def test_a_system_of_fits_that_say_no_error_says_so(capsys) -> None:
     assert main(["system", "white", "--families", "weibull", "--k", "4"]) == 0
     assert "No intervals: node " in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("down", "told"),
+    [
+        ([], ""),
+        ([2], "n02 is in repair and left out."),
+        ([2, 3, 5], "n02, n03, n05 are in repair and left out."),
+        ([2, 3, 5, 7], "4 nodes are in repair and left out."),
+    ],
+)
+def test_nodes_in_repair_are_told_to_be_left_out(down, told, here, capsys):
+    rng = np.random.default_rng(5)
+    days = np.sort(rng.uniform(0, 300, 60))
+    rows = [(f"n{i % 10:02d}", d, d + 0.2) for i, d in enumerate(days)] + [(f"n{i:02d}", 305, None) for i in down]
+    start = pd.Timestamp("2024-01-01")
+    times = [["" if day is None else str(start + pd.Timedelta(days=day)) for day in days] for _, *days in rows]
+    text = "".join(f"{row[0]},{begin},{end}\n" for row, (begin, end) in zip(rows, times, strict=True))
+    (here / "log.csv").write_text(f"node,start,end\n{text}")
+    options = ["--observed", "2024-01-01/2024-11-20", "--period", "all", "--draws", "199"]
+    for command in (["system", "log.csv"], ["nodes", "log.csv", "--work", "100h", "--parallel-fraction", "0.9"]):
+        assert main([*command, *options]) == 0
+        out = " ".join(capsys.readouterr().out.split())
+        assert told in out
+        assert ("in repair" in out) == bool(down)

@@ -67,7 +67,7 @@ def test_every_command_asks(tickets: Path, command: str, capsys: pytest.CaptureF
         code = error.code
     said = capsys.readouterr()
     text = " ".join((said.out + said.err).split())
-    assert "how many are there? Give --column n_nodes=NUMBER or --population FILE" in text, (code, said)
+    assert "how many are there? Give --n-nodes NUMBER or --population FILE" in text, (code, said)
     assert text.count("how many are there?") == 1
     for claim in ("declared", "node-year", "Weibull", "A node failed", "stand out", "Nodes were up", "hazard"):
         assert claim not in text.replace("start declared", "").replace("end declared", ""), (command, claim)

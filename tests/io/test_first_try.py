@@ -173,3 +173,69 @@ def test_lines_that_begin_with_seconds_in_brackets_are_no_json(tmp_path: Path) -
     assert log.events["node"].tolist() == ["n1", "n2"]
     assert log.events["start"].dt.strftime("%Y-%m-%d %H:%M").tolist() == ["2020-09-13 12:26", "2020-09-13 14:26"]
     assert log.events["end_cut"].tolist() == [False, True]
+
+
+TICKETS = """ticket,host,opened,closed,component,severity
+I1,n1,01.05.2024 04:18,01.05.2024 12:13,NIC,1
+I2,n2,14.05.2024 20:44,,GPU,3
+"""
+
+
+def test_tickets_are_read_without_naming_their_columns(tmp_path):
+    path = tmp_path / "tickets.csv"
+    path.write_text(TICKETS)
+    log = rf.read(path)
+    first = log.events.iloc[0]
+    assert (first["node"], first["cause"]) == ("n1", "NIC")
+    assert (first["start"], first["end"]) == (
+        pd.Timestamp("2024-05-01 04:18", tz="UTC"),
+        pd.Timestamp("2024-05-01 12:13", tz="UTC"),
+    )
+    assert list(log.attributes) == ["ticket", "severity"]
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "start", "end"),
+    [
+        ("host,Created At,Resolved At", "n1,2024-01-01 10:00,2024-01-02 10:00", 1, 2),
+        ("host,created,resolved,closed", "n1,2024-01-01,2024-01-02,2024-01-05", 1, 2),  # closed by an office, later
+        ("host,down,up", "n1,2024-01-01,Unknown", 1, None),
+        ("host,start,opened,end,closed", "n1,2024-01-03,2024-01-01,2024-01-04,2024-01-09", 3, 4),
+        ("host,reported,up,resolved", "n1,13/01/2024 10:00,1,yes", 13, None),
+        ("host,timestamp,open,down,closed", "n1,2024-01-03,true,14,0", 3, None),
+    ],
+)
+def test_names_of_times_count_where_they_hold_times(tmp_path, header, row, start, end):
+    path = tmp_path / "log.csv"
+    path.write_text(f"{header}\n{row}\n")
+    event = rf.read(path).events.iloc[0]
+    assert event["start"].day == start
+    assert (event["end"].day if pd.notna(event["end"]) else None) == end
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("serial,created,lifetime,failed\na,2024-01-03,100,yes\nb,2024-01-05,200,no\n", {}),
+        ("serial,created,age,failed\na,2024-01-03,100,yes\nb,2024-01-05,200,no\n", {"duration": "age"}),
+    ],
+)
+def test_lifetimes_do_not_begin_when_their_units_were_created(tmp_path, text, options):
+    path = tmp_path / "log.csv"
+    path.write_text(text)
+    assert rf.read(path, **options).lifetimes["duration"].tolist() == [100.0, 200.0]
+
+
+@pytest.mark.parametrize("option", [{"time_origin": "2024-01-01", "time_unit": "hours"}, {"time_format": "unix"}])
+def test_numbers_are_no_times_by_their_name(tmp_path, option):
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "host,start,up\nn1,1704067200,0\nn1,1704067300,1\n" if "time_format" in option else "host,start,up\nn1,5,9\n"
+    )
+    assert "up" in rf.read(path, **option).attributes
+
+
+def test_states_stay_states(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("host,time,state\nn1,2024-01-01 10:00,down\nn1,2024-01-01 12:00,up\n")
+    assert rf.read(path).events["end"].dt.hour.tolist() == [12]

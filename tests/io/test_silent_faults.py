@@ -135,3 +135,58 @@ def test_a_population_can_be_a_table_in_memory(tmp_path):
 def test_unix_times_of_every_unit(tmp_path, factor):
     log = rf.read(table(tmp_path, f"time,node\n{1_700_000_000 * factor},x\n{1_700_003_600 * factor},x\n"))
     assert log.ttf().durations.tolist() == [1.0]
+
+
+DAYS = """node,start,end
+a,2023-12-31,2024-01-01
+a,2024-01-05,2024-01-06
+b,2024-01-10,2024-01-11
+b,2024-01-12,2024-01-13
+"""
+
+
+def test_events_outside_the_declared_window_are_counted_with_the_reason(tmp_path):
+    log = rf.read(table(tmp_path, DAYS), window_start="2024-01-01", window_end="2024-01-09")
+    assert len(log) == 1
+    assert log.info()["left_out"] == {"before the declared start": 1, "after the declared end": 2}
+    assert repr(log).endswith(
+        "4 kept, 0 rejected, 1 event left out (before the declared start), 2 events left out (after the declared end)"
+    )
+    assert "1 event lies before the declared start 2024-01-01 00:00: left out" in log.source.notes
+    assert "2 events lie after the declared end 2024-01-09 00:00: left out" in log.source.notes
+    copy = rf.read(rf.write(log, tmp_path / "log.parquet"))
+    assert copy.source == log.source
+    assert repr(log.where(node="a")).endswith("(after the declared end)")
+    assert rf.read(table(tmp_path, DAYS)).where(node="a").source.omissions == ["2 events not selected (node=a)"]
+
+
+@pytest.mark.parametrize(
+    ("end", "hint"),
+    [
+        ("2024-01-10", "; the end is excluded: give 2024-01-11 to include that day"),
+        ("2024-01-10 00:00", ""),
+        ("2024-01-11", ""),
+    ],
+)
+def test_a_last_day_with_records_is_told_to_be_excluded(tmp_path, end, hint):
+    rows = DAYS.replace("b,2024-01-10", "b,2024-01-10 07:00")
+    notes = rf.read(table(tmp_path, rows), window_end=end, timezone="America/Denver").source.notes
+    number = "1 event lies" if end == "2024-01-11" else "2 events lie"
+    assert f"{number} after the declared end {end[:10]} 00:00 America/Denver: left out{hint}" in notes
+
+
+def test_events_of_nodes_that_had_left_are_counted(tmp_path):
+    people = table(tmp_path, "node,entered,left\na,2023-01-01,2023-06-01\nb,2024-01-01,2025-01-01\n", "nodes.csv")
+    log = rf.read(table(tmp_path, DAYS), population=people, window_start="2024-01-01", window_end="2024-01-31")
+    assert log.source.left_out == (
+        ("before the declared start", 1),
+        ("of nodes that were not there within the window", 1),
+    )
+
+
+def test_left_out_records_of_several_files_are_counted_together(tmp_path):
+    for name in ("a.csv", "b.csv"):
+        table(tmp_path, DAYS + f"{name},2024-01-03,2024-01-04\n", name)
+    log = rf.read(str(tmp_path / "*.csv"), window_start="2024-01-01", window_end="2024-01-31")
+    assert len(log) == 5
+    assert dict(log.source.left_out) == {"before the declared start": 2, "in more than one log": 3}

@@ -151,7 +151,8 @@ class Incidents(Result):
         text = f"{records} {count(len(self), 'incident')}"
         if several.any():
             share = self.table.loc[several, "records"].sum() / self.records
-            text += f"; {int(several.sum()):,} of them hit several nodes and hold {percent(share)} of the records"
+            hold = "holds" if several.sum() == 1 else "hold"
+            text += f"; {int(several.sum()):,} of them hit several nodes and {hold} {percent(share)} of the records"
         if self.records > _LEAST_JOINED * len(self):
             text += (
                 f": a fit that takes every record as independent counts {self.records / len(self):.1f} times "
