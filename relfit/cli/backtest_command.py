@@ -97,11 +97,11 @@ def _brief(tested: Backtest) -> list[str]:
         firsts = tested.sentences(tested.parts[0])
     firsts = [text for text in firsts if text not in tested.headline]
     trust, reason = f"Trust: {tested.trust}", output.first_sentence(tested.trust_reason)
-    what, _, why = reason.partition(": ")
+    what, _, why = reason.removeprefix("On this log's past ").partition(" were ")
     if tested.trust == "good":
         trust += "."
     elif why and why.rstrip(".") in tested.headline:  # said above
-        trust += f", by the {what[:1].lower()}{what[1:]}."
+        trust += f", by the {what}."
     else:
         trust += f". {reason}"
     return [tested.headline, *firsts, trust]

@@ -354,7 +354,7 @@ class _System:
             for future, hours, stream in zip(totals, horizons, streams, strict=True)
         ]
         by_rack: list[list[Future]] = [[] for _ in totals]
-        if ahead.racks[0]:
+        if ahead.racks[0] and ahead.joined.group != by:
             share, rates = ahead.shares_of_racks()
             slow = ahead.longer(np.where(ahead.racks[1] < 0, len(ahead.racks[0]), ahead.racks[1]), share.size)
             by_rack = [
@@ -399,7 +399,7 @@ def _rows(
     blocks += [("system", part.name, part.whole[i]) for part in parts]
     for part in parts:
         names, kind = part.ahead.racks[0], part.ahead.joined.group
-        for name, future in zip([*names, _WHOLE], part.racks[i], strict=bool(names)):
+        for name, future in zip([*names, _WHOLE], part.racks[i], strict=bool(part.racks[i])):
             blocks.append((str(kind), f"{part.name} {name}" if len(parts) > 1 else name, future))
     of_causes: dict[str, list[Future]] = {}
     for part in parts:
