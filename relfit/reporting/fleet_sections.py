@@ -313,7 +313,8 @@ def nodes(m: ReportData) -> Section | str:
                 },
                 percent=frozenset({"posterior"}),
                 shown=6,
-                note="Probability: of the bad class or, without classes, of three times the mean or more. "
+                note="Probability: of the bad class or, without classes, of three times the mean or more "
+                "(or of more failures than the spread of rates explains). "
                 f"False outliers: {100 * found.alpha:g} % at most.",
             )
         )
@@ -348,13 +349,12 @@ def _standing_out(now: pd.DataFrame, m: ReportData) -> str:
         return f" of system {row['system']}" if m.several_systems else ""
 
     names = [
-        f"{row['node']}{of(row)} ({number(row['factor'], 2)} times the mean, "
-        f"{span(row['factor_low'], row['factor_high'])})"
+        f"{row['node']}{of(row)} ({number(row['factor'], 2)} times, {span(row['factor_low'], row['factor_high'])})"
         for row in named.head(_NODES_NAMED).to_dict("records")
     ]
     more = f" and {len(named) - _NODES_NAMED:,} more" if len(named) > _NODES_NAMED else ""
-    verb = "stands" if len(named) == 1 else "stand"
-    return f"As of {when} {count(len(named), 'node')} {verb} out: {', '.join(names)}{more}."
+    does = f"{count(len(named), 'node')} {'fails' if len(named) == 1 else 'fail'}"
+    return f"As of {when} {does} at least twice as often as the mean: {', '.join(names)}{more}."
 
 
 def _ageing(m: ReportData) -> str:
