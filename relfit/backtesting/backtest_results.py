@@ -323,7 +323,7 @@ class Backtest(Result):
                     else f"predictions of jobs of {count(int(row['size']), 'node')}"
                 )
                 few = f" Only {count(int(row['windows']), 'window')}." if row["windows"] < _FEW else ""
-                text = f"On this log's past {what} were {_against(row)}. {self._intervals_held(held)}{few}"
+                text = f"Past {what} were {_against(row)}. {self._intervals_held(held)}{few}"
                 marks.append((grade, text))
         return marks
 

@@ -97,7 +97,7 @@ def _brief(tested: Backtest) -> list[str]:
         firsts = tested.sentences(tested.parts[0])
     firsts = [text for text in firsts if text not in tested.headline]
     trust, reason = f"Trust: {tested.trust}", output.first_sentence(tested.trust_reason)
-    what, _, why = reason.removeprefix("On this log's past ").partition(" were ")
+    what, _, why = reason.removeprefix("Past ").partition(" were ")
     if tested.trust == "good":
         trust += "."
     elif why and why.rstrip(".") in tested.headline:  # said above

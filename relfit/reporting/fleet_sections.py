@@ -313,8 +313,7 @@ def nodes(m: ReportData) -> Section | str:
                 },
                 percent=frozenset({"posterior"}),
                 shown=6,
-                note="Probability: of the bad class or, without classes, of three times the mean or more "
-                "(or of more failures than the spread of rates explains). "
+                note="Probability: of the bad class or, without classes, of three times the mean or more. "
                 f"False outliers: {100 * found.alpha:g} % at most.",
             )
         )
@@ -386,8 +385,12 @@ def ahead(m: ReportData) -> Section | str:
     tested, notes = m.backtest.result, _unit_of_failures(m)
     if tested is None:
         return Section("forecast", "What to expect", found.headline, (*notes, *found.notes), (figure,), (table,))
-    past = Figure.of("backtest", "Forecasts of the past, and what came", plotting.backtest, tested, part="forecasts")
-    notes = (*notes, *(note for note in found.notes if not note.startswith("As of")), tested.headline)
+    past = Figure.of(
+        "backtest", "Forecasts from the log before them, and what came", plotting.backtest, tested, part="forecasts"
+    )
+    notes = (*notes, *(note for note in found.notes if not note.startswith("As of")))
+    if tested.headline.partition(" were ")[2] not in tested.trust_reason:  # which the first screen has
+        notes = (*notes, tested.headline)
     return Section("forecast", "What to expect", found.headline, notes, (figure, past), (table,))
 
 
