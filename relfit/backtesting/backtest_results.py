@@ -202,9 +202,12 @@ class Backtest(Result):
         row = self.of("forecasts").iloc[0]
         few = f" Only {count(int(row['windows']), 'window')}: too few to rely on." if row["windows"] < _FEW else ""
         return (
-            f"Over {count(self.months, 'month')} forecasts of {_days(row['horizon'])} were {_against(row)}; "
-            f"{percent(row['held'])} of {percent(self.level)} intervals held.{few}"
+            f"Over {count(self.months, 'month')} forecasts of {_days(row['horizon'])} were {_against(row)}. "
+            f"{self._intervals_held(row['held'])}{few}"
         )
+
+    def _intervals_held(self, share: float) -> str:
+        return f"Their {percent(self.level)} intervals held in {percent(share)} of cases."
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -317,15 +320,11 @@ class Backtest(Result):
                 what = (
                     f"forecasts of {_days(row['horizon'])}"
                     if part == "forecasts"
-                    else f"jobs of {count(int(row['size']), 'node')}"
+                    else f"predictions of jobs of {count(int(row['size']), 'node')}"
                 )
-                few = f"; only {count(int(row['windows']), 'window')}" if row["windows"] < _FEW else ""
-                marks.append(
-                    (
-                        grade,
-                        f"{what}: {_against(row)}; {percent(held)} of {percent(self.level)} intervals held{few}.",
-                    )
-                )
+                few = f" Only {count(int(row['windows']), 'window')}." if row["windows"] < _FEW else ""
+                text = f"Past {what} were {_against(row)}. {self._intervals_held(held)}{few}"
+                marks.append((grade, text))
         return marks
 
     @property
@@ -344,8 +343,7 @@ class Backtest(Result):
         """The prediction that decides the grade."""
         if not self._marks:
             return "Neither forecasts nor jobs were tested."
-        worst = max(self._marks, key=lambda mark: mark[0])[1]
-        return worst[:1].upper() + worst[1:]
+        return max(self._marks, key=lambda mark: mark[0])[1]
 
     def refuted(self, part: str) -> str:
         """Why predictions of a part are refuted; empty if they are not.
@@ -376,12 +374,10 @@ def _against(row: Mapping[Hashable, float] | pd.Series) -> str:
     name = _better(row)
     assert str(row["of"]) in RATIOS
     gain, low, high = (100.0 * (1.0 - row[key]) for key in (name, f"{name}_high", f"{name}_low"))
-    if low > 0.0:
-        return f"{gain:.0f} % ({low:.0f}-{high:.0f}) better than counting"
-    if high < 0.0:
-        return f"{-gain:.0f} % ({-high:.0f}-{-low:.0f}) worse than counting"
-    side, shown = ("better", (gain, low, high)) if gain > 0.0 else ("worse", (-gain, -high, -low))
-    return "not clearly {} than counting ({:.0f} %, {:+.0f} to {:+.0f})".format(side, *map(round, shown))
+    than = f"{abs(gain):.0f} % {'better' if gain > 0.0 else 'worse'} than counting the last months"
+    if low > 0.0 or high < 0.0:
+        return f"{than} ({min(abs(low), abs(high)):.0f}-{max(abs(low), abs(high)):.0f} %)"
+    return f"{than}, which may be chance ({abs(low):.0f} % worse to {abs(high):.0f} % better)"
 
 
 def _signed(value: float, low: float, high: float) -> str:

@@ -22,7 +22,7 @@ _HORIZONS = ("30d", "90d")
 
 
 def backtest(  # noqa: PLR0913 - one argument per option
-    reading: opt.PartReading,
+    reading: opt.PastReading,
     to: opt.Output,
     parts: Annotated[
         list[str] | None, opt.option("NAME", f"{', '.join(_PARTS)}; all four when left out. Repeatable.")
@@ -83,19 +83,25 @@ def backtest(  # noqa: PLR0913 - one argument per option
         output.print_json({"period": used.to_dict(), **tested.to_dict()})
         return
     findings = list(tested.findings) if details else [*_brief(tested), output.MORE]
-    output.print_lines([used.headline, *findings, *written])
+    lead = used.headline
+    if used.name == "all":
+        window = used.log.window
+        lead = f"Tested on all of the log, {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}: forecasts of its own past."
+    output.print_lines([lead, *findings, *written])
 
 
 def _brief(tested: Backtest) -> list[str]:
-    """The first sentence on each part, and the mark of trust, with its reason where it is not good."""
+    """The first sentence on each part, or all on a single one; the mark of trust, with its reason if not good."""
     firsts = [output.first_sentence(tested.sentences(part)[0]) for part in tested.parts if tested.sentences(part)]
+    if len(tested.parts) == 1:
+        firsts = tested.sentences(tested.parts[0])
     firsts = [text for text in firsts if text not in tested.headline]
     trust, reason = f"Trust: {tested.trust}", output.first_sentence(tested.trust_reason)
-    what, _, why = reason.partition(": ")
+    what, _, why = reason.removeprefix("Past ").partition(" were ")
     if tested.trust == "good":
         trust += "."
     elif why and why.rstrip(".") in tested.headline:  # said above
-        trust += f", by the {what[:1].lower()}{what[1:]}."
+        trust += f", by the {what}."
     else:
         trust += f". {reason}"
     return [tested.headline, *firsts, trust]

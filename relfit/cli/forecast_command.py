@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["forecast"]
 
 _HORIZONS = ("30d", "90d")
+_CAUSE = "cause"
 _CAUSES = 8
+_VALUES = 20  # where a column is asked for
 _RACKS = 8
 _NAMES = {
     "incidents": "incidents",
@@ -27,11 +29,11 @@ _NAMES = {
 
 
 def forecast(
-    reading: opt.PartReading,
+    reading: opt.PastReading,
     to: opt.Output,
     at: opt.At = "now",
     horizon: Annotated[list[str] | None, opt.option("TIME", "How far ahead: 30d and 90d. Repeatable.")] = None,
-    by: Annotated[str, opt.option("COLUMN", "Column with the kind of a failure.")] = "cause",
+    by: Annotated[str | None, opt.option("COLUMN", "One row per value of this column; by default cause.")] = None,
     group: Annotated[
         str | None, opt.option("COLUMN", "Column with the location of nodes; rack and the like by default.")
     ] = None,
@@ -55,7 +57,7 @@ def forecast(
         steps.next()
         otherwise = "all" if at == "now" else "stable"
         study = reading.study(log, otherwise, at=opt.at_of(at), group=group, level=level, rng=seed)
-        ahead = study.forecast(horizons, period=study.asked_period, by=by, service=service, n_draws=draws)
+        ahead = study.forecast(horizons, period=study.asked_period, by=by or _CAUSE, service=service, n_draws=draws)
         steps.next()
         written = output.write_results(
             to, {"forecast": ahead.table}, "forecast", [("forecast", partial(rf.plot, ahead))]
@@ -63,16 +65,54 @@ def forecast(
     if to.json:
         output.print_json({"period": study.period.to_dict(), **ahead.to_dict()})
         return
-    lines = [study.period.headline, *ahead.findings]
+    lines = [_basis(study), *ahead.findings]
+    if by is not None and not details:
+        lines = [text for text in lines if text != ahead.stock_headline]
+        lines += ["", *_by_value(ahead), ""]
     for title, table, most in (
         ("All together", ahead.total, len(horizons)),
-        (f"By {ahead.by}", ahead.by_cause, _CAUSES),
+        (f"By {ahead.by}", ahead.by_cause, _CAUSES if by is None else _VALUES),
         ("By system", ahead.by_system if len(ahead.basis) > 1 else None, _RACKS),
         (f"By {ahead.group}", None if ahead.group is None else ahead.by_group, _RACKS),
     ):
         if details and table is not None and len(table):
             lines += ["", f"{title} (expected, {100 * level:g} % prediction interval)", *_rows(table, most)]
     output.print_lines([*lines, *([] if details else [output.TABLES]), *written])
+
+
+def _basis(study: rf.Study) -> str:
+    """Which part of the log the rates are from."""
+    if study.at != "now" or isinstance(study.asked_period, tuple):
+        return study.period.headline
+    window = study.log.window
+    return (
+        f"Rates of now, from all of the log ({window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}): where they changed, "
+        "recent weeks weigh most."
+    )
+
+
+def _by_value(ahead: rf.fleet.Forecast) -> list[str]:
+    """One row per value of the column: failures over each horizon, and the stock."""
+    import pandas as pd
+
+    from relfit.base.text import number, percent
+
+    longest = ahead.by_cause[ahead.by_cause["horizon"] == max(ahead.horizons)]
+    names = longest.sort_values("failures", ascending=False, kind="stable")["name"].tolist()
+    shown = pd.DataFrame({ahead.by: names[:_VALUES]})
+    for hours in ahead.horizons:
+        rows = ahead.by_cause[ahead.by_cause["horizon"] == hours].set_index("name").loc[names[:_VALUES]]
+        columns = (rows[f"failures{end}"] for end in ("", "_low", "_high"))
+        shown[f"failures in {hours / 24.0:g} d"] = [
+            f"{number(value)} ({number(low)}-{number(high)})" for value, low, high in zip(*columns, strict=True)
+        ]
+        shown[f"stock for {hours / 24.0:g} d"] = rows["stock"].to_numpy()
+    more = len(names) - len(shown)
+    return [
+        *output.table(shown),
+        *([f"... {more} more; --out FILE writes all of them"] if more else []),
+        f"Stock: parts that last with probability {percent(ahead.service)}, one per failure.",
+    ]
 
 
 def _rows(table: pd.DataFrame, most: int) -> list[str]:
@@ -94,7 +134,8 @@ def _rows(table: pd.DataFrame, most: int) -> list[str]:
             continue
         ends = zip(table[column], table[f"{column}_low"], table[f"{column}_high"], strict=True)
         shown[title] = [f"{number(value)} ({number(low)}-{number(high)})" for value, low, high in ends]
-    shown["stock"] = table["stock"]
+    if table["stock"].notna().any():
+        shown["stock"] = table["stock"]
     lines = output.table(shown)
     if named and len(longest) > most:
         lines.append(f"... {len(longest) - most} more; --out FILE writes all of them")

@@ -26,6 +26,7 @@ __all__ = [
     "Out",
     "Output",
     "PartReading",
+    "PastReading",
     "PeriodReading",
     "Reading",
     "Seed",
@@ -258,6 +259,16 @@ class PartReading(Reading):
     def study(self, log: rf.FailureLog, otherwise: str = "stable", **options: Any) -> rf.Study:
         """The study of a log: of the period that ``--period`` asks for, else the stable one, or what a command says."""
         return rf.Study(log, self.span(otherwise), **options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PastReading(PartReading):
+    """A log of which all is used by default: predictions of now weigh its past themselves."""
+
+    period: Annotated[
+        str | None,
+        option("stable|all|FROM/TO", "Part of the log used: all by default, the stable one for long-run rates."),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

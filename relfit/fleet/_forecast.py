@@ -11,7 +11,7 @@ import pandas as pd
 
 from relfit.analyses.screening import incidents
 from relfit.base.arguments import share, whole
-from relfit.base.arrays import Durations, FloatArray
+from relfit.base.arrays import Durations
 from relfit.base.errors import ArgumentError, DataError
 from relfit.base.results import Result
 from relfit.base.text import count, duration, number, percent
@@ -70,7 +70,8 @@ def forecast(
     level : float
         Level of the prediction intervals.
     n_draws : int
-        Number of simulated futures, 100 or more.
+        Number of simulated futures, 100 or more: for racks, repairs of causes, and sums of several systems. The other
+        intervals and the stocks are exact quantiles of the predicted distribution.
     rng : int or numpy.random.Generator
 
     Raises
@@ -126,7 +127,7 @@ def forecast(
             left_out.append(f"{name} ({error})")
     if not parts:
         raise DataError(f"nothing to forecast: {'; '.join(left_out)}", remedy="give a log that ends with nodes in use")
-    tail = np.array([0.5 - level / 2.0, 0.5 + level / 2.0])
+    tail = (0.5 - level / 2.0, 0.5 + level / 2.0)
     table = pd.concat([_rows(parts, i, hours, tail, service, by) for i, hours in enumerate(every)], ignore_index=True)
     end = max(part.ahead.log.window.end for part in parts)
     return Forecast(
@@ -164,9 +165,9 @@ class Forecast(Result):
     table : pandas.DataFrame
         One row per horizon, ``of`` (``all``, ``system``, the group such as ``rack``, the column of causes) and
         ``name``: ``incidents``, ``failures`` (records of the log) and ``repair_hours`` (failures times the mean repair
-        over the longest horizon), each expected and with ``_low`` and ``_high``; ``stock``: parts that last for the
-        horizon with probability `service`, one per failure. Causes that need no part (software, people, unknown) have
-        no stock and do not count in the stock of all.
+        over the longest horizon), each expected and with ``_low`` and ``_high``; ``stock``, in rows of causes: parts
+        that last for the horizon with probability `service`, one per failure; none for causes that need no part
+        (software, people, unknown).
     horizons : tuple of float
         Hours from `start`.
     group : str or None
@@ -341,18 +342,25 @@ class _System:
             raise ArgumentError(
                 f"column {by!r} has {len(ahead.causes[0])} values", remedy="give one with fewer, as cause"
             )
-        mean_repair = ahead.mean_repair(longest)
-        totals = [ahead.futures(hours, mean_repair, size, rng) for hours in horizons]
+        # random numbers of a horizon are the same with and without others
+        mean_repair, seed = ahead.mean_repair(longest), int(rng.integers(2**62))
+        streams = [np.random.default_rng([seed, round(hours * 3600.0)]) for hours in horizons]
+        totals = [
+            ahead.futures(hours, mean_repair, size, stream) for hours, stream in zip(horizons, streams, strict=True)
+        ]
         slow = ahead.longer(ahead.causes[1], len(ahead.causes[0]))
         by_cause = [
-            with_repairs(future, ahead.of_causes(hours, size, future[1].expected, rng), slow)
-            for future, hours in zip(totals, horizons, strict=True)
+            with_repairs(future, ahead.of_causes(hours, size, future[1].expected, stream), slow)
+            for future, hours, stream in zip(totals, horizons, streams, strict=True)
         ]
         by_rack: list[list[Future]] = [[] for _ in totals]
-        if ahead.racks[0]:
+        if ahead.racks[0] and ahead.joined.group != by:
             share, rates = ahead.shares_of_racks()
             slow = ahead.longer(np.where(ahead.racks[1] < 0, len(ahead.racks[0]), ahead.racks[1]), share.size)
-            by_rack = [with_repairs(future, split(future[1], share, rates, rng), slow) for future in totals]
+            by_rack = [
+                with_repairs(future, split(future[1], share, rates, stream), slow)
+                for future, stream in zip(totals, streams, strict=True)
+            ]
         return cls(name, ahead, totals, by_rack, by_cause, horizons[-1])
 
 
@@ -383,37 +391,40 @@ def _basis(part: _System) -> dict[str, Any]:
 # ------------------------------------------------------------------------ tables
 
 
-def _rows(parts: list[_System], i: int, hours: float, tail: FloatArray, service: float, by: str) -> pd.DataFrame:
+def _rows(
+    parts: list[_System], i: int, hours: float, tail: tuple[float, float], service: float, by: str
+) -> pd.DataFrame:
     """All rows of one horizon."""
     blocks: list[tuple[str, str, Future]] = [("all", "all", _sum([part.whole[i] for part in parts]))]
     blocks += [("system", part.name, part.whole[i]) for part in parts]
     for part in parts:
         names, kind = part.ahead.racks[0], part.ahead.joined.group
-        for name, future in zip([*names, _WHOLE], part.racks[i], strict=bool(names)):
+        for name, future in zip([*names, _WHOLE], part.racks[i], strict=bool(part.racks[i])):
             blocks.append((str(kind), f"{part.name} {name}" if len(parts) > 1 else name, future))
     of_causes: dict[str, list[Future]] = {}
     for part in parts:
         for name, future in zip(part.ahead.causes[0], part.causes[i], strict=True):
             of_causes.setdefault(name, []).append(future)
     blocks += [(by, name, _sum(of_causes[name])) for name in sorted(of_causes)]
-    used = [_sum(futures) for name, futures in of_causes.items() if by != "cause" or needs_part(name)]
-    parts_drawn = np.sum([future[1].drawn for future in used], axis=0) if used else np.zeros(1)
     rows = []
     for of, name, future in blocks:
         row: dict[str, Any] = {"horizon": hours, "of": of, "name": name}
+        records = [future[1].quantile(p) for p in tail]
         for quantity, coming in zip(_QUANTITIES, future, strict=True):
-            method: Any = "linear" if quantity == "repair_hours" else "inverted_cdf"
-            low, high = np.quantile(coming.drawn, tail, method=method)
-            row |= {quantity: coming.expected, f"{quantity}_low": float(low), f"{quantity}_high": float(high)}
-        parted = of != by or by != "cause" or needs_part(name)
-        drawn = parts_drawn if of == "all" else future[1].drawn
-        row["stock"] = int(np.quantile(drawn, service, method="inverted_cdf")) if parted else pd.NA
+            ends = records if coming is future[1] else [coming.quantile(p) for p in tail]
+            if quantity == "incidents":
+                ends = [min(pair) for pair in zip(ends, records, strict=True)]
+            row |= {quantity: coming.expected, f"{quantity}_low": ends[0], f"{quantity}_high": ends[1]}
+        parted = of == by and (by != "cause" or needs_part(name))
+        row["stock"] = int(future[1].quantile(service)) if parted else pd.NA
         rows.append(row)
     return pd.DataFrame(rows).astype({"stock": "Int64"})
 
 
 def _sum(futures: list[Future]) -> Future:
     """The forecast of several systems together."""
+    if len(futures) == 1:
+        return futures[0]
     first, second, third = (
         Coming(sum(each.expected for each in kind), np.sum([each.drawn for each in kind], axis=0))
         for kind in zip(*futures, strict=True)

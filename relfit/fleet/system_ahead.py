@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,10 +34,17 @@ _STEP = 240.0  # hours, at least
 
 @dataclass(frozen=True, eq=False)
 class Coming:
-    """One quantity over a horizon: its expected value, and simulated futures, shape (draws,)."""
+    """One quantity over a horizon: its expected value, simulated futures, shape (draws,), and its exact quantiles."""
 
     expected: float
     drawn: FloatArray
+    exact: Callable[[float], float] | None = None
+
+    def quantile(self, p: float) -> float:
+        """The value that is not exceeded with probability `p`: exact, or that of the simulated futures."""
+        if self.exact is not None:
+            return self.exact(p)
+        return float(np.quantile(self.drawn, p, method="inverted_cdf"))
 
 
 Future = tuple[Coming, Coming, Coming]
@@ -175,13 +183,8 @@ class SystemAhead:
         names, code = self.causes
         mixtures = [self.mixture(value, hours) for value in self.steps.counts(self.at, code, len(names))]
         factor = expected / max(sum(mixture.expected for mixture in mixtures), 1e-300)
-        parts = []
-        for mixture in mixtures:
-            level, seen = mixture.draw(size, rng)
-            more = rng.poisson(level * max(factor - 1.0, 0.0))
-            drawn = rng.binomial(seen.astype(np.int64), min(factor, 1.0)) + more
-            parts.append(Coming(mixture.expected * factor, drawn.astype(np.float64)))
-        return parts
+        scaled = [mixture.times(factor) for mixture in mixtures]
+        return [Coming(mixture.expected, mixture.draw(size, rng)[1], mixture.quantile) for mixture in scaled]
 
     def shares_of_racks(self) -> tuple[FloatArray, RelativeRates]:
         """Expected shares of the racks (last: failures outside of racks), and their relative rates."""
@@ -203,13 +206,19 @@ class SystemAhead:
         order = rng.permutation(size)
         drawn = [np.sort(mixture.draw(size, rng)[1])[order] for mixture in mixtures]
         drawn[0] = np.minimum(drawn[0], drawn[1])
-        expected = [mixture.expected for mixture in mixtures]
-        lasting = expected[1] * mean_repair
-        unit = lasting / expected[2]
+        incidents, records, sums = mixtures
+        lasting = records.expected * mean_repair
+        unit = lasting / sums.expected
         return (
-            Coming(min(expected[0], expected[1]), drawn[0]),
-            Coming(expected[1], drawn[1]),
-            Coming(lasting, (drawn[2] + rng.random(size) - 0.5).clip(0.0) * unit),
+            Coming(
+                min(incidents.expected, records.expected),
+                drawn[0],
+                lambda p: min(incidents.quantile(p), records.quantile(p)),
+            ),
+            Coming(records.expected, drawn[1], records.quantile),
+            Coming(
+                lasting, (drawn[2] + rng.random(size) - 0.5).clip(0.0) * unit, lambda p: sums.even_quantile(p) * unit
+            ),
         )
 
 
@@ -225,6 +234,8 @@ def split(records: Coming, share: FloatArray, rates: RelativeRates, rng: np.rand
 
 def with_repairs(total: Future, parts: list[Coming], longer: FloatArray) -> list[Future]:
     """Incidents, records and hours of repair of each part, from its records and its relative mean repair."""
+    if len(parts) == 1:
+        return [total]
     incidents, records, repairs = total
     share = np.array([part.expected for part in parts]) / max(records.expected, 1e-300)
     longer = longer / max(float(share @ longer), 1e-300)

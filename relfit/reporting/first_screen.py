@@ -347,7 +347,11 @@ def _limits(m: ReportData) -> list[Point]:
     tested = m.backtest.result
     if tested is not None:
         points += [
-            Point(f"The log's own past refutes the numbers on {name}: {tested.refuted(part)}.", name, "how")
+            Point(
+                f"The log's own past refutes the numbers on {name}: {tested.refuted(part)}.",
+                name,
+                "how this was measured",
+            )
             for part, name in (("forecasts", "forecast"), ("jobs", "jobs"))
             if tested.refuted(part)
         ]

@@ -348,13 +348,12 @@ def _standing_out(now: pd.DataFrame, m: ReportData) -> str:
         return f" of system {row['system']}" if m.several_systems else ""
 
     names = [
-        f"{row['node']}{of(row)} ({number(row['factor'], 2)} times the mean, "
-        f"{span(row['factor_low'], row['factor_high'])})"
+        f"{row['node']}{of(row)} ({number(row['factor'], 2)} times, {span(row['factor_low'], row['factor_high'])})"
         for row in named.head(_NODES_NAMED).to_dict("records")
     ]
     more = f" and {len(named) - _NODES_NAMED:,} more" if len(named) > _NODES_NAMED else ""
-    verb = "stands" if len(named) == 1 else "stand"
-    return f"As of {when} {count(len(named), 'node')} {verb} out: {', '.join(names)}{more}."
+    does = f"{count(len(named), 'node')} {'fails' if len(named) == 1 else 'fail'}"
+    return f"As of {when} {does} at least twice as often as the mean: {', '.join(names)}{more}."
 
 
 def _ageing(m: ReportData) -> str:
@@ -386,8 +385,12 @@ def ahead(m: ReportData) -> Section | str:
     tested, notes = m.backtest.result, _unit_of_failures(m)
     if tested is None:
         return Section("forecast", "What to expect", found.headline, (*notes, *found.notes), (figure,), (table,))
-    past = Figure.of("backtest", "Forecasts of the past, and what came", plotting.backtest, tested, part="forecasts")
-    notes = (*notes, *(note for note in found.notes if not note.startswith("As of")), tested.headline)
+    past = Figure.of(
+        "backtest", "Forecasts from the log before them, and what came", plotting.backtest, tested, part="forecasts"
+    )
+    notes = (*notes, *(note for note in found.notes if not note.startswith("As of")))
+    if tested.headline.partition(" were ")[2] not in tested.trust_reason:  # which the first screen has
+        notes = (*notes, tested.headline)
     return Section("forecast", "What to expect", found.headline, notes, (figure, past), (table,))
 
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 import relfit as rf
-from relfit.backtesting import forecast_scores
+from relfit.backtesting import backtest_results, forecast_scores
 from relfit.backtesting.interval_scores import run_of
 from relfit.base.errors import ArgumentError, DataError
 from tests.factories import EPOCH, make_log
@@ -266,6 +266,21 @@ def test_a_wrong_model_is_seen(log: rf.FailureLog, monkeypatch: pytest.MonkeyPat
     assert "worse than counting" in wrong.headline
     assert wrong.trust == "poor"
     assert "intervals held" in wrong.refuted("forecasts")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "low", "high", "text"),
+    [
+        (1.07, 0.91, 1.67, "7 % worse than counting the last months, which may be chance (67 % worse to 9 % better)"),
+        (0.94, 0.83, 1.17, "6 % better than counting the last months, which may be chance (17 % worse to 17 % better)"),
+        (1.16, 1.01, 1.55, "16 % worse than counting the last months (1-55 %)"),
+        (0.80, 0.70, 0.90, "20 % better than counting the last months (10-30 %)"),
+    ],
+)
+def test_how_forecasts_compare_is_said_without_signs(ratio: float, low: float, high: float, text: str) -> None:
+    """ "not clearly worse than counting (7 %, -9 to +67)": which direction is better was to be guessed."""
+    row = {"of": "all", "score_1": 1.0, "score_2": 2.0, "against_1": ratio, "against_1_low": low}
+    assert backtest_results._against({**row, "against_1_high": high}) == text
 
 
 def test_agrees_is_said_only_where_the_bias_is_small(tested: rf.backtesting.Backtest) -> None:

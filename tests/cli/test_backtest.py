@@ -21,7 +21,7 @@ def test_answer_twice_in_one_folder(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert main([*QUICK, "--out", str(out), "--plot", str(plot)]) == 0
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1]
-    assert texts[0].startswith("Period used: all of the log, 2")
+    assert texts[0].startswith("Tested on all of the log, 2")
     assert "\nOver " in texts[0]
     assert "Trust: " in texts[0]
     table = pd.read_csv(out)

@@ -14,7 +14,9 @@ def test_answer(capsys, tmp_path) -> None:
     out, plot = tmp_path / "forecast.csv", tmp_path / "forecast.png"
     assert main([*LOG, "--horizon", "30d", "--horizon", "90d", "--out", str(out), "--plot", str(plot)]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("Period used: all of the log, 2003-04-01")
+    shown_in_line = " ".join(shown.split())
+    assert shown_in_line.startswith("Rates of now, from all of the log (2003-04-01 to 2004-10-01)")
+    assert "recent weeks weigh most" in shown_in_line
     assert "\nExpect " in shown
     assert "As of 2004-10-01: " in " ".join(shown.split())
     assert "hardware" in shown
@@ -74,3 +76,31 @@ def test_the_answer_is_short_and_details_have_every_cause(capsys) -> None:
     long = capsys.readouterr().out
     assert {line.split("  ")[0] for line in long.splitlines()} >= {"hardware", "software", "network", "human error"}
     assert "repair (h)" in long
+
+
+def test_a_column_that_is_asked_for_has_a_row_for_each_value_on_the_first_screen(capsys, tmp_path) -> None:
+    """Only the most frequent cause was shown."""
+    out = tmp_path / "rows.csv"
+    assert main([*LOG, "--horizon", "90d", "--by", "cause", "--service", "0.9", "--out", str(out)]) == 0
+    shown = capsys.readouterr().out
+    rows = pd.read_csv(out)
+    rows = rows[rows["of"] == "cause"].set_index("name")
+    assert set(rows.index) == {"hardware", "software", "network", "human error", "facilities"}
+    cells = {line.split("  ")[0]: line.split()[-1] for line in shown.splitlines() if line}
+    assert cells["hardware"] == f"{rows.loc['hardware', 'stock']:.0f}"
+    assert {cells[name] for name in set(rows.index) - {"hardware"}} == {"-"}  # no part is replaced
+    assert "with probability 90 %, one per failure" in shown
+    assert "Of these" not in shown
+    assert main([*LOG, "--horizon", "90d", "--by", "rack"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("---")) + 1
+    assert lines[first].startswith("unknown")  # of records that name no node
+    assert lines[first + 20].endswith("more; --out FILE writes all of them")
+
+
+def test_what_the_period_is_by_default_is_told_as_it_is(capsys) -> None:
+    for command in ("forecast", "backtest"):
+        assert main([command, "--help"]) == 0
+        assert "all by default" in " ".join(capsys.readouterr().out.split())
+    assert main(["forecast", "white", "--draws", "200", "--at", "long-run"]) == 0
+    assert capsys.readouterr().out.startswith("Period used: 2002-10-06 to 2004-10-01")

@@ -196,6 +196,29 @@ def test_stock_lasts_with_the_probability_asked_for(log):
     assert (stock <= stats.poisson.ppf(0.99, 2.0 * expected)).all()
 
 
+def test_one_quantity_has_one_interval_whatever_the_draws_and_the_other_horizons(log):
+    """46-243, 48-231 and 46-241 failures were printed by the report, and by two forecasts, of one log."""
+    columns = ["failures", "failures_low", "failures_high", "stock"]
+    quarter = rf.forecast(log, "90d")
+    for other in (rf.forecast(log, ("30d", "90d")), rf.forecast(log, "90d", rng=5, n_draws=100)):
+        table = other.table[other.table["horizon"] == 2160.0].reset_index(drop=True)
+        for of in ("all", "system", "cause"):
+            one, two = (each[each["of"] == of][columns].reset_index(drop=True) for each in (table, quarter.table))
+            pd.testing.assert_frame_equal(one, two)
+        rows = ["repair_hours_low", "repair_hours_high", "incidents_low", "incidents_high"]
+        np.testing.assert_allclose(other.total[rows].iloc[-1], quarter.total[rows].iloc[-1])
+    assert rf.forecast(log, ("30d", "90d")).table.iloc[-1].equals(quarter.table.iloc[-1])  # racks: of the same draws
+    alone = rf.forecast(log.where(cause="disk"), "90d")
+    pd.testing.assert_frame_equal(alone.total.drop(columns="stock"), alone.by_cause.drop(columns=["name", "stock"]))
+
+
+def test_stock_is_of_parts_of_one_kind(ahead):
+    """The rows of all and of the system had different stocks for the same failures."""
+    parted = ahead.table["stock"].notna()
+    assert (ahead.table["of"][parted] == "cause").all()
+    assert parted.sum() == 4  # two causes, two horizons
+
+
 def test_nodes_that_left_are_not_forecast():
     log = steady(1.0 / 200.0, 4380.0, 2)
     population = log.population.copy()

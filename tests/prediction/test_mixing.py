@@ -94,6 +94,26 @@ def test_draws_have_the_moments_and_the_probabilities():
         assert np.mean(seen <= one.quantile(share)) == pytest.approx(share, abs=0.02)
 
 
+@pytest.mark.parametrize("factor", [0.3, 2.5])
+def test_a_level_that_is_some_times_as_high(factor):
+    """A negative binomial is Poisson of a gamma level: of a level times `factor` it has the same shape."""
+    size, p = 6.0**2 / 12.0, 6.0 / 18.0
+    one = counts([6.0], [18.0]).times(factor)
+    truth = stats.nbinom(size, p / (p + factor * (1.0 - p)))
+    np.testing.assert_allclose(one.cdf(np.arange(40.0)), truth.cdf(np.arange(40)), rtol=1e-9)
+
+
+def test_quantiles_of_counts_that_are_spread_evenly():
+    one = counts([7.0], [7.0])  # Poisson
+    at = np.array([2.2, 5.0, 9.5, 13.1])
+    step = np.floor(at + 0.5)
+    for x, p in zip(
+        at, stats.poisson.cdf(step - 1, 7.0) + (at + 0.5 - step) * stats.poisson.pmf(step, 7.0), strict=True
+    ):
+        assert one.even_quantile(p) == pytest.approx(x, abs=1e-3)
+    assert one.even_quantile(1e-5) == 0.0
+
+
 def test_shares_stay_between_nothing_and_all():
     one = Prediction(np.ones(1), np.array([0.1]), np.array([0.04]), np.array([0.01]), True, np.zeros(1, int))
     assert one.quantile(0.01) == pytest.approx(0.0, abs=1e-9)

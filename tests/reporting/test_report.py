@@ -66,6 +66,16 @@ def white_page(white_report: Path) -> Page:
     return Page(white_report.read_text(encoding="utf-8"))
 
 
+def test_what_trust_and_lists_of_nodes_are_about_is_said(white_report: Path) -> None:
+    """ "how" was a link to guess at; a node stood out in one sentence and none in the next."""
+    text = white_report.read_text(encoding="utf-8")
+    trust = re.search(r'<p class="trust">(.*?)</p>', text, re.DOTALL)
+    assert trust is not None
+    assert re.search(r"Past (forecasts|predictions) of .* than counting the last months", trust[1])
+    assert ">How this was measured</a>" in trust[1]
+    assert re.search(r"As of 2004-10-01 \d+ nodes fail at least twice as often as the mean: ", text)
+
+
 def test_sections_are_all_there(white_page: Page) -> None:
     ids = [attrs["id"] for tag, attrs in white_page.elements if tag == "section"]
     assert ids == [

@@ -69,6 +69,21 @@ def test_rates_that_differ_by_degrees_are_no_class_and_no_ageing() -> None:
     assert "no evidence" in found.models.headline
 
 
+def test_one_node_at_nine_times_the_mean_among_nodes_that_differ_stands_out() -> None:
+    """13 failures where the mean is 1.5: the node widened the spread that was fitted to it, and was none of it."""
+    rng = np.random.default_rng(71)
+    counts = rng.poisson(rng.gamma(6.0, 1.0 / 6.0, 192) * 1.5)
+    counts[77] = 13
+    rows = [
+        {"node": f"n{i:03d}", "start": t} for i, n in enumerate(counts) for t in np.sort(rng.uniform(0.0, HOURS, n))
+    ]
+    nodes = [{"node": f"n{i:03d}", "entered_known": False} for i in range(192)]
+    found = outlier_nodes(make_log(rows, nodes, window=(0.0, HOURS), start_known=False), n_resamples=0)
+    assert found.classes.loc[0, "description"] in ("spread", "either")
+    assert found.outliers["node"].tolist() == ["n077"]
+    assert "1 of 192 nodes stands out" in found.headline
+
+
 def test_five_of_the_six_that_were_planted_in_the_sample_are_named_by_excess() -> None:
     found = outlier_nodes(rf.datasets.load("white"), n_resamples=19)
     # data/make_white.py: scales of 323 to 352 h where the others have 520 h and more

@@ -38,6 +38,7 @@ __all__ = ["OutlierNodes", "outlier_nodes"]
 OFTEN = 3.0  # times the mean rate, from which a node is an outlier where rates vary continuously
 _LEAST_RATIO, _MOST_BAD = 2.0, 0.5  # what a class of bad nodes has at least, and at most of the nodes
 _FEWEST_NODES = 3
+_CHANCE = 0.05  # number of nodes with so many failures that the spread of rates explains, below which one is an outlier
 
 
 class OutlierNodes(Result):
@@ -100,7 +101,7 @@ class OutlierNodes(Result):
                 f"the failures ({wrong} expected to be named falsely)"
             )
         else:
-            text = f"None of {nodes} stands out from the others"
+            text = f"None of {nodes} stands out by its failures in this part of the log"
         if len(self.classes) == 1:
             return f"{text}{self._about(self.classes.iloc[0])}."
         two, spread = (int((ok & (self.classes["description"] == name)).sum()) for name in ("two_classes", "spread"))
@@ -146,8 +147,9 @@ def outlier_nodes(
 
     Failures are incidents of one node; an incident of a rack or the system counts for none of its nodes. Where two
     classes describe the nodes best, outliers are the nodes of the bad class (at most half of the nodes, at twice the
-    rate or more). Where rates vary continuously, they are nodes whose rate is three times the mean or more. Each node
-    has a probability of being an outlier, given its failures and the rates of all nodes. Nodes are listed from the
+    rate or more). Where rates vary continuously, they are nodes whose rate is three times the mean or more, or with
+    more failures than a gamma spread of the rates explains (it gives fewer than 0.05 such nodes). Each node has a
+    probability of being an outlier, given its failures and the rates of all nodes. Nodes are listed from the
     highest probability down, while that is above one half and the expected share of false ones is at most `alpha`.
     Equal nodes have no outliers.
 
@@ -240,6 +242,11 @@ def _classes(
         above = own[:, 0] / own[:, 1] - 1.0
         of_class = np.clip(above / (models.ratio[code] ** b - 1.0), 0.0, 1.0)
         often = special.gammaincc(own[:, 0], own[:, 1] * (OFTEN * mean[code]) ** b)
+        # one bad node widens the spread that is fitted to it, and is then drawn to the mean of the others
+        failures, due = (own - prior[code]).T
+        chance = special.betainc(np.maximum(failures, 1e-9), prior[code, 0], due / (due + prior[code, 0]))
+        chance *= models.nodes[code]
+        often = np.where(chance < _CHANCE, np.maximum(often, 1.0 - chance), often)
         posterior = np.where(bad[code], of_class, np.where(np.isfinite(own[:, 0]), often, 0.0))
     posterior[description[code] == "equal"] = 0.0
     table = pd.DataFrame({"system": systems, "nodes": models.nodes, "events": models.failures, "status": status})

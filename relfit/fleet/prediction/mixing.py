@@ -9,7 +9,7 @@ only with the number of its changes).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
@@ -105,6 +105,18 @@ class Prediction:
             middle = float(np.floor(0.5 * (low + high)))
             low, high = (middle, high) if below(middle) else (low, middle)
         return high
+
+    def even_quantile(self, p: float) -> float:
+        """The quantile where each count is spread evenly from half below it to half above, not below zero."""
+        value = self.quantile(p)
+        below, until = self.cdf(np.array([value - 1.0, value])).tolist()
+        return max(value - 0.5 + (p - below) / max(until - below, 1e-300), 0.0)
+
+    def times(self, factor: float) -> Prediction:
+        """Prediction of a count whose level is `factor` times as high, with the same scatter relative to it."""
+        mean = factor * self.mean
+        variance = mean + factor**2 * (self.variance - self.mean)
+        return replace(self, mean=mean, variance=variance, of_level=factor**2 * self.of_level)
 
     def _share_at(self, p: float) -> float:
         """The share that is not exceeded with probability `p`."""
