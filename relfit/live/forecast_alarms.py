@@ -9,11 +9,11 @@ import pandas as pd
 
 from relfit.base.arguments import durations, whole
 from relfit.base.errors import ArgumentError
-from relfit.base.text import count, duration, number, percent
+from relfit.base.text import count, duration, number, percent, system_named
 from relfit.base.units import HOURS_PER_YEAR, nanoseconds
 from relfit.fleet.prediction import TimeSteps, levels_of, mix
 from relfit.fleet.surveillance import tails_of_counts
-from relfit.live.live_records import Alarm, Episode, system_named
+from relfit.live.live_records import Alarm, Episode
 from relfit.log.failurelog import FailureLog
 
 __all__ = ["missed_forecasts", "short_stock"]

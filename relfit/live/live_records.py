@@ -9,7 +9,7 @@ import pandas as pd
 
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["Alarm", "Episode", "Fetched", "stamp", "system_named"]
+__all__ = ["Alarm", "Episode", "Fetched", "stamp"]
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,6 @@ class Episode:
 
     alarm: Alarm
     ended: pd.Timestamp | None
-
-
-def system_named(name: str) -> str:
-    """``system white``; "the system" where records name none."""
-    return "the system" if name in ("", "system") else f"system {name}"
 
 
 def stamp(moment: int | pd.Timestamp) -> pd.Timestamp:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from relfit.base.text import count, duration, number
+from relfit.base.text import count, duration, number, system_named
 from relfit.fleet.surveillance import Streams, WatchedFleet, rate_changes, slower_repairs
-from relfit.live.live_records import Alarm, Episode, stamp, system_named
+from relfit.live.live_records import Alarm, Episode, stamp
 
 __all__ = ["rate_episodes", "repair_episodes"]
 
@@ -55,10 +55,7 @@ def repair_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
     """Alarms of repairs that take longer than those of the year before."""
     for each in slower_repairs(fleet, allowed):
         when = each.when
-        since, name = (
-            stamp(fleet.steps.edges[when.begin]),
-            system_named(fleet.systems[when.stream]),
-        )
+        since, name = stamp(fleet.steps.edges[when.begin]), system_named(fleet.systems[when.stream])
         lately, before = float(np.median(each.hours)), float(np.median(each.before))
         times = lately / before
         alarm = Alarm(

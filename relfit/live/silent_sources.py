@@ -42,10 +42,8 @@ def source_alarms(store: FleetStore, settings: WatchSettings, now: pd.Timestamp)
             advice = "Check that its records are still read correctly."
         elif failed >= _FAILING:
             since, evidence = failing, {"hours": failed}
-            text, advice = (
-                f"Source {name} has failed for {duration(failed)}: {row['failure'][:300]}.",
-                "Mend it: none of its records arrive.",
-            )
+            text = f"Source {name} has failed for {duration(failed)}: {row['failure'][:300]}."
+            advice = "Mend it: none of its records arrive."
         else:
             number, mean, longest, last = store.pauses(name, now)
             since, limit = max(gave, last), _longest_pause(number, mean, longest, budget)
