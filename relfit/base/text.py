@@ -1,10 +1,20 @@
-"""Numbers as text: durations, shares, counts, p-values, intervals."""
+"""Texts of durations, shares, counts, p-values, intervals, and the name of a system."""
 
 from __future__ import annotations
 
 import math
 
-__all__ = ["count", "duration", "duration_interval", "interval", "interval_ends", "number", "p_value", "percent"]
+__all__ = [
+    "count",
+    "duration",
+    "duration_interval",
+    "interval",
+    "interval_ends",
+    "number",
+    "p_value",
+    "percent",
+    "system_named",
+]
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -124,3 +134,14 @@ def interval_ends(low: str, high: str) -> str:
     first, _, unit = low.rpartition(" ")
     same = unit.rstrip("s") == high.rpartition(" ")[2].rstrip("s")
     return f"{first if first and same else low} to {high}"
+
+
+def system_named(name: str) -> str:
+    """A system in a sentence; readers name it "system" where a log does not.
+
+    Examples
+    --------
+    >>> system_named("white"), system_named("system")
+    ('system white', 'the system')
+    """
+    return "the system" if name in ("", "system") else f"system {name}"

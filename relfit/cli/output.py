@@ -50,11 +50,11 @@ _COLUMNS = 14  # that a terminal can show
 # ------------------------------------------------------------------------ text
 
 
-def print_lines(lines: Iterable[str]) -> None:
-    """Print lines to stdout, wrapped to the screen; what could steer a terminal is escaped."""
+def print_lines(lines: Iterable[str], *, wrap: bool = True) -> None:
+    """Print lines to stdout, wrapped to the screen or to be copied; what could steer a terminal is escaped."""
     for line in lines:
         clean = line if line.isprintable() else "".join(map(_visible, line))
-        for part in wrapped(clean.rstrip()):
+        for part in wrapped(clean.rstrip()) if wrap else [clean]:
             sys.stdout.write(part + "\n")
 
 

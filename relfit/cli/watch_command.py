@@ -45,13 +45,15 @@ def init(
     with ProgressSteps("reading"):
         columns = {name: values[-1] for name, values in checked.pairs("--column", column).items()}
         lines = write_settings(places or [], out, fleet=fleet, columns=columns, timezone=timezone, timer=timer)
-    output.print_lines(lines)
+    output.print_lines(lines[:-1])
+    output.print_lines(lines[-1:], wrap=False)
 
 
 def run(
     settings: Settings,
     json: Json = False,
     now: Annotated[str | None, opt.option("TIME", "Time of the round; now by default.")] = None,
+    quiet: Annotated[bool, opt.flag("--quiet", "Print only if an alarm is new or something failed.")] = False,
 ) -> None:
     """Make one round over a fleet.
 
@@ -62,7 +64,9 @@ def run(
 
     with ProgressSteps("fetching") as steps:
         result = watch(read_watch_settings(settings), now, steps.say)
-    if json:
+    if quiet and not (result.raised or result.failed or result.undone):
+        pass
+    elif json:
         output.print_json(result.to_dict())
     else:
         output.print_lines([*result.findings, *(f"written to {place}" for place in result.written)])

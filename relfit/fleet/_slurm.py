@@ -84,8 +84,9 @@ def slurm_nodes(
     if not present.any():
         raise DataError("no node was under observation at the end of the period", remedy="choose another period")
     now, ended = model.nodes_now(), model.period.log.window.end
-    repeats = repeat_failures(log).going_on
-    again = repeats[repeats["lately"] >= _AGAIN].drop_duplicates(["system", "node"]).set_index("node")
+    repeats = repeat_failures(log).nodes.sort_values("repeats", ascending=False, kind="stable").set_index("node")
+    again = repeats[repeats.index.isin(repeats.index[repeats["lately"] >= _AGAIN])]
+    again = again[~again.index.duplicated()]  # by the cause with most
     usable = np.array([is_host(name) for name in names])
     rates = model.node_rates
     mean = float(rates[present].mean())
@@ -117,7 +118,8 @@ def _why(row: pd.Series, again: Any, ended: pd.Timestamp) -> str:
     text = f"relfit: fails {number(row.factor, 2)} times the mean, {low}-{high}, as of {ended:%Y-%m-%d}"
     if again is None:
         return text
-    return f"{text}, again {again['repeats']} times {again['first']:%Y-%m-%d} to {again['last']:%Y-%m-%d}"
+    span = f"{again['first']:%Y-%m-%d} to {again['last']:%Y-%m-%d}"
+    return f"{text}, again {again['repeats']} times {span} by {again['cause']}"
 
 
 def is_host(name: str) -> bool:
@@ -139,7 +141,8 @@ class SlurmNodes(Result):
         One row per node: ``node``, ``rate`` (failures per operating hour, given its history), ``mtbf_hours``,
         ``weight`` (100 times its rate over the mean; Slurm prefers low ones), ``feature`` (``mtbf_high``,
         ``mtbf_mid``, ``mtbf_low``: a third of the nodes each), ``factor`` (times the mean) with ``factor_low`` and
-        ``factor_high``, ``repeats`` (repeat failures, if three or more in the last 90 days), ``drain``, ``reason``.
+        ``factor_high``, ``repeats`` (repeat failures from the cause with most, if three or more from one came in the
+        last 90 days), ``drain``, ``reason``.
     skipped : tuple of str
         Nodes whose names are no host names, or reserved by Slurm (``ALL``, ``DEFAULT``, ``localhost``).
     span : str

@@ -11,6 +11,8 @@ __all__ = ["DRAWS", "HORIZONS", "forecast_record"]
 
 DRAWS, HORIZONS = 1000, ("7d", "30d")
 """Random futures of a forecast, and its horizons."""
+_COLUMNS = {"name": "system", "horizon": "horizon_hours", "incidents": "mean"}
+_COLUMNS |= {"incidents_low": "lower", "incidents_high": "upper"}
 
 
 def forecast_record(study: Study) -> pd.DataFrame:
@@ -35,17 +37,5 @@ def forecast_record(study: Study) -> pd.DataFrame:
     ([168.0, 720.0], True)
     """
     ahead = study.forecast(HORIZONS, n_draws=DRAWS)
-    rows = ahead.by_system
-    return pd.DataFrame(
-        {
-            "made": ahead.start,
-            "system": rows["name"].astype(str),
-            "horizon_hours": rows["horizon"],
-            "mean": rows["incidents"],
-            "lower": rows["incidents_low"],
-            "upper": rows["incidents_high"],
-            "level": ahead.level,
-            "happened": np.nan,
-            "score": np.nan,
-        }
-    )
+    rows = ahead.by_system[list(_COLUMNS)].rename(columns=_COLUMNS).astype({"system": str})
+    return rows.assign(made=ahead.start, level=ahead.level, happened=np.nan, score=np.nan)

@@ -133,9 +133,9 @@ class FleetStore:
             self._note(source, None, _naive(now), 0, failure)
 
     def _note(
-        self, source: str, fetched: Fetched | None, at: object, new: int, failure: str, *, again: bool = False
+        self, source: str, fetched: Fetched | None, at: Any, new: int, failure: str, *, again: bool = False
     ) -> None:
-        """Store the cursor of a source, and since when it fails."""
+        """Store the cursor of a source, when it last gave records, and since when it fails."""
         database = self._database
         rows = database.rows(
             "SELECT cursor_json, form, form_before, gave_at, failing_since FROM sources WHERE source = ?", (source,)
@@ -145,10 +145,13 @@ class FleetStore:
             cursor = json.dumps(json_ready(dict(fetched.cursor)), sort_keys=True)
             if fetched.form:
                 before, form = fetched.form if again or not form else form, fetched.form
+        if fetched is not None and new:  # those of a first round are of the past
+            starts = [log.events["start"].max() for _, log in _pieces(source, fetched) if len(log.events)]
+            gave = at if gave else min(at, _naive(max(starts)))
         database.execute("DELETE FROM sources WHERE source = ?", (source,))
         database.execute(
             "INSERT INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (source, cursor, form, before, at if new else gave, at, failure, (failing or at) if failure else None),
+            (source, cursor, form, before, gave, at, failure, (failing or at) if failure else None),
         )
 
     def _add_events(self, source: str, pieces: Sequence[tuple[str, FailureLog]], *, exact: bool) -> None:

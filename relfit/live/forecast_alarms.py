@@ -9,7 +9,7 @@ import pandas as pd
 
 from relfit.base.arguments import durations, whole
 from relfit.base.errors import ArgumentError
-from relfit.base.text import count, duration, number, percent
+from relfit.base.text import count, duration, number, percent, system_named
 from relfit.base.units import HOURS_PER_YEAR, nanoseconds
 from relfit.fleet.prediction import TimeSteps, levels_of, mix
 from relfit.fleet.surveillance import tails_of_counts
@@ -51,14 +51,15 @@ def missed_forecasts(forecasts: pd.DataFrame, allowed: float, now: pd.Timestamp)
         new = (rows["end"] > over.cummax().shift()).cumsum()
         for _, run in rows.groupby(new):
             row, until = run.iloc[-1], over[run.index].max()
+            name = system_named(str(system))
             text = (
-                f"The forecast of system {system} was missed: {count(int(row['happened']), 'incident')} came in "
+                f"The forecast of {name} was missed: {count(int(row['happened']), 'incident')} came in "
                 f"{duration(float(row['horizon_hours']))} from {row['made']:%Y-%m-%d}, {number(row['mean'])} "
                 f"({number(row['lower'])}-{number(row['upper'])}) were forecast."
             )
             alarm = Alarm(
                 "forecast",
-                f"system {system}",
+                name,
                 run.iloc[0]["made"],
                 run.iloc[0]["end"],
                 text,

@@ -116,12 +116,8 @@ def _population(database: Database, windows: dict[str, Window], window: Window) 
     key = ["system", "node"]
     listed = rows[declared | ~pairs(rows).isin(pairs(rows[declared]))]
     first = listed.sort_values("entered", kind="stable").drop_duplicates(key).set_index(key)
-    last = (
-        listed.sort_values("leaving", kind="stable")
-        .drop_duplicates(key, keep="last")
-        .set_index(key)
-        .reindex(first.index)
-    )
+    last = listed.sort_values("leaving", kind="stable").drop_duplicates(key, keep="last").set_index(key)
+    last = last.reindex(first.index)
     latest = rows.drop_duplicates(key, keep="last").set_index(key).reindex(first.index)
     return population_frame(
         system=first.index.get_level_values(0),

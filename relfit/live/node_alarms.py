@@ -16,7 +16,7 @@ def node_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
     for each in nodes_standing_out(fleet, allowed):
         label = fleet.node_label(each.node)
         text = (
-            f"Node {label} stands out: {count(each.number, 'failure')} in {duration(each.hours)}, others had "
+            f"Node {label} stands out: {count(each.number, 'failure')} of any cause in the {_span(each)}, others had "
             f"{number(each.expected)} in that time."
         )
         advice = "Take it out of service and test it, or replace the part that its failures have in common."
@@ -29,11 +29,15 @@ def repeat_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
     for each in failed_repairs(fleet, allowed):
         label, why = fleet.node_label(each.node), fleet.causes[each.cause]
         text = (
-            f"The repair of node {label} did not help: {count(each.number, 'failure')} by {why} within "
-            f"{duration(each.hours)}, others had {number(each.expected)} meanwhile."
+            f"The repair of node {label} did not help: {count(each.number, 'failure')} by {why} in the {_span(each)}, "
+            f"others had {number(each.expected)} meanwhile."
         )
         advice = "Don't put it back into service after the same repair: look for another cause."
         yield _episode(fleet, each, ("repeat", f"node {label}, {why}", text, advice), {"hours": each.hours})
+
+
+def _span(each: NodeEpisode) -> str:
+    return f"{duration(each.hours)} to {stamp(each.at):%Y-%m-%d}"
 
 
 def _episode(

@@ -38,21 +38,22 @@ def source_alarms(store: FleetStore, settings: WatchSettings, now: pd.Timestamp)
         evidence: dict[str, float] = {}
         if row["form"] != row["form_before"] and not row["failure"]:
             since = now
-            text = f"Its form changed from {row['form_before'][:200]!r} to {row['form'][:200]!r}."
+            text = f"The form of source {name} changed from {row['form_before'][:200]!r} to {row['form'][:200]!r}."
             advice = "Check that its records are still read correctly."
         elif failed >= _FAILING:
             since, evidence = failing, {"hours": failed}
-            text, advice = (
-                f"It has failed for {duration(failed)}: {row['failure'][:300]}.",
-                "Mend it: none of its records arrive.",
-            )
+            text = f"Source {name} has failed for {duration(failed)}: {row['failure'][:300]}."
+            advice = "Mend it: none of its records arrive."
         else:
             number, mean, longest, last = store.pauses(name, now)
             since, limit = max(gave, last), _longest_pause(number, mean, longest, budget)
             silent = (now - since) / _HOUR
             if not silent > limit:
                 continue
-            text = f"It has given nothing for {duration(silent)}; its pauses are below {duration(limit)}."
+            text = (
+                f"Source {name} has given nothing new for {duration(silent)}: its last record is of {last:%Y-%m-%d}, "
+                f"and its pauses are below {duration(limit)}."
+            )
             advice, evidence = "Is it still written?", {"hours": silent, "limit": limit}
         alarms.append(Alarm("source", f"source {name}", since, now, text, advice, evidence))
     return alarms
@@ -61,12 +62,15 @@ def source_alarms(store: FleetStore, settings: WatchSettings, now: pd.Timestamp)
 def _longest_pause(number: int, mean: float, longest: float, budget: float) -> float:
     """Hours that a source may be silent: exceeded by chance `budget` times a year, and longer than any pause it had.
 
+    Pauses are exponential, with a mean that is only known from those between `number` records.
+
     Examples
     --------
-    >>> round(_longest_pause(366, 24.0, 50.0, 0.1))
-    197
+    >>> [round(_longest_pause(number, 24.0, 50.0, 0.1)) for number in (2, 11, 366)]
+    [87636, 305, 199]
     """
     if number < 2:
         return math.inf
-    by_chance = mean * math.log(max(_YEAR / mean / budget, 2.0))
+    pauses = number - 1
+    by_chance = pauses * mean * math.expm1(math.log(max(_YEAR / mean / budget, 2.0)) / pauses)
     return max(by_chance, _LONGEST * longest, _LEAST)

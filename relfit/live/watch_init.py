@@ -37,7 +37,7 @@ def write_settings(
     timezone: str | None = None,
     timer: bool = False,
 ) -> list[str]:
-    """Write the settings of a watch over logs; returns lines on what the logs hold and what to do next.
+    """Write the settings of a watch over logs; returns lines on what the logs hold and what to do next, cron's last.
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ def write_settings(
     command = [sys.executable, "-m", "relfit", "watch", "run", str(out.resolve())]
     if timer:
         lines += _write_timer(command, folder)
-    lines += [f"now: relfit watch run {shlex.quote(str(out))}", f"for cron: 0 6 * * * {shlex.join(command)}"]
-    return lines
+    lines += [f"now: relfit watch run {shlex.quote(str(out))}", "for cron, which mails to MAILTO what is printed:"]
+    return [*lines, f"0 6 * * * {shlex.join(command)} --quiet".replace("%", r"\%")]
 
 
 def _slurm_answers() -> bool:

@@ -72,7 +72,7 @@ class Round(Result):
     @property
     def findings(self) -> tuple[str, ...]:
         """The headline, alarms with their advice, failed sources, and problems."""
-        alarms = [f"{'NEW ' * (a.key in self.raised)}{a.subject}: {a.text} {a.advice}".strip() for a in self.alarms]
+        alarms = [f"{'NEW ' * (a.key in self.raised)}{a.kind}: {a.text} {a.advice}".strip() for a in self.alarms]
         rows = self.sources[self.sources["failure"] != ""]
         failed = [f"source {row.source} failed: {row.failure}" for row in rows.itertuples()]
         return (self.headline, *alarms, *failed, *self.problems)
@@ -112,4 +112,4 @@ class WatchStatus(Result):
     @property
     def findings(self) -> tuple[str, ...]:
         """The headline, and the alarms that stand."""
-        return (self.headline, *(f"{a.subject}, since {a.since:%Y-%m-%d}: {a.text} {a.advice}" for a in self.alarms))
+        return (self.headline, *(f"{a.kind}, since {a.since:%Y-%m-%d}: {a.text} {a.advice}" for a in self.alarms))

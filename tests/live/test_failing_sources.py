@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import socketserver
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from relfit.cli.app import main
@@ -147,20 +149,44 @@ def test_a_round_without_a_record_names_no_page_that_is_not_there(fleet: Path, c
         assert sorted(path.name for path in fleet.glob("today*")) == ["today.json"]
 
 
+@pytest.mark.parametrize("first", ["2024-07-01", "2024-08-30"], ids=["watched before", "first round"])
+def test_a_source_that_fell_silent_is_told_and_then_quietly(fleet: Path, first: str, capsys) -> None:
+    """Ten records a week until 2024-06-30, none for two months."""
+    starts = pd.date_range("2024-03-01", "2024-06-30", freq="16.8h")
+    lines = [f"n{i % 9},{at:%Y-%m-%d %H:%M},{at:%Y-%m-%d} 23:59,fan" for i, at in enumerate(starts)]
+    (fleet / "a.csv").write_text("\n".join(["node,start,end,cause", *lines]) + "\n")
+    settings = read_watch_settings(fleet / "watch.toml")
+    rounds = [watch(settings, moment) for moment in (first, "2024-08-31")]
+    silent = [[alarm for alarm in each.alarms if alarm.kind == "source"] for each in rounds]
+    assert [len(alarms) for alarms in silent] == [first > "2024-08", 1]  # of b, two records say too little
+    assert silent[1][0].since < pd.Timestamp("2024-07-02", tz="UTC")
+    told = next(each.findings for each in rounds if each.raised)
+    assert any(line.startswith("NEW source: Source a has given nothing new for ") for line in told)
+    assert "its last record is of 2024-06-29" in silent[1][0].text
+    assert main(["watch", "run", str(fleet / "watch.toml"), "--now", "2024-08-31", "--quiet"]) == 3
+    assert capsys.readouterr().out == ""  # the alarm stands, and is not new
+    with (fleet / "a.csv").open("a") as log:
+        log.write("n1,2024-09-01 12:00,2024-09-01 13:00,fan\n")
+    assert not [alarm.key for alarm in watch(settings, "2024-09-02").alarms if alarm.kind == "source"]
+
+
 def test_the_commands(fleet: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(fleet)
     (fleet / "watch.toml").unlink()
     assert main(["watch", "init", "a.csv", "b.csv", "--fleet", "white", "--timer"]) == 0
-    assert "for cron: 0 6 * * *" in capsys.readouterr().out
+    cron = capsys.readouterr().out.splitlines()[-1]  # one line whatever the width of the screen
+    assert re.fullmatch(rf"0 6 \* \* \* \S+ -m relfit watch run {re.escape(str(fleet))}/watch.toml --quiet", cron)
     assert "SuccessExitStatus=3 4" in (fleet / "relfit-watch.service").read_text()
     assert main(["watch", "init", "a.csv"]) == 2
     capsys.readouterr()
-    assert main(["watch", "run", "watch.toml", "--json"]) == 0
+    assert main(["watch", "run", "watch.toml", "--json", "--now", "2024-02-01"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["records"], document["new"], document["alarms"]) == (4, 4, [])
     assert (fleet / "today.html").exists()
+    assert main(["watch", "run", "watch.toml", "--quiet", "--now", "2024-02-01"]) == 0
+    assert capsys.readouterr().out == ""
     (fleet / "a.csv").unlink()
-    assert main(["watch", "run", "watch.toml"]) == 4
+    assert main(["watch", "run", "watch.toml", "--quiet"]) == 4
     assert "source file a.csv failed" in " ".join(capsys.readouterr().out.split())
     assert main(["watch", "status", "watch.toml"]) == 0
     assert "2024" not in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ def fleet(
     repair: Any = 4.0,
     extra: list[dict[str, Any]] | None = None,
     people: list[dict[str, Any]] | None = None,
+    system: str = "s",
 ) -> FailureLog:
     """`mean` failures of each node a year, times a rate by day; nodes in racks of ten; repairs of `repair` hours."""
     rng = np.random.default_rng(seed)
@@ -41,11 +43,11 @@ def fleet(
     hours = np.broadcast_to(repair, days)[day] * rng.lognormal(0.0, 0.8, day.size)
     start = np.sort(day * DAY + rng.uniform(0.0, DAY, day.size))
     rows = [
-        {"node": f"n{n:03d}", "start": s, "end": min(s + h, days * DAY), "cause": c}
+        {"system": system, "node": f"n{n:03d}", "start": s, "end": min(s + h, days * DAY), "cause": c}
         for n, s, h, c in zip(who, start, hours, rng.choice(CAUSES, day.size), strict=True)
     ]
     listed = people or [{"node": f"n{i:03d}", "rack": f"r{i // 10}"} for i in range(nodes)]
-    known = [{"entered_known": False, **each} for each in listed]
+    known = [{"system": system, "entered_known": False, **each} for each in listed]
     return make_log(rows + (extra or []), known, window=(0.0, days * DAY))
 
 
@@ -104,6 +106,29 @@ def test_a_cause_that_rose_is_not_looked_for_in_a_place() -> None:
     extra = [{"node": f"n{i:03d}", "start": t, "end": t + 2.0, "cause": "fan"} for i, t in enumerate(when)]
     alarm = of(fleet_alarms(fleet(4, extra=extra)), "rate", "cause fan")
     assert alarm.advice.endswith(": look at what these failures have in common.")
+
+
+def test_the_numbers_of_a_sentence_are_of_its_window_and_its_node_is_named() -> None:
+    """A rate that doubled months ago, then ten failures of one node within a day."""
+    extra = [{"node": "n017", "start": 599 * DAY + t, "end": 599 * DAY + t + 0.5} for t in 2.0 + 2.2 * np.arange(10)]
+    extra = [{**row, "cause": "fan", "system": "system"} for row in extra]
+    log = fleet(1, rate=np.where(np.arange(600) < 450, 1.0, 2.0), extra=extra, system="system")
+    alarms = fleet_alarms(log)
+    rate, cause = of(alarms, "rate", "the system"), of(alarms, "rate", "cause fan")
+    assert rate.since < at(480 * DAY)
+    assert f"The failure rate of the system rose about {rate.since:%Y-%m-%d}; the strongest window now: " in rate.text
+    assert rate.text.endswith("; most of the excess is fan; 10 are of node n017.")
+    assert rate.advice == f"The change began about {rate.since:%Y-%m-%d}: look at what was changed then."
+    assert cause.text.startswith("The failure rate of cause fan rose: 10 incidents in the ")
+    assert cause.advice.endswith(": look at node n017 first.")
+    for alarm in (rate, cause):  # counted by hand
+        seen, days, last = re.findall(r"(\d+) incidents in the (\d+) days? to (\S+),", alarm.text)[0]
+        end = pd.Timestamp(last, tz="UTC") + pd.Timedelta(days=1)
+        starts = log.events["start"][(log.events["cause"] == "fan") | (alarm is rate)]
+        assert starts.between(end - pd.Timedelta(days=int(days)), end, inclusive="left").sum() == int(seen)
+    last_day = f"{at(600 * DAY - 1):%Y-%m-%d}"
+    assert f"8 failures of any cause in the 15.4 hours to {last_day}" in of(alarms, "node", "node n017").text
+    assert f"5 failures by fan in the 8.8 hours to {last_day}" in of(alarms, "repeat", "node n017, fan").text
 
 
 def test_when_all_of_a_system_is_up_no_rack_is_blamed() -> None:

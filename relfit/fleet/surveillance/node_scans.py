@@ -34,8 +34,8 @@ class NodeEpisode:
     since, raised, over : int
         Instants (nanoseconds) of the first and the last failure of the run that raised the alarm, and of the end of the
         alarm, which may lie after the log.
-    number : int
-        Failures in the last significant run.
+    at, number : int
+        End (nanoseconds) of the last significant run, and its failures.
     hours, expected, p : float
         Duration of that run, expected further failures (from other nodes, by cause for repairs), tail probability.
     """
@@ -45,6 +45,7 @@ class NodeEpisode:
     since: int
     raised: int
     over: int
+    at: int
     number: int
     hours: float
     expected: float
@@ -103,6 +104,7 @@ def _episodes(
                 int(at[result.first[first]]),
                 int(instant[first]),
                 min(reach, int(left[i]) if left[i] < now else reach),
+                int(instant[i]),
                 int(result.number[i]),
                 float(instant[i] - at[result.first[i]]) / NANOSECONDS_PER_HOUR,
                 float(result.expected[i]),

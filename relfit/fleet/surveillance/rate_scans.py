@@ -68,6 +68,12 @@ class RateEpisode:
     days: int
     p: float
 
+    @property
+    def window(self) -> tuple[int, int]:
+        """First day of the window of least `p`, and the day after its last."""
+        end = (self.last if self.lasts else self.first) + 1
+        return end - self.days, end
+
 
 @dataclass(frozen=True, eq=False)
 class RateScan:

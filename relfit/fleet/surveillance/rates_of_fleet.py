@@ -23,13 +23,18 @@ class RateChange:
     down : bool
         Whether the rate fell.
     cause : str
-        For an increase of a system's rate, the cause with most of the excess; empty if none has half of it.
+        For an increase of a system's rate, the cause with most of the excess of the window; empty if none has half.
+    node, of_node : str and int
+        For a system or a cause, the node with more than half of the window's incidents, and their number; empty and 0
+        without one.
     """
 
     streams: Streams
     when: RateEpisode
     down: bool = False
     cause: str = ""
+    node: str = ""
+    of_node: int = 0
 
 
 def rate_changes(fleet: WatchedFleet, budget: Mapping[str, float]) -> Iterator[RateChange]:
@@ -54,9 +59,9 @@ def rate_changes(fleet: WatchedFleet, budget: Mapping[str, float]) -> Iterator[R
     for down in (False, True):
         alpha = for_each_test(budget["system down" if down else "system"], len(systems.names))
         for when in scan_rates(systems.counts, systems.exposure, down=down).episodes(alpha):
-            last = when.last if when.lasts else when.first
-            cause = "" if down else causes.main_excess(when.stream, when.begin, last + 1)
-            yield RateChange(systems, when, down, cause)
+            cause = "" if down else causes.main_excess(when.stream, *when.window)
+            node = ("", 0) if down else fleet.main_node(when.window, when.stream)
+            yield RateChange(systems, when, down, cause, *node)
     models = sum(len(streams.names) for streams in parts if streams.kind != fleet.joined.group)
     for streams in (causes, *parts):
         if not streams.names:
@@ -71,4 +76,6 @@ def rate_changes(fleet: WatchedFleet, budget: Mapping[str, float]) -> Iterator[R
             kind, number, prior = "model", models, rest
         scan = scan_rates(streams.counts, streams.exposure, prior=prior, rest=rest)
         for when in scan.episodes(for_each_test(budget[kind], number)):
-            yield RateChange(streams, when)
+            of = int(streams.system[when.stream]), streams.names[when.stream]
+            node = fleet.main_node(when.window, *of) if streams is causes else ("", 0)
+            yield RateChange(streams, when, False, "", *node)

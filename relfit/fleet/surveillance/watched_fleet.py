@@ -143,6 +143,17 @@ class WatchedFleet:
         system, name = (str(each).replace(", ", ",") for each in self.nodes[node])
         return f"{name} of {system}" if name in self._twice else name
 
+    def main_node(self, days: tuple[int, int], system: int, cause: str = "") -> tuple[str, int]:
+        """The node with more than half of the incidents of a system (and cause) in some days, and how many it has."""
+        first, last = self.steps.edges[list(days)]
+        mine = (self.begun >= first) & (self.begun < last + (days[1] == self.steps.size)) & (self.system == system)
+        if cause:
+            mine &= self.cause == self.causes.index(cause)
+        own = self.own[mine]
+        number = np.bincount(own[own >= 0], minlength=1)
+        most = int(number.max())
+        return (self.node_label(int(number.argmax())), most) if 2 * most > own.size else ("", 0)
+
     @cached_property
     def _twice(self) -> set[str]:
         names = pd.Series(self.nodes.get_level_values(-1).astype(str))

@@ -117,12 +117,9 @@ def password_from(variable: str | None) -> str | None:
     SourceError
         When it is not set.
     """
-    if variable is None:
-        return None
-    try:
-        return os.environ[variable]
-    except KeyError:
-        raise SourceError(f"the environment variable {variable} is not set", remedy="set it to the password") from None
+    if variable is not None and variable not in os.environ:
+        raise SourceError(f"the environment variable {variable} is not set", remedy="set it to the password")
+    return None if variable is None else os.environ[variable]
 
 
 def missing_extra(name: str) -> RelfitError:

@@ -67,10 +67,8 @@ class TicketSource(SourceBase):
             raise SourceError(f"{file.name} is not a CSV file: {on_one_line(error)}") from None
         columns = {field: self._column(table, field) for field in _NAMES}
         if columns["start"] is None:
-            shown = ", ".join(map(str, table.columns[:12]))
-            raise SourceError(
-                f"{file.name} has no column of when tickets were opened", remedy=f"name it with start: {shown}"
-            )
+            what, shown = f"{file.name} has no column of when tickets were opened", ", ".join(table.columns[:12])
+            raise SourceError(what, remedy=f"name it with start: {shown}")
         rows: dict[str, Any] = {field: table[name] for field, name in columns.items() if name is not None}
         if self.node_pattern is not None and "detail" in rows:
             hits = rows["detail"].str.extract(f"({check_pattern(self.node_pattern)})")[0].fillna("")
@@ -88,9 +86,8 @@ class TicketSource(SourceBase):
         said = getattr(self, field, None)
         if said is not None:
             if said not in table:
-                raise SourceError(
-                    f"there is no column {said!r}", remedy=f"the columns are {', '.join(table.columns[:12])}"
-                )
+                shown = ", ".join(table.columns[:12])
+                raise SourceError(f"there is no column {said!r}", remedy=f"the columns are {shown}")
             return str(said)
         lower = {str(name).strip().lower(): str(name) for name in reversed(list(table.columns))}
         return next((lower[name] for name in _NAMES[field] if name in lower), None)
