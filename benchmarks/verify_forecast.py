@@ -70,7 +70,7 @@ def _row(system: str, days: int, what: str, counted: float, row: pd.Series) -> d
         "below": counted < low,
         "above": counted > high,
         "width": (high - low) / max(row[name], 1.0),
-        "stock": name == "repair_hours" or counted <= row["stock"],
+        "stock": np.nan if what != "cause" or pd.isna(row["stock"]) else float(counted <= row["stock"]),
     }
 
 
@@ -163,7 +163,7 @@ def show(rows: list[dict]) -> None:
         held, below, above, stock = (100.0 * part[name].mean() for name in ("held", "below", "above", "stock"))
         print(
             f"| {system} | {days} | {what} | {len(part)} | {held:.0f} | {below:.0f} | {above:.0f} | "
-            f"{part['width'].mean():.2f} | {stock:.0f} |",
+            f"{part['width'].mean():.2f} | {'-' if np.isnan(stock) else f'{stock:.0f}'} |",
             flush=True,
         )
 
