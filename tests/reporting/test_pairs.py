@@ -217,7 +217,9 @@ def test_six_rows(nodes: str, tmp_path: Path) -> None:
 
 
 def test_a_pair_that_contradicts_is_seen() -> None:
-    page = "the machine has 39 incidents a week (34.8-43.5 over the next 90 days). Time between incidents, now 5.2 hours"
+    page = (
+        "the machine has 39 incidents a week (34.8-43.5 over the next 90 days). Time between incidents, now 5.2 hours"
+    )
     with pytest.raises(AssertionError):
         check(page)
 
