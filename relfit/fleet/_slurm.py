@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.analyses.screening import repeat_failures
+from relfit.analyses.screening.tallies import NOT_STATED
 from relfit.base.errors import ArgumentError, DataError, Remedy
 from relfit.base.results import Result
 from relfit.base.text import count, number
@@ -119,7 +120,8 @@ def _why(row: pd.Series, again: Any, ended: pd.Timestamp) -> str:
     if again is None:
         return text
     span = f"{again['first']:%Y-%m-%d} to {again['last']:%Y-%m-%d}"
-    return f"{text}, again {again['repeats']} times {span} by {again['cause']}"
+    by = "" if again["cause"] == NOT_STATED else f" by {again['cause']}"
+    return f"{text}, again {again['repeats']} times {span}{by}"
 
 
 def is_host(name: str) -> bool:
