@@ -22,6 +22,7 @@ from relfit.simulation.training.parameters import TrainingParameters, training_p
 from relfit.simulation.training.policies import HostSelection, RetirementRule
 from relfit.simulation.training.replication import TrainingRun, run_replication, setting_of
 from relfit.simulation.training.training_events import advance
+from relfit.simulation.training.unset_keys import assumed
 
 __all__ = ["TrainingSimulation", "simulate_training"]
 
@@ -150,7 +151,7 @@ class TrainingSimulation(Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The headline, the shares of time, and mean numbers of events."""
+        """The headline, the shares of time, mean numbers of events, and the defaults taken for keys that are not set."""
         mean = self.outputs["mean"]
         shares = {
             name: mean[key] / max(mean[list(_TIME_NAMES.values())].sum(), 1e-300) for name, key in _TIME_NAMES.items()
@@ -161,7 +162,8 @@ class TrainingSimulation(Result):
             f"{number(mean['host_selection_count'])} host selections, {number(mean['preemption_count'])} preemptions, "
             f"{number(mean['job_stall_count'])} stalls, {number(mean['servers_retired'])} servers retired"
         )
-        return (self.headline, *self._each_job, f"Time: {spent}.", f"Per run, on average: {events}.")
+        lines = (f"Time: {spent}.", f"Per run, on average: {events}.", assumed(self.parameters))
+        return (self.headline, *self._each_job, *filter(None, lines))
 
     @property
     def _each_job(self) -> tuple[str, ...]:
