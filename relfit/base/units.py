@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from contextlib import suppress
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -22,6 +23,7 @@ __all__ = [
     "instant",
     "mean_time",
     "nanoseconds",
+    "quantity",
     "rate_per_hour",
     "unit_in_hours",
 ]
@@ -135,8 +137,8 @@ def rate_per_hour(text: str) -> float:
 
     Examples
     --------
-    >>> rate_per_hour("0.6 per day"), rate_per_hour("0.6/day"), rate_per_hour("1 per 5 days"), rate_per_hour("once in 5 h")
-    (0.025, 0.025, 0.008333333333333333, 0.2)
+    >>> rate_per_hour("0.75 per day"), rate_per_hour("0.75/day"), rate_per_hour("1 per 5 days")
+    (0.03125, 0.03125, 0.008333333333333333)
     """
     match = _PER.fullmatch(text)
     try:
@@ -147,6 +149,19 @@ def rate_per_hour(text: str) -> float:
     except (ArgumentError, ZeroDivisionError):
         remedy = "write '0.0125 per day', '0.0125/day' or '1 per 80 days'"
         raise ArgumentError(f"{text!r} is not a rate", remedy=remedy) from None
+
+
+def quantity(value: object) -> tuple[float, str]:
+    """A duration in hours or a rate per hour, with its unit.
+
+    Examples
+    --------
+    >>> quantity("2 days"), quantity("1 per 5 h")
+    ((48.0, 'h'), (0.2, 'per h'))
+    """
+    with suppress(ArgumentError):
+        return rate_per_hour(str(value)), "per h"
+    return hours(value), "h"
 
 
 def _long(text: str) -> float:

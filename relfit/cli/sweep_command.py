@@ -161,13 +161,13 @@ def _show(result: CampaignResults, to: opt.Output, notes: list[str]) -> None:
 
 
 def _progress(steps: ProgressSteps) -> Callable[[str, float], None]:
-    """A bar where somebody watches, else a line now and then."""
+    """A bar where somebody watches, else a line now and then; that workers start is said at once."""
     last = time.monotonic()
 
     def say(text: str, share: float) -> None:
         nonlocal last
         steps.say(text, share)
-        if not sys.stderr.isatty() and time.monotonic() - last > _EVERY:
+        if text.startswith("starting") or (not sys.stderr.isatty() and time.monotonic() - last > _EVERY):
             last = time.monotonic()
             typer.echo(f"relfit: {text}", err=True)
 

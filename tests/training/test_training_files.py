@@ -194,7 +194,9 @@ def test_the_command_shows_and_writes(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["simulate", "training", str(path), "--accuracy", "2"]) == 2
 
 
-@pytest.mark.parametrize("text", ["0.0125 per day", "0.0125/day", "1 per 80 days", "once in 80 days", "87.5 per 7000 d"])
+@pytest.mark.parametrize(
+    "text", ["0.0125 per day", "0.0125/day", "1 per 80 days", "once in 80 days", "87.5 per 7000 d"]
+)
 def test_a_rate_is_text_with_a_unit(tmp_path: Path, text: str) -> None:
     lines = [f'{name} = "{text}"' for name in ("random_failure_rate", "rack_failure_rate", "corruption_rate")]
     params = rf.training.read_training(written(tmp_path, "\n".join(lines)))
@@ -204,7 +206,7 @@ def test_a_rate_is_text_with_a_unit(tmp_path: Path, text: str) -> None:
 
 def test_another_rate_names_the_forms() -> None:
     for text in ("often", "1 per moon", "1 per 0 days", "80 days"):
-        with pytest.raises(ArgumentError, match="is not a rate; write '0.0125 per day', '0.0125/day' or '1 per 80"):
+        with pytest.raises(ArgumentError, match=r"is not a rate; write '0\.0125 per day', '0\.0125/day' or '1 per 80"):
             TrainingParameters(random_failure_rate=text)
     with pytest.raises(ArgumentError, match="systematic_failure_rate_multiplier"):
         TrainingParameters(systematic_failure_rate_multiplier="5 per day")
@@ -229,7 +231,7 @@ def test_what_was_not_set_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[
         "40 % of automatic repairs leave a bad server bad (auto_repair_fail_prob), "
         "80 % of automatic repairs lead to a manual one (prob_auto_to_manual), "
         "manual repairs take 48 hours (manual_repair_time), "
-        "20 % of manual repairs leave a bad server bad (manual_repair_fail_prob)."
+        "20 % of manual ones leave a bad server bad (manual_repair_fail_prob)."
     ) in shown
     assert "random_failure_rate" not in shown
     text += "systematic_failure_fraction = 0\nprob_auto_to_manual = 0\n"
@@ -245,7 +247,9 @@ def test_the_page_has_the_defaults() -> None:
     for keys, _, shown in rows:
         table, _, names = keys.rpartition("`: ")
         model = {"": TrainingParameters, "`[retirement]": Retirement, "`[repeated_repairs]": RepeatedRepairs}[table]
-        fields = [name for name in re.findall(r"`([^`]+)`", f"`{names}" if table else names) if not name.startswith("[")]
+        fields = [
+            name for name in re.findall(r"`([^`]+)`", f"`{names}" if table else names) if not name.startswith("[")
+        ]
         values = shown.split("; ") if "; " in shown else [shown] * len(fields)
         for name, text in zip(fields, values, strict=True):
             default = model.model_fields[name].default
@@ -255,3 +259,14 @@ def test_the_page_has_the_defaults() -> None:
             assert getattr(model(**{name: value}), name) == default, name
             n += 1
     assert n > 50
+
+
+def test_a_name_that_ends_in_a_slash_is_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = 'job_size = 8\nworking_pool_size = 9\njob_length = "2 days"\n'
+    command = ["simulate", "training", str(written(tmp_path, text)), "--runs", "2", "--out"]
+    assert main([*command, f"{tmp_path}/tables/"]) == 0
+    assert sorted(path.name for path in (tmp_path / "tables").iterdir()) == ["outputs.csv", "runs.csv"]
+    assert main([*command, str(tmp_path / "other")]) == 2
+    assert "or name a folder that exists or ends in /" in capsys.readouterr().err
+    assert main([*command, f"{tmp_path}/not/there/"]) == 2
+    assert not (tmp_path / "other").exists()

@@ -42,7 +42,7 @@ class Model(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    page: ClassVar[str] = ""
+    keys_page: ClassVar[str] = ""
     """The page with the keys, where they are too many for a message."""
     other_names: ClassVar[Mapping[str, str]] = {}
     """What to write instead of a name that users try."""

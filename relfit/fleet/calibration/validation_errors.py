@@ -135,7 +135,11 @@ def _instead(key: str, table: Any) -> str:
         return f"write {table.other_names[key]}"
     if near := get_close_matches(key, keys, n=1):
         return f"did you mean {near[0]}?"
-    return f"the keys are in {table.page}" if table is not None and table.page else f"the keys are {', '.join(keys)}"
+    return (
+        f"the keys are in {table.keys_page}"
+        if table is not None and table.keys_page
+        else f"the keys are {', '.join(keys)}"
+    )
 
 
 def _table(model: type[Model], place: Place) -> Any:

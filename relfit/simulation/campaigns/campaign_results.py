@@ -18,7 +18,7 @@ from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
 from relfit.base.text import count
-from relfit.base.units import hours
+from relfit.base.units import quantity
 from relfit.base.writing import complete
 from relfit.simulation.campaigns.campaign import Until
 from relfit.simulation.campaigns.campaign_store import CampaignStore
@@ -89,11 +89,11 @@ class CampaignResults(Result):
         return [str(label) for label in self.cells["experiment"].unique()]
 
     def unit(self, name: str) -> str:
-        """The unit of an output or a parameter, empty where there is none; hours of durations such as "2 days"."""
+        """The unit of an output or a parameter, empty where there is none; hours of "2 days"."""
         if name in self.parameters and self.cells[name].map(lambda value: isinstance(value, str)).any():
             with suppress(ValueError):
                 numbers(self.cells[name].dropna())
-                return "h"
+                return next(quantity(value)[1] for value in self.cells[name] if isinstance(value, str))
             return ""
         units = self.campaign.get("units", {})
         return str(units.get(name, units.get(name.rpartition(".")[2], "")))
@@ -351,8 +351,8 @@ def _scattered(keys: pd.Index, rows: pd.DataFrame, values: FloatArray, width: in
 
 
 def numbers(values: Iterable[float | str]) -> FloatArray:
-    """Values as numbers; durations as hours."""
-    return np.array([hours(v) if isinstance(v, str) else float(v) for v in values], dtype=np.float64)
+    """Values as numbers; durations as hours, rates such as "1 per 80 days" per hour."""
+    return np.array([quantity(v)[0] if isinstance(v, str) else float(v) for v in values], dtype=np.float64)
 
 
 def shown(value: object) -> str:

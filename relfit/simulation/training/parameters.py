@@ -123,7 +123,7 @@ class TrainingParameters(Model):
     (43200.0, 20.0)
     """
 
-    page: ClassVar[str] = "docs/training.md"
+    keys_page: ClassVar[str] = "docs/training.md"
     other_names: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("mtbf", "mttf", "failure_rate"), 'random_failure_rate, as "1 per 80 days"'),
         **dict.fromkeys(("mttr", "repair_time"), 'auto_repair_time, as "2 days"'),

@@ -151,12 +151,11 @@ class TrainingSimulation(Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The headline, the shares of time, mean numbers of events, and the defaults taken for keys that are not set."""
+        """The headline, the shares of time, mean numbers of events, and the defaults of keys that are not set."""
         mean = self.outputs["mean"]
-        shares = {
-            name: mean[key] / max(mean[list(_TIME_NAMES.values())].sum(), 1e-300) for name, key in _TIME_NAMES.items()
-        }
-        spent = ", ".join(f"{name} {percent(part)}" for name, part in shares.items() if part > 0.0)
+        times = self.replications[list(_TIME_NAMES.values())]
+        shares = times.div(times.sum(axis=1), axis=0).mean()  # means of runs, as the ratio of the headline
+        spent = ", ".join(f"{name} {percent(shares[key])}" for name, key in _TIME_NAMES.items() if shares[key] > 0.0)
         events = (
             f"{number(mean['total_failures'])} failures ({number(mean['systematic_failures'])} systematic), "
             f"{number(mean['host_selection_count'])} host selections, {number(mean['preemption_count'])} preemptions, "

@@ -39,7 +39,7 @@ def assumed(params: TrainingParameters) -> str:
         "auto_repair_fail_prob": f"{percent(params.auto_repair_fail_prob)} of automatic repairs leave a bad server bad",
         "prob_auto_to_manual": f"{percent(params.prob_auto_to_manual)} of automatic repairs lead to a manual one",
         "manual_repair_time": f"manual repairs take {duration(params.manual_repair_time / 60.0)}",
-        "manual_repair_fail_prob": f"{percent(params.manual_repair_fail_prob)} of manual repairs leave a bad server bad",
+        "manual_repair_fail_prob": f"{percent(params.manual_repair_fail_prob)} of manual ones leave a bad server bad",
     }
     unset = ", ".join(f"{text} ({name})" for name, text in texts.items() if name not in chosen)
     return f"Not set, so as in AIReSim: {unset}." if unset else ""
