@@ -201,8 +201,8 @@ class CampaignResults(Result):
         mean = table["mean"].to_numpy(dtype=np.float64)
         best: Any = table.iloc[int(np.nanargmax(mean) if most else np.nanargmin(mean))]
         where = ", ".join(self.setting(str(name), value) for name, value in best[self.parameters].dropna().items())
-        limits = f" ({best['low']:,.6g}-{best['high']:,.6g})" if np.isfinite(best["low"]) else ""
-        value = f"{best['mean']:,.6g}{limits} {self.unit(self.output)}".rstrip()
+        limits = f" ({shown(best['low'])}-{shown(best['high'])})" if np.isfinite(best["low"]) else ""
+        value = f"{shown(best['mean'])}{limits} {self.unit(self.output)}".rstrip()
         return f"{text}; {'most' if most else 'least'} {self.output.replace('_', ' ')} {value} at {where}."
 
     @property
@@ -357,7 +357,9 @@ def numbers(values: Iterable[float | str]) -> FloatArray:
 
 def shown(value: object) -> str:
     """A value of a parameter as text."""
-    return f"{value:,.6g}" if isinstance(value, (float, np.floating)) else str(value)
+    if isinstance(value, (float, np.floating)):
+        return f"{value:,.0f}" if 1e6 <= abs(float(value)) < 1e15 else f"{value:,.6g}"
+    return str(value)
 
 
 def load(folder: str | Path) -> CampaignResults:

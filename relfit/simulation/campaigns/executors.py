@@ -39,10 +39,7 @@ class WorkersLostError(Exception):
 
 
 class Computing:
-    """Runs tasks in this process, in turn, within a ``with`` block; the base of the other executors.
-
-    Tasks find their runner by the `token`.
-    """
+    """Runs tasks in this process, in turn, in a ``with`` block; the base of others. Tasks find runners by `token`."""
 
     here, starts = True, False
     """Whether tasks run in this process, where they can be told to stop; whether workers are started for them."""

@@ -76,8 +76,7 @@ def sweep(
     Raises
     ------
     ArgumentError
-        Before anything is run: for an unknown parameter (with the nearest one), an empty grid, the store of another
-        campaign.
+        Before anything is run: for an unknown parameter, an empty grid, the store of another campaign.
 
     Examples
     --------
