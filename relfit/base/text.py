@@ -29,7 +29,7 @@ def number(value: float, digits: int = 3) -> str:
         return "unknown"
     if math.isinf(value):
         return "infinite" if value > 0 else "-infinite"
-    return f"{value:,.0f}" if 10.0 ** (digits - 1) <= abs(value) < 1e9 else f"{value:.{digits}g}"
+    return f"{value:,.0f}" if 10.0 ** (digits - 1) <= abs(value) < 1e12 else f"{value:.{digits}g}"
 
 
 def count(value: int, one: str, many: str | None = None) -> str:

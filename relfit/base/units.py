@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from contextlib import suppress
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -22,6 +23,8 @@ __all__ = [
     "instant",
     "mean_time",
     "nanoseconds",
+    "quantity",
+    "rate_per_hour",
     "unit_in_hours",
 ]
 
@@ -39,6 +42,7 @@ HOURS_PER_UNIT = {
 _NUMBER = r"(\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?)"
 _LONG = re.compile(rf"\s*{_NUMBER}\s*([a-z]+)\s*")
 _RATE = re.compile(rf"\s*(?:{_NUMBER}\s*FIT|{_NUMBER}\s*%\s*AFR)\s*", re.IGNORECASE)
+_PER = re.compile(rf"\s*(?:{_NUMBER}|once)\s*(?:per|/|in|every)\s*(?:{_NUMBER}\s*)?([a-z]+)\s*")
 _SHORT = {"s": "seconds", "min": "minutes", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -124,6 +128,40 @@ def mean_time(value: object) -> float:
             f"{value!r} is not a failure rate", remedy="write 2%AFR or 500FIT, or a mean time as 20000h"
         )
     return of / rate
+
+
+def rate_per_hour(text: str) -> float:
+    """A number of events per time as text, per hour.
+
+    An `ArgumentError` when it is none.
+
+    Examples
+    --------
+    >>> rate_per_hour("0.75 per day"), rate_per_hour("0.75/day"), rate_per_hour("1 per 5 days")
+    (0.03125, 0.03125, 0.008333333333333333)
+    """
+    match = _PER.fullmatch(text)
+    try:
+        if match is None:
+            raise ArgumentError(f"{text!r} is not a rate")
+        unit = HOURS_PER_YEAR if match[3] in ("year", "years") else unit_in_hours(match[3])
+        return float(match[1] or 1.0) / (float(match[2] or 1.0) * unit)
+    except (ArgumentError, ZeroDivisionError):
+        remedy = "write '0.0125 per day', '0.0125/day' or '1 per 80 days'"
+        raise ArgumentError(f"{text!r} is not a rate", remedy=remedy) from None
+
+
+def quantity(value: object) -> tuple[float, str]:
+    """A duration in hours or a rate per hour, with its unit.
+
+    Examples
+    --------
+    >>> quantity("2 days"), quantity("1 per 5 h")
+    ((48.0, 'h'), (0.2, 'per h'))
+    """
+    with suppress(ArgumentError):
+        return rate_per_hour(str(value)), "per h"
+    return hours(value), "h"
 
 
 def _long(text: str) -> float:

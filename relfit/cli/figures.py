@@ -37,7 +37,7 @@ def check_place(path: Path | None) -> None:
     if path.suffix.lower() not in ENDINGS:
         raise ArgumentError(
             f"--plot {path} is neither a folder nor a file that ends in {' or '.join(ENDINGS)}",
-            remedy="make the folder first, or name a file",
+            remedy="name a folder that exists or ends in /, or a file",
         )
     if not path.parent.is_dir():
         raise ArgumentError(f"--plot {path}: there is no folder {path.parent}", remedy="make it first")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 
 from relfit.base.errors import ArgumentError
 
@@ -13,6 +15,7 @@ __all__ = [
     "family_names",
     "mean_time",
     "pairs",
+    "place",
     "probability",
     "without_effect",
 ]
@@ -158,3 +161,12 @@ def choice(option: str, value: str, known: tuple[str, ...]) -> str:
     if value not in known:
         raise ArgumentError(f"{option} {value!r} is not known", remedy=f"use {', '.join(known[:-1])} or {known[-1]}")
     return value
+
+
+def place(text: str) -> Path:
+    """A file or a folder; a name that ends in a slash is a folder, which is made where its parent is there."""
+    path = Path(text)
+    if text.endswith(("/", "\\")) and not path.exists():
+        with suppress(OSError, ValueError):  # the checks of a command say what is wrong with the place
+            path.mkdir()
+    return path

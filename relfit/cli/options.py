@@ -297,11 +297,19 @@ class Output:
     json: Annotated[bool, flag("--json", "Print one JSON document and nothing else.")] = False
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="PLACE", help="Write a table (.csv, .parquet, .json), or all to a folder."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="PLACE",
+            help="Write a table (.csv, .parquet, .json), or all to a folder.",
+            parser=checked.place,
+        ),
     ] = None
     plot: Annotated[
         Path | None,
-        option("PLACE", "Draw the figures: on one sheet (.png, .svg, .pdf) or each into a folder."),
+        option(
+            "PLACE", "Draw the figures: on one sheet (.png, .svg, .pdf) or each into a folder.", parser=checked.place
+        ),
     ] = None
 
 

@@ -81,7 +81,7 @@ def _text(document: Mapping[str, object]) -> str:
 # ----------------------------------------------------------------------- files
 
 
-def check_destination(path: Path | None, endings: Sequence[str] = TABLE_ENDINGS) -> None:
+def check_destination(path: Path | None, endings: Sequence[str] = TABLE_ENDINGS, folder: bool = False) -> None:
     """Reject, before any work, a file that could not be written.
 
     Raises
@@ -93,7 +93,8 @@ def check_destination(path: Path | None, endings: Sequence[str] = TABLE_ENDINGS)
         return
     if path.suffix.lower() not in endings:
         raise ArgumentError(
-            f"--out {path} does not end in {' or '.join(endings)}", remedy="the ending names the format"
+            f"--out {path} does not end in {' or '.join(endings)}",
+            remedy=f"the ending names the format{', or name a folder that exists or ends in /' if folder else ''}",
         )
     if not path.parent.is_dir():
         raise ArgumentError(f"--out {path}: there is no folder {path.parent}", remedy="make it first")
@@ -105,7 +106,7 @@ def check_destination(path: Path | None, endings: Sequence[str] = TABLE_ENDINGS)
 def check_output(to: Output) -> None:
     """Reject, before any work, places that cannot be written to."""
     if to.out is None or not to.out.is_dir():
-        check_destination(to.out)
+        check_destination(to.out, folder=True)
     check_place(to.plot)
 
 

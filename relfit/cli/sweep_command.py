@@ -135,7 +135,10 @@ def report(
 
 
 def _show(result: CampaignResults, to: opt.Output, notes: list[str]) -> None:
-    figures: list[Any] = [("campaign", partial(rf.plot, result))] if result.outputs else []
+    from relfit.reporting.campaign_hours import in_hours
+
+    shown_result = in_hours(result)
+    figures: list[Any] = [("campaign", partial(rf.plot, shown_result))] if result.outputs else []
     tables = {"cells": result.to_frame()}
     if result.outputs:
         tables |= {name or "grid": result.of(experiment=name) for name in result.experiments if name}
@@ -146,7 +149,7 @@ def _show(result: CampaignResults, to: opt.Output, notes: list[str]) -> None:
     if to.json:
         output.print_json({**result.to_dict(), "table": result.to_frame()})
         return
-    lines = [*result.findings, *notes]
+    lines, result = [*shown_result.findings, *notes], shown_result
     if result.outputs:
         table = result.of()
         table = table[[name for name in table if name not in result.cells.columns or name in result.parameters]]
@@ -161,13 +164,13 @@ def _show(result: CampaignResults, to: opt.Output, notes: list[str]) -> None:
 
 
 def _progress(steps: ProgressSteps) -> Callable[[str, float], None]:
-    """A bar where somebody watches, else a line now and then."""
+    """A bar where somebody watches, else a line now and then; that workers start is said at once."""
     last = time.monotonic()
 
     def say(text: str, share: float) -> None:
         nonlocal last
         steps.say(text, share)
-        if not sys.stderr.isatty() and time.monotonic() - last > _EVERY:
+        if text.startswith("starting") or (not sys.stderr.isatty() and time.monotonic() - last > _EVERY):
             last = time.monotonic()
             typer.echo(f"relfit: {text}", err=True)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from relfit.base.arrays import FloatArray
-from relfit.base.text import count
+from relfit.base.text import count, number
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.simulation.campaigns import CampaignResults, Ownership, pareto_front, sobol, tornado
@@ -225,7 +225,7 @@ def campaign_tornado(result: CampaignResults, ax: Axes | None = None, *, output:
 
 
 def _short(value: object) -> str:
-    return f"{value:.3g}" if isinstance(value, (int, float, np.number)) else style.plain(value, 16)
+    return number(float(value), 4) if isinstance(value, (int, float, np.number)) else style.plain(value, 16)
 
 
 def sobol_indices(result: CampaignResults, ax: Axes | None = None, *, output: str | None = None) -> Axes:

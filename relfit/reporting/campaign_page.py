@@ -13,6 +13,7 @@ import pandas as pd
 import relfit as rf
 from relfit.base.errors import ArgumentError
 from relfit.plotting import campaign_figures as draw
+from relfit.reporting.campaign_hours import in_hours
 from relfit.reporting.components import Figure, Table
 from relfit.reporting.drawing import drawn
 from relfit.reporting.rendering import filled, write_whole
@@ -56,6 +57,7 @@ def write_campaign_page(result: CampaignResults, path: str | Path) -> Path:
     ArgumentError
         When the file cannot be written.
     """
+    result = in_hours(result)
     campaign, config = result.campaign, result.campaign.get("config")
     run = f"{campaign['run']}, seed {campaign.get('seed', 0)}"
     text = filled(

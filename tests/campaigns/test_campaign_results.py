@@ -16,7 +16,9 @@ from scipy import stats
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
+from relfit.reporting.campaign_hours import in_hours
 from relfit.reporting.campaign_page import write_campaign_page
+from relfit.simulation.campaigns.campaign_results import numbers
 
 mpl.use("Agg")
 MODELS = "tests.campaigns.models"
@@ -293,7 +295,7 @@ def test_numbers_have_their_units_in_headline_figures_and_page(tmp_path: Path) -
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("manual repair time (h)", "total training time (min)")
     assert axes.get_legend_handles_labels()[1] == ["recovery time 10 min", "recovery time 30 min"]
     page = write_campaign_page(result, tmp_path / "page.html").read_text(encoding="utf-8")
-    assert {"recovery_time (min)", "mean (min)"} <= set(re.findall(r"<th[^>]*>\s*([^<]+?)\s*</th>", page))
+    assert {"recovery_time (min)", "mean (h)"} <= set(re.findall(r"<th[^>]*>\s*([^<]+?)\s*</th>", page))
     assert "manual_repair_time (" not in page  # its values are text, with a unit of their own
 
 
@@ -303,3 +305,43 @@ def test_a_function_of_the_user_has_the_units_of_the_campaign(tmp_path: Path) ->
     axes = rf.plot(result)
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("x (km)", "value (GB)")
     assert rf.plot(result, relative=True).get_ylabel() == "ratio to the first value"
+
+
+def test_times_of_training_are_shown_in_hours_and_numbers_are_plain(tmp_path: Path) -> None:
+    small = {"job_size": 8, "working_pool_size": 9, "job_length": "2 days"}
+    plan = rf.campaigns.Campaign(
+        run="training",
+        config=small,
+        replications=2,
+        parameters={"working_pool_size": [1040, 1064]},
+        prices={"total_training_time": 1e6},
+    )
+    result = rf.campaigns.sweep(plan, tmp_path / "s", executor="serial")
+    hours = in_hours(result)
+    np.testing.assert_array_equal(hours.of()["mean"], [np.mean(row) / 60 for row in result.samples().to_numpy()])
+    assert hours.unit("total_training_time") == "h"
+    assert result.unit("total_training_time") == "min"
+    both = [rf.campaigns.cost_of_ownership(each).headline for each in (hours, result)]
+    assert both[0] == both[1]
+    assert not re.search(r"[0-9]e\+", both[0])  # about 2,890 minutes at a million each
+    page = write_campaign_page(result, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "total training time (h)" in page
+    assert "1,064" in page
+    assert not re.search(r">[^<]*[0-9]e\+[0-9]", page)
+
+
+def test_rates_as_text_are_values_of_an_axis(tmp_path: Path) -> None:
+    small = {"job_size": 8, "working_pool_size": 9, "job_length": "2 days"}
+    rates = {"random_failure_rate": ["1 per 2 days", "0.25 per day"]}
+    plan = rf.campaigns.Campaign(run="training", config=small, replications=2, parameters=rates)
+    result = rf.campaigns.sweep(plan, tmp_path / "s", executor="serial")
+    assert result.unit("random_failure_rate") == "per h"
+    np.testing.assert_allclose(numbers(result.cells["random_failure_rate"]), [1 / 48, 1 / 96])
+
+
+def test_cells_within_a_share_of_the_best(tmp_path: Path) -> None:
+    result = swept(tmp_path, "square", parameters={"x": [10.0, 10.05, 10.2]}, replications=1)
+    assert rf.campaigns.best_cells(result, within=0.02)["x"].tolist() == [10.0, 10.05]  # 1 % and 4 % more than 100
+    assert rf.campaigns.best_cells(result, best="most", within=0.035)["x"].tolist() == [10.2, 10.05]  # 2.9 and 3.9 %
+    with pytest.raises(ArgumentError, match="within"):
+        rf.campaigns.best_cells(result, within=2.0)

@@ -18,6 +18,9 @@ import pytest
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
+from relfit.cli.progress import ProgressSteps
+from relfit.cli.sweep_command import _progress
+from relfit.simulation.campaigns import executors, sweeping
 
 MODELS = "tests.campaigns.models"
 
@@ -259,7 +262,7 @@ def test_a_signal_keeps_what_is_done_and_says_how_to_go_on(
     assert process.wait(30) in (status, 75), told  # 75: the sweep had ended when the second signal came
     *progress, last = told.splitlines()
     assert "go on with: relfit sweep" in last
-    assert all(line.endswith(("stored", "left")) for line in progress), told
+    assert all(line.endswith(("stored", "left", " workers")) for line in progress), told
     assert not list((tmp_path / "s").rglob("*.part"))
     stored = len(rf.campaigns.load(tmp_path / "s").runs)
     assert 0 < stored < 120
@@ -268,3 +271,34 @@ def test_a_signal_keeps_what_is_done_and_says_how_to_go_on(
     drawn = [np.random.default_rng(np.random.SeedSequence(3, spawn_key=(r,))).random() for r in range(40)]
     samples = rf.campaigns.load(tmp_path / "s").samples("value").to_numpy()
     np.testing.assert_array_equal(samples, np.add.outer([1, 2, 3], drawn))
+
+
+def test_workers_are_announced_and_what_they_do_at_a_stop_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Workers(executors._Threads):
+        here, starts = False, True  # as processes
+
+    begun: list[float] = []
+    told: list[str] = []
+
+    def slow(x: float) -> float:
+        begun.append(x)
+        time.sleep(0.5)
+        return x
+
+    monkeypatch.setattr(sweeping, "computing", lambda *a: Workers(a[2], a[1]))
+    plan = rf.campaigns.Campaign(run=slow, replications=1, parameters={"x": [1.0, 2.0, 3.0]})
+    result = rf.campaigns.sweep(
+        plan, tmp_path / "s", workers=2, stopped=lambda: bool(begun), progress=lambda text, _: told.append(text)
+    )
+    assert told[0] == "starting 2 workers"
+    assert 1 <= len(result.runs) < 3
+    assert result.missing == 3 - len(result.runs)
+
+
+def test_the_command_says_at_once_that_workers_start(capsys: pytest.CaptureFixture[str]) -> None:
+    say = _progress(ProgressSteps("computing"))
+    say("starting 2 workers", 0.0)
+    say("0 of 240 runs stored", 0.0)
+    assert capsys.readouterr().err == "relfit: starting 2 workers\n"

@@ -6,13 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import pytest
 
 import relfit
-from relfit.base.numeric import compiled, special
+from relfit.base.numeric import compiled, compiling_notice, special
 from relfit.fitting.goodness import _distances
 
 CALLER = """
@@ -112,3 +114,15 @@ def test_options_and_what_a_function_closes_over_count() -> None:
 
     assert len({made(2), made(3), made(2, fastmath=True)}) == 3
     assert made(2) == made(2)
+
+
+@pytest.mark.parametrize(("misses", "told"), [(0, 0), (1, 1)])
+def test_compiling_is_told_once_and_only_when_it_is_true(
+    misses: int, told: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A function that is long read from disk is not compiled: numba has not missed it there."""
+    monkeypatch.setattr(compiling_notice, "_PATIENCE", 0.01)
+    function = SimpleNamespace(signatures=[], stats=SimpleNamespace(cache_misses={"of this type": misses}))
+    with compiling_notice.compile_notice(function, "ten seconds"):
+        time.sleep(0.1)
+    assert capsys.readouterr().err.count("compiling the simulator") == told

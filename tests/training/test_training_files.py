@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from relfit.base.errors import ArgumentError, ReadError
 from relfit.cli.app import main
 from relfit.fleet.calibration import Parameters, write_parameters
 from relfit.simulation.training import TrainingParameters, training_parameters
+from relfit.simulation.training.parameters import RepeatedRepairs, Retirement
 
 # keys of the published program, as its own configuration file has them
 PROGRAM = """
@@ -190,3 +192,81 @@ def test_the_command_shows_and_writes(tmp_path: Path, capsys: pytest.CaptureFixt
     assert trace.stat().st_size > 1000
     assert "total_training_time" in table.read_text(encoding="utf-8")
     assert main(["simulate", "training", str(path), "--accuracy", "2"]) == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["0.0125 per day", "0.0125/day", "1 per 80 days", "once in 80 days", "87.5 per 7000 d"]
+)
+def test_a_rate_is_text_with_a_unit(tmp_path: Path, text: str) -> None:
+    lines = [f'{name} = "{text}"' for name in ("random_failure_rate", "rack_failure_rate", "corruption_rate")]
+    params = rf.training.read_training(written(tmp_path, "\n".join(lines)))
+    assert params.random_failure_rate == pytest.approx(1 / (80 * 1440))
+    assert params.rack_failure_rate == params.corruption_rate == params.random_failure_rate
+
+
+def test_another_rate_names_the_forms() -> None:
+    for text in ("often", "1 per moon", "1 per 0 days", "80 days"):
+        with pytest.raises(ArgumentError, match=r"is not a rate; write '0\.0125 per day', '0\.0125/day' or '1 per 80"):
+            TrainingParameters(random_failure_rate=text)
+    with pytest.raises(ArgumentError, match="systematic_failure_rate_multiplier"):
+        TrainingParameters(systematic_failure_rate_multiplier="5 per day")
+
+
+def test_unknown_keys_lead_to_the_right_one() -> None:
+    with pytest.raises(ArgumentError) as error:
+        TrainingParameters(mtbf="80 days")
+    assert str(error.value) == 'mtbf: this key is unknown; write random_failure_rate, as "1 per 80 days"'
+    with pytest.raises(ArgumentError) as error:
+        TrainingParameters(foozle=1)
+    assert str(error.value) == "foozle: this key is unknown; the keys are in docs/training.md"
+
+
+def test_what_was_not_set_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = 'job_size = 8\nworking_pool_size = 9\njob_length = "2 days"\nrandom_failure_rate = "1 per 80 days"\n'
+    text += 'recovery_time = 20\nauto_repair_time = "2 days"\n'
+    assert main(["simulate", "training", str(written(tmp_path, text)), "--runs", "2"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert (
+        "Not set, so as in AIReSim: 15 % of servers fail 6 times as often (systematic_failure_fraction), "
+        "40 % of automatic repairs leave a bad server bad (auto_repair_fail_prob), "
+        "80 % of automatic repairs lead to a manual one (prob_auto_to_manual), "
+        "manual repairs take 48 hours (manual_repair_time), "
+        "20 % of manual ones leave a bad server bad (manual_repair_fail_prob)."
+    ) in shown
+    assert "random_failure_rate" not in shown
+    text += "systematic_failure_fraction = 0\nprob_auto_to_manual = 0\n"
+    assert main(["simulate", "training", str(written(tmp_path, text)), "--runs", "2"]) == 0
+    assert "Not set" not in capsys.readouterr().out
+
+
+def test_the_page_has_the_defaults() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
+    lines = page.split("| keys | meaning |")[1].split("\n\n")[0].splitlines()[2:]
+    rows = [line.strip("| ").split(" | ") for line in lines]
+    n = 0
+    for keys, _, shown in rows:
+        table, _, names = keys.rpartition("`: ")
+        model = {"": TrainingParameters, "`[retirement]": Retirement, "`[repeated_repairs]": RepeatedRepairs}[table]
+        fields = [
+            name for name in re.findall(r"`([^`]+)`", f"`{names}" if table else names) if not name.startswith("[")
+        ]
+        values = shown.split("; ") if "; " in shown else [shown] * len(fields)
+        for name, text in zip(fields, values, strict=True):
+            default = model.model_fields[name].default
+            value: Any = {"none": None, "yes": True, "no": False}.get(text, text)
+            if isinstance(default, tuple):
+                value = json.loads(text)
+            assert getattr(model(**{name: value}), name) == default, name
+            n += 1
+    assert n > 50
+
+
+def test_a_name_that_ends_in_a_slash_is_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = 'job_size = 8\nworking_pool_size = 9\njob_length = "2 days"\n'
+    command = ["simulate", "training", str(written(tmp_path, text)), "--runs", "2", "--out"]
+    assert main([*command, f"{tmp_path}/tables/"]) == 0
+    assert sorted(path.name for path in (tmp_path / "tables").iterdir()) == ["outputs.csv", "runs.csv"]
+    assert main([*command, str(tmp_path / "other")]) == 2
+    assert "or name a folder that exists or ends in /" in capsys.readouterr().err
+    assert main([*command, f"{tmp_path}/not/there/"]) == 2
+    assert not (tmp_path / "other").exists()

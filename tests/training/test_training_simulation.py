@@ -23,7 +23,7 @@ from relfit.simulation.training import (
 )
 from relfit.simulation.training.cluster_state import TIMES
 from relfit.simulation.training.repair_events import shift_end
-from relfit.simulation.training.training_simulation import _TIME_NAMES
+from relfit.simulation.training.training_simulation import _TIME_NAMES, TrainingSimulation
 
 SMALL: dict[str, Any] = {
     "job_size": 40,
@@ -512,3 +512,15 @@ def test_without_a_failure_there_is_no_time_until_one() -> None:
     assert 0 < failed.sum() < 20
     assert some.outputs.loc["avg_run", "mean"] == pytest.approx(some.replications["avg_run"][failed].mean())
     assert some.outputs.loc["avg_run", "min"] > 0.0
+
+
+def test_shares_of_time_are_those_of_the_ratio() -> None:
+    run = rf.simulate_training({"job_size": 4, "working_pool_size": 5, "job_length": "2 days"}, n_replications=2, rng=1)
+    table = run.replications.copy()
+    times = [name for name in table if str(name).startswith("total_") and str(name).endswith("_time")]
+    table[times] = 0.0
+    table["total_compute_time"], table["total_lost_time"] = [60.0, 820.0], [40.0, 180.0]
+    table["total_training_time"], table["etr"] = [100.0, 1000.0], [0.6, 0.82]
+    told = TrainingSimulation(run.parameters, table, 0.95, 0.0).findings
+    assert "effective training ratio 71 %" in told[0]
+    assert told[1] == "Time: compute 71 %, lost 29 %."  # not 80 %, of both runs together

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 import threading
 from collections.abc import Iterator
@@ -9,31 +10,41 @@ from contextlib import contextmanager
 
 __all__ = ["compile_notice"]
 
-_PATIENCE = 3.0  # seconds; what is kept on disk is read in less
+_PATIENCE = 3.0  # seconds between two looks
 
 
 @contextmanager
 def compile_notice(function: object, how_long: str) -> Iterator[None]:
-    """Say that a simulator is being compiled where its compiled function is not there after three seconds.
+    """Say that a simulator is being compiled where its function is not on disk and takes more than three seconds.
+
+    Of several processes that compile it, only the first says so.
 
     Parameters
     ----------
     how_long : str
         What it takes, as "some twenty seconds".
     """
+    over = threading.Event()
 
-    def compiled() -> bool:
-        return bool(getattr(function, "signatures", ()))
+    def watch() -> None:
+        while not over.wait(_PATIENCE) and not _compiled(function):
+            if _missed(function):
+                print(f"relfit: compiling the simulator, once per installation: {how_long}", file=sys.stderr)
+                return
 
-    def say() -> None:
-        if not compiled():
-            print(f"relfit: compiling the simulator, once per installation: {how_long}", file=sys.stderr)
-
-    timer = threading.Timer(_PATIENCE, say)
-    timer.daemon = True
-    if not compiled():
-        timer.start()
+    if not _compiled(function) and multiprocessing.current_process().name in ("MainProcess", "SpawnProcess-1"):
+        threading.Thread(target=watch, daemon=True).start()
     try:
         yield
     finally:
-        timer.cancel()
+        over.set()
+
+
+def _compiled(function: object) -> bool:
+    return bool(getattr(function, "signatures", ()))
+
+
+def _missed(function: object) -> bool:
+    """Whether numba looked for the function on disk in vain; it does so before it compiles."""
+    stats = getattr(function, "stats", None)
+    return stats is not None and sum(stats.cache_misses.values()) > 0

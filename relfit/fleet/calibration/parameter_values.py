@@ -42,6 +42,11 @@ class Model(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
+    keys_page: ClassVar[str] = ""
+    """The page with the keys, where they are too many for a message."""
+    other_names: ClassVar[Mapping[str, str]] = {}
+    """What to write instead of a name that users try."""
+
 
 class Quantity(Model):
     """A number with its interval.

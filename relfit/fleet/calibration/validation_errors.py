@@ -92,9 +92,7 @@ def _one(item: ErrorDetails, model: type[Model]) -> tuple[Place, str, str | None
         return (*place, *further), what, context["remedy"] or None
     shown = _shown(item.get("input"))
     if kind == "extra_forbidden":
-        keys = _fields(model, place[:-1])
-        near = get_close_matches(str(place[-1]), keys, n=1)
-        return place, "this key is unknown", f"did you mean {near[0]}?" if near else f"the keys are {', '.join(keys)}"
+        return place, "this key is unknown", _instead(str(place[-1]), _table(model, place[:-1]))
     if kind == "missing":
         return place, "this is missing", "give it"
     if kind == "too_short":
@@ -105,7 +103,7 @@ def _one(item: ErrorDetails, model: type[Model]) -> tuple[Place, str, str | None
         return place, f"this cannot be {shown}", f"it must be {context.get('expected', '')}"
     wanted = _TYPES.get(kind, str(item["msg"]))
     if wanted == "a table":
-        keys = _fields(model, place)
+        keys = _names(_table(model, place))
         wanted = f"{wanted} with {', '.join(keys)}" if keys else wanted
         wanted = _TABLES.get(str(context.get("class_name", "")), wanted)
     return place, f"this cannot be {shown}", f"it must be {wanted}"
@@ -130,17 +128,36 @@ def _shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
-def _fields(model: type[Model], place: Place) -> list[str]:
-    """Keys that a table at this place may have."""
+def _instead(key: str, table: Any) -> str:
+    """What to write instead of an unknown key of a table."""
+    keys = _names(table)
+    if table is not None and key in table.other_names:
+        return f"write {table.other_names[key]}"
+    if near := get_close_matches(key, keys, n=1):
+        return f"did you mean {near[0]}?"
+    return (
+        f"the keys are in {table.keys_page}"
+        if table is not None and table.keys_page
+        else f"the keys are {', '.join(keys)}"
+    )
+
+
+def _table(model: type[Model], place: Place) -> Any:
+    """The model of the table at this place; None without one."""
     kind: Any = model
     for part in place:
         if isinstance(part, int):
             continue
         field = getattr(kind, "model_fields", {}).get(part)
         if field is None:
-            return []
+            return None
         kind = _model_in(field.annotation)
-    return [str(name) for name in getattr(kind, "model_fields", {})]
+    return kind
+
+
+def _names(table: Any) -> list[str]:
+    """Keys that a table may have."""
+    return [str(name) for name in getattr(table, "model_fields", {})]
 
 
 def _model_in(annotation: object) -> Any:

@@ -18,7 +18,7 @@ from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
 from relfit.base.text import count
-from relfit.base.units import hours
+from relfit.base.units import quantity
 from relfit.base.writing import complete
 from relfit.simulation.campaigns.campaign import Until
 from relfit.simulation.campaigns.campaign_store import CampaignStore
@@ -89,11 +89,11 @@ class CampaignResults(Result):
         return [str(label) for label in self.cells["experiment"].unique()]
 
     def unit(self, name: str) -> str:
-        """The unit of an output or a parameter, empty where there is none; hours of durations such as "2 days"."""
+        """The unit of an output or a parameter, empty where there is none; hours of "2 days"."""
         if name in self.parameters and self.cells[name].map(lambda value: isinstance(value, str)).any():
             with suppress(ValueError):
                 numbers(self.cells[name].dropna())
-                return "h"
+                return next(quantity(value)[1] for value in self.cells[name] if isinstance(value, str))
             return ""
         units = self.campaign.get("units", {})
         return str(units.get(name, units.get(name.rpartition(".")[2], "")))
@@ -201,8 +201,8 @@ class CampaignResults(Result):
         mean = table["mean"].to_numpy(dtype=np.float64)
         best: Any = table.iloc[int(np.nanargmax(mean) if most else np.nanargmin(mean))]
         where = ", ".join(self.setting(str(name), value) for name, value in best[self.parameters].dropna().items())
-        limits = f" ({best['low']:,.6g}-{best['high']:,.6g})" if np.isfinite(best["low"]) else ""
-        value = f"{best['mean']:,.6g}{limits} {self.unit(self.output)}".rstrip()
+        limits = f" ({shown(best['low'])}-{shown(best['high'])})" if np.isfinite(best["low"]) else ""
+        value = f"{shown(best['mean'])}{limits} {self.unit(self.output)}".rstrip()
         return f"{text}; {'most' if most else 'least'} {self.output.replace('_', ' ')} {value} at {where}."
 
     @property
@@ -351,13 +351,15 @@ def _scattered(keys: pd.Index, rows: pd.DataFrame, values: FloatArray, width: in
 
 
 def numbers(values: Iterable[float | str]) -> FloatArray:
-    """Values as numbers; durations as hours."""
-    return np.array([hours(v) if isinstance(v, str) else float(v) for v in values], dtype=np.float64)
+    """Values as numbers; durations as hours, rates such as "1 per 80 days" per hour."""
+    return np.array([quantity(v)[0] if isinstance(v, str) else float(v) for v in values], dtype=np.float64)
 
 
 def shown(value: object) -> str:
     """A value of a parameter as text."""
-    return f"{value:,.6g}" if isinstance(value, (float, np.floating)) else str(value)
+    if isinstance(value, (float, np.floating)):
+        return f"{value:,.0f}" if 1e6 <= abs(float(value)) < 1e15 else f"{value:,.6g}"
+    return str(value)
 
 
 def load(folder: str | Path) -> CampaignResults:

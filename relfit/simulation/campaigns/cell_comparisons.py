@@ -21,8 +21,10 @@ Price: TypeAlias = float | Mapping[str, float]
 """Price of one unit of a parameter or an output, or prices by value."""
 
 
-def best_cells(result: CampaignResults, output: str | None = None, *, best: str | None = None) -> pd.DataFrame:
-    """The best cell first, and those that cannot be distinguished from it.
+def best_cells(
+    result: CampaignResults, output: str | None = None, *, best: str | None = None, within: float | None = None
+) -> pd.DataFrame:
+    """The best cell first, and those that cannot be distinguished from it, or have a mean `within` a share of its own.
 
     Cells share their random numbers, so that the differences of the same replications are compared: by Student's
     intervals at the level of the campaign for all comparisons together (Bonferroni).
@@ -34,19 +36,20 @@ def best_cells(result: CampaignResults, output: str | None = None, *, best: str 
         By default that of the campaign.
     best : {"least", "most"}, optional
         By default as the campaign says.
+    within : float, optional
+        As 0.02: cells whose mean is at most 2 % worse.
 
     Returns
     -------
     pandas.DataFrame
         One row per such cell: the parameters, ``mean``, and the ``difference`` to the best with ``low`` and ``high``.
     """
-    samples = result.samples(output)
     side = -1.0 if (best or result.campaign.get("best", "least")) == "most" else 1.0
-    return _not_worse(result, samples, side)
+    return _not_worse(result, result.samples(output), side, within)
 
 
-def _not_worse(result: CampaignResults, samples: pd.DataFrame, side: float) -> pd.DataFrame:
-    """The cell with the least mean times `side` and those not distinguishable from it, as for `best_cells`."""
+def _not_worse(result: CampaignResults, samples: pd.DataFrame, side: float, within: float | None) -> pd.DataFrame:
+    """The cell with the least mean times `side` and those like it, as for `best_cells`."""
     values = samples.to_numpy()
     mean = row_means(values, result.level)[1]
     if not np.isfinite(mean).any():
@@ -54,7 +57,8 @@ def _not_worse(result: CampaignResults, samples: pd.DataFrame, side: float) -> p
     first = int(np.nanargmin(side * mean))
     each = 1.0 - (1.0 - result.level) / max(len(values) - 1, 1)
     _, difference, _, half = row_means(values - values[first], each)
-    close = ~(side * difference > half) & np.isfinite(difference)
+    most = half if within is None else share("within", within) * abs(mean[first])
+    close = ~(side * difference > most) & np.isfinite(difference)
     close[first] = True
     table = pd.DataFrame(
         {"mean": mean, "difference": difference, "low": difference - half, "high": difference + half},
@@ -217,7 +221,7 @@ class Ownership(Result):
         parts = {str(name).replace("_", " "): self.costs[name].iloc[0] for name in self.alike.columns[:-4]}
         where = ", ".join(f"{name} {shown(value)}" for name, value in parts.items() if pd.notna(value))
         more = len(self.alike) - 1
-        text = f"cheapest: {where}, {best['cost']:,.6g} ({best['low']:,.6g}-{best['high']:,.6g})"
+        text = f"cheapest: {where}, {shown(best['cost'])} ({shown(best['low'])}-{shown(best['high'])})"
         return f"{text}; {more} more cells are not distinguishable from it" if more else text
 
 
@@ -249,7 +253,7 @@ def cost_of_ownership(result: CampaignResults, prices: Mapping[str, Price] | Non
     about = row_statistics(total, result.level)[["mean", "low", "high"]].rename(columns={"mean": "cost"})
     table = cells[result.parameters].join(pd.DataFrame(parts).add_prefix("cost of ")).join(about)
     table = table.sort_values("cost", kind="stable").reset_index(drop=True)
-    return Ownership(table, _not_worse(result, total, 1.0))
+    return Ownership(table, _not_worse(result, total, 1.0, None))
 
 
 def _costs(result: CampaignResults, prices: Mapping[str, Price]) -> tuple[pd.DataFrame, dict[str, pd.Series]]:

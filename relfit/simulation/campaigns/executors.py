@@ -39,13 +39,10 @@ class WorkersLostError(Exception):
 
 
 class Computing:
-    """Runs tasks in this process, in turn, within a ``with`` block; the base of the other executors.
+    """Runs tasks in this process, in turn, in a ``with`` block; the base of others. Tasks find runners by `token`."""
 
-    Tasks find their runner by the `token`.
-    """
-
-    here = True
-    """Whether tasks run in this process, where they can be told to stop."""
+    here, starts = True, False
+    """Whether tasks run in this process, where they can be told to stop; whether workers are started for them."""
     each = 0
     """Tasks submitted at a time, per worker; one in all where it is 0."""
 
@@ -112,7 +109,7 @@ def _fulfil(future: Future[T], function: Callable[[*Ts], T], arguments: tuple[*T
 class _Processes(Computing):
     """Processes of this machine."""
 
-    here, each = False, 2
+    here, starts, each = False, True, 2
     _pool: Executor | None = None
 
     def submit(self, function: Callable[[*Ts], T], *arguments: *Ts) -> Future[T]:
@@ -183,7 +180,7 @@ class _Dask(Computing):
             self._dask: Any = import_module("distributed")
         except ImportError:
             raise ArgumentError("Dask is not installed", remedy="pip install 'relfit[dask]'") from None
-        self._address = address
+        self._address, self.starts = address, address is None
         self._cluster: Any = None
         self._client: Any
 

@@ -16,7 +16,7 @@ import pandas as pd
 from relfit.base.arrays import IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import json_ready
-from relfit.base.text import duration
+from relfit.base.text import count, duration
 from relfit.simulation.campaigns.campaign import Campaign, read_campaign
 from relfit.simulation.campaigns.campaign_results import CampaignResults, load, replications_needed
 from relfit.simulation.campaigns.campaign_store import Block, CampaignStore
@@ -76,8 +76,7 @@ def sweep(
     Raises
     ------
     ArgumentError
-        Before anything is run: for an unknown parameter (with the nearest one), an empty grid, the store of another
-        campaign.
+        Before anything is run: for an unknown parameter, an empty grid, the store of another campaign.
 
     Examples
     --------
@@ -170,6 +169,8 @@ class _Work:
         """Run the pending runs and write them, until all are done or `stopped` says so."""
         self.begun = self.flushed = time.monotonic()
         self.buffer = Block()
+        if self.progress is not None and self.where.starts:
+            self.progress(f"starting {count(self.where.workers, 'worker')}", 0.0)
         try:
             with self.where:
                 self._hand_out(pending)
@@ -196,7 +197,10 @@ class _Work:
                     settings = {cell: self.settings[cell] for cell in np.unique(runs[0]).tolist()}
                     asked = self.stopped if where.here else None
                     running[where.submit(_run, where.token, settings, runs, self.campaign.seed, asked)] = runs, deaths
-            for future in wait(running, timeout=0.2, return_when=FIRST_COMPLETED).done:
+            done = wait(running, timeout=0.2, return_when=FIRST_COMPLETED).done
+            if self.stopped() and where.starts:  # what is in progress is worth a moment
+                done = wait(running, timeout=_TASK).done
+            for future in done:
                 runs, deaths = running.pop(future)
                 try:
                     self._take(where.result(future))

@@ -7,12 +7,12 @@ are read as they are; settings beyond it have names of their own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from relfit.base.errors import ArgumentError
-from relfit.base.units import hours
+from relfit.base.units import hours, rate_per_hour
 from relfit.fleet.calibration import FailuresByScope, FittedFamily, Parameters
 from relfit.fleet.calibration.exports import airesim_values
 from relfit.fleet.calibration.parameter_values import Model, rejection
@@ -24,23 +24,36 @@ __all__ = ["RepeatedRepairs", "Retirement", "TrainingJob", "TrainingParameters",
 DAY = 1440.0
 
 
+def _number(value: object) -> Any:
+    """Text that is a number as one; anything else as it is."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
 def _minutes(value: object) -> Any:
     """Text such as "2 days" as minutes; numbers as they are."""
-    if not isinstance(value, str):
-        return value
+    number_or_text = _number(value)
     try:
-        return float(value)
-    except ValueError:
-        pass
-    try:
-        return 60.0 * hours(value)
+        return 60.0 * hours(number_or_text) if isinstance(number_or_text, str) else number_or_text
     except ArgumentError as error:
         raise rejection(error.what, remedy="give minutes as a number, or text such as '2 days'") from None
 
 
+def _per_minute(value: object) -> Any:
+    """Text such as "1 per 80 days" as a rate per minute; numbers as they are."""
+    number_or_text = _number(value)
+    try:
+        return rate_per_hour(number_or_text) / 60.0 if isinstance(number_or_text, str) else number_or_text
+    except ArgumentError as error:
+        raise rejection(error.what, remedy=f"{error.remedy}, or a number per minute") from None
+
+
 Minutes = Annotated[float, BeforeValidator(_minutes), Field(ge=0.0, allow_inf_nan=False)]
 SomeMinutes = Annotated[float, BeforeValidator(_minutes), Field(gt=0.0, allow_inf_nan=False)]
-Rate = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Rate = Annotated[float, BeforeValidator(_per_minute), Field(ge=0.0, allow_inf_nan=False)]
+Multiple = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Servers = Annotated[int, Field(ge=0, le=2_000_000)]
 SomeServers = Annotated[int, Field(ge=1, le=2_000_000)]
@@ -101,7 +114,7 @@ class RepeatedRepairs(Model):
 
 
 class TrainingParameters(Model):
-    """A training cluster and its job; times in minutes, or text with a unit such as ``"2 days"``.
+    """A training cluster and its job; times in minutes, rates per minute, or text: ``"2 days"``, ``"1 per 80 days"``.
 
     Examples
     --------
@@ -110,9 +123,16 @@ class TrainingParameters(Model):
     (43200.0, 20.0)
     """
 
+    keys_page: ClassVar[str] = "docs/training.md"
+    other_names: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("mtbf", "mttf", "failure_rate"), 'random_failure_rate, as "1 per 80 days"'),
+        **dict.fromkeys(("mttr", "repair_time"), 'auto_repair_time, as "2 days"'),
+        **dict.fromkeys(("spares", "standbys"), "warm_standbys, and working_pool_size for job and spares together"),
+    }
+
     # failures
     random_failure_rate: Rate = Field(0.01 / DAY, description="failures of a good server per minute of running")
-    systematic_failure_rate_multiplier: Rate = Field(
+    systematic_failure_rate_multiplier: Multiple = Field(
         5.0, description="systematic failures of a bad server, on top of its random ones, as a multiple of their rate"
     )
     systematic_failure_fraction: Probability = Field(0.15, description="share of bad servers, over both pools")

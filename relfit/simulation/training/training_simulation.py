@@ -22,6 +22,7 @@ from relfit.simulation.training.parameters import TrainingParameters, training_p
 from relfit.simulation.training.policies import HostSelection, RetirementRule
 from relfit.simulation.training.replication import TrainingRun, run_replication, setting_of
 from relfit.simulation.training.training_events import advance
+from relfit.simulation.training.unset_keys import assumed
 
 __all__ = ["TrainingSimulation", "simulate_training"]
 
@@ -150,18 +151,18 @@ class TrainingSimulation(Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The headline, the shares of time, and mean numbers of events."""
+        """The headline, the shares of time, mean numbers of events, and the defaults of keys that are not set."""
         mean = self.outputs["mean"]
-        shares = {
-            name: mean[key] / max(mean[list(_TIME_NAMES.values())].sum(), 1e-300) for name, key in _TIME_NAMES.items()
-        }
-        spent = ", ".join(f"{name} {percent(part)}" for name, part in shares.items() if part > 0.0)
+        times = self.replications[list(_TIME_NAMES.values())]
+        shares = times.div(times.sum(axis=1), axis=0).mean()  # means of runs, as the ratio of the headline
+        spent = ", ".join(f"{name} {percent(shares[key])}" for name, key in _TIME_NAMES.items() if shares[key] > 0.0)
         events = (
             f"{number(mean['total_failures'])} failures ({number(mean['systematic_failures'])} systematic), "
             f"{number(mean['host_selection_count'])} host selections, {number(mean['preemption_count'])} preemptions, "
             f"{number(mean['job_stall_count'])} stalls, {number(mean['servers_retired'])} servers retired"
         )
-        return (self.headline, *self._each_job, f"Time: {spent}.", f"Per run, on average: {events}.")
+        lines = (f"Time: {spent}.", f"Per run, on average: {events}.", assumed(self.parameters))
+        return (self.headline, *self._each_job, *filter(None, lines))
 
     @property
     def _each_job(self) -> tuple[str, ...]:
