@@ -96,6 +96,8 @@ def _brief(tested: Backtest) -> list[str]:
     if len(tested.parts) == 1:
         firsts = tested.sentences(tested.parts[0])
     firsts = [text for text in firsts if text not in tested.headline]
+    if not {"forecasts", "jobs"} & set(tested.parts):
+        return [tested.headline, *firsts]
     trust, reason = f"Trust: {tested.trust}", output.first_sentence(tested.trust_reason)
     what, _, why = reason.removeprefix("Past ").partition(" were ")
     if tested.trust == "good":

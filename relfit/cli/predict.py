@@ -169,6 +169,9 @@ def system(
     output.check_output(to)
     drawn.check()
     times = [checked.duration("--horizon", text) for text in horizon or ["24h"]]
+    import numpy as np
+
+    from relfit.log.tables import NOT_SEEN
     from relfit.system.jobs import most_reliable_first
 
     names = None if nodes is None else [name.strip() for name in nodes.split(",") if name.strip()]
@@ -177,7 +180,14 @@ def system(
     with ProgressSteps("reading", "fitting", "computing", "writing") as steps:
         chosen, period, left_out = fleet.system(reading, names, steps)
         if best:
-            chosen = chosen.take(most_reliable_first(chosen, times[0]))
+            order = most_reliable_first(chosen, times[0])
+            nameless = np.array([NOT_SEEN in str(name) for name in chosen.names[order]])
+            chosen = chosen.take(order[~nameless])
+            if nameless.any():
+                left_out = [
+                    *left_out,
+                    f"{nameless.sum()} nodes without a failure have no name: --population names them.",
+                ]
         if k is not None:
             if not 1 <= k <= chosen.n_nodes:
                 raise ArgumentError(

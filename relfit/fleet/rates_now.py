@@ -17,6 +17,7 @@ from relfit.fleet.prediction import DiscountedLevels, Multiples, Prediction, Tim
 from relfit.fleet.scope_rates import ScopeRates
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import node_codes, watched_of
+from relfit.log.tables import NOT_SEEN
 
 __all__ = [
     "LEAST_RATE",
@@ -205,12 +206,13 @@ def node_multiples(log: FailureLog, joined: Incidents, places: Places) -> Multip
     longer = TimeSteps.of(log.window.start, log.window.end, width)
     members = [np.flatnonzero(system == code) for code in range(system.max(initial=-1) + 1)]
     most, multiples = max(map(len, members), default=1), []
+    placed = ~watched.groups.get_level_values(1).astype(str).str.startswith(NOT_SEEN)
     for mine in members:  # systems, not nodes
         place = np.full(watched.n_groups, -1, np.int64)
         place[mine] = np.arange(mine.size)
         counts = longer.counts(at, place[node], mine.size, part)
         hours = longer.watched(watched.entered[mine], watched.left[mine], np.arange(mine.size), mine.size)
-        multiples.append(multiples_now(counts, hours, longer.days, most))
+        multiples.append(multiples_now(counts, hours, longer.days, most, np.asarray(placed)[mine]))
     if not multiples:
         return Multiples.same(len(places.nodes))
     where = np.append(np.argsort(np.concatenate(members)), -1)

@@ -29,6 +29,7 @@ __all__ = ["watch", "watch_status"]
 Progress = Callable[[str, float], None]
 _AGAIN = "its settings changed: it was read again, and records that it no longer gives for that time were removed"
 _UNREAD = "its settings changed: it was read again; records stay stored where the former settings cannot read it"
+_NODES = "alarms of single nodes need the number of nodes: give nodes = NUMBER, or a list of them"
 _SKEW = pd.Timedelta("1h")  # clocks may differ by this
 _NOT_TOLD_AGAIN = ("at", "down")  # of a cursor: nodes down when a source without history was last read
 
@@ -141,7 +142,7 @@ def _said_before(source: SourceBase, former: Any, cursor: Any, now: pd.Timestamp
 
 def _asked(store: FleetStore, study: Study, settings: WatchSettings) -> tuple[pd.DataFrame, list[Alarm], list[str]]:
     """New forecasts, alarms, and problems: what cannot be computed does not end the round."""
-    problems = []
+    problems = [_NODES] if study.log.question else []
     forecasts, alarms = pd.DataFrame(), list[Alarm]()
     try:
         store.save_forecasts(scored(store.forecasts(), study.log))

@@ -300,10 +300,11 @@ def _advice(m: ReportData) -> list[Point]:
             )
         )
     again = m.repeat_failures.result
-    if again is not None and not m.few and len(again.going_on):
-        first, others = again.going_on.iloc[0], again.going_on["node"].drop_duplicates().iloc[1:_NAMED]
+    often = pd.DataFrame() if again is None else again.going_on[again.going_on["lately"] > 1]
+    if not m.few and len(often):
+        first, others = often.iloc[0], often["node"].drop_duplicates().iloc[1:_NAMED]
         of = "" if first["cause"] == NOT_STATED else f" ({first['cause']})"
-        times = {1: "once", 2: "twice"}.get(int(first["lately"]), f"{first['lately']:,} times")
+        times = "twice" if first["lately"] == 2 else f"{first['lately']:,} times"
         text = f"Look at the repairs of node {first['node']}: it failed again {times} in 90 days{of}."
         if len(others):
             text += f" Also {', '.join(others)}."

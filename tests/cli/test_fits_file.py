@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import relfit as rf
@@ -103,3 +105,15 @@ def test_options_that_cannot_be(fits, tmp_path, capsys, options, message):
     fits.to_frame().to_csv(path, index=False)
     assert main(["system", str(path), *options.split()]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_nodes_without_a_name_are_none_to_take(tmp_path, capsys):
+    path = tmp_path / "log.csv"
+    days = [(node, 3 + 11 * i + 5 * j) for i, node in enumerate("abcd") for j in range(6 + 3 * i)]
+    rows = [f"{node},{pd.Timestamp('2024-01-01') + pd.Timedelta(days=day):%Y-%m-%d %H:%M}" for node, day in days]
+    path.write_text("\n".join(["node,start", *rows]) + "\n")
+    assert main(["system", str(path), "--n-nodes", "9", "--k", "4", "--best"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "5 nodes without a failure have no name: --population names them." in text
+    assert set(re.search(r"These are ([\w,]+)\.", text)[1].split(",")) == set("abcd")

@@ -7,6 +7,7 @@ import pytest
 
 import relfit as rf
 from relfit.fleet.prediction import multiples_now
+from relfit.fleet.prediction.switching import _near
 from tests.factories import make_log
 
 STEP, STEPS = 10, 73  # two years
@@ -93,3 +94,13 @@ def test_rates_of_the_nodes_that_are_there_add_up_to_the_rate_of_now() -> None:
     model = rf.fleet_model(make_log(rows, nodes, window=(0, 8760.0)))
     assert model.multiples is not None
     assert model.node_rates.sum() == pytest.approx(4.0 * model.rates["node"].rate[0], rel=1e-9)
+
+
+def test_nodes_of_unknown_place_are_no_neighbours() -> None:
+    """Thirty nodes that never failed and have no name come after the others, and beside none of them."""
+    counts = np.vstack([np.full((60, STEPS), 0.5), np.zeros((30, STEPS))])
+    expected, places = np.full((90, STEPS), 0.5), np.arange(90) < 60
+    beside = _near(counts, expected, float(STEP), places)
+    assert beside[:60] == pytest.approx(_near(counts[:60], expected[:60], float(STEP), places[:60]))
+    assert (beside[60:] == 1.0).all()
+    assert _near(counts, expected, float(STEP), np.ones(90, dtype=bool))[59, -1] < 0.8 < 0.95 < beside[59, -1]

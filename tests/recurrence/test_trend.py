@@ -219,6 +219,18 @@ def test_a_trend_of_few_failures_that_gaps_and_counts_see_one_way_is_told():
     assert "rises" in found.headline
 
 
+@pytest.mark.parametrize("seed", [0, 67, 206, 243])
+def test_a_log_is_steady_where_the_sentence_says_so(seed):
+    """With the last three seeds one of two p-values is below 0.025, which is no trend to the sentence."""
+    at = np.sort(np.random.default_rng(seed).uniform(0.0, 1000.0, 60))
+    found = trend_tests(EventHistories.from_groups([at], end=1000.0), "all", tests=("lewis_robinson", "mann"))
+    assert found.steady
+    assert found.headline.startswith("No trend")
+    assert (np.nanmin(found.p) < 0.025) == (seed > 0)
+    grows = EventHistories.from_groups([1000.0 * np.sqrt(at / 1000.0)], end=1000.0)
+    assert not trend_tests(grows, "all").steady
+
+
 @pytest.mark.slow
 def test_sentences_agree_with_the_counts_in_every_system_of_lanl(shared):
     log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz")

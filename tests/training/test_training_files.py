@@ -231,10 +231,11 @@ def test_what_was_not_set_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[
         "40 % of automatic repairs leave a bad server bad (auto_repair_fail_prob), "
         "80 % of automatic repairs lead to a manual one (prob_auto_to_manual), "
         "manual repairs take 48 hours (manual_repair_time), "
-        "20 % of manual ones leave a bad server bad (manual_repair_fail_prob)."
+        "20 % of manual ones leave a bad server bad (manual_repair_fail_prob), "
+        "no work is lost at a failure (checkpoint_every)."
     ) in shown
     assert "random_failure_rate" not in shown
-    text += "systematic_failure_fraction = 0\nprob_auto_to_manual = 0\n"
+    text += "systematic_failure_fraction = 0\nprob_auto_to_manual = 0\ncheckpoint_every = 30\n"
     assert main(["simulate", "training", str(written(tmp_path, text)), "--runs", "2"]) == 0
     assert "Not set" not in capsys.readouterr().out
 

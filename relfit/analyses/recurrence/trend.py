@@ -150,10 +150,21 @@ class TrendTests(Result):
             parts.append(f"{test} {int(hit.sum())} of {int((self.status[:, i] == 'ok').sum())} ({rising} rising)")
         return f"Groups with a trend at 5 % after adjustment for their number: {', '.join(parts)}."
 
+    @property
+    def steady(self) -> bool:
+        """Whether no test of the first group says that its rate changes, as in the headline."""
+        return not float(self.slope_p[0]) < _SIZE and not min(self._chances) < _SIZE
+
+    @property
+    def _chances(self) -> tuple[float, float]:
+        """Of the first group: chance of its scatter of counts at a constant rate, and of the least of its p-values."""
+        scatter = float(special.chdtrc(LASTING_PARTS - 1, (LASTING_PARTS - 1) * self.dispersion[0]))
+        made = [float(p) for p, status in zip(self.p[0], self.status[0], strict=True) if status == "ok"]
+        return scatter, len(made) * min(made, default=1.0)
+
     def _of_one(self) -> str:
         """The conclusion on a single group: by its counts in parts of the observation, which allows for bursts."""
-        made = [i for i in range(len(self.tests)) if self.status[0, i] == "ok"]
-        if not made:
+        if not (self.status[0] == "ok").any():
             return f"No trend test can be made: {TREND_STATUS[str(self.status[0, 0])]}."
         p, t, events = float(self.slope_p[0]), float(self.slope[0]), float(self.events[0])
         if p < _SIZE:
@@ -162,8 +173,7 @@ class TrendTests(Result):
                 "allowed for): one lifetime distribution fitted to all of it mixes different rates."
             )
         tested = "" if np.isnan(p) else f" ({p_value(p)}, bursts allowed for)"
-        scatter = float(special.chdtrc(LASTING_PARTS - 1, (LASTING_PARTS - 1) * self.dispersion[0]))
-        of_tests = len(made) * min(float(self.p[0, i]) for i in made)
+        scatter, of_tests = self._chances
         if min(scatter, of_tests) < _SIZE:
             how = (
                 f": counts of a twelfth of it vary {number(self.dispersion[0])} times as much"

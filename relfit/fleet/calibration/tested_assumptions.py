@@ -113,8 +113,6 @@ def trend_check(part: FailureLog, dated: bool, joined: Incidents | None) -> Esti
         tests = trend_tests(histories, "all", tests=("lewis_robinson", "mann"))
     except RelfitError as error:
         return Estimated(absent={"checks.trend": str(error)})
-    p = tests.p[np.isfinite(tests.p)]
-    if not p.size:
+    if not np.isfinite(tests.p).any():
         return Estimated(absent={"checks.trend": tests.headline})
-    concern = bool(p.min() * p.size < 0.05)
-    return Estimated(checks=[Check(name="trend", concern=concern, finding=tests.headline)])
+    return Estimated(checks=[Check(name="trend", concern=not tests.steady, finding=tests.headline)])

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import special
 from scipy.ndimage import gaussian_filter1d, uniform_filter1d
 
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.numeric.compiled import njit
 from relfit.fleet.prediction.discounted_levels import discounted
 
@@ -100,7 +100,9 @@ class Multiples:
         return Multiples(self.value, weight)
 
 
-def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, of: int | None = None) -> Multiples:
+def multiples_now(
+    counts: FloatArray, exposure: FloatArray, days: float, of: int | None = None, placed: BoolArray | None = None
+) -> Multiples:
     """Current multiples of the mean rate of all nodes.
 
     Parameters
@@ -111,6 +113,8 @@ def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, of: int
         Days per step.
     of : int, optional
         Number of nodes that sets the largest multiple of the grid; that of `counts` by default.
+    placed : ndarray of bool, shape (nodes,), optional
+        Nodes whose neighbours are known; by default all.
 
     Examples
     --------
@@ -126,7 +130,7 @@ def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, of: int
     counts = np.where(expected > 0.0, counts, 0.0)
     largest = min(max(_LARGEST[0], _LARGEST[1] * (of or counts.shape[0])), _LARGEST[2])
     value = np.geomspace(_LEAST, largest, _GRID)
-    near = _near(counts, expected, days)
+    near = _near(counts, expected, days, np.ones(counts.shape[0], dtype=bool) if placed is None else placed)
     change = np.repeat(-np.expm1(-days / np.array(_LASTS)), len(_ALIKE))
     prior = np.tile([_prior(value, alike) for alike in _ALIKE], (len(_LASTS), 1))
     scored = slice(None, None, max(-(-counts.shape[0] // _SCORED), 1))
@@ -176,12 +180,13 @@ def _expected(counts: FloatArray, exposure: FloatArray, days: float) -> FloatArr
     return every
 
 
-def _near(counts: FloatArray, expected: FloatArray, days: float) -> FloatArray:
+def _near(counts: FloatArray, expected: FloatArray, days: float, placed: BoolArray) -> FloatArray:
     """Recent multiples of each node's neighbours, before each step and now, shape (nodes, steps + 1)."""
+    known = placed[:, None].astype(np.float64)
     there = gaussian_filter1d(np.eye(1, 101, 50)[0], _NEXT, mode="constant")[50]  # of the node itself
-    sums = (discounted(values, _HALF_LIFE / days) for values in (counts, expected))
+    sums = (discounted(values * known, _HALF_LIFE / days) for values in (counts, expected))
     did, should = (gaussian_filter1d(each, _NEXT, axis=0, mode="constant") / there - each for each in sums)
-    return np.asarray((np.maximum(did, 0.0) + _PRIOR) / (np.maximum(should, 0.0) + _PRIOR))
+    return np.where(known > 0.0, (np.maximum(did, 0.0) + _PRIOR) / (np.maximum(should, 0.0) + _PRIOR), 1.0)
 
 
 def _prior(value: FloatArray, alike: float) -> FloatArray:

@@ -164,10 +164,9 @@ class CheckpointPlan(Plan, kw_only=True):
         remarks: list[str] = []
         if self.checkpoint.every is not None:
             spared = self.own_spared_waste
-            remarks.append(
-                f"After every {duration(self.checkpoint.every)} of work, as asked, {percent(self.own_waste, 1)} of the "
-                f"time is lost{f', {percent(spared, 1)} with such spares' if np.isfinite(spared) else ''}."
-            )
+            lost = _limited(percent(self.own_waste, 1), [percent(end, 1) for end in self.own_limits])
+            less = f", {percent(spared, 1)} with such spares" if np.isfinite(spared) else ""
+            remarks.append(f"After every {duration(self.checkpoint.every)} of work, {lost} of the time is lost{less}.")
         if self.mtbf <= self.least_mtbf and self.status == "ok":
             remarks.append(
                 f"The first-order formulas see no progress here: they need failures more than "

@@ -16,7 +16,7 @@ def assumed(params: TrainingParameters) -> str:
     >>> assumed(TrainingParameters(prob_auto_to_manual=0, auto_repair_time=60, systematic_failure_fraction=0.1))
     'Not set, so as in AIReSim: a server fails 0.01 times per day (random_failure_rate), recovery takes 20 minutes \
 (recovery_time), 40 % of automatic repairs leave a bad server bad \
-(auto_repair_fail_prob).'
+(auto_repair_fail_prob), no work is lost at a failure (checkpoint_every).'
     """
     repeated = params.repeated_repairs
     chosen = params.model_fields_set | repeated.model_fields_set
@@ -27,6 +27,8 @@ def assumed(params: TrainingParameters) -> str:
     if params.systematic_failure_fraction == 0.0 or params.systematic_failure_rate_multiplier == 0.0:
         chosen |= {"auto_repair_fail_prob", "manual_repair_fail_prob"}  # a failed repair leaves a bad server bad
     chosen |= {f"{name}_time" for name in ("auto_repair", "manual_repair") if getattr(params, name) is not None}
+    if params.checkpoint_every or params.checkpoint_save:
+        chosen |= {"checkpoint_every"}
     if max(repeated.prob_auto_to_manual or (params.prob_auto_to_manual,)) == 0.0:
         chosen |= {"manual_repair_time", "manual_repair_fail_prob"}
     factor = number(1.0 + params.systematic_failure_rate_multiplier)
@@ -40,6 +42,7 @@ def assumed(params: TrainingParameters) -> str:
         "prob_auto_to_manual": f"{percent(params.prob_auto_to_manual)} of automatic repairs lead to a manual one",
         "manual_repair_time": f"manual repairs take {duration(params.manual_repair_time / 60.0)}",
         "manual_repair_fail_prob": f"{percent(params.manual_repair_fail_prob)} of manual ones leave a bad server bad",
+        "checkpoint_every": "no work is lost at a failure",
     }
     unset = ", ".join(f"{text} ({name})" for name, text in texts.items() if name not in chosen)
     return f"Not set, so as in AIReSim: {unset}." if unset else ""
