@@ -170,7 +170,8 @@ def _summary(log: rf.FailureLog, about: dict[str, Any]) -> str:
     hours = about["window"]["hours"]
     span = f" in {duration(hours)}" if hours == hours and about["lifetimes"] is None else ""
     span = " at one instant" if hours == 0.0 else span
-    omissions = opt.omissions(log) or ("no row was rejected" if log.source.funnel else "every row was used")
+    omissions = "; ".join(filter(None, [opt.omissions(log), *log.source.omissions[len(log.source.not_read) :]]))
+    omissions = omissions or ("no row was rejected" if log.source.funnel else "every row was used")
     return f"{what} of {count(about['nodes'], 'node')}{span}; {omissions}."
 
 

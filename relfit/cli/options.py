@@ -216,10 +216,10 @@ class Reading:
 
 
 def omissions(log: rf.FailureLog) -> str:
-    """Which rows and events of its files are not in a log, and why; empty if all are."""
+    """Which rows and events of its files are not in a log, and why, but for those not selected; empty if all are."""
     rejected, rows = len(log.rejected), log.source.rows_read
     were = [f"{rejected:,} of {rows:,} rows were rejected"] if rejected else []
-    return "; ".join([*were, *log.source.omissions])
+    return "; ".join([*were, *log.source.not_read])
 
 
 def at_of(at: str) -> str:

@@ -111,6 +111,11 @@ class Source:
     left_out: tuple[tuple[str, int], ...] = ()
 
     @property
+    def not_read(self) -> list[str]:
+        """How many events the reader left out, with the reasons."""
+        return [f"{count(number, 'event')} left out ({reason})" for reason, number in self.left_out]
+
+    @property
     def omissions(self) -> list[str]:
         """How many events the reader left out and a selection does not have, with the reasons.
 
@@ -119,7 +124,7 @@ class Source:
         >>> Source(rows_deselected=3, left_out=(("without a node", 1),), selection=("cause=disk",)).omissions
         ['1 event left out (without a node)', '2 events not selected (cause=disk)']
         """
-        omissions = [f"{count(number, 'event')} left out ({reason})" for reason, number in self.left_out]
+        omissions = self.not_read
         others = self.rows_deselected - sum(number for _, number in self.left_out)
         reasons = f" ({'; '.join(self.selection)})" if self.selection else ""
         return omissions + ([f"{count(others, 'event')} not selected{reasons}"] if others else [])
