@@ -142,6 +142,8 @@ def test_a_meeting_gets_one_page(browser: Browser, reports: dict[str, Path]) -> 
     assert summary[1] < 1016
     assert page.evaluate("getComputedStyle(document.getElementById('summary')).breakAfter") == "page"
     assert following[0] >= summary[1]
+    # a summary that is longer than the rest of the page stays below the title
+    assert page.evaluate("getComputedStyle(document.getElementById('summary')).breakInside") == "auto"
     page.close()
 
 
