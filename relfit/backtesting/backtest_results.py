@@ -293,8 +293,9 @@ class Backtest(Result):
             )
         if len(stock):
             out.append(
-                f"Stock for {_days(stock['horizon'].iloc[0])} ran out in {percent(stock['score'].iloc[0])} of the "
-                f"windows of all causes ({percent(1.0 - self.service)} planned)."
+                f"Stock for {_days(stock['horizon'].iloc[0])} ran out in {percent(stock['score'].iloc[0])} of "
+                f"{count(int(stock['windows'].iloc[0]), 'window')} of all causes "
+                f"({percent(1.0 - self.service)} planned)."
             )
         return out or ["Decisions: nothing could be tested."]
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import relfit as rf
+from relfit.base.errors import ArgumentError
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
@@ -33,7 +34,9 @@ def forecast(
     to: opt.Output,
     at: opt.At = "now",
     horizon: Annotated[list[str] | None, opt.option("TIME", "How far ahead: 30d and 90d. Repeatable.")] = None,
-    by: Annotated[str | None, opt.option("COLUMN", "One row per value of this column; by default cause.")] = None,
+    by: Annotated[
+        str | None, opt.option("COLUMN", "One row per value of this column; cause in tables of --details.")
+    ] = None,
     group: Annotated[
         str | None, opt.option("COLUMN", "Column with the location of nodes; rack and the like by default.")
     ] = None,
@@ -51,6 +54,8 @@ def forecast(
     output.check_output(to)
     checked.probability("--level", level)
     checked.probability("--service", service)
+    if at == "now" and reading.period == "stable":
+        raise ArgumentError("--period stable is for rates of the long run", remedy="add --at long-run")
     horizons = [checked.duration("--horizon", text, positive=True) for text in horizon or _HORIZONS]
     with ProgressSteps("reading", "forecasting", "writing") as steps:
         log = reading.read()
@@ -111,7 +116,8 @@ def _by_value(ahead: rf.fleet.Forecast) -> list[str]:
     return [
         *output.table(shown),
         *([f"... {more} more; --out FILE writes all of them"] if more else []),
-        f"Stock: parts that last with probability {percent(ahead.service)}, one per failure.",
+        f"Stock: parts that last with probability {percent(ahead.service)}, one per failure"
+        f"{'; none of a cause without a part' if longest['stock'].isna().any() else ''}.",
     ]
 
 

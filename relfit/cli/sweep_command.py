@@ -84,11 +84,13 @@ def run(
                     progress=_progress(steps),
                     stopped=lambda: bool(signals),
                 )
-            missing = result.missing
         except KeyboardInterrupt:
-            missing = rf.campaigns.load(store).missing
-        if missing:
-            typer.echo(f"relfit: stopped: {missing:,} runs are to be done; go on with: {shlex.join(words)}", err=True)
+            result = rf.campaigns.load(store)
+        if result.missing:
+            early = executor == "processes" and result.runs.empty
+            hint = " (with --executor serial the first begin at once)" if early else ""
+            told = f"relfit: stopped: {result.missing:,} runs are to be done{hint}; go on with: {shlex.join(words)}"
+            typer.echo(told, err=True)
             sys.stdout.flush()
             raise typer.Exit(_INTERRUPTED if signals.count(signal.SIGINT) > 1 else STOPPED)
     _show(result, to, _statistics(result, store / "statistics"))

@@ -22,7 +22,7 @@ from relfit.io.frames import attribute_column
 from relfit.io.parsing.rows import Rejections, TextTable, as_text_array, category, cell_text
 from relfit.io.parsing.stamps import day_and_month
 from relfit.io.parsing.times import durations, flags, instants, unsaid
-from relfit.io.table_mapping import COMMON_NAMES, TableMapping, guessed, plain, without_false_times
+from relfit.io.table_mapping import COMMON_NAMES, WINDOW, TableMapping, guessed, plain, without_false_times
 from relfit.io.up_and_down import states
 from relfit.log.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
 
@@ -96,12 +96,9 @@ class Columns:
                 table = _with_key(table, wanted, _JOINED[field])
             if wanted not in table.columns:
                 near = get_close_matches(wanted, table.header, n=1)
-                raise ReadError(
-                    f"no column {wanted!r} for {field}",
-                    path=table.rejections.path,
-                    line=1,
-                    remedy=f"did you mean {near[0]}?" if near else f"the columns are {', '.join(table.header)[:300]}",
-                )
+                remedy = f"did you mean {near[0]}?" if near else f"the columns are {', '.join(table.header)[:300]}"
+                remedy = WINDOW if field == "observed" and "/" in wanted else remedy
+                raise ReadError(f"no column {wanted!r} for {field}", path=table.rejections.path, line=1, remedy=remedy)
             names[field] = wanted
         open_fields = {f: c for f, c in COMMON_NAMES.items() if f not in names and f not in off}
         state = _state_column(table, open_fields.pop("state", ()), names, mapping)

@@ -16,8 +16,9 @@ from relfit.io.parsing.rows import as_text_array
 from relfit.io.parsing.settings import read_settings
 from relfit.io.parsing.times import instants, unsaid
 
-__all__ = ["COMMON_NAMES", "TableMapping", "guessed", "mapping_of", "plain", "without_false_times"]
+__all__ = ["COMMON_NAMES", "WINDOW", "TableMapping", "guessed", "mapping_of", "plain", "without_false_times"]
 
+WINDOW = "the window observed is window_start and window_end"
 COMMON_NAMES: dict[str, tuple[str, ...]] = {
     "node": (
         "node",
@@ -188,9 +189,8 @@ def mapping_of(source: str | Path | Mapping[str, object] | None, options: dict[s
             near = get_close_matches(name, TableMapping.model_fields, n=1)
             remedy = f"did you mean {near[0]}?" if near else f"use {', '.join(TableMapping.model_fields)}"
             raise ArgumentError(f"unknown option {name!r} for a table", path=place, remedy=remedy) from None
-        raise ArgumentError(
-            f"option {name!r}: {first['msg']}", path=place, remedy="give the name of a column"
-        ) from None
+        remedy = "give the name of a column" + (f"; {WINDOW}" if name == "observed" else "")
+        raise ArgumentError(f"option {name!r}: {first['msg']}", path=place, remedy=remedy) from None
     if mapping.time_origin is not None and mapping.time_unit is None:
         raise ArgumentError(
             "times are numbers since an instant, and nothing says whether they are seconds, hours or days",

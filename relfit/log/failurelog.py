@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from html import escape
@@ -119,7 +120,9 @@ class FailureLog(Tables):
         places = [name for name, frame in tables.items() if column in frame.columns]
         if column == "line" or not places:
             names = dict.fromkeys(str(c) for frame in tables.values() for c in frame.columns if c != "line")
-            raise ArgumentError(f"no column {column!r} in this log", remedy=f"it has {', '.join(names)}")
+            read_as = re.search(rf"(\w+) from {re.escape(repr(column))}", " ".join(self.source.notes))
+            remedy = f"it was read as {read_as[1]}: write {read_as[1]}" if read_as else f"it has {', '.join(names)}"
+            raise ArgumentError(f"no column {column!r} in this log", remedy=remedy)
         chosen = {name: hit(tables[name][column]) for name in places}
         if column == "cause" and "lifetimes" in chosen:  # a life that ended otherwise did not end so: it is censored
             lives = tables["lifetimes"]

@@ -395,3 +395,18 @@ def test_a_warning_is_a_line_without_our_code():
     code = "import sys, warnings; from relfit.cli import app; app.main(); warnings.warn('slow')"
     done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True)
     assert done.stderr == "relfit: warning: slow\n"
+
+
+def test_words_of_the_command_line_and_of_python_lead_to_one_another(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("tickets.csv").write_text(
+        "host,opened,closed,component\na,2024-01-01,2024-01-02,disk\nb,2024-02-01,2024-02-03,fan\n"
+    )
+    assert main(["fit", "tickets.csv", "--where", "component=disk"]) == 2
+    assert "it was read as cause: write cause" in " ".join(capsys.readouterr().err.split())
+    for observed in ("2024-01-01/2024-03-01", ("2024-01-01", "2024-03-01")):
+        with pytest.raises(rf.RelfitError, match="window_start and window_end"):
+            rf.read("tickets.csv", observed=observed)
+    assert main(["forecast", "tickets.csv", "--period", "stable"]) == 2
+    assert "add --at long-run" in " ".join(capsys.readouterr().err.split())
