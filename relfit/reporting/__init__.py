@@ -111,26 +111,20 @@ def report(
     ...     written.name, written.stat().st_size > 50_000
     ('report.html', True)
     """
-    return report_with_answer(
-        log, path, period=period, first=first, families=families, level=level, title=title, progress=progress
-    )[1]
+    share("level", level, zero=False, one=False)
+    study = log if isinstance(log, Study) else Study(log, period, first=first, level=level)
+    return report_with_answer(study, path, families, title, progress)[1]
 
 
 def report_with_answer(
-    log: FailureLog | Study,
+    study: Study,
     path: str | Path,
-    *,
-    period: str | tuple[object, object] = "stable",
-    first: str = "known",
     families: Sequence[str] | None = None,
-    level: float = 0.95,
     title: str | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> tuple[str, Path]:
-    """As `report`; the first sentence of the page, and its file."""
-    share("level", level, zero=False, one=False)
+    """As `report`, of a study; the first sentence of the page, and its file."""
     names = tuple(family_named(name).name for name in (families if families is not None else CORE))
-    study = log if isinstance(log, Study) else Study(log, period, first=first, level=level)
     log, data = study.log, ReportData(study, names)
     parts = list(_parts(data, progress if progress is not None else _silent))
     figures = [figure for part in parts if not isinstance(part, str) for figure in part.figures]
