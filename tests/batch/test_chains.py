@@ -184,7 +184,7 @@ def begun(line):
 def test_signals_at_any_time_save_or_leave_the_last_state(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     Path("long.csv").write_text(
-        "job_id,submission_time,nodes,run_time\n" + "".join(f"{i},0,{1 + i % 8},{3_000_000_000}\n" for i in range(8))
+        "job_id,submission_time,nodes,run_time\n" + "".join(f"{i},0,{1 + i % 8},{1_000_000_000}\n" for i in range(8))
     )
     Path("c.toml").write_text(LONG)
     line = "relfit simulate batch c.toml --resume state.npz --jobs-out jobs.csv"

@@ -111,6 +111,7 @@ def test_a_pareto_front_is_that_of_the_campaign(tmp_path: Path) -> None:
         rf.campaigns.pareto_front(swept(tmp_path / "none", "noisy", **given))
 
 
+@pytest.mark.slow
 def test_the_page_has_the_pareto_front_or_asks_for_its_sides(tmp_path: Path) -> None:
     given = {"parameters": {"x": [1.0, 2.0], "y": [0.0, 3.0]}, "replications": 4}
     result = swept(tmp_path, "noisy", **given, pareto={"value": "least", "x": "most"})
@@ -183,6 +184,7 @@ def test_a_tornado_has_the_widest_first(tmp_path: Path) -> None:
     assert table["high_at"].tolist() == [9.0, 2.0]
 
 
+@pytest.mark.slow
 def test_sobol_indices_of_ishigami(tmp_path: Path) -> None:
     ends = [-np.pi, np.pi]
     parameters = {"x1": ends, "x2": ends, "x3": ends}

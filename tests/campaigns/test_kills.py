@@ -12,7 +12,7 @@ def test_kills_lose_nothing_and_count_nothing_twice(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(root / "benchmarks"))
-    monkeypatch.setenv("STRESS_REPLICATIONS", "150")
+    monkeypatch.setenv("STRESS_REPLICATIONS", "60")
     import stress_campaigns
 
     kinds = ("parent", "worker", "full disk", "half-written part")

@@ -244,7 +244,7 @@ def test_a_signal_keeps_what_is_done_and_says_how_to_go_on(
 ) -> None:
     path = tmp_path / "c.toml"
     path.write_text(
-        f'run = "{MODELS}:slow"\nreplications = 40\nseed = 3\n[parameters]\nx = [1, 2, 3]\nseconds = [0.4]\n',
+        f'run = "{MODELS}:slow"\nreplications = 40\nseed = 3\n[parameters]\nx = [1, 2, 3]\nseconds = [0.15]\n',
         encoding="utf-8",
     )
     command = [sys.executable, "-m", "relfit", "sweep", str(path), "--store", str(tmp_path / "s"), "--workers", "2"]

@@ -31,6 +31,7 @@ def test_answer_twice_in_one_folder(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert sorted(path.name for path in tmp_path.glob("*.csv")) == ["backtest.csv", "rows.csv", "summary.csv"]
 
 
+@pytest.mark.slow
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*QUICK, "--horizon", "60d", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -101,6 +101,7 @@ def test_strict_makes_a_refused_row_an_error(log_file: Path, capsys: pytest.Capt
 ONE = ("--families", "exponential")  # for what has nothing to do with families: p-values of four take most of a command
 
 
+@pytest.mark.slow
 def test_fit_prints_the_three_tables(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fit", str(log_file)]) == 0
     assert len(capsys.readouterr().out.splitlines()) <= 10

@@ -168,6 +168,7 @@ def test_mappings_and_rules_nested_too_deep_or_with_long_numbers(tmp_path, capsy
     assert "Traceback" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="names of bytes are of POSIX")
 def test_a_closed_stdout_and_a_name_that_is_no_text(tmp_path):
     path = Path(os.fsdecode(bytes(tmp_path) + b"/n\xff.csv"))

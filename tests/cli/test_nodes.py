@@ -51,6 +51,7 @@ def test_the_interval_is_looked_for_and_sizes_have_ends_and_spares(capsys) -> No
     assert "with a checkpoint every" in found["findings"][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "text"),
     [

@@ -98,6 +98,7 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.slow
 def test_the_bar_shows_only_for_long_work_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("relfit.cli.progress._PATIENCE", 0.05)
     for stream, pause, shown in [(Terminal(), 0.4, True), (Terminal(), 0.0, False), (io.StringIO(), 0.4, False)]:

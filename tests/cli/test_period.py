@@ -82,6 +82,7 @@ def test_every_command_that_estimates_takes_first(command: str, capsys: pytest.C
     assert "--first 'sometimes' is not known" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_first_changes_what_is_estimated(capsys: pytest.CaptureFixture[str]) -> None:
     cut = ["white", "--since", "2004-05-01", "--json"]
     shapes = []
@@ -91,6 +92,7 @@ def test_first_changes_what_is_estimated(capsys: pytest.CaptureFixture[str]) -> 
     assert len(set(shapes)) == 3
 
 
+@pytest.mark.slow
 def test_trend_is_of_the_period_that_a_fit_uses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = rf.datasets.load("white").events
     part = log[(log["start"] >= "2002-10-06") & log["node"].notna()]

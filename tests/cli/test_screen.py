@@ -213,6 +213,7 @@ def remedies() -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.slow
 def test_remedies_name_options_that_there_are_and_no_calls() -> None:
     texts = remedies()
     assert len(texts) > 40

@@ -236,6 +236,7 @@ def test_a_damaged_cache_is_written_anew(tmp_path):
     assert (third.stdout, third.stderr) == ("8\n", "")
 
 
+@pytest.mark.slow
 def test_without_a_folder_for_the_cache_functions_are_compiled(tmp_path):
     (tmp_path / "made.py").write_text(_MADE)
     (tmp_path / "file").write_text("")

@@ -72,6 +72,7 @@ def mirror(shared: Path) -> Iterator[str]:
     server.server_close()
 
 
+@pytest.mark.slow
 def test_a_file_is_fetched_once_and_read(mirror, tmp_path):
     log = rf.datasets.fetch("lanl", cache=tmp_path, mirror=mirror, progress=True)
     assert (log.source.format, log.source.rows_read) == ("lanl", 23_739)
@@ -79,6 +80,7 @@ def test_a_file_is_fetched_once_and_read(mirror, tmp_path):
     assert len(Server.asked) == 1
 
 
+@pytest.mark.slow
 def test_a_damaged_cache_is_fetched_again(mirror, tmp_path, monkeypatch):
     monkeypatch.setenv("RELFIT_DATA", str(tmp_path))
     rf.datasets.fetch("lanl", mirror=mirror)
@@ -88,6 +90,7 @@ def test_a_damaged_cache_is_fetched_again(mirror, tmp_path, monkeypatch):
     assert len(Server.asked) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("behaviour", "message"),
     [

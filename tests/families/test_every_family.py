@@ -90,6 +90,7 @@ def test_log_functions_agree_with_each_other(family):
     assert (np.abs(slope - expected)[keep] <= (1e-6 * curve + 1e-3 * np.abs(expected))[keep]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", EACH, ids=IDS)
 def test_mean_and_sample(family):
     if np.isinf(family.mean()):
@@ -122,6 +123,7 @@ def test_free_coordinates_go_there_and_back(name):
     np.testing.assert_allclose(again, back, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_starting_values_have_the_moments(name):
     middle = np.array([5.0, -7.0, 0.0, 18.0])

@@ -75,6 +75,7 @@ def test_gamma():
             assert float(family.log_pdf(t)[i]) == pytest.approx(float(density), rel=1e-11, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_generalised_gamma_in_both_tails():
     for mu, sigma, q in [(5.0, 0.7, 0.4), (5.0, 0.7, -0.4), (-2.0, 0.3, 2.5), (1.0, 1.0, 0.003), (0.0, 2.0, -0.011)]:
         family = GeneralisedGamma(mu, sigma, q)

@@ -37,6 +37,7 @@ def test_every_further_family_is_here():
     assert set(TRUTH) == set(FURTHER)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FURTHER)
 def test_the_truth_lies_within_three_errors_of_the_estimates(name):
     lives = simulated(name, 40, 400)

@@ -55,6 +55,7 @@ def test_renewals_in_a_window(family):
         assert 3.0 < rejected(found, test) < 6.6, test
 
 
+@pytest.mark.slow
 def test_chi_square():
     found = rf.fit(complete("weibull", 2000, 50, seed=57), "weibull")["weibull"].goodness(
         ("chi2",), n_resamples=59, rng=1

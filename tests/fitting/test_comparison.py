@@ -43,6 +43,7 @@ def test_unknown_criteria():
         fits.weights("hqic")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "name"), [("bh", "fdr_bh"), ("holm", "holm")])
 def test_adjusted_p_values_are_those_of_statsmodels(method, name):
     rng = np.random.default_rng(1)

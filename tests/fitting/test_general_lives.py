@@ -168,6 +168,7 @@ def test_surpyval(family, kind):
     hold_against(family, lives, np.asarray(theirs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_weights_are_repeated_rows(family):
     lives = random_lives(1200, seed=9)

@@ -40,6 +40,7 @@ def samples(family: str, groups: int, size: int, censored: bool, seed: int) -> r
     return rf.LifeData.from_array(np.minimum(life, limit), life <= limit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "censored", "groups", "quantities"),
     [
@@ -221,6 +222,7 @@ def test_a_bent_region_is_followed_to_its_end(family):
         np.testing.assert_allclose(fit.loglik[rows] - profile, 0.5 * stats.chi2.ppf(0.95, 1), atol=2e-3)
 
 
+@pytest.mark.slow
 def test_limits_that_the_data_do_not_set():
     """Inspections that contradict each other leave open whether lives differ by any number of orders of magnitude."""
     lives = rf.LifeData.from_intervals(

@@ -57,6 +57,7 @@ def test_pooled_estimates_are_closer_to_the_truth(fleet, pooled):
     assert np.mean(np.log(pooled.parameters["scale"] / scale) ** 2) < 0.9 * np.mean(np.log(fleet_scale / scale) ** 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [2])
 def test_limits_cover(seed):
     lives, shape, scale = made_fleet(seed)

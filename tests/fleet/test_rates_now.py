@@ -89,6 +89,7 @@ def test_incidents_to_come_are_those_of_now(now):
     assert week == pytest.approx(0.04 * NODES * 7, rel=0.2)
 
 
+@pytest.mark.slow
 def test_rates_of_systems_add_up_and_so_do_their_variances():
     systems = [failing(np.full((NODES, 400), rate), seed) for rate, seed in ((0.02, 1), (0.05, 2))]
     events = pd.concat([one.events.assign(system=f"s{i}") for i, one in enumerate(systems)])
@@ -294,6 +295,7 @@ def test_the_now_of_a_system_that_is_gone_is_its_end():
     assert model.interval("reliability", "6h", size=10, system="a", placement="packed").estimate < 0.5
 
 
+@pytest.mark.slow
 def test_what_comes_is_of_the_systems_that_are_there():
     model = rf.fleet_model(two_systems())
     assert model.lately.there.tolist() == [1]

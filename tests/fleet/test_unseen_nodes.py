@@ -161,6 +161,7 @@ def test_a_fleet_that_was_seen_is_not_asked_about(tmp_path: Path) -> None:
     assert rf.datasets.load("white").question is None
 
 
+@pytest.mark.slow
 def test_a_report_asks_too(tickets: Path, tmp_path: Path) -> None:
     path = rf.report(rf.read(tickets), tmp_path / "report.html")
     page = path.read_text()

@@ -15,6 +15,7 @@ from relfit.log.lifedata import LifeData
 from tests.fitting.reference import DISTRIBUTIONS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 10, 37, 140, 141, 20_000])
 def test_the_textbook_distribution_is_scipys(n):
     d = np.clip(np.linspace(0.2, 3.6, 40) / np.sqrt(n), 0.0, 1.0)

@@ -81,6 +81,7 @@ def overdue(source: str, version: str) -> list[str]:
     return [removal for removal in removals(source) if Version(version) >= Version(removal)]
 
 
+@pytest.mark.slow
 def test_deprecated_names_go_when_they_are_due(root: Path) -> None:
     modules = [path for path in (root / "relfit").rglob("*.py") if path.name != "deprecation.py"]
     due = {path.name: overdue(path.read_text(encoding="utf-8"), relfit.__version__) for path in modules}

@@ -180,6 +180,7 @@ def test_no_file_name_stands_twice() -> None:
     assert [name for name, times in names.items() if times > 1] == []
 
 
+@pytest.mark.slow
 def test_a_class_name_has_one_home() -> None:
     homes: dict[str, list[str]] = {}
     for module, path in MODULES.items():

@@ -37,6 +37,7 @@ def test_parameters_of_any_type_are_counted(source: str, names: list[str]) -> No
     assert sorted(text.partition("(")[2].rstrip(")") for text in any_parameters(source)) == sorted(names)
 
 
+@pytest.mark.slow
 def test_few_parameters_are_of_any_type() -> None:
     places = [
         f"{path.relative_to(ROOT)}: {text}"

@@ -23,6 +23,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
         yield Trial(folder, seeds_of(folder), None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_reached_something_new_is_read_or_refused(kind: str, trial: Trial) -> None:
     mine = [data for name, data in INPUTS.items() if name.split("/")[0] == kind]

@@ -74,6 +74,7 @@ def poor_server() -> Iterator[str]:
         server.shutdown()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "said"),
     [
@@ -149,6 +150,7 @@ def test_a_round_without_a_record_names_no_page_that_is_not_there(fleet: Path, c
         assert sorted(path.name for path in fleet.glob("today*")) == ["today.json"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["2024-07-01", "2024-08-30"], ids=["watched before", "first round"])
 def test_a_source_that_fell_silent_is_told_and_then_quietly(fleet: Path, first: str, capsys) -> None:
     """Ten records a week until 2024-06-30, none for two months."""

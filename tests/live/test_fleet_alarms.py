@@ -197,16 +197,19 @@ def _rate_of_alarms(years: float = 4.0) -> float:
     return number / (fleets * years)
 
 
+@pytest.mark.slow
 def test_steady_fleets_keep_to_the_rate() -> None:
     assert sum(SHARES.values()) == pytest.approx(1.0)
     assert 0.5 < _rate_of_alarms() <= 4.0
 
 
+@pytest.mark.slow
 def test_a_wrong_threshold_breaks_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rate_scans, "LOOKS", 10.0)
     assert _rate_of_alarms() > 4.0
 
 
+@pytest.mark.slow
 def test_only_the_records_until_now_decide() -> None:
     log = fleet(9, rate=np.where(np.arange(600) < 500, 1.0, 3.0), weights=np.append(0.1, np.full(99, 0.9 / 99)))
     past = alarm_history(log)

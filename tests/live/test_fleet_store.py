@@ -105,6 +105,7 @@ def test_what_a_file_corrects_replaces_what_it_said(fleet: Path) -> None:
     assert round_of(fleet).records == 4
 
 
+@pytest.mark.slow
 def test_a_rotated_log_and_one_cut_short_take_nothing_away(fleet: Path) -> None:
     put(fleet, "a.csv", ROWS[:4])
     round_of(fleet)
@@ -120,6 +121,7 @@ def test_a_rotated_log_and_one_cut_short_take_nothing_away(fleet: Path) -> None:
     assert result.failed == ("file logs/*.csv",)
 
 
+@pytest.mark.slow
 def test_what_was_rotated_away_stays_where_long_outages_come_late(fleet: Path) -> None:
     """A row of the new file began before rows of the old one did: these are no mistakes that were corrected."""
     put(fleet, "a.csv", ROWS[:3])

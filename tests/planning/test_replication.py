@@ -135,6 +135,7 @@ def test_failures_that_hit_everything() -> None:
     assert pairs["yield"] < 0.5 * (1 - float(best_waste(50.0, 1 / 6, 1 / 6))) + 1e-9
 
 
+@pytest.mark.slow
 def test_plan() -> None:
     plan = plan_replication(43_800, TEN, nodes=100_000, events=40, n_draws=60)
     assert plan.best == "pairs"

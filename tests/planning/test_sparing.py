@@ -172,6 +172,7 @@ def test_shares_add_to_one_everywhere() -> None:
             assert all(np.all(values > -1e-12) for values in found.shares.values())
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_workers() -> None:
     tray = np.geomspace(500, 1e5, 30)
     grid = DeviceFailures(tray, 0.5 * tray, np.geomspace(1, 100, 20)[:, None])

@@ -19,6 +19,7 @@ def axes():
     return Figure(figsize=(6.4, 4.0)).add_subplot()
 
 
+@pytest.mark.slow
 def test_every_result_of_a_study(study: rf.Study) -> None:
     results = [study.log, study.period, study.model, study.dependence, study.parameters, study.model.system()]
     results += [rf.stable_period(study.log), rf.fit(study.log, "weibull")["weibull"].interval("mean", kind="wald")]

@@ -263,6 +263,7 @@ def racked(rng, hours=8760.0, racks=10, entered=None):
     return make_log(rows, nodes, window=(0.0, hours))
 
 
+@pytest.mark.slow
 def test_racks_that_fail_as_one_are_no_trend():
     """Of 40 such logs the failures of the system had a trend in 19, those of all nodes in 26, by count of records."""
     p, several = [], []

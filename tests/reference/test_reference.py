@@ -84,6 +84,7 @@ def _marks(name: str) -> list[pytest.MarkDecorator]:
     return [pytest.mark.slow] * (name in SLOW) + [pytest.mark.verify] * (name in LONG)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(name, marks=_marks(name)) for name in TOPICS])
 def test_every_value_is_what_it_was(name: str) -> None:
     try:

@@ -105,6 +105,7 @@ def test_zeros() -> None:
     assert regression(table, "hours ~ x").dropped["censored at age zero"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.filterwarnings("error")
 def test_separation_by_a_number_is_told(model: str) -> None:

@@ -122,6 +122,7 @@ def test_hazards_that_cross_are_told() -> None:
     assert regression(table, "hours ~ group", "weibull").proportional is None
 
 
+@pytest.mark.slow
 def test_a_level_of_one_node_is_told() -> None:
     log = simulated()
     population = log.population.assign(rack=lambda frame: frame["rack"].astype(str))
@@ -134,6 +135,7 @@ def test_a_level_of_one_node_is_told() -> None:
     assert row.loc[("ttf", "rack"), "term"] in ("a", "b")
 
 
+@pytest.mark.slow
 def test_effects_of_attributes() -> None:
     effects = rf.regression.attribute_effects(simulated())
     table = effects.table.set_index(["measure", "attribute"])
@@ -146,6 +148,7 @@ def test_effects_of_attributes() -> None:
     assert low < truth < high
 
 
+@pytest.mark.slow
 def test_an_attribute_that_names_nodes_is_not_compared() -> None:
     log = simulated()
     from dataclasses import replace

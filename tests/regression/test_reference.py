@@ -76,6 +76,7 @@ def test_cox_robust_standard_errors_are_those_of_lifelines_without_ties() -> Non
     assert found.n_clusters == 75
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["weibull", "lognormal"])
 def test_aft_robust_standard_errors_are_those_of_lifelines_with_a_cluster_a_row(model: str) -> None:
     frame = table().assign(row=range(300))

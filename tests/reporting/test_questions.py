@@ -227,6 +227,7 @@ def test_six_failures_claim_nothing(tmp_path: Path) -> None:
     assert "questions were asked" not in section(page, "summary")  # none has an answer
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("words_only")
 def test_shape_is_said_from_the_pooled_fit_and_not_where_it_holds_one(tmp_path: Path) -> None:
     """Three failures a node: the median of the nodes' own Weibull shapes is above one by bias alone."""
@@ -435,6 +436,7 @@ def test_six_rows_get_few_sentences_and_cautions_that_are_cautions(tmp_path: Pat
     assert "Times to repair by cause, as observed (hours)" in section(page, "repairs")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("words_only")
 def test_half_of_the_incidents_is_not_most_of_them(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)

@@ -146,6 +146,7 @@ def test_text_from_the_log_is_never_markup(hostile_report: Path) -> None:
     assert "'=cmd|" in page.table("failures-by-node")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("words_only")
 def test_names_from_right_to_left_turn_nothing_round_but_themselves(tmp_path: Path) -> None:
     turned, marked, quiet = "\u202egnp.exe", "n\u200f7<b>", "bell\x07"

@@ -115,6 +115,7 @@ def test_logs_of_a_constant_rate_are_one_period() -> None:
     assert np.mean([one.p for one in found]) == pytest.approx(0.5, abs=0.15)
 
 
+@pytest.mark.slow
 def test_a_rate_that_doubles_is_found_where_it_does() -> None:
     rng = np.random.default_rng(8)
     covered, right = [], []

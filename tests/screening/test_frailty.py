@@ -40,6 +40,7 @@ def test_identical_nodes_are_equal_and_their_shape_is_found(shape):
     assert low + high <= 2
 
 
+@pytest.mark.slow
 def test_unequal_exponential_nodes_do_not_age_and_equal_ones_of_falling_hazard_do():
     unequal = ageing = 0
     for seed in range(6):

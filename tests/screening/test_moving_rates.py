@@ -63,6 +63,7 @@ def weibull_nodes(shape: float, rng: np.random.Generator) -> tuple[np.ndarray, n
     return node, at[node, which]
 
 
+@pytest.mark.slow
 def test_a_season_is_not_taken_for_age() -> None:
     claimed, told = 0, 0
     for seed in range(12):

@@ -30,6 +30,7 @@ def log_of(rng: np.random.Generator, mean: np.ndarray, law: str, parameter: floa
     return make_log(rows, nodes, window=(0.0, HOURS), start_known=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "parameter"), [("weibull", 0.5), ("weibull", 0.7), ("weibull", 2.0), ("lognormal", 1.5)]
 )

@@ -31,6 +31,7 @@ def sample(kind: str, groups: int, size: int) -> tuple[LifeData, np.ndarray]:
     return LifeData(np.minimum(life, limit).ravel(), (life <= limit).ravel(), offsets, index), quick
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "quick", "slow"), [("lognormal2", np.exp(-0.82), np.exp(2.82)), ("hyperexponential2", 0.5, 20.0)]
 )
@@ -138,6 +139,7 @@ def test_one_group_is_not_counted() -> None:
     assert repair_kinds(rf.LifeData.from_array(one)).headline.startswith("Repairs do not fall into quick and slow ones")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["lognormal2", "hyperexponential2"])
 def test_very_many_repairs_in_classes_are_told_apart_as_one_by_one(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lives, _ = sample(model, 2, 15_000)

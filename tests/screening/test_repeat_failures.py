@@ -26,12 +26,14 @@ def fleet(rng: np.random.Generator, nodes: int, mean: float, weeks: np.ndarray |
     return make_log(rows, [{"node": f"n{i:03d}"} for i in range(nodes)], window=(0.0, 2.0 * YEAR))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nodes", "mean"), [(40, 20.0), (300, 3.0), (500, 0.5)])
 def test_equal_nodes_have_no_repeats(nodes: int, mean: float) -> None:
     listed = sum(len(repeat_failures(fleet(np.random.default_rng(s), nodes, mean)).repeats) > 0 for s in range(20))
     assert listed <= 2  # 5 % of the logs
 
 
+@pytest.mark.slow
 def test_bad_weeks_of_the_whole_fleet_list_nobody() -> None:
     listed = 0
     for seed in range(15):

@@ -149,6 +149,7 @@ def test_semi_synchronous_closed_form() -> None:
     assert found.cett > plain.cett
 
 
+@pytest.mark.slow
 def test_a_unit_that_drops_out_repeats_half_an_exchange() -> None:
     devices, recovery = DeviceFailures(600, 20_000, 2), Recovery("15min", "10s", "60s", "6min", loss_limit=3)
     often, never = (

@@ -72,6 +72,7 @@ def test_ages_of_a_million_scales():
         assert found.mttf[k - 1] == pytest.approx(100.0 * float(exact), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_sizes_at_once():
     rng = np.random.default_rng(2)
     size = 100_000

@@ -76,6 +76,7 @@ def test_servers_without_spares_are_one_block_of_trays() -> None:
         agree(sparing[theirs], expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to_manual", [0.0, 0.8])
 def test_spares_fail_in_the_sparing_simulation_only(to_manual: float) -> None:
     # training: servers that stand by, and those of a stalled job, do not fail, so that the servers in repair are

@@ -134,6 +134,7 @@ NO_REPAIRS: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 def test_a_server_beyond_repair_is_waited_for_as_long_as_its_delivery_takes() -> None:
     # one server runs, and every repair ends in an order of 500 minutes: the job stalls for just that each time
     base = {
