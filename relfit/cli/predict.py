@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Drawn", "FleetOptions", "system"]
 
 _NAMED = 3  # nodes in repair
+_LEAST_DRAWS = 19  # of the model of a fleet
 _SHOWN = 16  # sizes in the table on a screen
 _FIGURES = ("reliability", "hazard", "mttf")
 
@@ -81,6 +83,27 @@ class FleetOptions:
         model = rf.fleet_model(log, chosen, at=self.at if words and self.at else "now", first=reading.first)
         notes = _in_repair(model, log.systems) if names is None else []
         return nodes if ages is None else nodes.at_age(ages), chosen, notes
+
+    def model(self, reading: opt.PeriodReading, steps: ProgressSteps) -> tuple[rf.fleet.FleetModel, ChosenPeriod]:
+        """The model of the fleet of a log, now or over its period, and the period."""
+        from relfit.cli.fits_file import is_fits_file
+
+        words = self.at in (None, "now", "long-run", "long run")
+        unfit = {
+            "--age": self.age,
+            "--families": self.families,
+            "--missing": self.missing,
+            f"--at {self.at}": not words,
+        }
+        for option, value in {**unfit, "a file of fits": is_fits_file(reading.log)}.items():
+            if value:
+                raise ArgumentError(
+                    f"{option} does not go with --any", remedy="name --nodes, or write --k without --any"
+                )
+        log = reading.read()
+        steps.next()
+        period = reading.study(log).period
+        return rf.fleet_model(log, period, at=self.at or "now", first=reading.first), period
 
     def _of_fits(
         self, reading: opt.PeriodReading, names: list[str] | None, ages: Durations, steps: ProgressSteps
@@ -158,6 +181,7 @@ def system(
     nodes: Annotated[str | None, opt.option("A,B,C", "These nodes, in this order; all by default.")] = None,
     k: Annotated[int | None, opt.option("K", "Only the first K nodes.")] = None,
     best: Annotated[bool, opt.flag("--best", "Most reliable nodes first.")] = False,
+    any_nodes: Annotated[bool, opt.flag("--any", "Any K nodes, on average, and not the first.")] = False,
     horizon: Annotated[list[str] | None, opt.option("TIME", "Show reliability at 24h, ... Repeatable.")] = None,
     tolerate: Annotated[int, opt.option("S", "Nodes that may fail; none are replaced.")] = 0,
     details: opt.Details = False,
@@ -169,6 +193,15 @@ def system(
     output.check_output(to)
     drawn.check()
     times = [checked.duration("--horizon", text) for text in horizon or ["24h"]]
+    if any_nodes:
+        unfit = {"--nodes": nodes, "--best": best, "--tolerate": tolerate}
+        for option, value in unfit.items():
+            if value:
+                raise ArgumentError(f"{option} does not go with --any", remedy="take one of them out")
+        if k is None:
+            raise ArgumentError("--any without a number of nodes", remedy="write --k 16")
+        _any(reading, fleet, drawn, to, k, times)
+        return
     import numpy as np
 
     from relfit.log.tables import NOT_SEEN
@@ -238,6 +271,34 @@ def system(
     output.print_lines([*lines, *written])
 
 
+def _any(
+    reading: opt.PeriodReading, fleet: FleetOptions, drawn: Drawn, to: opt.Output, k: int, times: list[float]
+) -> None:
+    """Print how long a job on any `k` nodes runs without a failure: the mean over the nodes that it may get."""
+    import pandas as pd
+
+    with ProgressSteps("reading", "fitting", "computing", "writing") as steps:
+        model, period = fleet.model(reading, steps)
+        steps.next()
+        said = {"level": drawn.level, "n_draws": max(drawn.draws, _LEAST_DRAWS), "rng": drawn.seed}
+        rows = [
+            {"quantity": quantity, "at_hours": at, "value": answer.estimate, "low": answer.low, "high": answer.high}
+            for quantity, at, answer in (
+                ("mtbf", math.nan, model.interval("mtbf", size=k, **said)),
+                *(("reliability", each, model.interval("reliability", each, size=k, **said)) for each in times),
+            )
+        ]
+        table = pd.DataFrame(rows).astype({"value": float, "low": float, "high": float})
+        steps.next()
+        written = output.write_results(to, {"table": table}, "table", [])
+    headline = f"Any {_runs(f'{k:,} nodes' if k > 1 else '1 node', k, table)}"
+    if to.json:
+        output.print_json({"period": period.to_dict(), "headline": headline, "whole": table})
+        return
+    further = ["", *output.table(table)] if len(times) > 1 else []
+    output.print_lines([period.headline, headline, *further, *written])
+
+
 def _whole(chosen: rf.System, times: list[float], drawn: Drawn) -> pd.DataFrame:
     """Quantities of all nodes together, with intervals where the parameters are uncertain."""
     import numpy as np
@@ -273,19 +334,24 @@ def _with_limits(sizes: rf.SystemsBySize, drawn: Drawn) -> pd.DataFrame:
 
 
 def _headline(chosen: rf.System, together: pd.DataFrame) -> str:
-    import math
+    from relfit.base.text import count
 
-    from relfit.base.text import count, interval, number
+    spare = f" with {chosen.tolerance} to spare" if chosen.tolerance else ""
+    return _runs(f"{count(chosen.n_nodes, 'node')}{spare}", chosen.n_nodes, together)
+
+
+def _runs(nodes: str, n_nodes: int, together: pd.DataFrame) -> str:
+    """How long these nodes run without a failure, and with which probability for the first of the times."""
+    from relfit.base.text import interval, number
 
     def said(row: pd.Series, unit: str = "") -> str:
         value, *limits = (number(row[name]) for name in ("value", "low", "high") if name in together)
         return interval(f"{value}{unit}", *limits) if limits else f"{value}{unit}"
 
     mean, first = together.iloc[0], together.iloc[1]
-    spare = f" with {chosen.tolerance} to spare" if chosen.tolerance else ""
     long = "without end on average" if math.isinf(mean["value"]) else f"for {said(mean, ' hours')} on average"
     return (
-        f"{count(chosen.n_nodes, 'node')}{spare} run{'' if chosen.n_nodes > 1 else 's'} {long}, and for "
+        f"{nodes} run{'' if n_nodes > 1 else 's'} {long}, and for "
         f"{first['at_hours']:g} hours with probability {said(first)}."
     )
 

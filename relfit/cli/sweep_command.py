@@ -70,6 +70,7 @@ def run(
         raise ArgumentError("no folder for the results is given", remedy="write --store DIR")
     output.check_output(to)
     beside = [] if workload is None else ["--workload", str(workload)]
+    beside += ["--retry-failed"] if retry_failed else []
     words = ["relfit", "sweep", str(campaign), "--store", str(store), "--executor", executor, *beside]
     with _stopping(serial=executor == "serial") as signals, ProgressSteps("computing") as steps:
         try:
@@ -115,10 +116,13 @@ def _statistics(result: CampaignResults, folder: Path) -> list[str]:
 def status(
     store: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results.")],
     to: opt.Output,
+    within: Annotated[
+        float | None, opt.option("SHARE", "List cells at most so much worse than the best: 0.02.")
+    ] = None,
 ) -> None:
     """Progress and results of a campaign."""
     output.check_output(to)
-    _show(rf.campaigns.load(store), to, [])
+    _show(rf.campaigns.load(store), to, [], within)
 
 
 def report(
@@ -136,7 +140,7 @@ def report(
     output.print_lines([f"written to {out}"])
 
 
-def _show(result: CampaignResults, to: opt.Output, notes: list[str]) -> None:
+def _show(result: CampaignResults, to: opt.Output, notes: list[str], within: float | None = None) -> None:
     from relfit.reporting.campaign_hours import in_hours
 
     shown_result = in_hours(result)
@@ -147,9 +151,12 @@ def _show(result: CampaignResults, to: opt.Output, notes: list[str]) -> None:
         costs = rf.campaigns.cost_of_ownership(result) if result.campaign.get("prices") else None
         if costs is not None:
             tables["costs"], notes = costs.to_frame(), [*costs.findings, *notes]
+        if within is not None:
+            tables["best"] = rf.campaigns.best_cells(result, within=within)
     written = output.write_results(to, tables, "cells", figures)
     if to.json:
-        output.print_json({**result.to_dict(), "table": result.to_frame()})
+        also = {name: table for name, table in tables.items() if name == "best"}
+        output.print_json({**result.to_dict(), "table": result.to_frame(), **also})
         return
     lines, result = [*shown_result.findings, *notes], shown_result
     if result.outputs:
@@ -162,6 +169,10 @@ def _show(result: CampaignResults, to: opt.Output, notes: list[str]) -> None:
         lines += output.table(shown)
         if len(shown) < len(table):
             lines.append(f"... {len(table) - len(shown)} more rows; --out FILE writes all of them")
+        if within is not None:
+            best = rf.campaigns.best_cells(shown_result, within=within)
+            best = best.rename(columns={"low": "difference_low", "high": "difference_high"})
+            lines += ["", *output.few_rows(f"at most {100 * within:g} % worse than the best", best)]
     output.print_lines([*lines, *written])
 
 

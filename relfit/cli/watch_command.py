@@ -33,6 +33,7 @@ def init(
         list[str] | None, opt.option("FIELD=NAME", "Column of a table, as node=hostname. Repeatable.")
     ] = None,
     timezone: Annotated[str | None, opt.option("ZONE", "Zone of times that name none, as America/Denver.")] = None,
+    n_nodes: Annotated[int | None, opt.option("N", "Number of all nodes, where no log lists them.", min=1)] = None,
     timer: Annotated[bool, opt.flag("--timer", "Write a service and a timer for systemd too.")] = False,
 ) -> None:
     """Write the settings of a watch.
@@ -44,7 +45,9 @@ def init(
 
     with ProgressSteps("reading"):
         columns = {name: values[-1] for name, values in checked.pairs("--column", column).items()}
-        lines = write_settings(places or [], out, fleet=fleet, columns=columns, timezone=timezone, timer=timer)
+        lines = write_settings(
+            places or [], out, fleet=fleet, columns=columns, timezone=timezone, nodes=n_nodes, timer=timer
+        )
     output.print_lines(lines[:-1])
     output.print_lines(lines[-1:], wrap=False)
 

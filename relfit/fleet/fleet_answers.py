@@ -12,7 +12,7 @@ from scipy import special
 
 from relfit.base.arguments import share, whole
 from relfit.base.arrays import FloatArray, Seed
-from relfit.base.errors import ArgumentError
+from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.results import Interval, Result
 from relfit.base.text import count, duration, number
 from relfit.base.units import HOURS_PER_WEEK
@@ -402,7 +402,8 @@ class FleetModel(FleetParts, Result):
             return 0
         if system is None or str(system) not in names:
             what = "the log has several systems" if system is None else f"no system {system!r}"
-            raise ArgumentError(what, remedy=f"name one of {', '.join(names[:8])}")
+            some = ", ".join(names[:8])
+            raise ArgumentError(what, remedy=Remedy(f"name one of {some}", f"write --where system=NAME: {some}"))
         return names.index(str(system))
 
     def _job(

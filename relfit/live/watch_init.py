@@ -35,6 +35,7 @@ def write_settings(
     fleet: str | None = None,
     columns: Mapping[str, str] | None = None,
     timezone: str | None = None,
+    nodes: int | None = None,
     timer: bool = False,
 ) -> list[str]:
     """Write the settings of a watch over logs; returns lines on what the logs hold and what to do next, cron's last.
@@ -46,6 +47,8 @@ def write_settings(
     out : Path
         The file to write; an existing file is an error.
     fleet, timezone : str, optional
+    nodes : int, optional
+        How many nodes there are, where no source lists them.
     columns : mapping of str to str, optional
         Column of a table for each field, as for `relfit.read`.
     timer : bool
@@ -67,7 +70,7 @@ def write_settings(
     for place in places or [place for place in _LOOKED_FOR if _files(folder / place)]:
         written = _as_written(start / place, folder)
         sources.append({"kind": "file", "path": written, **({"columns": dict(columns)} if columns else {})})
-        lines += _said_of(folder / written, columns or {}, timezone)
+        lines += _said_of(folder / written, {**(columns or {}), "timezone": timezone, "n_nodes": nodes})
     if not places and shutil.which("sacctmgr"):
         if answers := _slurm_answers():
             sources.append({"kind": "slurm"})
@@ -75,8 +78,7 @@ def write_settings(
     if not sources:
         raise ArgumentError("no log to watch was found", remedy="name files or a folder: relfit watch init logs")
     document: dict[str, Any] = {"store": "fleet.duckdb", "fleet": fleet or folder.name}
-    if timezone:
-        document["timezone"] = timezone
+    document |= {name: value for name, value in {"timezone": timezone, "nodes": nodes}.items() if value}
     document |= {"sources": sources, "alarms": {"per_year": 4.0}, "outputs": {"page": "today.html"}}
     with complete(out) as part:
         part.write_text(tomli_w.dumps(document), encoding="utf-8")
@@ -110,12 +112,12 @@ def _as_written(place: Path, folder: Path) -> str:
     return str(place.relative_to(folder) if place.is_relative_to(folder) else place)
 
 
-def _said_of(place: Path, columns: Mapping[str, Any], timezone: str | None) -> list[str]:
+def _said_of(place: Path, reading: Mapping[str, Any]) -> list[str]:
     """Lines on a log, by its last file, with the question that it leaves open."""
     files = _files(place)
     if not files:
         return [f"{place}: no such file yet"]
-    log = read(files[-1], timezone=timezone, **columns)
+    log = read(files[-1], **reading)
     asked = [f"question: {log.question}"] if log.question else []
     told = [in_settings(note, FileSource.model_fields) for note in (*log.source.notes[:3], *asked)]
     return [f"{place}: {log!r}", *(f"  {text}" for text in told)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from scipy import stats
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
+from relfit.cli.app import main
 from relfit.reporting.campaign_hours import in_hours
 from relfit.reporting.campaign_page import write_campaign_page
 from relfit.simulation.campaigns.campaign_results import numbers
@@ -90,6 +92,18 @@ def test_the_best_cell_and_those_not_distinguishable_from_it(tmp_path: Path) -> 
     assert table["difference"].iloc[0] == 0.0
     most = rf.campaigns.best_cells(result, "value", best="most")
     assert set(most["x"]) == {9.0}
+
+
+def test_cells_a_share_worse_than_the_best_are_listed_by_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    swept(tmp_path, "square", parameters={"x": [10.0, 10.04, 10.2, 20.0]}, replications=1)  # 100, 100.8, 104.04, 400
+    assert main(["sweep", "status", str(tmp_path / "store"), "--within", "0.03", "--json"]) == 0
+    assert [row["x"] for row in json.loads(capsys.readouterr().out)["best"]] == [10.0, 10.04]
+    assert main(["sweep", "status", str(tmp_path / "store"), "--within", "0.05"]) == 0
+    *_, title, _, _, first, second, third = capsys.readouterr().out.splitlines()
+    assert title == "At most 5 % worse than the best"
+    assert [row.split()[0] for row in (first, second, third)] == ["10", "10.04", "10.2"]
 
 
 def test_a_pareto_front_has_what_nothing_beats(tmp_path: Path) -> None:

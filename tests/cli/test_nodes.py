@@ -162,3 +162,29 @@ def test_nodes_in_repair_are_told_to_be_left_out(down, told, here, capsys):
         out = " ".join(capsys.readouterr().out.split())
         assert told in out
         assert ("in repair" in out) == bool(down)
+
+
+def test_any_nodes_are_not_the_first_ones(here, capsys):
+    rng = np.random.default_rng(8)
+    hours = np.where(np.arange(40) < 8, 200.0, 2000.0)  # the first eight fail ten times as often
+    start, rows = pd.Timestamp("2024-01-01"), []
+    for i, mean in enumerate(hours):
+        times = np.cumsum(rng.exponential(mean, 200))
+        rows += [f"n{i:02d},{start + pd.Timedelta(t, 'h'):%Y-%m-%d %H:%M:%S}" for t in times[times < 10_000]]
+    (here / "log.csv").write_text("node,start\n" + "\n".join(rows) + "\n")
+    line = ["system", "log.csv", "--observed", "2024-01-01/2025-02-20", "--period", "all", "--k", "4", "--json"]
+    assert main(line) == 0
+    first = json.loads(capsys.readouterr().out)["whole"][1]["value"]
+    assert main([*line, "--any", "--horizon", "24h", "--horizon", "72h"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    chosen = np.array([rng.choice(40, 4, replace=False) for _ in range(4000)])
+    truth = {h: np.exp(-h * (1.0 / hours[chosen]).sum(axis=1)).mean() for h in (24.0, 72.0)}
+    assert first == pytest.approx(np.exp(-24.0 * 4 / 200.0), abs=0.05)
+    for row in document["whole"][1:]:
+        assert row["value"] == pytest.approx(truth[row["at_hours"]], abs=0.03)
+        assert row["low"] < truth[row["at_hours"]] < row["high"]
+    assert document["headline"].startswith("Any 4 nodes run for ")
+    assert main([*line, "--any", "--age", "3d"]) == 2
+    assert main([*line, "--any", "--best"]) == 2
+    assert main([*line[:-3], "--any"]) == 2
+    assert "--any without a number of nodes; write --k 16" in capsys.readouterr().err

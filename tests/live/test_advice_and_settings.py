@@ -121,6 +121,9 @@ def test_what_init_says_is_in_the_words_of_the_settings(
     said = " ".join(capsys.readouterr().out.split())
     assert 'to take the others: columns = { failures = "Level=ERROR" }' in said
     assert "--column" not in said
+    assert main(["watch", "init", "log.csv", "--out", "of40.toml", "--n-nodes", "40"]) == 0
+    assert "of 40 nodes" in " ".join(capsys.readouterr().out.split())
+    assert read_watch_settings(tmp_path / "of40.toml").nodes == 40
 
 
 def test_options_are_told_as_fields_of_the_source() -> None:
