@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -128,12 +128,15 @@ def nodes(  # noqa: PLR0913 - one argument per option
         "--deadline": deadline,
         "--plot": to.plot,
     }
+    unused = (fleet, replace(drawn, seed=Drawn.seed))
     if export is None and asked == Asked() and not any(without.values()):
+        _refuse({}, unused, "without a job", "add --work and --parallel-fraction")
         _list_nodes(reading, to, drawn.seed, details)
         return
     if export is not None:
         checked.choice("--export", export, ("slurm",))
-        _export_slurm(reading, asked, fleet, to, without, drawn.seed)
+        _refuse(without, (asked, *unused), "with --export", "leave one of them out")
+        _export_slurm(reading, to, drawn.seed)
         return
     output.check_output(to)
     checked.choice("--rule", rule, ("least", "first"))
@@ -244,23 +247,20 @@ def _list_nodes(reading: opt.PeriodReading, to: opt.Output, seed: int, details: 
     )
 
 
-def _export_slurm(
-    reading: opt.PeriodReading,
-    asked: Asked,
-    fleet: FleetOptions,
-    to: opt.Output,
-    without: Mapping[str, object],
-    seed: int,
-) -> None:
-    """Files for Slurm."""
-    excluded = dict(without)
-    for kind, default in ((asked, Asked()), (fleet, FleetOptions())):
-        for item in fields(kind):
-            value = getattr(kind, item.name)
-            excluded[f"--{item.name.replace('_', '-')}"] = value if value != getattr(default, item.name) else None
+def _refuse(options: Mapping[str, object], groups: Sequence[Any], with_what: str, remedy: str) -> None:
+    """Reject options that were given though the answer does not depend on them."""
+    excluded = dict(options)
+    for group in groups:
+        for item in fields(group):
+            value = getattr(group, item.name)
+            excluded[f"--{item.name.replace('_', '-')}"] = value if value != item.default else None
     for name, value in excluded.items():
         if value not in (None, False):
-            raise ArgumentError(f"{name} does not go with --export", remedy="leave one of them out")
+            raise ArgumentError(f"{name} does not go {with_what}", remedy=remedy)
+
+
+def _export_slurm(reading: opt.PeriodReading, to: opt.Output, seed: int) -> None:
+    """Files for Slurm."""
     if to.out is None or to.out.suffix or to.out.is_file():
         raise ArgumentError("--export slurm needs a folder", remedy="write --out slurm")
     with ProgressSteps("reading", "judging nodes", "writing") as steps:

@@ -167,6 +167,8 @@ def test_every_help_has_an_example_that_is_a_command() -> None:
         (["plan", "checkpoint", *PLAN, "--sizes", "1,2", "--nodes", "3"], "--nodes does not go"),
         (["plan", "checkpoint", *PLAN, "--sizes", "a"], "--sizes 'a' is not a list"),
         (["nodes", "white", "--export", "slurm", "--work", "5h", "--out", "x"], "--work does not go with --export"),
+        (["nodes", "white", "--export", "slurm", "--level", "0.9", "--out", "x"], "--level does not go with --export"),
+        (["nodes", "white", "--at", "2004-01-01"], "--at does not go without a job; add --work"),
         (["nodes", "white", "--export", "slurm"], "write --out slurm"),
         (["calibrate", "p.toml", "--where", "system=2"], "--where has no effect here: it goes with a log"),
         (["calibrate", "white", "--span", "90h"], "--span has no effect"),
