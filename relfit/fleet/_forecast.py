@@ -348,17 +348,19 @@ class _System:
         totals = [
             ahead.futures(hours, mean_repair, size, stream) for hours, stream in zip(horizons, streams, strict=True)
         ]
-        slow = ahead.longer(ahead.causes[1], len(ahead.causes[0]))
+        kinds = ahead.causes[1], len(ahead.causes[0])
+        joint, slow = ahead.incidents_per_record(*kinds), ahead.longer(*kinds)
         by_cause = [
-            with_repairs(future, ahead.of_causes(hours, size, future[1].expected, stream), slow)
+            with_repairs(future, ahead.of_causes(hours, size, future[1].expected, stream), joint, slow)
             for future, hours, stream in zip(totals, horizons, streams, strict=True)
         ]
         by_rack: list[list[Future]] = [[] for _ in totals]
         if ahead.racks[0] and ahead.joined.group != by:
             share, rates = ahead.shares_of_racks()
-            slow = ahead.longer(np.where(ahead.racks[1] < 0, len(ahead.racks[0]), ahead.racks[1]), share.size)
+            inside = np.where(ahead.racks[1] < 0, len(ahead.racks[0]), ahead.racks[1])
+            joint, slow = ahead.incidents_per_record(inside, share.size), ahead.longer(inside, share.size)
             by_rack = [
-                with_repairs(future, split(future[1], share, rates, stream), slow)
+                with_repairs(future, split(future[1], share, rates, stream), joint, slow)
                 for future, stream in zip(totals, streams, strict=True)
             ]
         return cls(name, ahead, totals, by_rack, by_cause, horizons[-1])

@@ -26,10 +26,11 @@ from relfit.log.failurelog import FailureLog
 from relfit.log.outages import node_codes, node_values, watched_of
 from relfit.log.tables import group_codes
 
-__all__ = ["Coming", "Future", "SystemAhead", "coarse", "split", "with_repairs"]
+__all__ = ["Coming", "Future", "SystemAhead", "coarse", "reconciled", "split", "with_repairs"]
 
 _PARTS = 120  # steps behind the shares of racks and causes, at most
 _STEP = 240.0  # hours, at least
+_LEAST_FACTOR = 0.5  # of a cause's expected value, for its distribution to be scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,12 +180,29 @@ class SystemAhead:
         return np.asarray((sums + mean) / (number + 1.0) / mean)
 
     def of_causes(self, hours: float, size: int, expected: float, rng: np.random.Generator) -> list[Coming]:
-        """Forecast records of each cause from its own past, scaled so that they add up to `expected`."""
+        """Forecast records of each cause from its own past, changed so that they add up to `expected`.
+
+        A cause whose expected value falls below half, as one that hits many nodes at once, keeps its distribution: the
+        change is small beside its scatter.
+        """
         names, code = self.causes
         mixtures = [self.mixture(value, hours) for value in self.steps.counts(self.at, code, len(names))]
-        factor = expected / max(sum(mixture.expected for mixture in mixtures), 1e-300)
-        scaled = [mixture.times(factor) for mixture in mixtures]
-        return [Coming(mixture.expected, mixture.draw(size, rng)[1], mixture.quantile) for mixture in scaled]
+        each = np.array([[mixture.expected, mixture.variance_of_outcome] for mixture in mixtures])
+        values = reconciled(each[:, 0], each[:, 1], expected)
+        factors = values / np.maximum(each[:, 0], 1e-300)
+        out = []
+        for mixture, value, factor in zip(mixtures, values.tolist(), factors.tolist(), strict=True):
+            own = mixture.times(factor) if factor >= _LEAST_FACTOR else mixture
+            out.append(Coming(value, own.draw(size, rng)[1], own.quantile))
+        return out
+
+    def incidents_per_record(self, code: IntArray, size: int) -> FloatArray:
+        """Incidents in which each part has records, over its records, shape (parts,); 1 without a record."""
+        incident = self.joined.incident[self.counted]
+        inside = (code >= 0) & (incident >= 0)
+        pairs = np.unique(np.stack([code[inside], incident[inside]]), axis=1)
+        joint, records = np.bincount(pairs[0], minlength=size), np.bincount(code[inside], minlength=size)
+        return np.where(records > 0, joint / np.maximum(records, 1), 1.0)
 
     def shares_of_racks(self) -> tuple[FloatArray, RelativeRates]:
         """Expected shares of the racks (last: failures outside of racks), and their relative rates."""
@@ -222,6 +240,34 @@ class SystemAhead:
         )
 
 
+def reconciled(mean: FloatArray, variance: FloatArray, total: float) -> FloatArray:
+    """Expected values that add up to `total`: each takes a part of the difference in proportion to its variance.
+
+    Weighted least squares: what is predicted least exactly changes most. At equal ratios of variance and mean the
+    values are scaled. No value falls below a tenth of itself.
+
+    Examples
+    --------
+    Four causes of single nodes, and one that hits many nodes at once:
+
+    >>> reconciled(np.array([40.0, 20.0, 20.0, 10.0, 20.0]), np.array([40.0, 20.0, 20.0, 10.0, 1710.0]), 100.0).round(1)
+    array([39.8, 19.9, 19.9,  9.9, 10.5])
+    """
+    value = mean.astype(np.float64)
+    free = np.ones(mean.size, bool)
+    for _ in range(mean.size):
+        weight = np.where(free, variance, 0.0)
+        if not weight.sum() > 0.0:
+            break
+        change = (total - value.sum()) * weight / weight.sum()
+        low = free & (value + change < 0.1 * mean)
+        value = np.where(low, 0.1 * mean, value + np.where(low.any(), 0.0, change))
+        free &= ~low
+        if not low.any():
+            return value
+    return np.asarray(value * total / max(float(value.sum()), 1e-300))
+
+
 def split(records: Coming, share: FloatArray, rates: RelativeRates, rng: np.random.Generator) -> list[Coming]:
     """Forecast records of each part, from its expected share of all `records` and the uncertainty of the share."""
     size = records.drawn.size
@@ -232,20 +278,32 @@ def split(records: Coming, share: FloatArray, rates: RelativeRates, rng: np.rand
     return [Coming(records.expected * one, column) for one, column in zip(share, drawn.T, strict=True)]
 
 
-def with_repairs(total: Future, parts: list[Coming], longer: FloatArray) -> list[Future]:
-    """Incidents, records and hours of repair of each part, from its records and its relative mean repair."""
+def with_repairs(total: Future, parts: list[Coming], joint: FloatArray, longer: FloatArray) -> list[Future]:
+    """Incidents, records and hours of repair of each part, from its records.
+
+    Parameters
+    ----------
+    total : tuple of Coming
+        Incidents, records and hours of repair of all parts.
+    parts : list of Coming
+        Records of each part.
+    joint : ndarray of float, shape (parts,)
+        Incidents of each part per record.
+    longer : ndarray of float, shape (parts,)
+        Mean repair of each part's records relative to that of all.
+    """
     if len(parts) == 1:
         return [total]
-    incidents, records, repairs = total
+    _, records, repairs = total
     share = np.array([part.expected for part in parts]) / max(records.expected, 1e-300)
     longer = longer / max(float(share @ longer), 1e-300)
     with np.errstate(invalid="ignore", divide="ignore"):
-        each = [np.where(records.drawn > 0.0, one.drawn / records.drawn, 0.0) for one in (incidents, repairs)]
+        per_record = np.where(records.drawn > 0.0, repairs.drawn / records.drawn, 0.0)
     return [
         (
-            Coming(incidents.expected * of, np.round(each[0] * part.drawn)),
+            Coming(part.expected * some, np.ceil(some * part.drawn)),
             part,
-            Coming(repairs.expected * of * slow, each[1] * part.drawn * slow),
+            Coming(repairs.expected * of * slow, per_record * part.drawn * slow),
         )
-        for part, of, slow in zip(parts, share, longer, strict=True)
+        for part, of, some, slow in zip(parts, share, joint, longer, strict=True)
     ]

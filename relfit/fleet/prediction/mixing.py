@@ -66,6 +66,11 @@ class Prediction:
         """Variance of the expected outcome: uncertainty of the level and its movement over the horizon."""
         return float(self.weight @ (self.of_level + self.mean**2)) - self.expected**2
 
+    @property
+    def variance_of_outcome(self) -> float:
+        """Variance of the outcome itself."""
+        return max(float(self.weight @ (self.variance + self.mean**2)) - self.expected**2, 0.0)
+
     def variance_of_rate(self, chance: float = 1.0) -> float:
         """Variance of the realised rate over the horizon: its level, and scatter beyond Poisson.
 
@@ -93,7 +98,7 @@ class Prediction:
         def below(x: float) -> bool:
             return x < 0.0 or float(special.betainc(size, x + 1.0, chance) @ self.weight) < p
 
-        deviation = np.sqrt(max(float(self.weight @ (self.variance + self.mean**2)) - self.expected**2, 0.0))
+        deviation = np.sqrt(self.variance_of_outcome)
         width = float(np.ceil(0.2 * deviation)) + 1.0
         low = max(float(np.floor(self.expected + special.ndtri(p) * deviation)), -1.0)
         while not below(low):
