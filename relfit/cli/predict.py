@@ -181,7 +181,7 @@ def system(
     nodes: Annotated[str | None, opt.option("A,B,C", "These nodes, in this order; all by default.")] = None,
     k: Annotated[int | None, opt.option("K", "Only the first K nodes.")] = None,
     best: Annotated[bool, opt.flag("--best", "Most reliable nodes first.")] = False,
-    any_nodes: Annotated[bool, opt.flag("--any", "Any K nodes, on average, and not the first.")] = False,
+    any_nodes: Annotated[bool, opt.flag("--any", "Any K consecutive nodes, on average, not the first.")] = False,
     horizon: Annotated[list[str] | None, opt.option("TIME", "Show reliability at 24h, ... Repeatable.")] = None,
     tolerate: Annotated[int, opt.option("S", "Nodes that may fail; none are replaced.")] = 0,
     details: opt.Details = False,
@@ -274,24 +274,25 @@ def system(
 def _any(
     reading: opt.PeriodReading, fleet: FleetOptions, drawn: Drawn, to: opt.Output, k: int, times: list[float]
 ) -> None:
-    """Print how long a job on any `k` nodes runs without a failure: the mean over the nodes that it may get."""
+    """Print how long a job on `k` consecutive nodes runs without a failure, on average over all places."""
     import pandas as pd
 
     with ProgressSteps("reading", "fitting", "computing", "writing") as steps:
         model, period = fleet.model(reading, steps)
         steps.next()
         said = {"level": drawn.level, "n_draws": max(drawn.draws, _LEAST_DRAWS), "rng": drawn.seed}
+        said |= {"size": k, "placement": "packed"}  # as in the report and the parameters
         rows = [
             {"quantity": quantity, "at_hours": at, "value": answer.estimate, "low": answer.low, "high": answer.high}
             for quantity, at, answer in (
-                ("mtbf", math.nan, model.interval("mtbf", size=k, **said)),
-                *(("reliability", each, model.interval("reliability", each, size=k, **said)) for each in times),
+                ("mtbf", math.nan, model.interval("mtbf", **said)),
+                *(("reliability", each, model.interval("reliability", each, **said)) for each in times),
             )
         ]
         table = pd.DataFrame(rows).astype({"value": float, "low": float, "high": float})
         steps.next()
         written = output.write_results(to, {"table": table}, "table", [])
-    headline = f"Any {_runs(f'{k:,} nodes' if k > 1 else '1 node', k, table)}"
+    headline = f"Any {_runs(f'{k:,} consecutive nodes' if k > 1 else 'node', k, table)}"
     if to.json:
         output.print_json({"period": period.to_dict(), "headline": headline, "whole": table})
         return
