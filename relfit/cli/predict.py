@@ -82,7 +82,7 @@ class FleetOptions:
         )
         model = rf.fleet_model(log, chosen, at=self.at if words and self.at else "now", first=reading.first)
         notes = _in_repair(model, log.systems) if names is None else []
-        return nodes if ages is None else nodes.at_age(ages), chosen, notes
+        return nodes if ages is None else nodes.at_age(ages), model.period, notes
 
     def model(self, reading: opt.PeriodReading, steps: ProgressSteps) -> tuple[rf.fleet.FleetModel, ChosenPeriod]:
         """The model of the fleet of a log, now or over its period, and the period."""
@@ -103,7 +103,8 @@ class FleetOptions:
         log = reading.read()
         steps.next()
         period = reading.study(log).period
-        return rf.fleet_model(log, period, at=self.at or "now", first=reading.first), period
+        model = rf.fleet_model(log, period, at=self.at or "now", first=reading.first)
+        return model, model.period
 
     def _of_fits(
         self, reading: opt.PeriodReading, names: list[str] | None, ages: Durations, steps: ProgressSteps
@@ -280,15 +281,20 @@ def _any(
     with ProgressSteps("reading", "fitting", "computing", "writing") as steps:
         model, period = fleet.model(reading, steps)
         steps.next()
-        said = {"level": drawn.level, "n_draws": max(drawn.draws, _LEAST_DRAWS), "rng": drawn.seed}
-        said |= {"size": k, "placement": "packed"}  # as in the report and the parameters
-        rows = [
-            {"quantity": quantity, "at_hours": at, "value": answer.estimate, "low": answer.low, "high": answer.high}
-            for quantity, at, answer in (
-                ("mtbf", math.nan, model.interval("mtbf", **said)),
-                *(("reliability", each, model.interval("reliability", each, **said)) for each in times),
-            )
-        ]
+        of_jobs = partial(
+            model.interval,
+            size=k,
+            placement="packed",  # as in the report and the parameters
+            level=drawn.level,
+            n_draws=max(drawn.draws, _LEAST_DRAWS),
+            rng=drawn.seed,
+        )
+        answers = [("mtbf", None), *(("reliability", each) for each in times)]
+        rows = []
+        for quantity, at in answers:
+            limits = of_jobs(quantity, at)
+            row = {"quantity": quantity, "at_hours": math.nan if at is None else at, "value": limits.estimate}
+            rows.append({**row, "low": limits.low, "high": limits.high})
         table = pd.DataFrame(rows).astype({"value": float, "low": float, "high": float})
         steps.next()
         written = output.write_results(to, {"table": table}, "table", [])

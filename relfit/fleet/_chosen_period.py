@@ -67,6 +67,9 @@ class ChosenPeriod:
         dates = f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}"
         if self.name == "given":
             return f"Period used: {dates}, as asked."
+        if window.end < self.log.window.end:
+            steady = f"{window.end:%Y-%m-%d}"
+            dates = f"{window.start:%Y-%m-%d} to {self.log.window.end:%Y-%m-%d}, at a steady rate until {steady}"
         if self.name == "all":
             return f"Period used: all of the log, {dates}{'' if self.problem is None else f' ({self.problem})'}."
         limits = self.start_limits

@@ -279,6 +279,7 @@ def _advice(m: ReportData) -> list[Point]:
                     "Administrators",
                 )
             )
+    points += _risen(m)
     named = m.nodes_now.result
     if named is not None and not m.few and named["outlier"].any():
         worst = named[named["outlier"]]
@@ -324,6 +325,20 @@ def _advice(m: ReportData) -> list[Point]:
             )
         )
     return points
+
+
+def _risen(m: ReportData) -> list[Point]:
+    """Where the rate of the last months is clearly higher than that of the steady period before."""
+    changes = m.change_points.result
+    if changes is None or changes.status != "ok" or m.few or not m.firm("steady"):
+        return []
+    last, before = changes.periods[-1], changes.stable_period
+    if not last.low > before.high:
+        return []
+    text = (
+        f"Find out what changed about {last.start:%Y-%m-%d}: incidents come {last.times(before)} as often since then."
+    )
+    return [Point(text, "steady", "when", "Administrators")]
 
 
 def _limits(m: ReportData) -> list[Point]:

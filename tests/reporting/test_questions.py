@@ -205,6 +205,28 @@ def test_what_came_after_the_period_and_no_change_within_its_limits(tmp_path: Pa
     assert f"Other sections count {joined[1]} incidents since 1999-03-31, not {since:,}: " in text
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("words_only")
+@pytest.mark.parametrize("factor", [2.2, 0.3])
+def test_a_rise_after_the_steady_period_is_said_first(tmp_path: Path, factor: float) -> None:
+    rng = np.random.default_rng(3)
+    rates = np.full((40, 600), 0.03)
+    rates[:, 555:] *= factor
+    node, day = np.nonzero(rng.random(rates.shape) < rates)
+    start = pd.Timestamp("2020-01-01") + pd.to_timedelta(day + rng.uniform(0.0, 0.9, day.size), unit="D")
+    rows: list[Any] = [(f"n{i}", at, at + pd.Timedelta("1h"), "disk") for i, at in zip(node, start, strict=True)]
+    log = log_of(rows, nodes=[f"n{i}" for i in range(40)], until="2021-08-23")  # 600 days
+    page = page_of(log, tmp_path, **FAST)
+    period = re.search(r"Period used: 2020-01-\d+ to (\S+), at a steady rate until (\S+)\.", page.text)
+    assert period is not None
+    assert 35 < (pd.Timestamp(period[1]) - pd.Timestamp(period[2])) / pd.Timedelta("1D") < 55
+    advice = re.search(r"Find out what changed about (\S+): incidents come ([\d.]+) times as often", page.text)
+    assert (advice is not None) == (factor > 1.0)
+    if advice is not None:
+        assert advice[1] == period[2]
+        assert float(advice[2]) == pytest.approx(factor, rel=0.2)
+
+
 @pytest.mark.usefixtures("words_only")
 def test_a_log_that_names_no_system_is_no_system_called_system(tmp_path: Path) -> None:
     (tmp_path / "few.csv").write_text(
