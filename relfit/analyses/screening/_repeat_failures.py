@@ -165,7 +165,7 @@ def repeat_failures(log: FailureLog, *, of: Incidents | None = None, alpha: floa
 def _adjusted(pairs: pd.DataFrame, failures: pd.DataFrame) -> FloatArray:
     """P-values adjusted system by system, so that a node repeats or not whichever systems stand beside it."""
     out = np.full(len(pairs), np.nan)
-    number = failures["system"].value_counts()
+    number = failures["system"].value_counts().to_dict()
     for system, rows in pairs.groupby("system", sort=False).indices.items():
         # a failure that nothing followed until the end of the log might have had a repeat as well
         p = np.append(pairs["p"].to_numpy()[rows], np.ones(int(number[system]) - len(rows)))
