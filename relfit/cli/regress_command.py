@@ -45,7 +45,7 @@ def regress(
     of_formula = {"--model": model, "--reference": reference, "--rates": rates}
     checked.without_effect(of_formula, "--formula", formula is not None)
     with ProgressSteps("reading", "fitting", "writing") as steps:
-        period = reading.study(reading.read()).period
+        period = reading.study(reading.read()).used
         steps.next()
         if formula is None:
             effects = rf.regression.attribute_effects(period.log, level=level, alpha=alpha)

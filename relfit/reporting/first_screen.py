@@ -345,21 +345,9 @@ def _limits(m: ReportData) -> list[Point]:
     points: list[Point] = []
     if m.part.question is not None:
         points.append(Point(f"{m.part.question[:1].upper()}{m.part.question[1:]}.", "data", "why"))
-    found = m.dependence.result
-    if found is not None:
-        for name in ("place", "cofailure"):
-            part = getattr(found, name)
-            if part is not None and part.depends and part.expected > 0.0:
-                times = number(part.together / part.expected, 2)
-                points.append(
-                    Point(
-                        f"Nodes of one {part.per} fail together {times} times as often as chance. Do not multiply "
-                        "single-node reliabilities.",
-                        "independence",
-                        "why",
-                    )
-                )
-                break
+    together = _together(m)
+    if together:
+        points.append(Point(f"{together} Do not multiply single-node reliabilities.", "independence", "why"))
     tested = m.backtest.result
     if tested is not None:
         points += [
@@ -377,6 +365,32 @@ def _limits(m: ReportData) -> list[Point]:
     if unknown:
         points.append(Point(f"{count(unknown, 'outage has', 'outages have')} no known end.", "data", "data"))
     return [*points, *many_rejected(m)]
+
+
+def _together(m: ReportData) -> str:
+    """That nodes of one place fail together, or the whole system; empty where they do not."""
+    found, joined = m.dependence.result, m.incidents.result
+    if found is None or joined is None:
+        return ""
+    of_system = _failures_of_system(m, joined.table) if found.system_wide and found.depends("cofailure") else ""
+    for part in (found.place, None if of_system else found.cofailure):
+        if part is not None and part.depends and part.expected > 0.0:
+            times = number(part.together / part.expected, 2)
+            often = f"Nodes of one {part.per} fail together {times} times as often as chance."
+            return f"{of_system} Apart from that, n{often[1:]}" if of_system else often
+    return of_system
+
+
+def _failures_of_system(m: ReportData, table: pd.DataFrame) -> str:
+    """How often the whole system failed, of what, and how many of its nodes at once."""
+    table = table[(table["scope"] == "system") & (table["nodes"] > 1)]
+    causes = table["cause"].dropna().value_counts()
+    most = "" if len(causes) == 1 and causes.iloc[0] == len(table) else "most often "
+    cause = f" ({most}{causes.index[0]})" if len(causes) else ""
+    least, largest = int(table["nodes"].min()), int(table["nodes"].max())
+    nodes = f"{largest:,}" if least == largest else f"{least:,} to {largest:,}"
+    each = " each time" if len(table) > 1 else ""
+    return f"The whole system failed {count(len(table), 'time')}{cause}, {nodes} of its {m.part.n_nodes:,} nodes{each}."
 
 
 def many_rejected(m: ReportData) -> list[Point]:

@@ -25,7 +25,7 @@ def test_every_attribute_by_itself(log_file: str, tmp_path) -> None:
     out = tmp_path / "effects.csv"
     done = relfit("regress", log_file, "--period", "all", "--out", str(out))
     assert done.code == 0, done.err
-    assert "Failures are associated with rack" in done.out
+    assert "Failures of nodes are associated with rack" in done.out
     table = pd.read_csv(out)
     assert len(table) == 8
     assert set(table["attribute"]) == {"rack", "position"}

@@ -141,3 +141,36 @@ def test_holm_shares_alpha_among_questions() -> None:
     assert shares == pytest.approx([0.05, 0.05 / 3.0, 0.05, 0.025])
     shares = shared_alpha(np.array([0.03, 0.04]), 0.05)  # the first fails at 0.05 / 2, which holds for the next
     assert shares == pytest.approx([0.025, 0.025])
+
+
+def racks_and_system(rack_events: int, system_events: int) -> rf.FailureLog:
+    """Six racks of ten nodes: independent failures, and events that hit one rack or all racks within a minute."""
+    rng = np.random.default_rng(7)
+    events = [{"node": f"{i:02d}", "start": float(t)} for i in range(60) for t in rng.uniform(0, 8760, 20)]
+    for size, number in ((10, rack_events), (60, system_events)):
+        for t in rng.uniform(0, 8000, number):
+            first = 10 * int(rng.integers(6)) if size == 10 else 0
+            events += [{"node": f"{i:02d}", "start": t + rng.uniform(0, 0.02)} for i in range(first, first + size)]
+    nodes = [{"node": f"{i:02d}", "rack": f"r{i // 10}"} for i in range(60)]
+    return make_log(sorted(events, key=lambda event: event["start"]), nodes, window=(0, 8760))
+
+
+def test_failures_of_the_whole_system_are_no_failures_of_a_rack():
+    found = dependence(racks_and_system(0, 6))
+    assert found.system_wide == found.place.system_wide == 6
+    assert found.cofailure.depends  # where the question is about the system, they count
+    assert found.cofailure.together > 6 * 60 * 59 // 2
+    assert found.place.depends is False
+    assert int(found.place.table["failures"].sum()) == 60 * 20
+    assert found.headline.startswith(
+        "The whole system failed 6 times (otherwise nodes of one rack do not fail together): don't multiply"
+    )
+    assert found.place.headline.startswith("Apart from 6 failures of the whole system, failures of two nodes")
+
+
+def test_racks_that_fail_are_found_beside_failures_of_the_system():
+    found = dependence(racks_and_system(12, 6))
+    assert found.place.depends
+    assert 12 * 45 <= found.place.together < 12 * 45 + 100  # pairs of ten nodes, and those by chance
+    assert found.headline.startswith("Nodes fail together more often than chance, 6 times as the whole system: don't")
+    assert dependence(racks_and_system(12, 0)).headline.startswith("Nodes fail together more often than chance: don't")

@@ -9,6 +9,7 @@ from scipy import optimize, stats
 
 import relfit as rf
 from relfit.analyses.regression.count_model import fit_counts
+from relfit.analyses.regression.covariates import node_table
 from relfit.analyses.regression.models import regression
 from tests.factories import make_log
 from tests.regression.test_of_log import simulated
@@ -142,7 +143,7 @@ def test_effects_of_attributes() -> None:
     assert set(effects.table["measure"]) == {"failures", "ttf", "ttf (AFT)", "ttr"}
     assert (table.loc[[("failures", "rack"), ("ttf", "rack"), ("ttf (AFT)", "rack")], "p_adjusted"] < 1e-4).all()
     assert (table.loc[[("failures", "position"), ("ttr", "rack")], "p_adjusted"] > 0.01).all()
-    assert effects.headline.startswith("Failures are associated with rack")
+    assert effects.headline.startswith("Failures of nodes are associated with rack")
     low, high = table.loc[("failures", "rack"), ["low", "high"]]
     truth = np.exp(0.8) if table.loc[("failures", "rack"), "reference"] == "b" else np.exp(-0.8)
     assert low < truth < high
@@ -185,3 +186,59 @@ def test_the_search_stays_where_counts_have_a_variance(monkeypatch: pytest.Monke
         if fit.dispersion == 0.0 and min(rates) > 0.0:  # a Poisson model has the observed rates
             logs = np.log(rates)
             np.testing.assert_allclose(fit.coefficients, [*(logs[1:] - logs[0]), logs[0]], atol=1e-6)
+
+
+def four_racks(often: dict[str, float], cooling: int = 0) -> rf.FailureLog:
+    """64 nodes in four racks, 20 failures a year each or a multiple of it; `cooling` hits 60 nodes within a minute."""
+    rng = np.random.default_rng(11)
+    names = [f"g{i:03d}" for i in range(64)]
+    nodes = [{"node": name, "rack": f"r{i % 4}"} for i, name in enumerate(names)]
+    events = [
+        {"node": node["node"], "start": float(t)}
+        for node in nodes
+        for t in rng.uniform(0, YEAR, rng.poisson(20 * often.get(node["node"], often.get(node["rack"], 1.0))))
+    ]
+    for t in rng.uniform(0, YEAR - 1, cooling):
+        events += [{"node": name, "start": t + 0.01 * rng.random(), "cause": "cooling"} for name in names[:60]]
+    return make_log(sorted(events, key=lambda event: event["start"]), nodes, window=(0, YEAR))
+
+
+def test_what_one_outlier_node_does_is_not_put_down_to_its_rack() -> None:
+    log = four_racks({"g017": 9.0})
+    assert rf.regress(log, "failures ~ rack").likelihood_ratio.p < 0.05  # with the node
+    effects = rf.regression.attribute_effects(log, measures=("failures",))
+    assert effects.headline == (
+        "No attribute of the nodes is associated with more failures (1 tested, without the outlier node g017)."
+    )
+    fit = effects.regressions[("failures", "rack")]
+    assert fit.n_rows == 63
+    rate = log.events[log.events["node"] != "g017"]["node"].str[1:].astype(int).mod(4).value_counts()
+    row = effects.table.iloc[0]
+    size = {rack: 16 - (rack == "r1") for rack in ("r0", "r1", "r2", "r3")}
+    counted = {f"r{rack}": number / size[f"r{rack}"] for rack, number in rate.items()}
+    assert row["ratio"] == pytest.approx(counted[row["term"]] / counted[row["reference"]], rel=0.01)
+
+
+def test_a_rack_of_many_outliers_is_a_rack() -> None:
+    effects = rf.regression.attribute_effects(four_racks({"r1": 6.0}), measures=("failures",))
+    assert effects.headline.startswith("Failures of nodes are associated with rack (1 tested, false-discovery rate 5 %")
+    row = effects.table.iloc[0]
+    assert "r1" in (row["term"], row["reference"])
+    assert effects.findings[1].startswith("rack (p < 0.001): failures of a node x ")
+
+
+def test_incidents_of_the_whole_system_count_for_no_node() -> None:
+    log = four_racks({}, cooling=8)
+    own = log.events[log.events["cause"] != "cooling"].groupby("node").size()
+    counted = node_table(log).set_index("node")["failures"]
+    assert (counted - own).abs().max() <= 1  # of a failure that chance puts into the incident, or into an outage
+    assert abs(int(counted.sum() - own.sum())) <= 2
+
+
+def test_a_p_value_does_not_depend_on_what_else_is_asked() -> None:
+    log = four_racks({"r1": 1.3})
+    alone = rf.regression.attribute_effects(log, measures=("failures",))
+    among = rf.regression.attribute_effects(log)
+    assert alone.table["p_adjusted"].iloc[0] == among.table["p_adjusted"].iloc[0]
+    assert alone.headline == among.headline
+    assert [text for text in among.findings if "failures of a node" in text] == list(alone.findings[1:])

@@ -134,3 +134,23 @@ def test_unknown_nodes_are_asked_for() -> None:
         repeat_failures(log)
     with pytest.raises(ArgumentError):
         repeat_failures(log, alpha=2.0)
+
+
+def test_a_system_has_the_same_repeats_beside_another() -> None:
+    rng = np.random.default_rng(4)
+    rows = [
+        {"system": system, "node": f"{system}{rng.integers(nodes):03d}", "start": t, "end": t + 1.0, "cause": "disk"}
+        for system, nodes, number in (("a", 50, 300), ("b", 200, 4000))
+        for t in rng.uniform(0.0, YEAR, number)
+    ]
+    rows += [
+        {"system": "a", "node": "a017", "start": t, "end": t + 0.5, "cause": "disk"}
+        for t in 4000.0 + 30.0 * np.arange(8)
+    ]
+    rows.sort(key=lambda row: row["start"])
+    listed = [{"system": s, "node": f"{s}{i:03d}"} for s, nodes in (("a", 50), ("b", 200)) for i in range(nodes)]
+    log = make_log(rows, listed, window=(0.0, YEAR))
+    alone, beside = repeat_failures(log.where(system="a")), repeat_failures(log)
+    assert alone.nodes["node"].tolist() == ["a017"]
+    assert beside.repeats[beside.repeats["system"] == "a"].equals(alone.repeats)
+    assert "a017" in beside.headline

@@ -128,7 +128,8 @@ class Dispersion(Result):
         if not off.size:
             first, last = duration(self.scales[tested[0]]), duration(self.scales[tested[-1]])
             of = "independent ones" if self.expected is None else "those of independent nodes"
-            return f"From {first} to {last}, counts of {self.what} vary no more than {of} at a constant rate would."
+            more = f"counts of {self.what} are not found to vary more than {of} at a constant rate"
+            return f"From {first} to {last}, {more}."
         if not high.size:
             return (
                 f"Counts of {self.what} vary less than independent ones would (at {duration(self.scales[low[0]])}: "

@@ -22,7 +22,7 @@ from relfit.base.numeric.ordering import order_in_groups, sorted_within
 from relfit.base.numeric.poisson import poisson_pmf, poisson_sf
 from relfit.base.numeric.ragged import offsets_of
 from relfit.base.results import Result, key_columns
-from relfit.base.text import duration, number, p_value
+from relfit.base.text import count, duration, number, p_value
 from relfit.base.units import NANOSECONDS_PER_HOUR, hours
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ class Cofailures(Result):
     n_resamples : int
         Random logs.
     notes : tuple of str
+    system_wide : int
+        Failures of the whole system, which are left out.
     alpha : float
         Size of the test behind `depends`; `dependence` divides 0.05 among its tests.
     """
@@ -79,6 +81,7 @@ class Cofailures(Result):
     p_shuffled: float
     n_resamples: int
     notes: tuple[str, ...] = ()
+    system_wide: int = 0
     alpha: float = ALPHA
 
     _not_in_json = ("pairs",)
@@ -113,8 +116,9 @@ class Cofailures(Result):
                 f"Too few failures to judge whether nodes of one {self.per} fail together: {self.together:,} pairs "
                 f"came within {duration(self.window)} of each other where chance gives {_expected(self.expected)}."
             )
-        text = (
-            f"Failures of two nodes of one {self.per} come within {duration(self.window)} of each other "
+        text = f"Apart from {count(self.system_wide, 'failure')} of the whole system, f" if self.system_wide else "F"
+        text += (
+            f"ailures of two nodes of one {self.per} come within {duration(self.window)} of each other "
             f"{number(self.together / self.expected)} times as often as in independent Poisson processes "
             f"({self.together:,} against {_expected(self.expected)}"
         )
@@ -126,7 +130,7 @@ class Cofailures(Result):
             text += f"rate over the calendar, {p}): "
         if not self.depends:
             return text + "nodes do not fail together at this scale."
-        return text + "a system of these nodes fails in bursts, and multiplying their reliabilities misleads."
+        return text + "nodes fail together, and multiplying their reliabilities misleads."
 
 
 def _expected(value: float) -> str:

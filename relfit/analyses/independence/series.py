@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import DataError
 from relfit.base.numeric.ordering import renumbered
 from relfit.base.numeric.ragged import Ragged, offsets_of
@@ -95,9 +95,24 @@ class NodeSeries(Ragged):
         firsts = np.flatnonzero(first[self.incident + 1] == np.arange(self.incident.size))
         if firsts.size == self.times.size:
             return self
-        sizes = np.bincount(self.nodes[firsts], minlength=self.sizes.size)
-        offsets = offsets_of(sizes)
-        return replace(self, times=self.times[firsts], offsets=offsets, incident=None, what="incidents")
+        return replace(self._at(firsts), incident=None, what="incidents")
+
+    def at_once_of(self, incidents: BoolArray) -> IntArray:
+        """Failures of each of these incidents, marked by their numbers."""
+        if self.incident is None:
+            return np.zeros(0, dtype=np.int64)
+        return np.bincount(self.incident + 1, minlength=incidents.size + 1)[1:][incidents]
+
+    def without(self, incidents: BoolArray) -> NodeSeries:
+        """The same nodes without the failures of these incidents, marked by their numbers."""
+        if self.incident is None:
+            return self
+        return self._at(np.flatnonzero(~np.append(incidents, False)[self.incident]))
+
+    def _at(self, rows: IntArray) -> NodeSeries:
+        offsets = offsets_of(np.bincount(self.nodes[rows], minlength=self.sizes.size))
+        incident = None if self.incident is None else self.incident[rows]
+        return replace(self, times=self.times[rows], offsets=offsets, incident=incident)
 
 
 def failures_of(log: FailureLog, incidents: Incidents | None = None) -> NodeSeries:

@@ -20,7 +20,7 @@ from relfit.analyses.independence.serial import SerialTests, serial_tests
 from relfit.analyses.independence.series import NodeSeries, failures_of
 from relfit.analyses.independence.thresholds import ALPHA, LEAST_FAILURES, held_to
 from relfit.analyses.screening import incidents as join_records
-from relfit.base.arrays import Duration, Seed
+from relfit.base.arrays import BoolArray, Duration, Seed
 from relfit.base.errors import RelfitError
 from relfit.base.results import Result
 from relfit.base.text import count, percent
@@ -69,6 +69,9 @@ class Dependence(Result):
         answer.
     asked : int
         Tests with a p-value; their family-wise error is 5 % (Holm).
+    system_wide : int
+        Failures of the whole system, where most pairs of `cofailure` are theirs; else 0. `place` leaves all of them
+        out: what hits nodes of every place says nothing about a place.
     """
 
     correlation: Correlations | None = None
@@ -82,6 +85,7 @@ class Dependence(Result):
     notes: tuple[str, ...] = ()
     failures: int | None = None
     asked: int = 0
+    system_wide: int = 0
 
     @property
     def _few(self) -> bool:
@@ -108,7 +112,7 @@ class Dependence(Result):
         counts = [verdict[name] for name in ("pooled", "dispersion", "cycles")]
         parts = []
         if True in nodes:
-            parts.append("nodes fail together more often than chance: don't multiply single-node reliabilities")
+            parts.append(f"{self._together()}: don't multiply single-node reliabilities")
         elif False in nodes:
             parts.append("nodes may be taken as independent of each other")
         if verdict["serial"] is not None:
@@ -140,6 +144,15 @@ class Dependence(Result):
             return f"The log has {count(self.failures, 'failure')}, too few to tell whether they depend on each other."
         return "Nothing can be said about dependence in this log."
 
+    def _together(self) -> str:
+        """How nodes fail together: by failures of the whole system, or otherwise."""
+        if not self.depends("cofailure") or not self.system_wide:
+            return "nodes fail together more often than chance"
+        times = count(self.system_wide, "time")
+        if self.place is not None and self.depends("place") is False:
+            return f"the whole system failed {times} (otherwise nodes of one {self.place.per} do not fail together)"
+        return f"nodes fail together more often than chance, {times} as the whole system"
+
     @property
     def findings(self) -> tuple[str, ...]:
         """The headline, then one sentence per part."""
@@ -166,7 +179,8 @@ def dependence(
 ) -> Dependence:
     """Test whether failures depend on each other, between nodes and along time.
 
-    Between nodes every failure counts. Along time an incident, such as a failure of a rack, counts once.
+    Between nodes every failure counts, and between those of one rack all but those of the whole system. Along time an
+    incident, such as a failure of a rack, counts once.
 
     Parameters
     ----------
@@ -208,8 +222,12 @@ def dependence(
             problems[name] = f"{error}."
             return None
 
+    system_wide = np.zeros(0, dtype=np.bool_)
     try:
-        failures, missing = failures_of(log, _joined(log) if incidents is None else incidents), None
+        joined = _joined(log) if incidents is None else incidents
+        failures, missing = failures_of(log, joined), None
+        if joined is not None:
+            system_wide = (joined.table["scope"] == "system").to_numpy(dtype=np.bool_)
         series = steady_series(failures)
     except RelfitError as error:
         failures, missing = None, error
@@ -230,11 +248,17 @@ def dependence(
     def together(per: str, rng: np.random.Generator) -> Cofailures:
         return cofailures(log, window, per, n_resamples=resamples, rng=rng, failures=instants(once=False))
 
+    def in_place(per: str, rng: np.random.Generator) -> Cofailures:
+        every = instants(once=False)
+        own = every.without(system_wide)
+        found = cofailures(log, window, per, n_resamples=resamples, rng=rng, failures=own)
+        return replace(found, system_wide=int((every.at_once_of(system_wide) > 0).sum()))
+
     column = place if place is not None else next((name for name in _PLACES if name in log.attributes), None)
     parts: dict[str, Any] = {
         "correlation": part("correlation", lambda: _correlation(series, method, streams[0], notes)),
         "cofailure": part("cofailure", lambda: together("system", streams[1])),
-        "place": None if column is None else part("place", lambda: together(column, streams[2])),
+        "place": None if column is None else part("place", lambda: in_place(column, streams[2])),
         "serial": part("serial", lambda: _serial(series, streams[3])),
         "pooled": part("pooled", lambda: pooled_tests(instants(), n_resamples=resamples, rng=streams[4])),
         "dispersion": part("dispersion", lambda: dispersion(instants(), n_resamples=resamples, rng=streams[5])),
@@ -253,7 +277,17 @@ def dependence(
         notes=tuple(notes),
         failures=None if failures is None else int(failures.times.size),
         asked=int(np.isfinite(p).sum()),
+        system_wide=_system_wide(failures, parts["cofailure"], system_wide),
     )
+
+
+def _system_wide(failures: NodeSeries | None, part: Cofailures | None, system_wide: BoolArray) -> int:
+    """Incidents of the whole system, where they are most of the failures together beyond chance; else 0."""
+    if failures is None or part is None:
+        return 0
+    sizes = failures.at_once_of(system_wide)
+    most = int((sizes * (sizes - 1) // 2).sum()) > 0.5 * (part.together - part.expected)
+    return int((sizes > 1).sum()) if most else 0
 
 
 def _joined(log: FailureLog) -> Incidents | None:

@@ -8,8 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.analyses.screening import incidents
+from relfit.base.arrays import IntArray
 from relfit.base.errors import DataError
 from relfit.log.durations import Rules, times_to_failure, times_to_repair
+from relfit.log.outages import outages_of
 from relfit.log.tables import pairs
 
 if TYPE_CHECKING:
@@ -86,24 +89,36 @@ def node_table(log: FailureLog) -> pd.DataFrame:
     Parameters
     ----------
     log : FailureLog
-        With dated events. Outages of a whole system count for no node.
+        With dated events. Incidents of the whole system count for no node: they say nothing about one.
 
     Examples
     --------
     >>> import relfit as rf
     >>> table = node_table(rf.datasets.load("white"))
     >>> table.columns.tolist(), len(table), int(table["failures"].sum())
-    (['system', 'node', 'failures', 'hours', 'rack'], 512, 13262)
+    (['system', 'node', 'failures', 'hours', 'rack'], 512, 13251)
     """
     if log.lifetimes is not None:
         raise DataError("this log gives one lifetime per unit, no count of failures", remedy="regress ttf instead")
     lives = times_to_failure(log, "node", Rules(zeros="keep")).lives
-    table = lives.groups.to_frame(index=False).assign(failures=lives.n_failures, hours=lives.total_time)
+    table = lives.groups.to_frame(index=False)
+    own = np.maximum(lives.n_failures - _in_system_incidents(log, lives.groups), 0)
+    table = table.assign(failures=own, hours=lives.total_time)
     nodes, at = _nodes_of(log, table)
     for name in log.attributes:
         if name in nodes.columns:
             table[name] = _taken(nodes[name], at)
     return table
+
+
+def _in_system_incidents(log: FailureLog, nodes: pd.Index) -> IntArray:
+    """Failures of each node that are part of an incident of the whole system."""
+    outages, joined = outages_of(log), incidents(log)
+    of_system = np.append(joined.table["scope"].to_numpy() == "system", False)
+    rows = np.flatnonzero(outages.failures)
+    rows = rows[of_system[joined.incident[outages.row[rows]]]]
+    number = np.bincount(outages.code[rows], minlength=outages.n_groups)
+    return np.append(number, 0)[outages.groups.get_indexer(nodes)]
 
 
 def _nodes_of(log: FailureLog, table: pd.DataFrame) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,10 +11,12 @@ import pandas as pd
 from relfit.analyses.regression.covariates import node_table, regression_table
 from relfit.analyses.regression.models import regression
 from relfit.analyses.regression.regression_results import Regression
+from relfit.analyses.screening import outlier_nodes
+from relfit.base.arrays import BoolArray
 from relfit.base.errors import ArgumentError, RelfitError
 from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.results import Result
-from relfit.base.text import p_value
+from relfit.base.text import count, p_value
 
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
@@ -34,6 +37,8 @@ _WIDE = 4.0  # largest number by the smallest one, above which an effect is one 
 _DOUBLED = "np.log2"
 _MOST_COX = 100_000  # times: minutes of work
 _LARGEST_SHARE = 0.25  # levels, by nodes
+_LONE = 0.25  # largest share of outliers among the nodes of a level; more of them are what the level does
+_NAMED = 3
 
 
 class AttributeEffects(Result):
@@ -47,10 +52,11 @@ class AttributeEffects(Result):
         False-discovery rate at which effects are reported.
     table : pandas.DataFrame
         One row per ``measure`` and ``attribute``: ``model``, number of ``coefficients``, ``p`` of all of them together,
-        ``p_adjusted`` over the rows (Benjamini and Hochberg), and the coefficient that is most standard errors from
-        zero: ``term``, ``reference``, ``ratio`` with ``low`` and ``high``. ``ratio`` is of hazards (``ttf``), times
-        (``ttf (AFT)``, ``ttr``) or rates (``failures``). ``proportional_p`` says whether hazard ratios stay the same
-        over time. ``status`` is ``ok`` or why there is no answer.
+        ``p_adjusted`` over the attributes of this measure (Benjamini and Hochberg), and the coefficient that is most
+        standard errors from zero: ``term``, ``reference``, ``ratio`` with ``low`` and ``high``. ``ratio`` is of hazards
+        (``ttf``), times (``ttf (AFT)``, ``ttr``) or rates (``failures``). ``proportional_p`` says whether hazard ratios
+        stay the same over time. ``left_out`` names the outlier nodes that were left out, ``status`` is ``ok`` or why
+        there is no answer.
     regressions : dict
         By ``(measure, attribute)`` the `Regression` behind each row.
     """
@@ -64,21 +70,37 @@ class AttributeEffects(Result):
 
     @property
     def headline(self) -> str:
-        """The attributes with an effect on counts or times to failure, else that there is none."""
-        hits = self.table[(self.table["p_adjusted"] <= self.alpha) & (self.table["measure"] != "ttr")]
-        names = list(dict.fromkeys(hits["attribute"]))
+        """The attributes with an effect on failures, else that there is none."""
+        names = self._associated
         tested = self.table.loc[self.table["status"] == "ok", "attribute"].nunique()
         if not tested:
             return "No attribute of the nodes can be compared: they come from columns of the log or of a list of nodes."
         if not names:
-            return f"No attribute of the nodes is associated with more failures ({tested} tested)."
-        named = f"Failures are associated with {', '.join(names)}"
-        return f"{named} ({tested} tested, false-discovery rate {100 * self.alpha:g} %)."
+            return f"No attribute of the nodes is associated with more failures ({tested} tested{self._without})."
+        named = f"Failures of nodes are associated with {', '.join(names)}"
+        return f"{named} ({tested} tested, false-discovery rate {100 * self.alpha:g} %{self._without})."
+
+    @property
+    def _associated(self) -> list[str]:
+        """Attributes with an effect by the first measure of failures that has an answer; the others ask the same."""
+        of_failures = self.answered[self.answered["measure"] != "ttr"].drop_duplicates("attribute")
+        return of_failures.loc[of_failures["p_adjusted"] <= self.alpha, "attribute"].tolist()
+
+    @property
+    def _without(self) -> str:
+        """The outlier nodes that were left out."""
+        nodes = list(dict.fromkeys(node for names in self.table["left_out"] for node in names.split(", ") if node))
+        if not nodes:
+            return ""
+        if len(nodes) > _NAMED:
+            return f", without {count(len(nodes), 'outlier node')}"
+        return f", without the outlier node{'' if len(nodes) == 1 else 's'} {', '.join(nodes)}"
 
     @property
     def findings(self) -> tuple[str, ...]:
         """The headline, then one sentence per effect, most certain first."""
-        rows = self.table[self.table["p_adjusted"] <= self.alpha].sort_values("p", kind="stable")
+        told = self.table["attribute"].isin(self._associated) | (self.table["measure"] == "ttr")
+        rows = self.table[told & (self.table["p_adjusted"] <= self.alpha)].sort_values("p", kind="stable")
         sentences = [_sentence(row) for _, row in rows.iterrows()]
         return (self.headline, *sentences)
 
@@ -103,8 +125,8 @@ def _sentence(row: pd.Series) -> str:
     against = f"for {row['term']} against {row['reference']}" if isinstance(row["reference"], str) else unit.strip()
     what = MEASURES[row["measure"]][1]
     return (
-        f"{row['attribute']}: {what} x {row['ratio']:.3g} ({row['low']:.3g}-{row['high']:.3g}) {against}, "
-        f"{p_value(row['p_adjusted'])}."
+        f"{row['attribute']} ({p_value(row['p_adjusted'])}): {what} x {row['ratio']:.3g} "
+        f"({row['low']:.3g}-{row['high']:.3g}) {against}."
     )
 
 
@@ -119,7 +141,9 @@ def attribute_effects(
 
     Numbers with no more than six values are categories. Levels with fewer than five failures or five nodes (three for
     counts) are joined as ``other``, or left out if they are few together. An attribute with more levels than a quarter
-    of the nodes nearly names the node and is not compared. Attributes that go together share their effects: fit both
+    of the nodes nearly names the node and is not compared. Outlier nodes (`relfit.analyses.screening.outlier_nodes`)
+    are left out of comparisons of failures, unless they are more than a quarter of a level's nodes: what one node does
+    is not what its rack does. Attributes that go together share their effects: fit both
     with `relfit.regress`.
 
     Parameters
@@ -142,9 +166,10 @@ def attribute_effects(
     >>> import relfit as rf
     >>> log = rf.datasets.load("white")
     >>> rf.regression.attribute_effects(log, measures=("failures",)).headline
-    'No attribute of the nodes is associated with more failures (1 tested).'
+    'No attribute of the nodes is associated with more failures (1 tested, without 5 outlier nodes).'
     """
     rows, fits = [], {}
+    outliers = _outliers(log)
     for measure in measures:
         if measure not in MEASURES:
             raise ArgumentError(f"no measure {measure!r}", remedy=f"use some of {', '.join(MEASURES)}")
@@ -159,8 +184,10 @@ def attribute_effects(
         names = [name for name in log.attributes if name in table.columns and name in _of_nodes(log)]
         for name in (n for n in names if len(table[n].dropna().unique()) > 1):
             row: dict[str, object] = {"measure": measure, "attribute": name, "model": model}
+            lone = _lone(table, name, outliers) if measure != "ttr" else np.zeros(len(table), dtype=np.bool_)
+            row["left_out"] = ", ".join(dict.fromkeys(table.loc[lone, "node"].astype(str)))
             try:
-                fit = _fit(table, left, name, model, level, len(log.population))
+                fit = _fit(table[~lone], left, name, model, level, len(log.population))
                 fits[(measure, name)] = fit
                 row |= _row(fit)
             except RelfitError as error:
@@ -178,11 +205,36 @@ def attribute_effects(
         "low",
         "high",
         "proportional_p",
+        "left_out",
         "status",
     )
     effects = pd.DataFrame(rows, columns=list(columns))
-    effects.insert(5, "p_adjusted", adjusted_p(effects["p"].astype(float).to_numpy()))
+    p = effects["p"].astype(float)
+    adjusted = [pd.Series(adjusted_p(part.to_numpy()), part.index) for _, part in p.groupby(effects["measure"])]
+    effects.insert(5, "p_adjusted", pd.concat([*adjusted, p[:0]]).reindex(effects.index))
     return AttributeEffects(level, alpha, effects, fits)
+
+
+def _outliers(log: FailureLog) -> pd.MultiIndex:
+    """Nodes that fail far more often than the others; none in a log of lifetimes."""
+    named = pd.DataFrame({"system": [], "node": []}, dtype=object)
+    if log.lifetimes is None:
+        with suppress(RelfitError):
+            named = outlier_nodes(log).outliers[["system", "node"]]
+    return pd.MultiIndex.from_frame(named.astype(str))
+
+
+def _lone(table: pd.DataFrame, name: str, outliers: pd.MultiIndex) -> BoolArray:
+    """Rows of outliers that are one node, or few, of their level of an attribute (a quarter, of many numbers)."""
+    nodes = pd.MultiIndex.from_frame(table[["system", "node"]].astype(str))
+    outlier = pd.Series(nodes.isin(outliers), table.index)
+    values, once = table[name], ~nodes.duplicated()
+    if pd.api.types.is_numeric_dtype(values.dtype) and values.nunique() > _FEW_VALUES:
+        values = pd.qcut(values, 4, labels=False, duplicates="drop")
+    levels = values.astype(object).where(values.isna(), values.astype(str))
+    number, size = (part[once].groupby(levels[once]).sum() for part in (outlier, outlier | True))
+    few = number <= np.maximum(_LONE * size, 1.0)
+    return (outlier & levels.map(few).eq(True)).to_numpy(dtype=np.bool_)
 
 
 def _of_nodes(log: FailureLog) -> list[str]:

@@ -79,7 +79,7 @@ def regress(
     >>> import relfit as rf
     >>> log = rf.datasets.load("white")
     >>> rf.regress(log, "failures ~ rack").headline
-    'failures ~ rack (negative binomial): 13,262 failures of 512 nodes, p = 0.88 for all covariates together.'
+    'failures ~ rack (negative binomial): 13,251 failures of 512 nodes, p = 0.88 for all covariates together.'
     >>> rf.regress(log, "ttf ~ rock")
     Traceback (most recent call last):
     ...

@@ -122,7 +122,7 @@ def repeat_failures(log: FailureLog, *, of: Incidents | None = None, alpha: floa
     log, of
         As for `outlier_nodes`.
     alpha : float
-        Largest expected share of repeats by chance (Benjamini and Hochberg 1995, over all failures).
+        Largest expected share of repeats by chance (Benjamini and Hochberg 1995, over all failures of a system).
 
     Raises
     ------
@@ -142,8 +142,7 @@ def repeat_failures(log: FailureLog, *, of: Incidents | None = None, alpha: floa
     log.ask()
     failures, system_sizes = _failures(log, incidents(log) if of is None else of)
     pairs = _pairs(failures, system_sizes)
-    # a failure that nothing followed until the end of the log might have had a repeat as well
-    pairs["p_adjusted"] = adjusted_p(np.append(pairs["p"], np.ones(len(failures) - len(pairs))))[: len(pairs)]
+    pairs["p_adjusted"] = _adjusted(pairs, failures)
     repeats = pairs[pairs["p_adjusted"] <= alpha].sort_values("start", kind="stable")
     repeats["late"] = repeats["start"] >= log.window.end - _LATELY
     nodes = (
@@ -161,6 +160,17 @@ def repeat_failures(log: FailureLog, *, of: Incidents | None = None, alpha: floa
     nodes = nodes.sort_values(["lately", "repeats"], ascending=False, kind="stable", ignore_index=True)
     repeats = repeats.drop(columns="late").reset_index(drop=True)
     return RepeatFailures(repeats, nodes, len(pairs), len(failures), alpha)
+
+
+def _adjusted(pairs: pd.DataFrame, failures: pd.DataFrame) -> FloatArray:
+    """P-values adjusted system by system, so that a node repeats or not whichever systems stand beside it."""
+    out = np.full(len(pairs), np.nan)
+    number = failures["system"].value_counts().to_dict()
+    for system, rows in pairs.groupby("system", sort=False).indices.items():
+        # a failure that nothing followed until the end of the log might have had a repeat as well
+        p = np.append(pairs["p"].to_numpy()[rows], np.ones(int(number[system]) - len(rows)))
+        out[rows] = adjusted_p(p)[: len(rows)]
+    return out
 
 
 def _failures(log: FailureLog, joined: Incidents) -> tuple[pd.DataFrame, FloatArray]:

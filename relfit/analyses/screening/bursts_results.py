@@ -60,12 +60,10 @@ class Bursts(Result):
             parts.append(f"{value} {who}, {duration(delay)} later on average")
         text = [f"An incident brings further ones: {'; '.join(parts)}"] if parts else []
         if (rows["kind"] == WEEKS).any():
-            text.append("The whole system has good and bad weeks, and no bursts beyond them")
+            text.append("The whole system has good and bad weeks, beyond which its incidents bring no further ones")
         plain = {"node": "single nodes", "whole": "the whole system"}
         calm = [plain.get(scope, f"{scope}s") for scope in rows.loc[rows["kind"] == "steady", "scope"]]
         if calm:
             listed = " and ".join([", ".join(calm[:-1]), calm[-1]] if calm[:-1] else calm)
-            text.append(
-                f"{listed[:1].upper()}{listed[1:]} {'shows' if calm == ['the whole system'] else 'show'} no bursts"
-            )
+            text.append(f"Incidents of {listed} bring no further ones")
         return ". ".join(text) + "."

@@ -163,8 +163,8 @@ class ChangePoints(Result):
         """What is found of a log of one period, in a few words."""
         if self.uneven > 1.0:
             spells = "weeks" if self.uneven_hours < _MONTH else "months"
-            return f"no lasting change of the failure rate is found, but good and bad {spells}"
-        return "no change of the failure rate is found"
+            return f"no sudden change of the failure rate is found, but good and bad {spells}"
+        return "no sudden change of the failure rate is found"
 
     @property
     def evidence(self) -> str:

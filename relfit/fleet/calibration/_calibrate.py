@@ -24,6 +24,7 @@ from relfit.fleet.calibration.schema import Censoring, Fleet, Mttr, Parameters, 
 from relfit.fleet.calibration.tested_assumptions import (
     bad_nodes,
     dependence_checks,
+    said_once,
     shape_check,
     systems_check,
     trend_check,
@@ -141,6 +142,7 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
     fields: dict[str, Any] = {}
     for estimate in estimates:
         absent, fields = absent | estimate.absent, fields | estimate.fields
+    checks = said_once([check for estimate in estimates for check in estimate.checks])
     parameters = Parameters(
         name=name if name is not None else systems[0] if len(systems) == 1 else None,
         **fields,
@@ -149,7 +151,7 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
         ),
         period=_period(chosen, model),
         censoring=_censoring(part, times, repairs),
-        checks=[check for estimate in estimates for check in estimate.checks],
+        checks=checks,
         absent=absent,
         provenance=provenance(part, rates),
     )

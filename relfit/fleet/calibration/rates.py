@@ -227,7 +227,7 @@ def rates_of_durations(ttf: LifeData, level: float) -> Rates:
 def _clustered(what: str, name: str, scatter: float, p: float) -> Check:
     text = (
         f"The number of {what} scatters along time {number(scatter)} times as much as Poisson ({p_value(p)}); "
-        f"intervals are wider for it, and a plan made for a constant rate meets bursts."
+        f"intervals are wider for it, and a plan made for a constant rate meets times with more failures."
     )
     return Check(name=name, concern=True, finding=text)
 

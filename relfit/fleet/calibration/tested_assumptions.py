@@ -20,7 +20,7 @@ from relfit.fleet.calibration.schema import BadNodes, Check
 from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
 
-__all__ = ["bad_nodes", "dependence_checks", "shape_check", "systems_check", "trend_check"]
+__all__ = ["bad_nodes", "dependence_checks", "said_once", "shape_check", "systems_check", "trend_check"]
 
 _NO_DATES = "the log gives times to failure without dates"
 _NO_CLASS = {
@@ -102,6 +102,16 @@ def dependence_checks(part: FailureLog, dated: bool, joined: Incidents | None, r
         else:
             estimate.checks.append(Check(name=name, concern=bool(row.depends), finding=finding))
     return estimate
+
+
+def said_once(checks: list[Check]) -> list[Check]:
+    """The checks, without that of counts at all time scales where the counts of some scope already scatter.
+
+    The latter are tested by themselves, the former among all questions about dependence: it may find nothing in the
+    same counts.
+    """
+    scatter = any(check.concern and check.name.startswith("dispersion.") for check in checks)
+    return [check for check in checks if check.concern or check.name != "dependence.dispersion" or not scatter]
 
 
 def trend_check(part: FailureLog, dated: bool, joined: Incidents | None) -> Estimated:
