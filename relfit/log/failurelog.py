@@ -214,7 +214,8 @@ class FailureLog(Tables):
             self.window.start_known or first > self.window.start,
             self.window.end_known or not whole_end,
         )
-        return replace(part, events=cut, window=window)
+        source = replace(part.source, notes=part.source.notes_of(cut))
+        return replace(part, events=cut, window=window, source=source)
 
     def _cut(
         self, events: BoolArray | None, population: pd.DataFrame, lifetimes: BoolArray | None, what: str
@@ -226,6 +227,7 @@ class FailureLog(Tables):
         source = replace(
             self.source,
             selection=(*self.source.selection, what),
+            notes=self.source.notes_of(kept_events),
             rows_deselected=self.source.rows_deselected + len(self.events) - len(kept_events),
         )
         return replace(
