@@ -32,3 +32,18 @@ def test_a_single_incident_of_a_scope_has_an_interval(capsys, here) -> None:
     assert main(["calibrate", "log.csv", *arguments]) == 0
     text = shown(capsys)
     assert re.search(r"of one rack once in the log \(every [\d.]+ \w+ or less often\)", text), text
+
+
+def test_a_job_is_on_nodes_of_one_system_or_of_those_named(capsys, log_file) -> None:
+    size = ["--parallel-fraction", "0.99", "--k-max", "2"]
+    for command in (["system", "--k", "2"], ["system"], ["nodes", "--work", "24h", *size]):
+        assert main([command[0], str(log_file), *command[1:]]) == 2
+        assert "the log has several systems; write --where system=NAME: 9, 20" in capsys.readouterr().err
+    assert main(["system", str(log_file), "--where", "system=20", "--k", "2", "--draws", "20"]) == 0
+    assert "These are 1 to 2." in shown(capsys)
+    text = log_file.read_text()
+    log_file.write_text(re.sub(r"^(20|9),", r"\1,n\1-", text, flags=re.MULTILINE))
+    assert main(["system", str(log_file), "--nodes", "n20-2,n9-1", "--draws", "20"]) == 0
+    text = shown(capsys)
+    assert "2 nodes run for" in text
+    assert "These are" not in text
