@@ -101,8 +101,9 @@ class FleetOptions:
         }
         for option, value in {**unfit, "a file of fits": is_fits_file(reading.log)}.items():
             if value:
+                why = ": the mean over any nodes is of now or of the long run" if option.startswith("--at") else ""
                 raise ArgumentError(
-                    f"{option} does not go with --any", remedy="name --nodes, or write --k without --any"
+                    f"{option} does not go with --any{why}", remedy="name --nodes, or write --k without --any"
                 )
         log = reading.read()
         steps.next()

@@ -47,3 +47,9 @@ def test_a_job_is_on_nodes_of_one_system_or_of_those_named(capsys, log_file) -> 
     text = shown(capsys)
     assert "2 nodes run for" in text
     assert "These are" not in text
+
+
+def test_the_mean_over_any_nodes_is_of_no_date(capsys, log_file) -> None:
+    arguments = ["system", str(log_file), "--where", "system=20", "--any", "--k", "2", "--at", "2003-06-01"]
+    assert main(arguments) == 2
+    assert "--any: the mean over any nodes is of now or of the long run; name --nodes" in capsys.readouterr().err
