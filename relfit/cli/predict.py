@@ -285,7 +285,7 @@ def _any(
     with ProgressSteps("reading", "fitting", "computing", "writing") as steps:
         model, period = fleet.model(reading, steps)
         steps.next()
-        said = {"level": drawn.level, "n_draws": max(drawn.draws, _LEAST_DRAWS), "rng": drawn.seed}
+        said: dict[str, Any] = {"level": drawn.level, "n_draws": max(drawn.draws, _LEAST_DRAWS), "rng": drawn.seed}
         rows = [
             {"quantity": quantity, "at_hours": at, "value": answer.estimate, "low": answer.low, "high": answer.high}
             for quantity, at, answer in (
