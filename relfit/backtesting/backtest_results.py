@@ -292,10 +292,12 @@ class Backtest(Result):
                 "predicted."
             )
         if len(stock):
+            row = stock.iloc[0]
+            cases = self.table[(self.table["of"] == "stock") & (self.table["horizon"] == row["horizon"])]
             out.append(
-                f"Stock for {_days(stock['horizon'].iloc[0])} ran out in {percent(stock['score'].iloc[0])} of "
-                f"{count(int(stock['windows'].iloc[0]), 'window')} of all causes "
-                f"({percent(1.0 - self.service)} planned)."
+                f"The stock of a cause for {_days(row['horizon'])} ran out in {int(cases['score'].sum()):,} of "
+                f"{count(len(cases), 'case')}, {percent(row['score'])} ({percent(1.0 - self.service)} planned): all "
+                f"causes in {count(int(row['windows']), 'window')}."
             )
         return out or ["Decisions: nothing could be tested."]
 
@@ -378,7 +380,8 @@ def _against(row: Mapping[Hashable, float] | pd.Series) -> str:
     than = f"{abs(gain):.0f} % {'better' if gain > 0.0 else 'worse'} than counting the last months"
     if low > 0.0 or high < 0.0:
         return f"{than} ({min(abs(low), abs(high)):.0f}-{max(abs(low), abs(high)):.0f} %)"
-    return f"{than}, which may be chance ({abs(low):.0f} % worse to {abs(high):.0f} % better)"
+    than = "as good as counting the last months" if abs(gain) < 0.5 else f"{than}, which may be chance"
+    return f"{than} ({abs(low):.0f} % worse to {abs(high):.0f} % better)"
 
 
 def _signed(value: float, low: float, high: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,9 @@ from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.look import Json
 from relfit.cli.progress import ProgressSteps
+
+if TYPE_CHECKING:
+    from relfit.fleet.calibration.parameter_values import Duration
 
 __all__ = ["calibrate"]
 
@@ -204,20 +207,37 @@ def _summary(parameters: rf.Parameters) -> str:
     """How often something fails and how long it is down, in one sentence."""
     from relfit.base.text import duration
 
-    params = parameters.values()
+    params, systems = parameters.values(), parameters.fleet.systems or 1
+    of_one = "an incident anywhere" if systems == 1 else "an incident in one system"
     often = ", ".join(
-        f"{what} every {duration(params[name])}"
-        for name, what in (
-            ("mtbf.any", "an incident anywhere"),
-            ("mtbf.node", "a failure of one node"),
-            ("mtbf.rack", "of one rack"),
-            ("mtbf.system", "of the whole system"),
+        f"{what} {_how_often(getattr(parameters.mtbf, name))}{f' (mean of {systems})' if mean else ''}"
+        for name, what, mean in (
+            ("any", of_one, systems > 1),
+            ("node", "a failure of one node", False),
+            ("rack", "of one rack", False),
+            ("system", "of the whole system" if systems == 1 else "of one whole system", False),
         )
-        if name in params
+        if f"mtbf.{name}" in params
     )
     repair = f"a repair takes {duration(params['mttr.mean'])}" if "mttr.mean" in params else ""
     text = "; ".join(filter(None, (often, repair))) or "no time between failures or to repair is known"
     return f"{text[:1].upper()}{text[1:]}."
+
+
+def _how_often(mean: Duration) -> str:
+    """A mean time between incidents; of a single incident its interval, as one says little about a mean."""
+    import numpy as np
+
+    from relfit.base.text import duration, interval_ends
+    from relfit.fleet.rates_now import unbounded
+
+    assert mean.value is not None
+    if mean.events != 1 or mean.low is None:
+        return f"every {duration(mean.value)}"
+    if mean.high is None or unbounded(np.asarray(mean.value), np.asarray(mean.high)):
+        return f"once in the log (every {duration(mean.low)} or less often)"
+    ends = interval_ends(duration(mean.low, mean.value), duration(mean.high, mean.value))
+    return f"once in the log (every {ends})"
 
 
 def _in_short(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:

@@ -11,6 +11,7 @@ from relfit.base.errors import ArgumentError
 __all__ = [
     "check_unit",
     "choice",
+    "conditions",
     "duration",
     "family_names",
     "mean_time",
@@ -82,6 +83,24 @@ def pairs(option: str, texts: list[str] | None) -> dict[str, list[str]]:
             raise ArgumentError(f"{option} {text!r} has no '='", remedy=f"write {option} NAME=VALUE")
         values.setdefault(name.strip(), []).append(value.strip())
     return values
+
+
+def conditions(option: str, texts: list[str] | None) -> tuple[dict[str, object], dict[str, object]]:
+    """Values to select and to exclude by column, None for missing ones, from ``column=value`` and ``column!=value``.
+
+    Examples
+    --------
+    >>> conditions("--where", ["system=2", "cause!=disk", "cause!=", "detail=a!=b"])
+    ({'system': ['2'], 'detail': ['a!=b']}, {'cause': ['disk', None]})
+    """
+    taken: dict[str, object] = {}
+    excluded: dict[str, object] = {}
+    for name, values in pairs(option, texts).items():
+        column, to = (name[:-1].rstrip(), excluded) if name.endswith("!") else (name, taken)
+        if not column:
+            raise ArgumentError(f"{option} names no column", remedy=f"write {option} NAME=VALUE")
+        to[column] = [value or None for value in values]
+    return taken, excluded
 
 
 def family_names(text: str) -> list[str]:

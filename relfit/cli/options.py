@@ -115,8 +115,8 @@ class Reading:
         list[str] | None,
         option(
             "COLUMN=VALUE",
-            "Take only this part, as system=20. Repeatable: one column twice means either value; "
-            "an empty value means missing.",
+            "Take only this part, as system=20, or all but this: cause!=network. Repeatable: one column twice "
+            "means either value, or neither; an empty value means missing.",
         ),
     ] = None
     since: Annotated[str | None, option("DATE", "Observe from here on.")] = None
@@ -135,7 +135,7 @@ class Reading:
         ReadError
             When there is neither such a file nor such a sample.
         """
-        conditions = checked.pairs("--where", self.where)
+        selected, excluded = checked.conditions("--where", self.where)
         columns = self._columns()
         if Path(self.log).exists() or any(sign in self.log for sign in "*?["):
             log = rf.read(
@@ -152,8 +152,7 @@ class Reading:
             log = self._sample()
         if tell and (missing := omissions(log)):
             print(f"relfit: {missing}; see relfit info", file=sys.stderr)
-        selected = {column: [value or None for value in values] for column, values in conditions.items()}
-        return log.where(selected).between(self.since, self.until)
+        return log.where(selected).without(excluded).between(self.since, self.until)
 
     @property
     def is_named(self) -> bool:

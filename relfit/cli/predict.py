@@ -64,6 +64,10 @@ class FleetOptions:
             return self._of_fits(reading, names, ages, steps), None, []
         families = None if self.families is None else checked.family_names(self.families)
         log = reading.read()
+        if names is None and len(log.systems) > 1:
+            raise ArgumentError(
+                "the log has several systems", remedy=f"write --where system=NAME: {', '.join(log.systems[:8])}"
+            )
         steps.next()
         words = self.at is None or self.at in ("now", "long-run", "long run")
         moment = None if words or self.at is None else instant(self.at, log.source.timezone)
@@ -97,8 +101,9 @@ class FleetOptions:
         }
         for option, value in {**unfit, "a file of fits": is_fits_file(reading.log)}.items():
             if value:
+                why = ": the mean over any nodes is of now or of the long run" if option.startswith("--at") else ""
                 raise ArgumentError(
-                    f"{option} does not go with --any", remedy="name --nodes, or write --k without --any"
+                    f"{option} does not go with --any{why}", remedy="name --nodes, or write --k without --any"
                 )
         log = reading.read()
         steps.next()
@@ -237,8 +242,8 @@ def system(
         table = _with_limits(sizes, drawn)
         headline = _headline(chosen, together)
         notes = [*left_out, *chosen.notes, *drawn.notes(chosen)]
-        if best and k is not None:
-            notes.append(f"These are {','.join(map(str, chosen.names))}.")
+        if k is not None and (best or names is None):
+            notes.append(_taken(chosen, best))
         document = {
             "period": None if period is None else period.to_dict(),
             "system": {"nodes": chosen.n_nodes, "tolerance": chosen.tolerance, "description": repr(chosen)},
@@ -338,6 +343,14 @@ def _with_limits(sizes: rf.SystemsBySize, drawn: Drawn) -> pd.DataFrame:
         for j, (name, values) in enumerate(ends.items(), start=1):
             table.insert(int(table.columns.get_loc(column)) + j, f"{column}_{name}", values[:, i])
     return table
+
+
+def _taken(chosen: rf.System, best: bool) -> str:
+    """Which nodes were taken: the best by name, the first of the log by the first and the last of them."""
+    names = [str(name) for name in chosen.names]
+    if len(names) == 1:
+        return f"This is {names[0]}."
+    return f"These are {','.join(names) if best else f'{names[0]} to {names[-1]}'}."
 
 
 def _headline(chosen: rf.System, together: pd.DataFrame) -> str:

@@ -57,7 +57,7 @@ def forecast(
     horizons : duration, or sequence of these
         Time ahead from the end of the log: hours, or text such as "30d".
     at : {"now", "long run"}
-        Whether rates are current, or means of a period.
+        Whether rates are current, or means of a period; for the nodes at the end of the log in both cases.
     period : {"stable", "all"}, tuple or ChosenPeriod, optional
         The part of the log to use, as for `relfit.fleet_model`; by default all of it for ``now``, the stable period for
         ``long run``.
@@ -120,7 +120,8 @@ def forecast(
         try:
             span = period if period is not None else "stable" if long_run else "all"
             used = span if isinstance(span, ChosenPeriod) else chosen_period(one, span)
-            parts.append(_System.of(used.log, name, every, by, group, long_run, size, generator.spawn(1)[0]))
+            until = one if long_run else None
+            parts.append(_System.of(used.log, name, every, by, group, until, size, generator.spawn(1)[0]))
         except DataError as error:
             if not several:
                 raise
@@ -129,7 +130,7 @@ def forecast(
         raise DataError(f"nothing to forecast: {'; '.join(left_out)}", remedy="give a log that ends with nodes in use")
     tail = (0.5 - level / 2.0, 0.5 + level / 2.0)
     table = pd.concat([_rows(parts, i, hours, tail, service, by) for i, hours in enumerate(every)], ignore_index=True)
-    end = max(part.ahead.log.window.end for part in parts)
+    end = max(part.ahead.until.window.end for part in parts)
     return Forecast(
         table,
         tuple(every),
@@ -181,7 +182,7 @@ class Forecast(Result):
     basis : pandas.DataFrame
         One row per system: ``system``, ``since`` and ``until`` (the part of the log used), ``a_week`` (incidents per
         week expected over the last horizon), ``a_week_before`` (mean incidents per week in that part), ``gone`` (nodes
-        not under observation at its end).
+        not under observation at `start`).
     left_out : tuple of str
         Systems without a forecast, and why.
     history : pandas.DataFrame
@@ -222,9 +223,11 @@ class Forecast(Result):
         basis = self.basis
         first, single = basis.iloc[0], len(basis) == 1
         if single:
+            earlier = f" to {first['until']:%Y-%m-%d}" if first["until"] < self.start else ""
             out = [
-                f"As of {first['until']:%Y-%m-%d}: {number(float(first['a_week']))} incidents a week; "
-                f"{number(float(first['a_week_before']))} a week since {first['since']:%Y-%m-%d}."
+                f"As of {self.start:%Y-%m-%d}: {number(float(first['a_week']))} incidents a week; "
+                f"{number(float(first['a_week_before']))} a week {'' if earlier else 'since '}"
+                f"{first['since']:%Y-%m-%d}{earlier}."
             ]
         else:
             out = [f"Each of {len(basis)} systems has a forecast of its own."]
@@ -327,7 +330,7 @@ class _System:
         horizons: list[float],
         by: str,
         group: str | None,
-        long_run: bool,
+        until: FailureLog | None,
         size: int,
         rng: np.random.Generator,
     ) -> _System:
@@ -337,7 +340,9 @@ class _System:
                 f"{_days(longest)} ahead is too far for a log of {duration(log.window.hours)}",
                 remedy=f"give at most {duration(_LONGEST * log.window.hours)}",
             )
-        ahead = SystemAhead(log, incidents(log, group=group), by, min(_DAY, *horizons), long_run)
+        joined, width = incidents(log, group=group), min(_DAY, *horizons)
+        later = until if until is not None and until.window.end > log.window.end else None
+        ahead = SystemAhead(log, joined, by, width, until is not None, later)
         if len(ahead.causes[0]) > _MANY_CAUSES:
             raise ArgumentError(
                 f"column {by!r} has {len(ahead.causes[0])} values", remedy="give one with fewer, as cause"

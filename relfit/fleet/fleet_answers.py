@@ -59,8 +59,8 @@ class FleetModel(FleetParts, Result):
         week, low, high = self.lately.a_week(self.level)
         stable, until = self.period.before_now, self.lately.log.window.end
         window = self.period.log.window if stable is None else stable
-        mine = self.found.table["start"]
-        inside = int(((mine >= window.start) & (mine <= window.end)).sum())
+        inside = int(self.found.table["start"].between(window.start, window.end).sum())
+        several = len(self.places.systems) if len(self.places.systems) > 1 else 0
         before = inside / max(window.hours / HOURS_PER_WEEK, 1e-9)
         since = (
             f"since {window.start:%Y-%m-%d}"
@@ -68,8 +68,8 @@ class FleetModel(FleetParts, Result):
             else f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}"
         )
         return (
-            f"As of {until:%Y-%m-%d}: {number(week)} incidents a week ({number(low)}-{number(high)}); {number(before)} "
-            f"a week {since}."
+            f"As of {until:%Y-%m-%d}: {number(week)} incidents a week{f' in {several} systems' if several else ''} "
+            f"({number(low)}-{number(high)}); {number(before)} a week {since}."
         )
 
     @property

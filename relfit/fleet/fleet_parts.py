@@ -13,7 +13,7 @@ import pandas as pd
 from relfit.analyses.screening import Incidents
 from relfit.analyses.screening.frailty import RenewalModels
 from relfit.base.arrays import FloatArray, IntArray
-from relfit.base.errors import ArgumentError
+from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet._chosen_period import ChosenPeriod
 from relfit.fleet._placements import hit_probability
@@ -158,7 +158,10 @@ class FleetParts:
         if index is not labels:
             keys = [str(key) for key in keys]
             if not index.is_unique:
-                raise ArgumentError("a node's name is not unique in this log", remedy="give (system, node)")
+                raise ArgumentError(
+                    "a node's name is not unique in this log",
+                    remedy=Remedy("give (system, node)", "select its system with --where system=NAME"),
+                )
         at = index.get_indexer(
             pd.Index(keys) if index is not labels else pd.MultiIndex.from_tuples([tuple(key) for key in keys])
         )

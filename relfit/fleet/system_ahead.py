@@ -77,6 +77,8 @@ class SystemAhead:
         Length of a step, hours.
     long_run : bool
         Whether rates are taken as constant.
+    until : FailureLog, optional
+        The log up to where the forecast starts, with the nodes that are there then, if `log` is an earlier part of it.
 
     Raises
     ------
@@ -84,16 +86,25 @@ class SystemAhead:
         If no node was under observation at the end of the log, or there is no failure.
     """
 
-    def __init__(self, log: FailureLog, joined: Incidents, by: str, width: float, long_run: bool = False) -> None:
+    def __init__(
+        self,
+        log: FailureLog,
+        joined: Incidents,
+        by: str,
+        width: float,
+        long_run: bool = False,
+        until: FailureLog | None = None,
+    ) -> None:
         self.log, self.joined, self.by, self.long_run = log, joined, by, long_run
+        self.until = log if until is None else until
         self.counted = ~log.events["start_cut"].to_numpy(bool)
         self.at = nanoseconds(log.events["start"])[self.counted]
         if not self.at.size:
             raise DataError("no failure in this part of the log", remedy="give another period")
         first = min(log.window.start, pd.Timestamp(int(self.at.min()), tz="UTC"))
         self.steps = TimeSteps.of(first, log.window.end, width)
-        watched = watched_of(log)
-        self.present = watched.left >= log.window.end.as_unit("ns").value
+        watched = watched_of(self.until)
+        self.present = watched.left >= self.until.window.end.as_unit("ns").value
         if watched.n_groups and not self.present.any():
             raise DataError(
                 "no node was under observation at the end of the log", remedy="give a log that ends with nodes in use"
@@ -155,14 +166,16 @@ class SystemAhead:
         group = self.joined.group
         if group is None or group not in self.log.population.columns:
             return [], np.full(self.at.size, -1), np.zeros((0, self.steps.size))
-        watched = watched_of(self.log)
-        names = node_values(self.log, group, watched.groups)
+        watched = watched_of(self.until)
+        names = node_values(self.until, group, watched.groups)
         (code,), racks = group_codes([pd.DataFrame({group: names})], [group])
         there = np.unique(code[self.present & (code >= 0)])
         column = np.full(len(racks) + 1, -1, np.int64)
         column[there] = np.arange(there.size)
         of_node = column[code]
-        node, scope = node_codes(self.log)[0][self.counted], self.joined.table["scope"].to_numpy(object)
+        number, _, labels = node_codes(self.log)
+        node = np.append(watched.groups.get_indexer(labels), -1)[number[self.counted]]
+        scope = self.joined.table["scope"].to_numpy(object)
         of_system = scope[self.joined.incident[self.counted]] == "system"
         inside = of_node >= 0
         nodes = self.steps.watched(watched.entered[inside], watched.left[inside], of_node[inside], there.size)
@@ -211,8 +224,17 @@ class SystemAhead:
         counts, days = coarse(self.steps.counts(self.at, np.where(code < 0, size, code), size + 1), self.steps.width)
         each, _ = coarse(np.vstack([nodes, nodes.sum(axis=0)]), self.steps.width)
         rates = relative_rates(counts, each, days)
-        now = rates.rate * each[:, -1]
+        now = rates.rate * (each[:, -1] if self.until is self.log else self._nodes_ahead)
         return now / now.sum(), rates
+
+    @property
+    def _nodes_ahead(self) -> FloatArray:
+        """Nodes at the start of the forecast, of each rack and (last) of all racks."""
+        watched = watched_of(self.until)
+        names = pd.Index(node_values(self.until, str(self.joined.group), watched.groups)[self.present].astype(str))
+        nodes = pd.Index(self.racks[0]).get_indexer(names)
+        each = np.bincount(nodes[nodes >= 0], minlength=len(self.racks[0])).astype(np.float64)
+        return np.append(each, each.sum())
 
     def futures(self, hours: float, mean_repair: float, size: int, rng: np.random.Generator) -> Future:
         """Incidents, records and hours of repair over a horizon, with draws of the three sorted together.

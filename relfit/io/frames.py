@@ -19,8 +19,10 @@ from relfit.io.parsing.rows import in_categories
 from relfit.io.parsing.times import UTC
 from relfit.log.tables import (
     EVENT_COLUMNS,
+    FAILED_AGAIN,
     LIFETIME_COLUMNS,
     POPULATION_COLUMNS,
+    STILL_GOING_ON,
     Source,
     first_of_pairs,
     pair_codes,
@@ -188,8 +190,8 @@ def open_outages(
     still = missing & (start == latest).to_numpy() & (start <= until).to_numpy()
     going_on = events.assign(end=events["end"].where(~still, until), end_cut=events["end_cut"] | still)
     counts = (
-        (int(still.sum()), "without an end: still going on when observation ended"),
-        (int((missing & ~still).sum()), "without an end, after which the node failed again: their ends are not known"),
+        (int(still.sum()), f"without an end: {STILL_GOING_ON}"),
+        (int((missing & ~still).sum()), FAILED_AGAIN),
     )
     return going_on, tuple(f"{count(number, 'outage')} {what}" for number, what in counts if number)
 

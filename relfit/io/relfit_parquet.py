@@ -7,8 +7,11 @@ window and the source as JSON.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
-from collections.abc import Callable, Iterator
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -39,6 +42,7 @@ __all__ = [
 _NAME = "relfit"
 _MARK = b"relfit.log"
 _VERSION = 1
+_LONGEST = 50  # characters of a system in the name of a file
 _TABLES = ("population", "rejected", "lifetimes")
 
 
@@ -52,8 +56,8 @@ def write(log: FailureLog, path: str | Path, *, by: str | None = None) -> Path:
         A ``.parquet`` file, or with `by` a new or empty folder. A ``.csv`` file has only the events, without nodes that
         never failed, the window and rejected rows.
     by : {"year", "month", "system"}, optional
-        Write one file for each, as ``2003.parquet`` or ``2003-07.parquet``; `relfit.read` of the folder gives the log
-        back.
+        Write one file for each, as ``2003.parquet``, ``2003-07.parquet`` or ``system-20.parquet`` (with the nodes of
+        that system alone); `relfit.read` of the folder gives the log back.
 
     Returns
     -------
@@ -122,12 +126,15 @@ def _write_parts(log: FailureLog, folder: Path, by: str) -> Path:
     """Write one file per part of the events; the first holds the counts and the rejected rows."""
     if by not in ("year", "month", "system"):
         raise ArgumentError(f"by={by!r} is not known", remedy="use year, month or system")
-    start = log.events["start"]
     if by == "system":
-        # a name is data: it becomes a number, and never a path
-        keys = "system-" + pd.Series(pd.factorize(log.events["system"], sort=True)[0] + 1).astype(str)
+        systems = {
+            name: frame["system"].astype(object).fillna("missing").astype(str) for name, frame in log.tables.items()
+        }
+        names = _file_names(pd.concat(list(systems.values())).unique())
+        keys = {name: of.map(names) for name, of in systems.items()}
     else:
-        keys = start.dt.strftime("%Y" if by == "year" else "%Y-%m")
+        keys = {"events": log.events["start"].dt.strftime("%Y" if by == "year" else "%Y-%m")}
+    parts = sorted(pd.concat(list(keys.values())).unique()) or ["empty"]
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
@@ -135,12 +142,29 @@ def _write_parts(log: FailureLog, folder: Path, by: str) -> Path:
     if any(folder.iterdir()):
         raise ArgumentError(f"the folder {folder} is not empty", remedy="name a new one")
     nothing = replace(log.source, rows_read=0, rows_kept=0, rows_deselected=0, left_out=())
-    parts = sorted(keys.unique()) or ["empty"]
     for i, key in enumerate(parts):
-        events = log.events[(keys == key).to_numpy()].reset_index(drop=True)
+        mine = {name: log.tables[name][(of == key).to_numpy()].reset_index(drop=True) for name, of in keys.items()}
         rejected, source = (log.rejected, log.source) if i == 0 else (log.rejected.iloc[:0], nothing)
-        write(replace(log, events=events, rejected=rejected, source=source), folder / f"{key}.parquet")
+        write(replace(log, rejected=rejected, source=source, **mine), folder / f"{key}.parquet")
     return folder
+
+
+def _file_names(systems: Iterable[str]) -> dict[str, str]:
+    """A name of a file for each system, without what no path may hold; none twice, even where case does not count.
+
+    Examples
+    --------
+    >>> _file_names(["alpha", "../a b", "Alpha", "alpha"])
+    {'alpha': 'system-alpha', '../a b': 'system-.._a_b', 'Alpha': 'system-Alpha-2'}
+    """
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for system in dict.fromkeys(systems):
+        base = "system-" + re.sub(r"[^\w.+-]", "_", unicodedata.normalize("NFC", system))[:_LONGEST]
+        tries = (base if i == 1 else f"{base}-{i}" for i in itertools.count(1))
+        names[system] = next(name for name in tries if name.casefold() not in taken)
+        taken.add(names[system].casefold())
+    return names
 
 
 def _columns_of_kind(

@@ -105,7 +105,24 @@ class FailureLog(Tables):
             log = log._where_one(column, wanted)
         return log
 
-    def _where_one(self, column: str, wanted: object) -> FailureLog:
+    def without(self, conditions: Mapping[str, object] | None = None, /, **columns: object) -> FailureLog:
+        """The part of the log with other values than these.
+
+        Arguments and errors are those of `where`. Missing values stay, unless ``None`` is among the values.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> log = rf.datasets.load("white")
+        >>> sorted(log.without(cause=["hardware", "software"]).events["cause"].dropna().unique())
+        ['facilities', 'human error', 'network']
+        """
+        log = self
+        for column, unwanted in {**(conditions or {}), **columns}.items():
+            log = log._where_one(column, unwanted, without=True)
+        return log
+
+    def _where_one(self, column: str, wanted: object, without: bool = False) -> FailureLog:
         several = isinstance(wanted, Iterable) and not isinstance(wanted, (str, bytes))
         values: list[object] = list(cast("Iterable[object]", wanted)) if several else [wanted]
         text = {str(v) for v in values if v is not None}
@@ -124,20 +141,22 @@ class FailureLog(Tables):
             remedy = f"it was read as {read_as[1]}: write {read_as[1]}" if read_as else f"it has {', '.join(names)}"
             raise ArgumentError(f"no column {column!r} in this log", remedy=remedy)
         chosen = {name: hit(tables[name][column]) for name in places}
+        what = f"{'without ' if without else ''}{column}{' ' if without else '='}{','.join(sorted(text)) or 'missing'}"
+        shown = f"{column}={' or '.join('missing' if value is None else repr(value) for value in values)}"
+        if without and any(mask.any() for mask in chosen.values()):
+            chosen = {name: ~mask for name, mask in chosen.items()}
+            if not any(mask.any() for mask in chosen.values()):
+                raise ArgumentError(f"everything in this log has {shown}", remedy="leave some of it")
         if column == "cause" and "lifetimes" in chosen:  # a life that ended otherwise did not end so: it is censored
             lives = tables["lifetimes"]
             ended = lives["observed"].to_numpy(dtype=bool) & chosen.pop("lifetimes")
             if ended.any() or chosen.get("events", ended).any():
                 log = replace(self, lifetimes=lives.assign(observed=ended))
-                return log._cut(
-                    chosen.get("events"), self.population, None, f"cause={','.join(sorted(text)) or 'missing'}"
-                )
+                return log._cut(chosen.get("events"), self.population, None, what)
         if not any(mask.any() for mask in chosen.values()):
             present = pd.concat([tables[n][column].astype(str) for n in places]).unique()[:8]
-            shown = " or ".join("missing" if value is None else repr(value) for value in values)
-            raise ArgumentError(
-                f"nothing in this log has {column}={shown}", remedy=f"its values are {', '.join(map(str, present))}"
-            )
+            remedy = f"its values are {', '.join(map(str, present))}"
+            raise ArgumentError(f"nothing in this log has {shown}", remedy=remedy)
         population = self.population
         if "lifetimes" in chosen and "population" not in chosen and not len(self.events):
             chosen["population"] = pairs(population).isin(pairs(tables["lifetimes"][chosen["lifetimes"]]))
@@ -149,9 +168,7 @@ class FailureLog(Tables):
             # outages of a whole system are what happened to the selected nodes too
             of_system = self.events["system"].astype(object).isin(population["system"].astype(object).unique())
             chosen["events"] = chosen["events"] | (of_whole_system(self.events) & of_system.to_numpy())
-        part = self._cut(
-            chosen.get("events"), population, chosen.get("lifetimes"), f"{column}={','.join(sorted(text)) or 'missing'}"
-        )
+        part = self._cut(chosen.get("events"), population, chosen.get("lifetimes"), what)
         return replace(part, window=part._span()) if "population" in chosen and len(population) else part
 
     def _span(self) -> Window:
@@ -214,7 +231,8 @@ class FailureLog(Tables):
             self.window.start_known or first > self.window.start,
             self.window.end_known or not whole_end,
         )
-        return replace(part, events=cut, window=window)
+        source = replace(part.source, notes=part.source.notes_of(cut))
+        return replace(part, events=cut, window=window, source=source)
 
     def _cut(
         self, events: BoolArray | None, population: pd.DataFrame, lifetimes: BoolArray | None, what: str
@@ -226,6 +244,7 @@ class FailureLog(Tables):
         source = replace(
             self.source,
             selection=(*self.source.selection, what),
+            notes=self.source.notes_of(kept_events),
             rows_deselected=self.source.rows_deselected + len(self.events) - len(kept_events),
         )
         return replace(

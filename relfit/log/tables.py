@@ -23,10 +23,12 @@ from relfit.base.units import instant
 
 __all__ = [
     "EVENT_COLUMNS",
+    "FAILED_AGAIN",
     "LIFETIME_COLUMNS",
     "NOT_SEEN",
     "POPULATION_COLUMNS",
     "REJECTED_COLUMNS",
+    "STILL_GOING_ON",
     "Source",
     "Tables",
     "Window",
@@ -47,6 +49,9 @@ LIFETIME_COLUMNS = ("system", "node", "duration", "observed", "line")
 REJECTED_COLUMNS = ("file", "line", "column", "reason", "text")
 P = ParamSpec("P")
 T = TypeVar("T")
+STILL_GOING_ON = "still going on when observation ended"
+FAILED_AGAIN = "without an end, after which the node failed again: their ends are not known"
+_BEFORE = " (before the selection)"
 _MOST_UNSEEN = 0.05  # of the nodes: more, and rates of one node are not known
 _NOT_AN_ATTRIBUTE = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
 
@@ -128,6 +133,26 @@ class Source:
         others = self.rows_deselected - sum(number for _, number in self.left_out)
         reasons = f" ({'; '.join(self.selection)})" if self.selection else ""
         return omissions + ([f"{count(others, 'event')} not selected{reasons}"] if others else [])
+
+    def notes_of(self, events: pd.DataFrame) -> tuple[str, ...]:
+        """The notes for a part of the log with these events: open outages counted in it, other counts as of all.
+
+        Examples
+        --------
+        >>> events = pd.DataFrame({"end": [pd.NaT], "end_cut": [False]})
+        >>> Source(notes=("2 outages still going on when observation ended", "3 rows without a node")).notes_of(events)
+        ('3 rows without a node (before the selection)',)
+        """
+        notes = []
+        for note in self.notes:
+            if note.endswith((STILL_GOING_ON, FAILED_AGAIN)):
+                going_on = note.endswith(STILL_GOING_ON)
+                number = int(events["end_cut"].sum() if going_on else events["end"].isna().sum())
+                note = f"{count(number, 'outage')} {STILL_GOING_ON if going_on else FAILED_AGAIN}" if number else ""
+            elif note[:1].isdigit() and not note.endswith(_BEFORE):
+                note += _BEFORE
+            notes.append(note)
+        return tuple(filter(None, notes))
 
 
 @seal_tables

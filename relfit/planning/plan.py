@@ -11,7 +11,10 @@ from relfit.base.results import Result
 __all__ = ["NOISE", "Plan", "contradictions", "limits"]
 
 NOISE = "Intervals cover the uncertainty of the parameters alone, not a future that differs from the log."
-_STEADY = "The plan assumes a constant rate: look at the last period alone."
+_STEADY = (
+    "The plan assumes a constant rate: relfit trend LOG dates the changes, and relfit calibrate LOG --since DATE takes "
+    "the last period alone."
+)
 _MATTERS = {
     "checkpoint": {
         "failures.exponential": "Planned with a constant rate; by family, the plan follows the ageing of nodes.",

@@ -139,6 +139,8 @@ class Table:
         Heads of the shown columns, by column of the page's frame; all columns when empty.
     percent : frozenset of str
         Columns of shares, shown in percent.
+    decimals : int, optional
+        Of these percentages, where they are to be compared; by default each has as many as it needs.
     page : pandas.DataFrame, optional
         The frame shown by the page, row for row; by default `frame`.
     total : int, optional
@@ -152,6 +154,7 @@ class Table:
     note: str = ""
     shown: int = SHOWN_ROWS
     percent: frozenset[str] = frozenset()
+    decimals: int | None = None
     page: pd.DataFrame | None = None
     total: int | None = None
 
@@ -169,7 +172,10 @@ class Table:
         """The shown rows as text."""
         part = self._page.head(self.shown)
         columns = [
-            [shown_share(float(value), _ALMOST) if name in self.percent else _cell(value) for value in part[name]]
+            [
+                shown_share(float(value), _ALMOST, self.decimals) if name in self.percent else _cell(value)
+                for value in part[name]
+            ]
             for name in self._shown_columns()
         ]
         return [list(row) for row in zip(*columns, strict=True)]
@@ -292,19 +298,23 @@ def span(low: float, high: float, share: bool = False) -> str:
     return second if share and first == second else f"{first.removesuffix(' %')} to {second}"
 
 
-def shown_share(value: float, most: float = 1.0) -> str:
+def shown_share(value: float, most: float = 1.0, decimals: int | None = None) -> str:
     """A share in percent; one that is nearly zero as ``< 0.01 %``, one above `most` as ``>`` that.
 
     Examples
     --------
     >>> shown_share(0.315), shown_share(3e-27), shown_share(0.9999999, 0.99999)
     ('32 %', '< 0.01 %', '> 99.999 %')
+    >>> shown_share(0.97, decimals=2), shown_share(0.99999, decimals=2), shown_share(1.0, decimals=2)
+    ('97.00 %', '> 99.99 %', '100.00 %')
     """
     if np.isnan(value):
         return NOTHING
+    if decimals is not None:
+        most = min(most, 1.0 - 0.01 * 10.0**-decimals)
     if most < value < 1.0:
-        return f"> {percent(most, 3)}"
-    return "< 0.01 %" if 0.0 < value < 5e-5 else percent(value)
+        return f"> {percent(most, 3 if decimals is None else decimals)}"
+    return "< 0.01 %" if 0.0 < value < 5e-5 else percent(value, decimals)
 
 
 def _cell(value: object) -> str:

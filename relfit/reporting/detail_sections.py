@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from relfit import plotting
@@ -118,6 +119,20 @@ def _as_observed(m: ReportData) -> Table:
     )
 
 
+def _decimals(shares: npt.ArrayLike) -> int:
+    """Decimals in percent that tell the shares apart: those that the largest below one needs, three at most.
+
+    Examples
+    --------
+    >>> _decimals([0.97, 0.9933, 1.0]), _decimals([0.9, 0.95]), _decimals([1.0])
+    (2, 1, 1)
+    """
+    values = np.ravel(shares)
+    below = values[values < 1.0]
+    text = shown_availability(float(below.max())) if below.size else "."
+    return min(max(len(text.partition(".")[2].partition(" ")[0]), 1), 3)
+
+
 def availability(m: ReportData) -> Section | str:
     """Availability over calendar time."""
     found, whole = m.availability_over_time.result, m.availability.result
@@ -134,6 +149,7 @@ def availability(m: ReportData) -> Section | str:
         frame.assign(**days),
         {**keys, "from": "from", "to": "to", "operational": "availability", "low": "low", "high": "high"},
         percent=frozenset({"operational", "low", "high"}),
+        decimals=_decimals(found.operational),
     )
     hours, when = float(whole.node_hours.sum()), "" if m.lately is m.part else "In the last 90 days "
     verdict = f"{when}nodes were up {shown_availability(1.0 - float(whole.down_hours.sum()) / hours)} of the time"

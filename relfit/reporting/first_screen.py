@@ -317,8 +317,8 @@ def _advice(m: ReportData) -> list[Point]:
         size = "a job on one node" if m.job_size == 1 else f"a {m.job_size}-node job"
         points.append(
             Point(
-                f"Checkpoint {size} every {duration(plan.checkpoint_every)} if a checkpoint takes 5 minutes: "
-                f"failures cost {percent(plan.waste)} of its time{spare}.",
+                f"Checkpoint {size} every {duration(plan.checkpoint_every)} if a checkpoint and a restore take 5 "
+                f"minutes each: failures cost {percent(plan.waste)} of its time{spare}.",
                 "jobs",
                 "jobs",
                 "Users",

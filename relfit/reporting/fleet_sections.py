@@ -55,7 +55,7 @@ def steady(m: ReportData) -> Section | str:
             "use": "used",
         },
         page=frame.assign(
-            began=frame["start_low"] + " and " + frame["start_high"],
+            began=["start of observation", *(frame["start_low"] + " and " + frame["start_high"])[1:]],
             limits=[span(*pair) for pair in zip(frame["low"], frame["high"], strict=True)],
         ),
         note=note,

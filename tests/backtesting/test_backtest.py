@@ -121,6 +121,10 @@ def test_time_lost_is_summed_over_all_quarters(tested: rf.backtesting.Backtest) 
         said, young, best = said + row["score"], young + row["score_1"], best + row["score_2"]
     assert f"Summed over {number} quarters" in tested.sentences("decisions")[1]
     assert f"{said / young:.2f} times the time of Young's, {said / best:.2f} times" in tested.sentences("decisions")[1]
+    stock = tested.table[(tested.table["of"] == "stock") & (tested.table["horizon"] == 30 * DAY)]
+    out, windows = int((stock["seen"] > stock["predicted"]).sum()), stock["origin"].nunique()
+    assert f"ran out in {out} of {len(stock)} cases, " in tested.sentences("decisions")[-1]
+    assert tested.sentences("decisions")[-1].endswith(f"all causes in {windows} windows.")
 
 
 def test_forecasts_are_those_of_forecast(log: rf.FailureLog, tested: rf.backtesting.Backtest) -> None:
@@ -273,6 +277,7 @@ def test_a_wrong_model_is_seen(log: rf.FailureLog, monkeypatch: pytest.MonkeyPat
     [
         (1.07, 0.91, 1.67, "7 % worse than counting the last months, which may be chance (67 % worse to 9 % better)"),
         (0.94, 0.83, 1.17, "6 % better than counting the last months, which may be chance (17 % worse to 17 % better)"),
+        (1.004, 0.83, 1.17, "as good as counting the last months (17 % worse to 17 % better)"),
         (1.16, 1.01, 1.55, "16 % worse than counting the last months (1-55 %)"),
         (0.80, 0.70, 0.90, "20 % better than counting the last months (10-30 %)"),
     ],

@@ -283,7 +283,7 @@ def test_an_error_from_the_library_advises_in_options(capsys, log_file) -> None:
         (["info"], "48 records of 4 nodes in "),
         (["fit", "--per", "cause", "--where", "cause=network", "--resamples", "0"], "\nThe "),
         (["incidents"], "\n48 "),
-        (["calibrate", "--parts", "mtbf,mttr", "--period", "all"], "\nAn incident anywhere every "),
+        (["calibrate", "--parts", "mtbf,mttr", "--period", "all"], "\nAn incident in one system every "),
     ],
 )
 def test_the_first_line_is_what_was_found(arguments, first, capsys, log_file) -> None:

@@ -70,6 +70,28 @@ def test_conditions_add_up_and_are_kept(fleet: FailureLog) -> None:
     assert part.info()["events_deselected"] == 2
 
 
+def test_without_leaves_all_other_values_and_missing_ones(fleet: FailureLog) -> None:
+    part = fleet.without(cause="hardware")
+    assert lines(part) == [3, 4]
+    assert (part.n_nodes, part.source.selection) == (4, ("without cause hardware",))
+    assert lines(fleet.without(cause=["hardware", "software"])) == [4]
+    assert lines(fleet.without(cause=["hardware", None])) == [3]
+    assert lines(fleet.without(system=10)) == [2, 3, 5]
+    assert fleet.without(system="10").systems == ("2",)
+    assert lines(fleet.without({"rack": "b"})) == [2]
+    assert fleet.without(rack="b").n_nodes == 2
+    with pytest.raises(rf.ArgumentError, match="nothing in this log has cause='gremlins'"):
+        fleet.without(cause="gremlins")
+    with pytest.raises(rf.ArgumentError, match="everything in this log has system=2 or 10"):
+        fleet.without(system=[2, 10])
+
+
+def test_lives_that_ended_by_an_excluded_cause_are_censored() -> None:
+    lives = [{"node": f"n{i}", "duration": 1.0 + i, "observed": i < 3, "cause": "ab"[i % 2]} for i in range(4)]
+    ttf = make_log(lifetimes=lives).without(cause="b").ttf(per="all")
+    assert ttf.observed.tolist() == [True, False, True, False]
+
+
 @pytest.mark.parametrize(
     ("condition", "message"),
     [

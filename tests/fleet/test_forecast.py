@@ -13,7 +13,7 @@ from scipy import stats
 import relfit as rf
 from benchmarks.verify_forecast import simulated
 from relfit.base.errors import ArgumentError, DataError
-from tests.factories import make_log
+from tests.factories import at, make_log
 
 
 def steady(rate: float, hours: float, seed: int, nodes: int = 40, **more) -> rf.FailureLog:
@@ -44,11 +44,11 @@ def failing(rates: np.ndarray, seed: int, repair: np.ndarray | float = 2.0, caus
         {
             "node": f"n{i:02d}",
             "rack": f"r{i // 10}",
-            "start": at,
-            "end": min(at + lasts[d], 24.0 * days),
+            "start": when,
+            "end": min(when + lasts[d], 24.0 * days),
             "cause": cause,
         }
-        for i, d, at, cause in zip(node, day, start, rng.choice(causes, day.size), strict=True)
+        for i, d, when, cause in zip(node, day, start, rng.choice(causes, day.size), strict=True)
     ]
     people = [{"node": f"n{i:02d}", "rack": f"r{i // 10}", "entered_known": False} for i in range(nodes)]
     return make_log(sorted(rows, key=lambda row: row["start"]), people, window=(0.0, 24.0 * days))
@@ -99,6 +99,24 @@ def test_the_long_run_is_the_mean_of_the_period():
     row = rf.forecast(log, "30d", at="long run", period="all").total.iloc[0]
     assert row["failures"] == pytest.approx(len(log) * 30.0 / 400.0, rel=0.02)
     assert rf.forecast(log, "30d").total["failures"].iloc[0] > 1.7 * row["failures"]
+
+
+def test_the_long_run_is_forecast_from_the_end_of_the_log_for_the_nodes_that_are_there():
+    whole = failing(np.full((20, 400), 0.05), 1)
+    until, left = at(24.0 * 300.0), at(24.0 * 350.0)
+    events, gone = whole.events, whole.population["node"] < "n05"  # half of rack r0
+    late = (events["node"] < "n05") & (events["start"] > left - pd.Timedelta(hours=3))
+    people = whole.population.assign(left=whole.population["left"].where(~gone, left))
+    log = replace(whole, events=events[~late].reset_index(drop=True), population=people)
+    ahead = rf.forecast(log, "30d", at="long run", period=(log.window.start, until))
+    before = int((log.events["start"] < until).sum())
+    assert ahead.start == log.window.end
+    assert ahead.total["failures"][0] == pytest.approx(before / 300.0 * 30.0 * 15.0 / 20.0, rel=0.02)
+    racks = ahead.by_group.set_index("name")["failures"]
+    assert racks["r1"] / racks["r0"] == pytest.approx(2.0, rel=0.35)
+    assert (ahead.basis["gone"][0], ahead.basis["until"][0]) == (5, until)
+    assert ahead.findings[2].startswith(f"As of {log.window.end:%Y-%m-%d}: ")
+    assert ahead.findings[2].endswith(f" a week {log.window.start:%Y-%m-%d} to {until:%Y-%m-%d}.")
 
 
 # ------------------------------------------------------- fleets that changed

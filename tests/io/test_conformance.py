@@ -9,6 +9,7 @@ import gzip
 import inspect
 import lzma
 import random
+import re
 
 import pandas as pd
 import pyarrow as pa
@@ -18,6 +19,7 @@ import relfit as rf
 from relfit.io import FORMATS, READERS
 from relfit.io.parsing.opening import open_content
 from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS, REJECTED_COLUMNS
+from tests.factories import make_log
 from tests.io.made import BAD_ROWS, good_files
 
 TEXT_FORMATS = tuple(name for name in FORMATS if name != "relfit")
@@ -217,3 +219,21 @@ def test_a_log_in_parts_comes_back(tmp_path, by):
     assert (back.source.rows_read, back.source.rows_kept) == (log.source.rows_read, log.source.rows_kept)
     with pytest.raises(rf.ArgumentError, match="not empty"):
         rf.write(log, folder, by=by)
+
+
+def test_parts_by_system_have_its_name_and_its_nodes_alone(tmp_path):
+    names = ["alpha", "../a", "..\\a", "Alpha", "x" * 300, "\u202eb", "never failed"]
+    rows = [{"system": name, "node": f"n{i}", "start": 10 * i + 1, "end": 10 * i + 2} for i, name in enumerate(names)]
+    log = make_log(rows[:-1], [{"system": name, "node": f"n{i}"} for i, name in enumerate(names)])
+    folder = rf.write(log, tmp_path / "parts", by="system")
+    files = {file.name: rf.read(file) for file in folder.iterdir()}
+    assert len({name.lower() for name in files}) == len(names)
+    assert all(re.fullmatch(r"system-[\w.-]{1,60}\.parquet", name) for name in files)
+    assert {part.systems for part in files.values()} == {(name,) for name in names}
+    assert files["system-alpha.parquet"].n_nodes == 1
+    back = rf.read(folder)
+    assert (back.n_nodes, len(back), back.window) == (log.n_nodes, len(log), log.window)
+    lives = [{"system": name, "node": "n", "duration": 5.0, "observed": True} for name in names[:2]]
+    people = [{"system": name, "node": "n"} for name in names[:2]]
+    back = rf.read(rf.write(make_log(nodes=people, lifetimes=lives), tmp_path / "lives", by="system"))
+    assert sorted(back.lifetimes["system"]) == sorted(names[:2])

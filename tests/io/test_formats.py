@@ -390,6 +390,10 @@ def test_an_outage_without_an_end_goes_on(tmp_path):
         "1 outage without an end: still going on when observation ended",
         "1 outage without an end, after which the node failed again: their ends are not known",
     )
+    assert not [note for note in log.where(node="c").source.notes if "outage" in note]
+    assert log.where(node="b").source.notes[-1] == "1 outage still going on when observation ended"
+    assert log.between("2024-01-04").where(node="a").source.notes[-1].startswith("1 outage without an end, after")
+    assert "1 outage still going on when observation ended" in log.between("2024-01-04").source.notes
     repairs = log.ttr().group(("system", "b"))
     assert repairs.durations.tolist() == [3.0, 48.0]
     assert repairs.observed.tolist() == [True, False]

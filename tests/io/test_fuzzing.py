@@ -180,7 +180,7 @@ def test_hostile_names_come_through_every_output(hostile, tmp_path, capsys):
     copy = rf.read(rf.write(log, tmp_path / "log.parquet"))
     assert {str(name) for name in copy.population["node"]} == names
     parts = rf.write(log, tmp_path / "parts", by="system")
-    assert [file.name for file in parts.iterdir()] == ["system-1.parquet"]
+    assert [file.name for file in parts.iterdir()] == ["system-system.parquet"]
     assert main(["info", str(hostile), "-o", str(tmp_path / "refused.csv")]) == 0
     assert main(["fit", str(hostile), "-o", str(tmp_path / "fits.csv"), "--resamples", "0"]) == 0
     shown = capsys.readouterr().out

@@ -77,7 +77,9 @@ def check(page: str) -> list[str]:
         implied, near = (evenly[0], 0.6) if evenly else (panel[0], 2.6)
         assert implied == pytest.approx(share, abs=near)
         done.append("job in the panel, hours between its failures")
-    advice = numbers(r"(?:job|node) every H if a checkpoint takes 5 minutes: failures cost N % of its time", page)
+    advice = numbers(
+        r"(?:job|node) every H if a checkpoint and a restore take 5 minutes each: failures cost N % of its time", page
+    )
     plan = numbers(r"Checkpoint every H: N % of the time is lost", page)
     if advice and plan:
         agree("advice and panel: hours", advice[0], plan[0])

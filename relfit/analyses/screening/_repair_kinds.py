@@ -96,7 +96,8 @@ class RepairKinds(Result):
                 return "Too few repairs to distinguish quick from slow ones."
             if len(rows) == 1:
                 return "Repairs do not fall into quick and slow ones: one mean repair time describes them."
-            return "No group of repairs falls into quick and slow ones: one mean repair time describes each."
+            within = " or ".join(self.keys)
+            return f"Within no {within} do repairs fall into quick and slow ones: one mean repair time describes each."
         row = two.sort_values("repairs", ascending=False).iloc[0]
         quick, slow, split = (duration(float(row[name])) for name in ("mean_quick", "mean_slow", "split"))
         most = (

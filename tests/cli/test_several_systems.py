@@ -1,0 +1,55 @@
+"""What commands say of a log of several systems: of which they speak, and which nodes they take."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from relfit.cli.app import main
+from tests.cli.conftest import ROWS
+
+
+def shown(capsys: pytest.CaptureFixture[str]) -> str:
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_calibrate_says_what_is_of_one_system_and_what_of_all(capsys, log_file) -> None:
+    assert main(["calibrate", str(log_file), "--parts", "mtbf", "--period", "all"]) == 0
+    text = shown(capsys)
+    week = float(re.search(r"([\d.]+) incidents a week in 2 systems \(", text)[1])
+    days = float(re.search(r"An incident in one system every ([\d.]+) days \(mean of 2\)", text)[1])
+    assert days * week == pytest.approx(2 * 7.0, rel=0.01)
+    assert "anywhere" not in text
+
+
+def test_a_single_incident_of_a_scope_has_an_interval(capsys, here) -> None:
+    lines = [row for row in ROWS if not row.startswith("9")]
+    both = [f"20,{node},2003-06-30 01:00,2003-06-30 02:00,power,r1" for node in (1, 3)]
+    (here / "log.csv").write_text("\n".join(["system,node,start,end,cause,rack", *lines, *both]) + "\n")
+    (here / "nodes.csv").write_text("\n".join(["system,node,rack", *(f"20,{i},r{i % 2}" for i in range(1, 21))]) + "\n")
+    arguments = ["--population", "nodes.csv", "--parts", "mtbf", "--period", "all", "--window", "10min"]
+    assert main(["calibrate", "log.csv", *arguments]) == 0
+    text = shown(capsys)
+    assert re.search(r"of one rack once in the log \(every [\d.]+ \w+ or less often\)", text), text
+
+
+def test_a_job_is_on_nodes_of_one_system_or_of_those_named(capsys, log_file) -> None:
+    size = ["--parallel-fraction", "0.99", "--k-max", "2"]
+    for command in (["system", "--k", "2"], ["system"], ["nodes", "--work", "24h", *size]):
+        assert main([command[0], str(log_file), *command[1:]]) == 2
+        assert "the log has several systems; write --where system=NAME: 9, 20" in capsys.readouterr().err
+    assert main(["system", str(log_file), "--where", "system=20", "--k", "2", "--draws", "20"]) == 0
+    assert "These are 1 to 2." in shown(capsys)
+    text = log_file.read_text()
+    log_file.write_text(re.sub(r"^(20|9),", r"\1,n\1-", text, flags=re.MULTILINE))
+    assert main(["system", str(log_file), "--nodes", "n20-2,n9-1", "--draws", "20"]) == 0
+    text = shown(capsys)
+    assert "2 nodes run for" in text
+    assert "These are" not in text
+
+
+def test_the_mean_over_any_nodes_is_of_no_date(capsys, log_file) -> None:
+    arguments = ["system", str(log_file), "--where", "system=20", "--any", "--k", "2", "--at", "2003-06-01"]
+    assert main(arguments) == 2
+    assert "--any: the mean over any nodes is of now or of the long run; name --nodes" in capsys.readouterr().err
