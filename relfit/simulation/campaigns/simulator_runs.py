@@ -42,7 +42,7 @@ class TrainingRuns(Runner):
         if isinstance(config, (str, Path)):
             self.base = rf.training.read_training(config)
         else:
-            self.base = rf.training.TrainingParameters(**(config or {}))
+            self.base = rf.training.training_parameters(config)
 
     def identity(self) -> object:
         """The parameters of the configuration."""
