@@ -269,6 +269,7 @@ def test_the_command_shows_and_writes(tmp_path: Path, capsys: pytest.CaptureFixt
     text = capsys.readouterr().out
     assert text.startswith("training takes")
     assert "effective training ratio" in text
+    assert "not of the parameters themselves" in " ".join(text.split())
     assert trace.stat().st_size > 1000
     assert "total_training_time" in table.read_text(encoding="utf-8")
     assert main(["simulate", "training", str(path), "--accuracy", "2"]) == 2
