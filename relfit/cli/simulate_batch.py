@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["batch"]
 
 _CLASSES = ("jobs", "mean_wait", "mean_slowdown", "goodput_node_hours", "%MWT", "AWT")
+_SECONDS = ("mean_wait", "AWT")  # of them; shown in hours
 
 
 def batch(
@@ -154,17 +155,31 @@ def _show(run: BatchRun, to: opt.Output, notes: list[str], jobs_out: Path | None
         return
     lines = [*run.findings, *notes, "", *output.table(_measures(run.summary))]
     for by in kinds[::2]:
-        lines += ["", *output.table(tables[f"by_{by}"][[by, *_CLASSES]])]
+        table = tables[f"by_{by}"][[by, *_CLASSES]]
+        table = table.assign(**{name: table[name] / 3600.0 for name in _SECONDS})
+        lines += ["", *output.table(table.rename(columns={name: f"{name} (h)" for name in _SECONDS}))]
     if jobs_out is not None:
         written.append(f"jobs written to {jobs_out}")
     output.print_lines([*lines, *written])
 
 
 def _measures(summary: dict[str, float]) -> pd.DataFrame:
-    """The summary as a table."""
+    """The summary as a table, times in hours."""
     import pandas as pd
 
-    return pd.DataFrame({"measure": [name.replace("_", " ") for name in summary], "value": list(summary.values())})
+    table = pd.DataFrame({"measure": list(summary), "value": list(summary.values())})
+    return _in_hours(table.astype({"value": float}))
+
+
+def _in_hours(table: pd.DataFrame) -> pd.DataFrame:
+    """A table with a row per measure, its name in words, times in hours; stored are seconds."""
+    import pandas as pd
+
+    seconds = table["measure"].map(lambda name: rf.batch.BatchRun.units.get(name) == "s")
+    names = table["measure"].str.replace("_", " ")
+    numbers = table.drop(columns="measure")
+    numbers = numbers.where(~seconds, numbers / 3600.0)
+    return pd.concat([names.where(~seconds, names + " (h)"), numbers], axis=1)
 
 
 def _show_runs(runs: BatchRuns, to: opt.Output) -> None:
@@ -172,4 +187,4 @@ def _show_runs(runs: BatchRuns, to: opt.Output) -> None:
     if to.json:
         output.print_json(runs.to_dict())
         return
-    output.print_lines([*runs.findings, "", *output.table(runs.to_frame()), *written])
+    output.print_lines([*runs.findings, "", *output.table(_in_hours(runs.to_frame())), *written])

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CampaignCommands", "report", "run", "status"]
 
+Within = Annotated[float | None, opt.option("SHARE", "List cells at most so much worse than the best: 0.02.")]
+
 _ROWS = 12
 _EVERY = 30.0  # seconds between two lines of progress where nobody watches
 _FAILED = 1
@@ -116,9 +118,7 @@ def _statistics(result: CampaignResults, folder: Path) -> list[str]:
 def status(
     store: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results.")],
     to: opt.Output,
-    within: Annotated[
-        float | None, opt.option("SHARE", "List cells at most so much worse than the best: 0.02.")
-    ] = None,
+    within: Within = None,
 ) -> None:
     """Progress and results of a campaign."""
     output.check_output(to)
@@ -128,6 +128,7 @@ def status(
 def report(
     store: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="The page (required): .html.")] = None,
+    within: Within = None,
 ) -> None:
     """Write the results of a campaign as HTML."""
     from relfit.reporting.campaign_page import write_campaign_page
@@ -136,12 +137,13 @@ def report(
         raise ArgumentError("no file is given", remedy="write --out page.html")
     output.check_destination(out, (".html",))
     with ProgressSteps("drawing"):
-        write_campaign_page(rf.campaigns.load(store), out)
+        write_campaign_page(rf.campaigns.load(store), out, within)
     output.print_lines([f"written to {out}"])
 
 
 def _show(result: CampaignResults, to: opt.Output, notes: list[str], within: float | None = None) -> None:
     from relfit.reporting.campaign_hours import in_hours
+    from relfit.reporting.campaign_settings import so_far
 
     shown_result = in_hours(result)
     figures: list[Any] = [("campaign", partial(rf.plot, shown_result))] if result.outputs else []
@@ -162,17 +164,22 @@ def _show(result: CampaignResults, to: opt.Output, notes: list[str], within: flo
     if result.outputs:
         table = result.of()
         table = table[[name for name in table if name not in result.cells.columns or name in result.parameters]]
+        cut = len(table) > _ROWS
+        if cut:
+            most = result.campaign.get("best") == "most"
+            table = table.sort_values("mean", ascending=not most, kind="stable", na_position="last")
         shown = table[[*[name for name in table if name in result.parameters], *_SHOWN]].head(_ROWS)
         shown = shown.drop(columns=[name for name in result.parameters if shown[name].isna().all()])
         name, unit = result.output.replace("_", " "), result.unit(result.output)
         lines += ["", f"{name[:1].upper()}{name[1:]}{unit and f' ({unit})'}"]
         lines += output.table(shown)
-        if len(shown) < len(table):
-            lines.append(f"... {len(table) - len(shown)} more rows; --out FILE writes all of them")
+        if cut:
+            lines.append(f"the best {_ROWS} of {len(table):,} rows; --out FILE writes all of them")
         if within is not None:
             best = rf.campaigns.best_cells(shown_result, within=within)
             best = best.rename(columns={"low": "difference_low", "high": "difference_high"})
-            lines += ["", *output.few_rows(f"at most {100 * within:g} % worse than the best", best)]
+            title = f"at most {100 * within:g} % worse than the best {so_far(result)}".rstrip()
+            lines += ["", *output.few_rows(title, best)]
     output.print_lines([*lines, *written])
 
 

@@ -141,6 +141,8 @@ def campaign_map(
         return _points(result, ax, row, column, output, **where)
     table = result.heat_map(row, column, output, **where)
     values = table.to_numpy(dtype=float)
+    if not np.isfinite(values).any():
+        return style.empty(ax, "nothing is computed yet")
     y, x = np.arange(values.shape[0]), np.arange(values.shape[1])
     mesh = ax.pcolormesh(x, y, values, cmap="cividis", shading="nearest")
     ax.grid(visible=False)

@@ -14,6 +14,7 @@ import relfit as rf
 from relfit.base.errors import ArgumentError
 from relfit.plotting import campaign_figures as draw
 from relfit.reporting.campaign_hours import in_hours
+from relfit.reporting.campaign_settings import base_settings, so_far
 from relfit.reporting.components import Figure, Table
 from relfit.reporting.drawing import drawn
 from relfit.reporting.rendering import filled, write_whole
@@ -37,15 +38,18 @@ _PARAMETERS = 4  # parameters of a grid or a sampled design, with a curve each a
 _LEVELS = 5  # contour levels
 _ROWS = 200
 _BEST = 10
+_SETTINGS = 40
 
 
-def write_campaign_page(result: CampaignResults, path: str | Path) -> Path:
+def write_campaign_page(result: CampaignResults, path: str | Path, within: float | None = None) -> Path:
     """Write the results of a campaign as one HTML page: findings, costs, best cells, Pareto front, curves, maps.
 
     Parameters
     ----------
     result : CampaignResults
     path : str or Path
+    within : float, optional
+        List cells whose mean is at most so much worse than the best, as for `best_cells`.
 
     Returns
     -------
@@ -58,6 +62,8 @@ def write_campaign_page(result: CampaignResults, path: str | Path) -> Path:
         When the file cannot be written.
     """
     result = in_hours(result)
+    settings = base_settings(result)
+    common = [_section(result, "What all cells have in common", "", [], {"Settings": settings}, _SETTINGS)]
     campaign, config = result.campaign, result.campaign.get("config")
     run = f"{campaign['run']}, seed {campaign.get('seed', 0)}"
     text = filled(
@@ -65,13 +71,13 @@ def write_campaign_page(result: CampaignResults, path: str | Path) -> Path:
         title=f"Campaign of {Path(config).name if isinstance(config, str) else campaign['run']}",
         subtitle=run,
         findings=result.findings,
-        sections=list(_sections(result)),
+        sections=[*_sections(result, within), *(common if len(settings) else [])],
         footer=f"relfit {rf.__version__}",
     )
     return write_whole(Path(path), text)
 
 
-def _sections(result: CampaignResults) -> Iterator[dict[str, Any]]:
+def _sections(result: CampaignResults, within: float | None) -> Iterator[dict[str, Any]]:
     if result.runs.empty or not np.isfinite(result.of()["mean"].to_numpy(dtype=np.float64)).any():
         return
     picture = _Pictures()
@@ -79,9 +85,11 @@ def _sections(result: CampaignResults) -> Iterator[dict[str, Any]]:
         costs = cost_of_ownership(result)
         shown = [picture.of("Costs of the cheapest cells", draw.costs_of_ownership, costs)]
         yield _section(result, "Cost of ownership", costs.headline, shown, {"Costs": costs.costs})
-    best = best_cells(result)
-    others = f", and {len(best) - 1:,} that cannot be distinguished from it" if len(best) > 1 else ""
-    yield _section(result, "Best", f"The best cell{others}.", [], {"Best cells": best}, _BEST)
+    best = best_cells(result, within=within)
+    like = "that cannot be distinguished from it" if within is None else f"at most {100 * within:g} % worse"
+    others = f", and {len(best) - 1:,} {like}" if len(best) > 1 else ""
+    text = f"The best cell{' ' if so_far(result) else ''}{so_far(result)}{others}."
+    yield _section(result, "Best", text, [], {"Best cells": best}, _BEST)
     if len(result.outputs) > 1:
         yield _pareto(result, picture)
     ranges = tornado(result)

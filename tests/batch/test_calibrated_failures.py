@@ -59,6 +59,14 @@ def test_a_node_of_a_rack_is_down_for_its_own_repair() -> None:
     assert np.mean(rows(known, 64, 40_000.0, 3)["repair"]) / HOUR == pytest.approx(4.0, rel=0.1)
 
 
+def test_repairs_have_the_shape_of_the_fit_and_the_calibrated_mean() -> None:
+    fitted = {"family": "lognormal", "parameters": {"meanlog": 1.0, "sdlog": 0.5}}  # 3.1 hours on average
+    known = Parameters(mtbf="500h", mttr={"mean": "7h", "node": "8h"}, repair=fitted)
+    hours = rows(known, 64, 40_000.0, 3)["repair"] / HOUR
+    assert hours.mean() == pytest.approx(8.0, rel=0.03)
+    assert np.log(hours).std() == pytest.approx(0.5, rel=0.03)
+
+
 def test_nodes_that_are_alike_fail_at_their_rate_to_a_percent() -> None:
     """Renewals in steady state: one failure per mean life and mean repair, from the first hour on."""
     life = {"family": "weibull", "parameters": {"shape": 0.7, "scale": 1580.0}}  # 2 000 hours on average

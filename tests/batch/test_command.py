@@ -55,6 +55,16 @@ def test_replayed_failures_figure_runs_and_saving(config, tmp_path, capsys):
     assert len(json.loads(capsys.readouterr().out)["runs"]) == 3
 
 
+def test_tables_on_the_terminal_are_in_hours(config, capsys):
+    """Jobs a, b, c and d wait 0, 9, 0 and 17 seconds, 6.5 on average: 0.001806 hours."""
+    for options in ([], ["--runs", "2"]):
+        assert main(["simulate", "batch", str(config), *options]) == 0
+        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        row = next(line for line in lines if line[:3] == ["mean", "wait", "(h)"])
+        assert row[3].startswith("0.001806")
+        assert not any(line[:2] == ["mean", "wait"] and line[2] != "(h)" for line in lines)
+
+
 CLASSES = """
 [workload]
 file = "classes.csv"

@@ -465,6 +465,24 @@ def test_shares_of_a_run_that_is_cut_off_are_of_the_time_until_then() -> None:
     assert run.summary["goodput"] == pytest.approx(100 / 400)
 
 
+def test_work_waste_and_checkpoints_add_up_to_the_utilisation() -> None:
+    jobs = rf.workloads.Workload([1], [0], [1], [100], [400], 1)
+    settings = {
+        "checkpoint": Checkpoint("30s", "5s", "10s"),
+        "failures": ReplayedFailures([80.0], [0], [20.0]),
+    }
+    run = rf.simulate_batch(jobs, rf.batch.BatchCluster(nodes=1), **settings)
+    # 60 s of work and 2 saves, 10 s lost, 20 s of repair; a restore of 10 s, 40 s of work and a save: 155 s
+    s = run.summary
+    assert s["makespan"] == 155.0
+    shares = [s[name] for name in ("utilisation", "goodput", "wasted", "checkpoints")]
+    np.testing.assert_allclose(155.0 * np.array(shares), [135.0, 100.0, 10.0, 25.0])
+    assert run.headline.endswith("; 1 job killed by failures, 6.45 % wasted; checkpoints take 16.13 %.")
+    runs = simulate_batches(jobs, rf.batch.BatchCluster(nodes=1), n_runs=2, **settings)
+    assert runs.headline.endswith("6.45 % of the node time lost to failures, 16.13 % spent on checkpoints.")
+    assert "checkpoints" not in rf.simulate_batch(jobs).headline
+
+
 def test_a_job_that_never_ends_holds_no_more_than_the_machine() -> None:
     """Work of 100 h at a failure every 2 h: 4000 h pass in attempts that are lost, long after the short job."""
     jobs = rf.workloads.Workload([1, 2], [0, 0], [1, 1], [60, 360_000], [60, 360_000], 2)

@@ -72,6 +72,64 @@ def test_a_relative_curve_uses_that_noise_is_shared(tmp_path: Path) -> None:
     assert curve["mean"].iloc[0] == 1.0
 
 
+def stopped(folder: Path, runs: int, **given: Any) -> Any:
+    """A campaign that is stopped after some runs."""
+    turns = iter(range(10_000))
+    campaign = rf.campaigns.Campaign(run=f"{MODELS}:noisy", seed=3, **given)
+    result = rf.campaigns.sweep(campaign, folder / "store", executor="serial", stopped=lambda: next(turns) > runs)
+    assert len(result.runs) > 0
+    assert result.missing
+    return result
+
+
+@pytest.mark.parametrize("runs", [2, 5, 9])
+def test_an_unfinished_campaign_has_a_page(tmp_path: Path, runs: int, capsys: pytest.CaptureFixture[str]) -> None:
+    values = {"x": [1.0, 2.0, 3.0], "y": [5.0, 0.0, 7.0]}
+    crossed = [
+        {"label": "later", "parameter": "scale", "values": [0.5, 2.0], "second": "x", "second_values": [8.0, 9.0]}
+    ]
+    result = stopped(tmp_path, runs, parameters=values, experiments=crossed, replications=3)
+    done = set(result.runs["cell"])
+    table = result.heat_map("y", "x", "value", experiment="")
+    assert table.shape == (3, 3)
+    assert int(table.notna().to_numpy().sum()) == len(done & set(result.where(experiment="").index))
+    page = write_campaign_page(result, tmp_path / "page.html").read_text()
+    assert "to do" in page
+    assert main(["sweep", "status", str(tmp_path / "store"), "--within", "0.05"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"worse than the best of the {len(done)} cell{'s' if len(done) > 1 else ''} with results" in told
+    assert f"The best cell of the {len(done)} cell" in page
+
+
+def test_cells_as_good_as_the_best_are_told_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 15 values of x the best is the last."""
+    values = {"x": [float(x) for x in range(15, 0, -1)]}
+    swept(tmp_path, "noisy", parameters=values, replications=4, config={"y": 2.0})
+    assert main(["sweep", "status", str(tmp_path / "store")]) == 0
+    told = capsys.readouterr().out
+    assert "at x 1." in told
+    rows = [line.split() for line in told.splitlines() if re.match(r" *\d+ +4 ", line)]
+    assert [int(row[0]) for row in rows] == list(range(1, 13))
+    assert "the best 12 of 15 rows" in told
+    page = tmp_path / "page.html"
+    assert main(["sweep", "report", str(tmp_path / "store"), "--out", str(page), "--within", "1"]) == 0
+    best = noise(4).mean() + 3.0
+    alike = sum(noise(4).mean() + 2.0 + x <= 2.0 * best for x in values["x"])
+    text = page.read_text().replace("\N{NO-BREAK SPACE}", " ")
+    assert f"The best cell, and {alike - 1} at most 100 % worse." in text
+    assert re.search(r"<td[^>]*>y</td>\s*<td[^>]*>2</td>", text)
+
+
+def test_the_headline_counts_cells_that_are_equal(tmp_path: Path) -> None:
+    values = {"x": [1.0, 9.0], "scale": [0.0], "y": [0.0, -0.0, 3.0]}
+    result = swept(tmp_path, "noisy", parameters=values, replications=4)
+    assert result.headline.endswith("at x 1, scale 0, y 0; 1 other cell is equal or not distinguishable.")
+    single = rf.campaigns.Campaign(run=f"{MODELS}:square", parameters={"x": [2.0, -2.0, 3.0]}, replications=1)
+    assert rf.campaigns.sweep(single, executor="serial").headline.endswith(
+        "; 1 other cell is equal or not distinguishable."
+    )
+
+
 def test_a_map_has_a_row_and_a_column_per_value(tmp_path: Path) -> None:
     result = swept(tmp_path, "noisy", parameters={"y": [5.0, 0.0], "x": [1.0, 2.0]}, replications=3)
     table = result.heat_map("y", "x", "value")

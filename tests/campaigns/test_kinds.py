@@ -11,9 +11,10 @@ import pytest
 
 import relfit as rf
 from relfit.base.errors import RelfitError
+from relfit.fleet.calibration import write_parameters
 from relfit.simulation.campaigns.campaign import Campaign
-from relfit.simulation.campaigns.runners import runner_of
-from relfit.simulation.campaigns.simulator_runs import AssumptionsTable
+from relfit.simulation.campaigns.runners import changed, runner_of
+from relfit.simulation.sparing.sparing_config import AssumptionsTable
 
 TRAINING = {"job_size": 60, "working_pool_size": 70, "spare_pool_size": 4, "job_length": "20 days"}
 
@@ -41,6 +42,39 @@ def test_training_is_that_of_simulate_training() -> None:
     runs = rf.simulate_training(params, n_replications=5, rng=7).replications
     np.testing.assert_array_equal(outputs["total_training_time"], runs["total_training_time"])
     assert set(outputs) == set(runs) - {"replication", "job"}
+
+
+def test_training_varies_the_calibrated_repairs(tmp_path: Path) -> None:
+    """A key of a cell takes precedence over the calibrated parameters, as one of the file does."""
+    limits = {"low": {"meanlog": 0.9, "sdlog": 0.4}, "high": {"meanlog": 1.1, "sdlog": 0.6}, "level": 0.95}
+    fitted = {"family": "lognormal", "parameters": {"meanlog": 1.0, "sdlog": 0.5}, **limits}
+    known = rf.Parameters(mtbf="300h", mttr="8h", repair=fitted)
+    write_parameters(known, tmp_path / "params.toml")
+    keys = [f"{key} = {value!r}\n" for key, value in {**TRAINING, "job_size": 66, "spare_pool_size": 0}.items()]
+    (tmp_path / "cluster.toml").write_text("".join(keys) + 'calibrated = "params.toml"\n')
+    runner = runner_of(campaign("training", {"auto_repair_time": [1]}, config=tmp_path / "cluster.toml"))
+    times = [
+        float(two_ways(runner, settings)["total_training_time"].mean())
+        for settings in (
+            {"auto_repair_time": "2h"},
+            {},
+            {"auto_repair_time": "32h"},
+            {"auto_repair.parameters.meanlog": 3.3},
+        )
+    ]
+    assert times[0] < times[1] < times[2]
+    assert times[3] == pytest.approx(times[2], rel=0.05)  # exp(3.3 + 0.5**2 / 2) is 31 hours
+    with pytest.raises(RelfitError, match="give prob_auto_to_manual too"):
+        runner.check({"manual_repair_time": "2h"})
+
+
+def test_limits_go_with_the_value() -> None:
+    mtbf = {"value": 5.0, "low": 4.0, "high": 6.0, "level": 0.95}
+    assert changed({"mtbf": {"node": mtbf}}, {"mtbf.node.value": 9.0}) == {
+        "mtbf": {"node": {"value": 9.0, "level": 0.95}}
+    }
+    own = {"parameters": {"a": 1}, "low": 0}  # of a function
+    assert changed({"x": own}, {"x.parameters.a": 2}) == {"x": {"parameters": {"a": 2}, "low": 0}}
 
 
 def batch_config(folder: Path) -> Path:

@@ -10,8 +10,10 @@ import pytest
 from scipy import stats
 
 import relfit as rf
+from relfit.planning import plan_checkpoints
 from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, Strategies
 from relfit.simulation import simulate_sparing
+from relfit.system.jobs import Checkpoint
 
 # servers are trays; none is bad, and nothing but repairs takes time
 PLAIN: dict[str, Any] = {
@@ -117,3 +119,20 @@ def test_spares_fail_in_the_sparing_simulation_only(to_manual: float) -> None:
     agree(training["total_stall_time"] / training["total_training_time"], stalled)
     agree(1.0 - training["etr"], stalled)
     agree(sparing["blocked"] / (1 - spares / n), blocked)
+
+
+def test_a_job_without_spares_waits_one_repair_here_and_for_further_failures_in_a_plan() -> None:
+    """The numbers of docs/training.md: servers fail only while they run, nodes of a plan while they wait, too."""
+    small = {"job_size": 56, "working_pool_size": 56, "spare_pool_size": 0, "warm_standbys": 0, "job_length": "20 days"}
+    kinds = {"systematic_failure_fraction": 0, "prob_auto_to_manual": 0, "auto_repair_time": "8.45h"}
+    saves = {"checkpoint_every": "1h", "checkpoint_save": "2min", "recovery_time": "10min", "host_selection_time": 0}
+    params = rf.training.TrainingParameters(**small, **kinds, **saves, random_failure_rate="1 per 639 h")
+    mean = rf.simulate_training(params, n_replications=200, rng=1).outputs["mean"]
+    assert mean["total_stall_time"] / mean["total_failures"] / 60 == pytest.approx(8.2, abs=0.25)
+    assert mean["total_training_time"] / 1440 == pytest.approx(37, abs=0.6)
+    mu = 639 / 56
+    wait = mu * np.expm1(8.45 / mu)
+    days = 20 * (mu + wait) * np.exp(10 / 60 / mu) * np.expm1((1 + 2 / 60) / mu)
+    assert (round(wait, 1), round(days)) == (12.5, 46)
+    plan = plan_checkpoints("639h", Checkpoint("1h", "2min", "10min"), nodes=56, repair="8.45h")
+    assert 20 / (1 - plan.own_waste) == pytest.approx(days, rel=1e-3)

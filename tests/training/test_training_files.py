@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import relfit as rf
@@ -132,6 +133,85 @@ def test_calibrated_parameters(tmp_path: Path) -> None:
     assert rf.training.read_training(written(tmp_path, 'calibrated = "params.toml"\nages = "new"')).ages == "new"
 
 
+FITTED = {"family": "lognormal", "parameters": {"meanlog": 1.0, "sdlog": 0.5}}  # 3.1 hours on average
+KNOWN = Parameters(
+    mtbf="600h",
+    mttr={"mean": "7h", "node": "8h"},
+    failure={"family": "weibull", "parameters": {"shape": 0.7, "scale": 900.0}},
+    repair=FITTED,
+)
+SMALL = {"job_size": 30, "working_pool_size": 60, "spare_pool_size": 0, "job_length": "400 days", "recovery_time": 0}
+
+
+def repair_hours(params: TrainingParameters) -> np.ndarray:
+    """How long each automatic repair took."""
+    trace = rf.simulate_training(params, n_replications=1, rng=1, trace=True).trace
+    assert trace is not None
+    own = trace[trace["server"] >= 0].sort_values(["server", "minute"], kind="stable")
+    ends = own.groupby("server")["minute"].shift(-1)
+    hours = (ends - own["minute"])[own["after"] == "auto_repair"] / 60.0
+    return hours.dropna().to_numpy()
+
+
+@pytest.mark.parametrize(
+    ("keys", "mean", "spread"),
+    [
+        ({}, 8.0, 0.5),  # the calibrated mean of a node, not that of the fit
+        ({"auto_repair_time": "4h"}, 4.0, 0.5),
+        ({"auto_repair": {"family": "lognormal", "parameters": {"meanlog": 2.0, "sdlog": 0.2}}}, 7.54, 0.2),
+        ({"auto_repair": FITTED, "auto_repair_time": "2h"}, 2.0, 0.5),
+        ({"repeated_repairs": {"auto_repair_time": ["5h"]}}, 5.0, 1.28),  # exponential: pi over the root of 6
+    ],
+)
+def test_keys_of_repairs_take_precedence_over_calibrated_ones(keys: dict[str, Any], mean: float, spread: float) -> None:
+    first = training_parameters({**SMALL, **keys}, calibrated=KNOWN)
+    for params in (first, training_parameters(SMALL, calibrated=KNOWN).but(**keys)):
+        hours = repair_hours(params)
+        assert hours.mean() == pytest.approx(mean, rel=0.06)
+        assert np.log(hours).std() == pytest.approx(spread, rel=0.08)
+
+
+def test_keys_of_failures_take_precedence_over_calibrated_ones() -> None:
+    """Servers run for 30 times 400 days; the rest is their mean time between failures."""
+    weibull = {"failure": {"family": "weibull", "parameters": {"shape": 1.0, "scale": 150.0}}}
+    for keys, hours in (({}, 600.0), (weibull, 150.0), ({"random_failure_rate": "1 per 300 h"}, 300.0)):
+        params = training_parameters(SMALL, calibrated=KNOWN).but(**keys)
+        failures = rf.simulate_training(params, n_replications=4, rng=2).outputs.loc["total_failures", "mean"]
+        assert 30 * 400 * 24 / failures == pytest.approx(hours, rel=0.08)
+    drawn = training_parameters({"failure_distribution": "weibull", "weibull_shape": 2.0}, calibrated=KNOWN)
+    assert (drawn.failure, drawn.weibull_shape) == (None, 2.0)
+    assert 1 / drawn.random_failure_rate == pytest.approx(600 * 60)
+
+
+@pytest.mark.parametrize(
+    ("keys", "missing"),
+    [
+        ({"manual_repair_time": "4h"}, "prob_auto_to_manual"),
+        ({"repeated_repairs": {"manual_repair_time": ["4h"]}}, "prob_auto_to_manual"),
+        ({"auto_repair_fail_prob": 0.2}, "systematic_failure_fraction"),
+        ({"weibull_shape": 0.7}, "failure_distribution"),
+    ],
+)
+def test_keys_without_an_effect_beside_calibrated_ones_are_refused(keys: dict[str, Any], missing: str) -> None:
+    for attempt in (
+        lambda: training_parameters(keys, calibrated=KNOWN),
+        lambda: training_parameters(calibrated=KNOWN).but(**keys),
+    ):
+        with pytest.raises(ArgumentError, match=f"has no effect.*give {missing} too"):
+            attempt()
+    values = {"prob_auto_to_manual": 0.5, "systematic_failure_fraction": 0.1, "failure_distribution": "weibull"}
+    assert training_parameters({**keys, **values}, calibrated=KNOWN).prob_auto_to_manual == 0.5
+
+
+def test_a_mapping_names_calibrated_parameters(tmp_path: Path) -> None:
+    write_parameters(KNOWN, tmp_path / "params.toml")
+    params = training_parameters({**SMALL, "calibrated": str(tmp_path / "params.toml")})
+    assert params == training_parameters(SMALL, calibrated=KNOWN)
+    assert rf.simulate_training({**SMALL, "calibrated": KNOWN}, n_replications=1).parameters == params
+    with pytest.raises(ArgumentError, match="calibrated: this key is unknown; write training_parameters"):
+        TrainingParameters(calibrated="params.toml")
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -189,6 +269,7 @@ def test_the_command_shows_and_writes(tmp_path: Path, capsys: pytest.CaptureFixt
     text = capsys.readouterr().out
     assert text.startswith("training takes")
     assert "effective training ratio" in text
+    assert "not of the parameters themselves" in " ".join(text.split())
     assert trace.stat().st_size > 1000
     assert "total_training_time" in table.read_text(encoding="utf-8")
     assert main(["simulate", "training", str(path), "--accuracy", "2"]) == 2

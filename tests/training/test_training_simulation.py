@@ -524,4 +524,4 @@ def test_shares_of_time_are_those_of_the_ratio() -> None:
     table["total_training_time"], table["etr"] = [100.0, 1000.0], [0.6, 0.82]
     told = TrainingSimulation(run.parameters, table, 0.95, 0.0).findings
     assert "effective training ratio 71 %" in told[0]
-    assert told[1] == "Time: compute 71 %, lost 29 %."  # not 80 %, of both runs together
+    assert told[2] == "Time: compute 71 %, lost 29 %."  # not 80 %, of both runs together

@@ -99,8 +99,9 @@ class BatchRun(Result):
 
         ``makespan`` runs from the first submission to the last end; waits are over the jobs that ended. Of the node
         time of the makespan (until `now`, where jobs have not ended) ``utilisation`` is the share that jobs held,
-        ``goodput`` that of the work of jobs done, ``wasted`` that of work lost to failures; slowdowns are bounded at
-        10 seconds.
+        ``goodput`` that of the work of jobs done, ``wasted`` that of work lost to failures, ``checkpoints`` that of
+        saves and restores. Where all jobs are done, the last three add up to the first. Slowdowns are bounded at 10
+        seconds.
         """
         jobs, ran = self.jobs, self._ran
         status = jobs["status"]
@@ -129,6 +130,7 @@ class BatchRun(Result):
             "utilisation": held / capacity,
             "goodput": useful / capacity,
             "wasted": waste / capacity,
+            "checkpoints": float((jobs["overhead"] * jobs["nodes"]).sum()) / capacity,
             "waste_node_hours": waste / 3600.0,
             "backfilled": float(ran["backfilled"].mean()),
             "elapsed_seconds": self.elapsed_seconds,
@@ -312,7 +314,7 @@ class BatchRun(Result):
 
     @property
     def headline(self) -> str:
-        """Number of jobs that ended, their mean wait, and the utilisation."""
+        """Number of jobs that ended, their mean wait, the utilisation, and what failures and checkpoints take of it."""
         s = self.summary
         ended = s["done"] + s["killed_at_walltime"]
         if not ended:
@@ -322,6 +324,8 @@ class BatchRun(Result):
         text += f"utilisation {percent(s['utilisation'], 1)}"
         if self.counts["kills"]:
             text += f"; {count(self.counts['kills'], 'job')} killed by failures, {percent(s['wasted'], 2)} wasted"
+        if s["checkpoints"] > 0.0:
+            text += f"; checkpoints take {percent(s['checkpoints'], 2)}"
         return text + "."
 
     @property

@@ -19,6 +19,7 @@ from relfit.simulation.batch.failure_processes import FailureProcess, Table
 from relfit.simulation.batch.failure_source import Failures, GroupFailures, NodeFailures
 from relfit.simulation.batch.seconds import HOUR
 from relfit.simulation.engine.repair_stages import StagedRepairs
+from relfit.simulation.engine.rescaled import Rescaled
 
 __all__ = ["CalibratedFailures"]
 
@@ -31,7 +32,8 @@ class CalibratedFailures(Failures):
     says so (drawn afresh for each run), and are of steady-state ages when the simulation starts. Racks fail by
     ``mtbf.rack``, groups of nodes by ``mtbf.group`` and the system by ``mtbf.system``, as Poisson processes; the first
     two strike the share ``fleet.rack_share`` of a rack, or ``fleet.group_share`` of all nodes, which are down for
-    ``mttr.rack_node`` or ``mttr.group_node`` on average.
+    ``mttr.rack_node`` or ``mttr.group_node`` on average. Repairs of nodes have the distribution ``repair``, rescaled to
+    the mean ``mttr.node``.
 
     Parameters
     ----------
@@ -79,8 +81,8 @@ class CalibratedFailures(Failures):
     @property
     def mean_repair(self) -> float:
         """Mean time to repair, in seconds."""
-        repairs = self._by_scope.repairs
-        return HOUR * float((self._by_scope.mttr or 0.0) if repairs is None else repairs.mean())
+        mean, repairs = self._by_scope.mttr, self._by_scope.repairs
+        return HOUR * float(mean if mean is not None else 0.0 if repairs is None else repairs.mean())
 
     def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> _Together:
         """One process for each scope."""
@@ -96,10 +98,13 @@ class CalibratedFailures(Failures):
         return _Together([one.process(n_nodes, part, start) for one, part in zip(sources, rng.spawn(4), strict=False)])
 
     def _repair(self, scope: ScopeFailures) -> Any:
-        """Times to repair of one node of a scope: each node is back after its own repair."""
+        """Times to repair of one node of a scope: each node is back after its own repair.
+
+        A fitted distribution has its own mean; the calibrated one is that of the repairs counted.
+        """
         repairs = self._by_scope.repairs
         if repairs is not None and (scope.name == "node" or not scope.has_own_mttr):
-            return repairs
+            return repairs if scope.mttr is None else Rescaled("repair", repairs, scope.mttr)
         hours = scope.mttr if scope.mttr_node is None else scope.mttr_node
         return f"{0.0 if hours is None else hours}h"
 

@@ -45,13 +45,14 @@ class BatchRuns(Result):
 
     @property
     def headline(self) -> str:
-        """The mean wait over the runs, and the share of node time lost to failures."""
+        """The mean wait over the runs, and the shares of node time lost to failures and spent on checkpoints."""
         means: Any = self.means.to_dict("index")
-        wait = means["mean_wait"]
+        wait, saves = means["mean_wait"], float(means["checkpoints"]["mean"])
         hours = (wait[name] / 3600.0 for name in ("mean", "low", "high"))
         return (
             f"{count(len(self.runs), 'run')}: mean wait {duration_interval(*hours)}, "
-            f"{percent(float(means['wasted']['mean']), 2)} of the node time lost to failures."
+            f"{percent(float(means['wasted']['mean']), 2)} of the node time lost to failures"
+            + (f", {percent(saves, 2)} spent on checkpoints." if saves > 0.0 else ".")
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from relfit.base.results import Result
 from relfit.base.text import count
 from relfit.base.units import quantity
 from relfit.base.writing import complete
+from relfit.simulation.campaigns.alike_cells import alike
 from relfit.simulation.campaigns.campaign import Until
 from relfit.simulation.campaigns.campaign_store import CampaignStore
 from relfit.simulation.engine.replications import row_means, row_statistics
@@ -36,7 +37,8 @@ class CampaignResults(Result):
     Attributes
     ----------
     campaign : dict
-        The keys of its file; ``configured`` has the configuration's values of the parameters.
+        The keys of its file; ``configured`` has the configuration's values of the parameters, ``base`` what all cells
+        have in common.
     cells : pandas.DataFrame
         One row per cell, in the order of the campaign: ``experiment``, and a column per parameter (NaN or None where
         the cell has the configuration's value). `cell` is the index; two experiments may share a cell.
@@ -190,7 +192,7 @@ class CampaignResults(Result):
 
     @property
     def headline(self) -> str:
-        """Which cell is the best, or that nothing is computed yet."""
+        """Which cell is the best and how many are like it, or that nothing is computed yet."""
         text = f"{count(self.cells.index.nunique(), 'cell')}, {count(len(self.runs), 'run')}"
         if self.missing:
             text += f" ({self.missing:,} to do)"
@@ -203,7 +205,10 @@ class CampaignResults(Result):
         where = ", ".join(self.setting(str(name), value) for name, value in best[self.parameters].dropna().items())
         limits = f" ({shown(best['low'])}-{shown(best['high'])})" if np.isfinite(best["low"]) else ""
         value = f"{shown(best['mean'])}{limits} {self.unit(self.output)}".rstrip()
-        return f"{text}; {'most' if most else 'least'} {self.output.replace('_', ' ')} {value} at {where}."
+        others = alike(self.samples(), self.level, -1.0 if most else 1.0).iloc[1:]
+        n = int((others["difference"].eq(0.0) | others["low"].notna()).sum())  # one run has no interval, but may tie
+        tied = f"; {count(n, 'other cell')} {'are' if n > 1 else 'is'} equal or not distinguishable" if n else ""
+        return f"{text}; {'most' if most else 'least'} {self.output.replace('_', ' ')} {value} at {where}{tied}."
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -294,7 +299,7 @@ class CampaignResults(Result):
         mean = self.samples(output).mean(axis=1)
         table = cells[[row, column]].assign(mean=mean.reindex(cells.index))
         table = table.pivot_table(index=row, columns=column, values="mean", sort=False)
-        return table.loc[list(dict.fromkeys(cells[row])), list(dict.fromkeys(cells[column]))]
+        return table.reindex(index=list(dict.fromkeys(cells[row])), columns=list(dict.fromkeys(cells[column])))
 
     # ---------------------------------------------------------------- files
 
@@ -372,7 +377,7 @@ def load(folder: str | Path) -> CampaignResults:
     """
     store = CampaignStore(folder)
     document = store.document
-    campaign = document["campaign"]
+    campaign = {**document["campaign"], "base": document["identity"].get("config")}
     table, runs, failed = store.cells, store.rows("runs"), store.rows("failed")
     own = table[table["belongs"].astype(bool)]
     settings = [json.loads(text) for text in own["settings"]]

@@ -12,8 +12,9 @@ from relfit.base.arguments import share
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.crossings import crossing, monotone, redrawn
 from relfit.base.results import Interval, Result
+from relfit.simulation.campaigns.alike_cells import alike
 from relfit.simulation.campaigns.campaign_results import CampaignResults, numbers, shown
-from relfit.simulation.engine.replications import row_means, row_statistics
+from relfit.simulation.engine.replications import row_statistics
 
 __all__ = ["Ownership", "best_cells", "break_even", "cell_values", "contour", "cost_of_ownership", "pareto_front"]
 
@@ -50,21 +51,7 @@ def best_cells(
 
 def _not_worse(result: CampaignResults, samples: pd.DataFrame, side: float, within: float | None) -> pd.DataFrame:
     """The cell with the least mean times `side` and those like it, as for `best_cells`."""
-    values = samples.to_numpy()
-    mean = row_means(values, result.level)[1]
-    if not np.isfinite(mean).any():
-        raise ArgumentError("no run gave a finite number of it", remedy="look at the runs, or name another output")
-    first = int(np.nanargmin(side * mean))
-    each = 1.0 - (1.0 - result.level) / max(len(values) - 1, 1)
-    _, difference, _, half = row_means(values - values[first], each)
-    most = half if within is None else share("within", within) * abs(mean[first])
-    close = ~(side * difference > most) & np.isfinite(difference)
-    close[first] = True
-    table = pd.DataFrame(
-        {"mean": mean, "difference": difference, "low": difference - half, "high": difference + half},
-        index=samples.index,
-    )[close]
-    table = table.iloc[np.argsort(side * table["mean"].to_numpy(), kind="stable")]
+    table = alike(samples, result.level, side, within)
     cells = result.cells[~result.cells.index.duplicated()]
     return cells.loc[table.index, result.parameters].join(table).reset_index(drop=True)
 

@@ -125,6 +125,8 @@ def _tables_of(config: str | Path | Mapping[str, object] | None, what: str) -> t
 def changed(document: Mapping[str, object], settings: Mapping[str, object]) -> dict[str, Any]:
     """A copy of the tables with other values at dotted keys; a number is a position in a list.
 
+    The limits of an estimate, or of a fitted family, go with its value.
+
     Raises
     ------
     ArgumentError
@@ -138,13 +140,17 @@ def changed(document: Mapping[str, object], settings: Mapping[str, object]) -> d
     tables: dict[str, Any] = copy.deepcopy(dict(document))
     for key, value in settings.items():
         *path, last = (int(part) if part.isdigit() else part for part in key.split("."))
+        above: Any = tables
         at: Any = tables
         try:
             for part in path:
                 if isinstance(at, dict) and at.get(part) is None:
                     at[part] = {}
-                at = at[part]
+                above, at = at, at[part]
             at[last] = copy.deepcopy(value)  # a later key may change a table that this one sets
+            estimate = above if path[-1:] == ["parameters"] else at if last == "value" else {}
+            for name in ("low", "high", "covariance", "mean") if {"family", "level"} & set(estimate) else ():
+                estimate.pop(name, None)
         except (LookupError, TypeError):
             raise ArgumentError(f"{key}: there is no such place", remedy="write it in the configuration") from None
     return tables

@@ -4,6 +4,7 @@
 * `event_heap`: the next events, in one total order
 * `random_streams`: random numbers, a stream per purpose
 * `time_tables`: times of any distribution, for compiled loops
+* `rescaled`: a distribution with another mean
 * `repair_stages`: repairs that depend on earlier ones
 * `replications`: runs spread over threads, and their statistics
 * `checked_settings`: settings checked by name

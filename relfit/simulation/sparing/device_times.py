@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from relfit.base.arguments import share
-from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.fitting.families.distribution import Distribution
 from relfit.fitting.families.exponential import Exponential
 from relfit.fleet.calibration import FailuresByScope, Parameters
 from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, SparingEvaluation, device_failures
 from relfit.simulation.engine.repair_stages import StagedRepairs
+from relfit.simulation.engine.rescaled import Rescaled
 from relfit.simulation.engine.time_tables import remaining_table, time_table
 from relfit.simulation.sparing.sparing_state import Setup, Stages
 
@@ -27,43 +26,6 @@ Repairs = Distribution | Sequence[tuple[float, Distribution]] | StagedRepairs
 KINDS = ("repair", "rack_repair")
 _NO_LIMIT = 1e15  # hours of a period that never ends
 _NO_STAGES = Stages(np.zeros((0, 1)), np.zeros((0, 1)), np.zeros(0, np.bool_), np.inf)
-
-
-@dataclass(frozen=True)
-class _Rescaled(Distribution):
-    """A distribution with all times multiplied so that its mean is `to_mean`."""
-
-    name: str
-    of: Distribution
-    to_mean: float
-
-    def __post_init__(self) -> None:
-        if not 0.0 < float(self.of.mean()) < np.inf:
-            what = f"{self.name}: {type(self.of).__name__} has no finite mean"
-            raise ArgumentError(what, remedy="simulate exponential times")
-
-    @property
-    def factor(self) -> float:
-        return self.to_mean / float(self.of.mean())
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return self.of.batch_shape
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"family": "rescaled", "of": self.of.to_dict(), "factor": self.factor}
-
-    def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        return self.of.log_sf(np.asarray(time, dtype=np.float64) / self.factor)
-
-    def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
-        return self.of.log_pdf(np.asarray(time, dtype=np.float64) / self.factor) - np.log(self.factor)
-
-    def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
-        return self.factor * self.of.inverse_cumulative_hazard(hazard)
-
-    def mean(self) -> FloatArray:
-        return np.asarray(self.to_mean)
 
 
 @dataclass(frozen=True)
@@ -141,14 +103,14 @@ class DeviceTimes:
         tray, repair = plain.tray, plain.repair
         failures = FailuresByScope.of_parameters(parameters)
         if failures.times is not None:
-            tray = _Rescaled("failure", failures.times, float(means.mtbf_tray))
+            tray = Rescaled("failure", failures.times, float(means.mtbf_tray))
         if failures.kinds is not None and all(failures.kinds[:2]):
             quick, slow, part = failures.kinds
             factor = float(means.mttr) / (part * quick + (1.0 - part) * slow)
             kinds = ((part, quick), (1.0 - part, slow))
             repair = [(each, Exponential(np.asarray(1.0 / (factor * mean)))) for each, mean in kinds]
         elif failures.repairs is not None:
-            repair = _Rescaled("repair", failures.repairs, float(means.mttr))
+            repair = Rescaled("repair", failures.repairs, float(means.mttr))
         return cls(tray, repair, plain.rack)
 
     def _repairs(self, which: str) -> Repairs:

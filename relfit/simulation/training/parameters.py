@@ -7,17 +7,18 @@ are read as they are; settings beyond it have names of their own.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
 
 from relfit.base.errors import ArgumentError
 from relfit.base.units import hours, rate_per_hour
-from relfit.fleet.calibration import FailuresByScope, FittedFamily, Parameters
-from relfit.fleet.calibration.exports import airesim_values
+from relfit.fleet.calibration import FittedFamily, Parameters, read_parameters
 from relfit.fleet.calibration.parameter_values import Model, rejection
 from relfit.fleet.calibration.validation_errors import ParameterError
 from relfit.simulation.engine.repair_stages import HISTORIES, Probabilities, listed
+from relfit.simulation.training.calibrated_keys import calibrated_values
 
 __all__ = ["RepeatedRepairs", "Retirement", "TrainingJob", "TrainingParameters", "training_parameters"]
 
@@ -127,6 +128,7 @@ class TrainingParameters(Model):
     other_names: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("mtbf", "mttf", "failure_rate"), 'random_failure_rate, as "1 per 80 days"'),
         **dict.fromkeys(("mttr", "repair_time"), 'auto_repair_time, as "2 days"'),
+        "calibrated": "training_parameters(values), which reads it",
         **dict.fromkeys(("spares", "standbys"), "warm_standbys, and working_pool_size for job and spares together"),
     }
 
@@ -143,7 +145,7 @@ class TrainingParameters(Model):
     lognormal_sigma: Annotated[float, Field(ge=0.01, le=10.0)] = Field(1.0, description="sigma of lognormal times")
     failure: FittedFamily | None = Field(
         None,
-        description="times to failure of a good server by a fitted family, in hours; replaces rate and distribution",
+        description="times to failure of a good server by a fitted family, in hours; a rate beside it rescales it",
     )
     renew_on_restart: bool = Field(
         False, description="draw all times to failure again at every restart, instead of letting servers age"
@@ -180,8 +182,12 @@ class TrainingParameters(Model):
     # repairs
     auto_repair_time: Minutes = Field(120.0, description="mean time of an automatic repair")
     manual_repair_time: Minutes = Field(2 * DAY, description="mean time of a manual repair")
-    auto_repair: FittedFamily | None = Field(None, description="automatic repairs by a fitted family, in hours")
-    manual_repair: FittedFamily | None = Field(None, description="manual repairs by a fitted family, in hours")
+    auto_repair: FittedFamily | None = Field(
+        None, description="automatic repairs by a family, in hours; a mean beside it rescales it"
+    )
+    manual_repair: FittedFamily | None = Field(
+        None, description="manual repairs by a family, in hours; a mean beside it rescales it"
+    )
     prob_auto_to_manual: Probability = Field(0.80, description="probability that a manual repair follows")
     auto_repair_fail_prob: Probability = Field(0.40, description="probability that an automatic repair mends nothing")
     manual_repair_fail_prob: Probability = Field(0.20, description="probability that a manual repair mends nothing")
@@ -249,6 +255,9 @@ class TrainingParameters(Model):
     max_replications: Some = Field(1000, description="most runs")
     max_events: Some = Field(10_000_000, description="most events of a run, against jobs that never end")
 
+    _calibrated: Parameters | None = PrivateAttr(None)
+    _own: frozenset[str] = PrivateAttr(frozenset())
+
     def __init__(self, /, **values: object) -> None:
         """Check the values.
 
@@ -314,8 +323,9 @@ class TrainingParameters(Model):
         >>> TrainingParameters(job_size=64).but(recovery_time="10min").recovery_time
         10.0
         """
-        values = {name: getattr(self, name) for name in self.model_fields_set}
-        return TrainingParameters(**{**values, **changes})
+        own = self.model_fields_set if self._calibrated is None else self._own
+        values = {name: getattr(self, name) for name in own}
+        return training_parameters({**values, **changes}, calibrated=self._calibrated)
 
     def as_program(self) -> TrainingParameters:
         """The same parameters with the published program's behaviour wherever it differs from its paper."""
@@ -330,17 +340,18 @@ class TrainingParameters(Model):
 
 
 def training_parameters(
-    values: Mapping[str, object] | None = None, *, calibrated: Parameters | None = None, **others: object
+    values: Mapping[str, object] | None = None, *, calibrated: Parameters | str | Path | None = None, **others: object
 ) -> TrainingParameters:
     """Checked parameters of a simulation, from a mapping, from calibrated parameters, or both.
 
     Parameters
     ----------
     values : mapping, optional
-        Keys of `TrainingParameters`.
-    calibrated : Parameters, optional
-        As `relfit.calibrate` gives them: the rate and the distribution of times to failure, bad nodes, quick and slow
-        repairs, failures of racks and of the complete system. `values` and `others` take precedence.
+        Keys of `TrainingParameters`, and ``calibrated``.
+    calibrated : Parameters, str or Path, optional
+        As `relfit.calibrate` gives them, or their file: the rate and the distribution of times to failure, bad nodes,
+        repairs, failures of racks and of the complete system. `values` and `others` take precedence: a mean rescales
+        the calibrated distribution, another distribution replaces it.
     **others
         Further keys, which take precedence over `values`.
 
@@ -351,7 +362,8 @@ def training_parameters(
     Raises
     ------
     ArgumentError
-        For a key that is unknown (with the nearest one) or an invalid value.
+        For a key that is unknown (with the nearest one), an invalid value, or a key that has no effect because of the
+        calibrated parameters.
 
     Examples
     --------
@@ -359,22 +371,11 @@ def training_parameters(
     >>> round(1 / params.random_failure_rate / 60), params.auto_repair_time
     (2400, 1440.0)
     """
-    defaults = {} if calibrated is None else _of_calibrated(calibrated)
-    return TrainingParameters(**{**defaults, **dict(values or {}), **others})
-
-
-def _of_calibrated(parameters: Parameters) -> dict[str, Any]:
-    """Calibrated parameters by the keys of `TrainingParameters`."""
-    failures, values = FailuresByScope.of_parameters(parameters), dict[str, Any](airesim_values(parameters))
-    del values["failure_distribution"]
-    alike = values["systematic_failure_fraction"] == 0.0
-    if parameters.failure is not None and parameters.failure.family != "exponential" and alike:
-        values["failure"], values["ages"] = parameters.failure, "steady"  # a log shows servers in service
-    if "auto_repair_time" in values and "manual_repair_time" not in values and parameters.repair is not None:
-        values["auto_repair"] = parameters.repair
-    names = {"rack": "rack", "system": "cluster"}
-    for scope, name in ((scope, names[scope.name]) for scope in failures.wider if scope.name in names):
-        values[f"{name}_failure_rate"] = 1.0 / (60.0 * scope.mtbf)
-        if scope.mttr is not None:
-            values[f"{name}_repair_time"] = 60.0 * scope.mttr
-    return values
+    own = {**dict(values or {}), **others}
+    source: Any = own.pop("calibrated", calibrated)
+    if source is None:
+        return TrainingParameters(**own)
+    known = source if isinstance(source, Parameters) else read_parameters(source)
+    params = TrainingParameters(**{**calibrated_values(known, own), **own})
+    params._calibrated, params._own = known, frozenset(own)
+    return params

@@ -13,11 +13,11 @@ from relfit.base.errors import ArgumentError, DataError
 from relfit.fitting.families.distribution import Distribution
 from relfit.fitting.families.lognormal import Lognormal
 from relfit.fitting.families.weibull import Weibull
-from relfit.fleet.calibration import FittedFamily
 from relfit.simulation.engine.event_heap import EventHeap, empty_heap
 from relfit.simulation.engine.random_streams import new_streams
 from relfit.simulation.engine.records import Records, new_records
 from relfit.simulation.engine.repair_stages import HISTORIES, by_repairs
+from relfit.simulation.engine.rescaled import Rescaled
 from relfit.simulation.engine.time_tables import remaining_table, time_table
 from relfit.simulation.training import cluster_state as at
 from relfit.simulation.training import training_events as loop
@@ -85,7 +85,7 @@ def setting_of(
 ) -> Setting:
     """The first state and the policies that all replications share."""
     life = _life_table(params)
-    repairs = [_repair_table(name, getattr(params, name)) for name in ("auto_repair", "manual_repair")]
+    repairs = [_repair_table(params, name) for name in ("auto_repair", "manual_repair")]
     aged = params.ages == "steady" and life is not None and not params.renew_on_restart
     values = {
         "bad_factor": 1.0 + params.systematic_failure_rate_multiplier,
@@ -201,8 +201,15 @@ def _life_table(params: TrainingParameters) -> FloatArray | None:
     return table
 
 
-def _repair_table(name: str, fitted: FittedFamily | None) -> FloatArray | None:
-    return None if fitted is None else time_table(name, fitted.distribution()) + np.log(60.0)
+def _repair_table(params: TrainingParameters, name: str) -> FloatArray | None:
+    """Logs of repair times in minutes, with the mean that is set beside the family; None without a family."""
+    fitted, mean = getattr(params, name), f"{name}_time"
+    if fitted is None:
+        return None
+    times = fitted.distribution()
+    if mean in params.model_fields_set:
+        times = Rescaled(name, times, getattr(params, mean) / 60.0)
+    return time_table(name, times) + np.log(60.0)
 
 
 def _life(params: TrainingParameters) -> Distribution | None:

@@ -151,7 +151,7 @@ class TrainingSimulation(Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The headline, the shares of time, mean numbers of events, and the defaults of keys that are not set."""
+        """The headline and what its interval is of, times, mean numbers of events, and the defaults that were taken."""
         mean = self.outputs["mean"]
         times = self.replications[list(_TIME_NAMES.values())]
         shares = times.div(times.sum(axis=1), axis=0).mean()  # means of runs, as the ratio of the headline
@@ -161,7 +161,13 @@ class TrainingSimulation(Result):
             f"{number(mean['host_selection_count'])} host selections, {number(mean['preemption_count'])} preemptions, "
             f"{number(mean['job_stall_count'])} stalls, {number(mean['servers_retired'])} servers retired"
         )
-        lines = (f"Time: {spent}.", f"Per run, on average: {events}.", assumed(self.parameters))
+        of = "The interval is that of the simulation with these parameters, not of the parameters themselves."
+        lines = (
+            of if len(self.whole) > 1 else "",
+            f"Time: {spent}.",
+            f"Per run, on average: {events}.",
+            assumed(self.parameters),
+        )
         return (self.headline, *self._each_job, *filter(None, lines))
 
     @property

@@ -1,0 +1,67 @@
+"""`Rescaled`: a distribution with another mean, of the same shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError
+from relfit.fitting.families.distribution import Distribution
+
+__all__ = ["Rescaled"]
+
+
+@dataclass(frozen=True)
+class Rescaled(Distribution):
+    """A distribution with all times multiplied so that its mean is `to_mean`.
+
+    Examples
+    --------
+    >>> from relfit.fitting.families import Lognormal
+    >>> times = Rescaled("repair", Lognormal(1.0, 1.2), 8.0)
+    >>> round(float(times.mean()), 6), round(float(times.quantile(0.9) / times.quantile(0.5)), 3)
+    (8.0, 4.655)
+    """
+
+    name: str
+    of: Distribution
+    to_mean: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 < float(self.of.mean()) < np.inf:
+            what = f"{self.name}: {type(self.of).__name__} has no finite mean"
+            raise ArgumentError(what, remedy="simulate exponential times")
+
+    @property
+    def factor(self) -> float:
+        """By which all times are multiplied."""
+        return self.to_mean / float(self.of.mean())
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Shape of the batch."""
+        return self.of.batch_shape
+
+    def to_dict(self) -> dict[str, Any]:
+        """The distribution that is rescaled, and the factor."""
+        return {"family": "rescaled", "of": self.of.to_dict(), "factor": self.factor}
+
+    def log_sf(self, time: npt.ArrayLike) -> FloatArray:
+        """As of `Distribution`."""
+        return self.of.log_sf(np.asarray(time, dtype=np.float64) / self.factor)
+
+    def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
+        """As of `Distribution`."""
+        return self.of.log_pdf(np.asarray(time, dtype=np.float64) / self.factor) - np.log(self.factor)
+
+    def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
+        """As of `Distribution`."""
+        return self.factor * self.of.inverse_cumulative_hazard(hazard)
+
+    def mean(self) -> FloatArray:
+        """The mean that was asked for."""
+        return np.asarray(self.to_mean)
