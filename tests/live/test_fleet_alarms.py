@@ -131,6 +131,24 @@ def test_the_numbers_of_a_sentence_are_of_its_window_and_its_node_is_named() -> 
     assert f"5 failures by fan in the 8.8 hours to {last_day}" in of(alarms, "repeat", "node n017, fan").text
 
 
+@pytest.mark.parametrize("burst", [True, False])
+def test_what_others_had_is_their_mean_in_the_same_time(burst: bool) -> None:
+    """A burst in which no other node failed by that cause, and half a year of one node; counted by hand."""
+    when = 595 * DAY + 3.0 * np.arange(5) if burst else 420 * DAY + 4 * DAY * np.arange(45)
+    causes = ["fan"] * 5 if burst else [CAUSES[i % 3] for i in range(45)]
+    extra = [{"node": "n017", "start": t, "end": t + 0.5, "cause": c} for t, c in zip(when, causes, strict=True)]
+    log = fleet(1, mean=6.0, extra=extra)
+    subject = ("repeat", "node n017, fan") if burst else ("node", "node n017")
+    alarm = of(fleet_alarms(log), *subject)
+    starts, names = log.events["start"], log.events["node"]
+    last = starts[names == "n017"].sort_values().tail(int(alarm.evidence["failures"]))
+    others = starts.between(last.iloc[0], last.iloc[-1]) & (names != "n017")
+    if burst:
+        others &= log.events["cause"] == "fan"
+    assert alarm.evidence["others"] == pytest.approx(others.sum() / 99, abs=1e-9)
+    assert f", others had {0 if burst else f'{others.sum() / 99:.3g}'} on average." in alarm.text
+
+
 def test_when_all_of_a_system_is_up_no_rack_is_blamed() -> None:
     alarms = fleet_alarms(fleet(5, mean=6.0, rate=np.where(np.arange(600) < 580, 1.0, 4.0)))
     assert [each.subject for each in alarms if each.kind == "rate"].count("system s") == 1
