@@ -19,7 +19,7 @@ from relfit.live.store_rows import event_rows, merged_nodes, naive_stamps, node_
 from relfit.live.store_schema import KEY, prepare
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["FleetStore"]
+__all__ = ["FleetStore", "Gone"]
 
 _KEY = ", ".join(f"e.{name}" for name in KEY)
 _SAME = " AND ".join(f"e.{name} = i.{name}" for name in KEY)
@@ -31,6 +31,10 @@ _CORRECTED = 0.2  # share of a document's records that its next version may lack
 _TOGETHER = 500_000  # records stored at a time
 _VALUES = ("ended", "detail", "more", "start_cut", "line", "source", "place")
 _FORECAST = ("made", "system", "horizon_hours", "mean", "lower", "upper", "level", "happened", "score")
+
+
+Gone = tuple[str, int, int]
+"""A document, how many of its records were removed because it no longer has them, and how many stay all the same."""
 
 
 class FleetStore:
@@ -95,7 +99,9 @@ class FleetStore:
             "SELECT source, form, form_before, gave_at, asked_at, failure, failing_since FROM sources ORDER BY source"
         ).set_index("source")
 
-    def add(self, source: str, fetched: Fetched, now: pd.Timestamp, failure: str, before: Fetched | None) -> int:
+    def add(
+        self, source: str, fetched: Fetched, now: pd.Timestamp, failure: str, before: Fetched | None
+    ) -> tuple[int, list[Gone]]:
         """Store what a source gave, all of it or nothing.
 
         Where its settings have changed, `before` is what the former ones read from it now: that was wrong, and is taken
@@ -103,10 +109,15 @@ class FleetStore:
 
         Returns
         -------
-        int
-            Number of new records.
+        new, gone : int and list of Gone
+            Number of new records, and what documents no longer have.
+
+        Raises
+        ------
+        DataError
+            When what it gave must not be stored: durations, or the records that it gave before, of other systems.
         """
-        pieces, size = _pieces(source, fetched), self.size
+        pieces, size, gone = _pieces(source, fetched), self.size, list[Gone]()
         for _, log in pieces:
             if log.lifetimes is not None:
                 raise DataError(
@@ -118,14 +129,14 @@ class FleetStore:
                 read = dict(pieces)
                 self._take_back(source, [each for each in _pieces(source, before) if not failure or each[0] in read])
             for part in _parts(pieces):
-                self._add_events(source, part, exact=bool(fetched.documents))
+                gone += self._add_events(source, part, exact=bool(fetched.documents))
             if pieces:
                 self._add_nodes(source, pieces)
             for place, log in pieces:
                 self._add_document(source, place, log)
             new = max(self.size - size, 0)
             self._note(source, fetched, at, new, failure, again=before is not None)
-        return new
+        return new, gone
 
     def failed(self, source: str, now: pd.Timestamp, failure: str) -> None:
         """Note that a source could not be fetched."""
@@ -154,11 +165,10 @@ class FleetStore:
             (source, cursor, form, before, gave, at, failure, (failing or at) if failure else None),
         )
 
-    def _add_events(self, source: str, pieces: Sequence[tuple[str, FailureLog]], *, exact: bool) -> None:
+    def _add_events(self, source: str, pieces: Sequence[tuple[str, FailureLog]], *, exact: bool) -> list[Gone]:
         database = self._database
         database.load("incoming", event_rows(source, pieces, many=_SEVERAL), "events")
-        for place, log in pieces if exact else ():
-            self._withdraw(source, place, log)
+        gone = [self._withdraw(source, place, log) for place, log in pieces if exact]
         # a record in one document is as that one says; of several documents, the latest end is kept
         own = f"{_SAME_PLACE} AND {str(exact).upper()}"
         one_source = f"e.source = i.source AND e.place <> '{_MANY}'"
@@ -180,6 +190,7 @@ class FleetStore:
             f"INSERT INTO events SELECT i.* FROM incoming i WHERE NOT EXISTS (SELECT 1 FROM events e WHERE {_SAME})"
         )
         self._join_continued()
+        return [each for each in gone if each is not None]
 
     def _take_back(self, source: str, pieces: Sequence[tuple[str, FailureLog]]) -> None:
         """Remove records that only this source gave, nodes without other records, and times that it alone observed."""
@@ -199,13 +210,13 @@ class FleetStore:
                     (source, place, _naive(log.window.start), _naive(log.window.end)),
                 )
 
-    def _withdraw(self, source: str, place: str, log: FailureLog) -> None:
+    def _withdraw(self, source: str, place: str, log: FailureLog) -> Gone | None:
         """Remove records that a document no longer has within the time it covers; earlier ones were rotated away."""
         database = self._database
         if log.events.empty or not database.rows(
             "SELECT 1 FROM documents WHERE source = ? AND place = ?", (source, place)
         ):
-            return
+            return None
         first, last = log.events["start"].min(), log.events["start"].max()
         span = (_naive(first), _naive(last), place)
         database.keep(
@@ -214,14 +225,18 @@ class FleetStore:
             f"AS inside FROM events e WHERE e.place = ? AND NOT EXISTS (SELECT 1 FROM incoming i WHERE {_SAME})",
             span,
         )
-        number, twins = database.rows(
-            "SELECT count(*), coalesce(sum(CASE WHEN twin THEN 1 ELSE 0 END), 0) FROM vanished WHERE inside"
+        number, twins, later = database.rows(
+            "SELECT count(CASE WHEN inside THEN 1 END), count(CASE WHEN inside AND twin THEN 1 END), "
+            "count(CASE WHEN began > ? AND NOT twin THEN 1 END) FROM vanished",
+            span[1:2],
         )[0]
         given = database.rows("SELECT count(*) FROM events WHERE began BETWEEN ? AND ? AND place = ?", span)[0][0]
         few = number - twins <= max(1, _CORRECTED * given) and number < given
         which = "" if few else " AND i.twin"
         database.execute(f"DELETE FROM events AS e USING vanished i WHERE {_SAME} AND i.inside{which}")
         database.execute(f"UPDATE events AS e SET place = '{_SEVERAL}' || e.place FROM vanished i WHERE {_SAME}")
+        removed, stored = (number - twins, later) if few else (0, number - twins + later)
+        return (place, removed, stored) if removed or stored else None
 
     def _join_continued(self) -> None:
         """Join an outage in progress when its source began to the one whose start another source recorded."""

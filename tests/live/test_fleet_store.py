@@ -114,11 +114,43 @@ def test_a_rotated_log_and_one_cut_short_take_nothing_away(fleet: Path) -> None:
     (fleet / "logs" / "a.csv").write_text(HEAD + ROWS[4][:20])
     assert round_of(fleet).records == 6
     (fleet / "logs" / "a.csv").write_text("")
-    assert round_of(fleet).records == 6
+    result = round_of(fleet)
+    assert (result.records, result.failed) == (6, ("file logs/*.csv",))
     (fleet / "logs" / "a.csv").unlink()
     result = round_of(fleet)
     assert result.records == 6
     assert result.failed == ("file logs/*.csv",)
+
+
+def test_records_that_are_gone_from_a_file_are_told_once(fleet: Path, capsys) -> None:
+    place = Path("logs", "a.csv")
+    put(fleet, "a.csv", ROWS)
+    assert round_of(fleet).problems == ()
+    for rows, number, removed, stored in ((ROWS[:4], 2, 0, 2), ([*ROWS[:2], ROWS[3]], 1, 1, 0), (ROWS, 0, 0, 0)):
+        put(fleet, "a.csv", rows)
+        arguments = ["watch", "run", str(fleet / "watch.toml"), "--now", "2024-02-01", "--quiet"]
+        assert main(arguments) == (4 if stored else 0)
+        said = f"gone from {place}: {removed} removed from the store, {stored} stay in it"
+        assert (f"{number} records are {said}" in " ".join(capsys.readouterr().out.split())) is bool(stored)
+        assert "gone" not in " ".join(round_of(fleet).findings)
+    put(fleet, "a.csv", ROWS[1:])  # rotated away
+    assert "gone" not in " ".join(round_of(fleet).findings)
+    put(fleet, "a.csv", [*ROWS[1:3], *ROWS[4:]])
+    assert round_of(fleet).problems[-1] == f"1 record is gone from {place}: 1 removed from the store, 0 stay in it"
+
+
+def test_logs_of_hosts_of_which_one_did_not_change_lose_nothing(fleet: Path) -> None:
+    """Ten hosts' raw logs, read together; nine of them go on."""
+    line = "Jan {:2d} {:02d}:00:00 n{} kernel: Kernel panic - not syncing: Fatal machine check\n"
+    settings = (fleet / "watch.toml").read_text()
+    (fleet / "watch.toml").write_text(settings.replace("*.csv", "*.log"))
+    for days, hosts, records in ((range(1, 11), 10, 100), ((20,), 9, 109), ((22,), 9, 118)):
+        for host in range(hosts):
+            with (fleet / "logs" / f"h{host}.log").open("a") as log:
+                log.writelines(line.format(day, host, host) for day in days)
+        result = round_of(fleet)
+        assert result.records == records
+        assert "gone" not in " ".join(result.findings)
 
 
 @pytest.mark.slow
