@@ -24,6 +24,7 @@ __all__ = ["FleetStore", "Gone"]
 _KEY = ", ".join(f"e.{name}" for name in KEY)
 _SAME = " AND ".join(f"e.{name} = i.{name}" for name in KEY)
 _SAME_UNIT = " AND ".join(f"e.{name} = i.{name}" for name in ("system", "node", "began", "scope"))
+_ELSEWHERE = " AND ".join(f"e.{name} = i.{name}" for name in KEY if name != "system") + " AND e.system <> i.system"
 _MANY, _SEVERAL = "*", "+"
 """Place of a record of several sources, and of several documents of one (or before one that no longer has it)."""
 _SAME_PLACE = f"e.place IN (i.place, '{_SEVERAL}' || i.place) AND e.place <> '{_SEVERAL}'"
@@ -222,16 +223,19 @@ class FleetStore:
         database.keep(
             "vanished",
             f"SELECT {_KEY}, EXISTS (SELECT 1 FROM incoming i WHERE {_SAME_UNIT}) AS twin, e.began BETWEEN ? AND ? "
-            f"AS inside FROM events e WHERE e.place = ? AND NOT EXISTS (SELECT 1 FROM incoming i WHERE {_SAME})",
+            f"AS inside, EXISTS (SELECT 1 FROM incoming i WHERE {_ELSEWHERE}) AS elsewhere FROM events e WHERE e.place = ? AND NOT EXISTS (SELECT 1 FROM incoming i WHERE {_SAME})",
             span,
         )
-        number, twins, later = database.rows(
+        number, twins, later, elsewhere = database.rows(
             "SELECT count(CASE WHEN inside THEN 1 END), count(CASE WHEN inside AND twin THEN 1 END), "
-            "count(CASE WHEN began > ? AND NOT twin THEN 1 END) FROM vanished",
+            "count(CASE WHEN began > ? AND NOT twin THEN 1 END), count(CASE WHEN elsewhere THEN 1 END) FROM vanished",
             span[1:2],
         )[0]
         given = database.rows("SELECT count(*) FROM events WHERE began BETWEEN ? AND ? AND place = ?", span)[0][0]
         few = number - twins <= max(1, _CORRECTED * given) and number < given
+        if not few and 2 * elsewhere > number:
+            what = f"{elsewhere:,} records of {place} came again with another system, and were not stored"
+            raise DataError(what, remedy="correct the file, or the column of the system in the settings")
         which = "" if few else " AND i.twin"
         database.execute(f"DELETE FROM events AS e USING vanished i WHERE {_SAME} AND i.inside{which}")
         database.execute(f"UPDATE events AS e SET place = '{_SEVERAL}' || e.place FROM vanished i WHERE {_SAME}")

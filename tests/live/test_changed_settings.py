@@ -132,6 +132,30 @@ def test_what_the_former_settings_cannot_read_stays_and_that_is_said(tmp_path: P
     ]
 
 
+def test_a_renamed_column_of_the_system_stores_nothing_twice(tmp_path: Path) -> None:
+    """Eight records of two systems; the column is renamed, a row is added, the column is restored."""
+    rows = [f"n{i},2024-01-0{i + 1} 00:00,disk,{'ab'[i % 2]}\n" for i in range(9)]
+    log = tmp_path / "log.csv"
+
+    def put_rows(head: str, number: int) -> None:
+        log.write_text(f"node,start,cause,{head}\n" + "".join(rows[:number]))
+
+    put_rows("cluster", 8)
+    before = stored(tmp_path)
+    for _ in range(2):
+        put_rows("cl", 9)
+        result = watch(read_watch_settings(tmp_path / "watch.toml"), "2023-01-01")
+        assert (result.records, result.new, result.failed) == (8, 0, ("file log.csv",))
+        assert "8 records of log.csv came again with another system, and were not stored" in result.findings[-2]
+    put_rows("cluster", 8)
+    assert stored(tmp_path) == before
+    put_rows("cl", 9)
+    assert len(stored(tmp_path, 'columns = { system = "cl" }')) == 9  # the settings follow the file
+    rows[0] = rows[0].replace(",a", ",b")  # a host that moved is a correction
+    put_rows("cl", 9)
+    assert len(stored(tmp_path, 'columns = { system = "cl" }')) == 9
+
+
 def notes(folder: Path, source: str) -> list[str]:
     """What a round says of settings that changed."""
     (folder / "watch.toml").write_text(
