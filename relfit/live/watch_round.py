@@ -65,8 +65,8 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
         gone = [(_said_gone(each), each[-1]) for row in rows for each in row[-1]]
         before = store.open_alarms()
         say("looking for changes", 0.6)
-        alarms, forecasts = list[Alarm](), pd.DataFrame()
-        study = None
+        alarms: list[Alarm] | None = None
+        study, forecasts = None, pd.DataFrame()
         try:
             log = store.log(nodes=settings.population, timezone=settings.timezone)
             if now is not None and log.window.end > made:
@@ -83,8 +83,9 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
             problems += tuple(wrong)
         problems += tuple(text for text, _ in gone)
         undone += tuple(text for text, stored in gone if stored)
-        alarms += source_alarms(store, settings, made)
-        raised, over = store.save_alarms(alarms, made)
+        looked = alarms is not None or not store.size
+        still = [alarm for alarm in before if alarm.kind != "source"] if alarms is None else alarms
+        raised, over = store.save_alarms([*still, *source_alarms(store, settings, made)], made)
         result = Round(
             settings.fleet,
             made,
@@ -92,6 +93,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
             int(sources["new"].sum()),
             store.rejected(),
             sources,
+            looked,
             tuple(store.open_alarms()),
             raised,
             over,
@@ -150,10 +152,12 @@ def _said_before(source: SourceBase, former: Any, cursor: Any, now: pd.Timestamp
         return getattr(error, "fetched", None) or Fetched(None, {}), [_UNREAD]
 
 
-def _asked(store: FleetStore, study: Study, settings: WatchSettings) -> tuple[pd.DataFrame, list[Alarm], list[str]]:
-    """New forecasts, alarms, and problems: what cannot be computed does not end the round."""
+def _asked(
+    store: FleetStore, study: Study, settings: WatchSettings
+) -> tuple[pd.DataFrame, list[Alarm] | None, list[str]]:
+    """New forecasts, alarms (None where they are unknown), and problems: these do not end the round."""
     problems = [_NODES] if study.log.question else []
-    forecasts, alarms = pd.DataFrame(), list[Alarm]()
+    forecasts, alarms = pd.DataFrame(), None
     try:
         store.save_forecasts(scored(store.forecasts(), study.log))
         forecasts = forecast_record(study)

@@ -14,6 +14,7 @@ from relfit.base.errors import RelfitError
 from relfit.cli.app import main
 from relfit.live import store_schema
 from relfit.live.fleet_store import FleetStore
+from relfit.live.live_records import Alarm
 from relfit.live.watch_round import watch
 from relfit.live.watch_settings import read_watch_settings
 
@@ -263,6 +264,23 @@ def test_a_list_of_nodes_that_is_not_there_is_a_problem_and_loses_no_record(flee
     assert "is not a list of nodes" in round_of(fleet).undone[0]
     (fleet / "none.txt").write_text("n[1-3]\n")
     assert main(["watch", "run", str(fleet / "watch.toml"), "--now", "2024-01-20"]) == 0
+
+
+@pytest.mark.parametrize("wrong", ["nodes = 2\n[[", "alarms = { stock = { disk = -1 } }\n[["])
+def test_an_alarm_stands_where_a_round_cannot_look_for_changes(fleet: Path, wrong: str) -> None:
+    put(fleet, "a.csv", ROWS)
+    settings = (fleet / "watch.toml").read_text()
+    now = pd.Timestamp("2024-01-09", tz="UTC")
+    with FleetStore.open(str(fleet / "fleet.duckdb")) as store:
+        store.save_alarms([Alarm("node", "node n2", now, now, "Node n2 stands out.", "Test it.")], now)
+    (fleet / "watch.toml").write_text(settings.replace("[[", wrong))
+    result = watch(read_watch_settings(fleet / "watch.toml"), "2024-01-09")
+    assert (result.records, [alarm.key for alarm in result.alarms], result.over) == (6, ["node: node n2"], ())
+    assert result.headline == "6 records, 6 new; changes were not looked for; 1 alarm"
+    (fleet / "watch.toml").write_text(settings.replace("[[", "nodes = 3\n[["))
+    result = watch(read_watch_settings(fleet / "watch.toml"), "2024-01-09")
+    assert (result.alarms, result.over) == ((), ("node: node n2",))
+    assert result.headline == "6 records, 0 new; no alarm"
 
 
 @pytest.mark.parametrize("nodes", ["0", "-3", "true", "1.5", "[]", "[1, 2]", '"n[1-3]"', '["n[0-99999999]"]'])
