@@ -12,6 +12,7 @@ import pandas as pd
 
 from relfit.base.errors import DataError
 from relfit.base.results import json_ready
+from relfit.base.text import count
 from relfit.live.live_records import Alarm, Fetched, stamp
 from relfit.live.log_from_store import stored_log
 from relfit.live.store_databases import Database, opened
@@ -29,13 +30,14 @@ _MANY, _SEVERAL = "*", "+"
 """Place of a record of several sources, and of several documents of one (or before one that no longer has it)."""
 _SAME_PLACE = f"e.place IN (i.place, '{_SEVERAL}' || i.place) AND e.place <> '{_SEVERAL}'"
 _CORRECTED = 0.2  # share of a document's records that its next version may lack; beyond it, it is another log
+_NAMED = 8  # nodes that left
 _TOGETHER = 500_000  # records stored at a time
 _VALUES = ("ended", "detail", "more", "start_cut", "line", "source", "place")
 _FORECAST = ("made", "system", "horizon_hours", "mean", "lower", "upper", "level", "happened", "score")
 
 
-Gone = tuple[str, int, int]
-"""A document, how many of its records were removed because it no longer has them, and how many stay all the same."""
+Gone = tuple[str, bool]
+"""What a source no longer has, in a sentence, and whether it stays stored all the same."""
 
 
 class FleetStore:
@@ -132,9 +134,9 @@ class FleetStore:
             for part in _parts(pieces):
                 gone += self._add_events(source, part, exact=bool(fetched.documents))
             if pieces:
-                self._add_nodes(source, pieces)
+                gone += self._add_nodes(source, pieces, now if fetched.listed else None)
             for place, log in pieces:
-                self._add_document(source, place, log)
+                self._add_document(source, place, log, listed=fetched.listed)
             new = max(self.size - size, 0)
             self._note(source, fetched, at, new, failure, again=before is not None)
         return new, gone
@@ -240,7 +242,9 @@ class FleetStore:
         database.execute(f"DELETE FROM events AS e USING vanished i WHERE {_SAME} AND i.inside{which}")
         database.execute(f"UPDATE events AS e SET place = '{_SEVERAL}' || e.place FROM vanished i WHERE {_SAME}")
         removed, stored = (number - twins, later) if few else (0, number - twins + later)
-        return (place, removed, stored) if removed or stored else None
+        gone = f"{count(removed + stored, 'record is', 'records are')} gone from {place}"
+        text = f"{gone}: {removed:,} removed from the store, {stored:,} stay in it"
+        return (text, stored > 0) if removed or stored else None
 
     def _join_continued(self) -> None:
         """Join an outage in progress when its source began to the one whose start another source recorded."""
@@ -263,23 +267,50 @@ class FleetStore:
             "AND e.scope = i.scope AND e.began = i.cut_at AND e.cause = i.cut_cause AND e.start_cut"
         )
 
-    def _add_nodes(self, source: str, pieces: Sequence[tuple[str, FailureLog]]) -> None:
-        database = self._database
+    def _add_nodes(
+        self, source: str, pieces: Sequence[tuple[str, FailureLog]], listed: pd.Timestamp | None
+    ) -> list[Gone]:
+        """Store nodes; those that a list no longer has leave when it was read (`listed`), or never were."""
+        database, gone = self._database, list[Gone]()
         incoming = node_rows(source, pieces)
         if incoming.empty:
-            return
+            return gone
         database.load("incoming", incoming, "nodes")
+        if listed is not None:
+            database.keep(
+                "unlisted",
+                "SELECT DISTINCT e.system, e.node, EXISTS (SELECT 1 FROM events v WHERE v.system = e.system AND "
+                "v.node = e.node) AS failed FROM nodes e WHERE e.source = ? AND NOT e.leaving_known AND NOT EXISTS "
+                "(SELECT 1 FROM incoming i WHERE i.system = e.system AND i.node = e.node)",
+                (source,),
+            )
+            end = _naive(max(log.window.end for _, log in pieces))  # a former list may have reached further
+            database.execute(
+                "UPDATE nodes SET leaving = least(leaving, ?), noted = least(noted, ?) "
+                "WHERE source = ? AND declared AND NOT leaving_known",
+                (end, end, source),
+            )
+            left = min(_naive(listed), end - dt.timedelta(microseconds=1))
+            same = "e.source = ? AND e.system = i.system AND e.node = i.node"
+            database.execute(f"DELETE FROM nodes AS e USING unlisted i WHERE {same} AND NOT i.failed", (source,))
+            news = "leaving = ?, leaving_known = TRUE"
+            database.execute(f"UPDATE nodes AS e SET {news} FROM unlisted i WHERE {same}", (left, source))
+            names = [name for (name,) in database.rows("SELECT node FROM unlisted ORDER BY system, node")]
+            more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+            text = f"{count(len(names), 'node is', 'nodes are')} no longer listed: {', '.join(names[:_NAMED])}{more}"
+            gone += [(text, False)] if names else []
         present = database.frame(
             "SELECT n.* FROM nodes n WHERE EXISTS (SELECT 1 FROM incoming i WHERE i.source = n.source)"
         )
         merged = merged_nodes(present, incoming)
         if len(merged) == len(present) and merged.equals(present[merged.columns]):
-            return
+            return gone
         database.execute("DELETE FROM nodes WHERE source = ?", (source,))
         database.load("incoming", merged, "nodes")
         database.execute(f"INSERT INTO nodes ({', '.join(merged.columns)}) SELECT * FROM incoming")
+        return gone
 
-    def _add_document(self, source: str, place: str, log: FailureLog) -> None:
+    def _add_document(self, source: str, place: str, log: FailureLog, *, listed: bool) -> None:
         database, window = self._database, log.window
         first, last = _naive(window.start), _naive(window.end)
         first_known, last_known = window.start_known, window.end_known
@@ -290,7 +321,8 @@ class FleetStore:
         if rows and rows[0][0] is not None:  # a rotated log was watched before, too
             before = rows[0]
             first, first_known = min((first, first_known), (before[0], before[2]), key=lambda end: end[0])
-            last, last_known = max((last, last_known), (before[1], before[3]), key=lambda end: end[0])
+            if not listed:  # else the end may be that of a former list
+                last, last_known = max((last, last_known), (before[1], before[3]), key=lambda end: end[0])
         kinds = log.rejections().head(5)
         reasons = json.dumps([[str(reason), int(row["rows"])] for reason, row in kinds.iterrows()])
         rows_of = int(log.source.rows_read), len(log.rejected)

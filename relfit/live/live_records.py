@@ -29,6 +29,8 @@ class Fetched:
     documents : tuple of (str, FailureLog)
         Instead of `log`: files that were read again, each by its name and with its present content. A record that a
         file no longer has within the time that it covers was corrected, and is removed.
+    listed : bool
+        Whether they name every node that there is now.
     """
 
     log: FailureLog | None
@@ -36,6 +38,7 @@ class Fetched:
     form: str = ""
     notes: tuple[str, ...] = ()
     documents: tuple[tuple[str, FailureLog], ...] = ()
+    listed: bool = False
 
 
 @dataclass(frozen=True)

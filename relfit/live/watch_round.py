@@ -10,7 +10,6 @@ import pandas as pd
 
 from relfit.base.errors import ArgumentError, DataError, ReadError, RelfitError
 from relfit.base.settings_advice import in_settings
-from relfit.base.text import count
 from relfit.base.units import instant
 from relfit.fleet.surveillance import scored
 from relfit.live._fleet_alarms import fleet_alarms
@@ -62,7 +61,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
             say(f"fetching {source.title}", 0.5 * number / len(settings.sources))
             rows.append(_fetched(store, source, settings, made))
         sources = pd.DataFrame([row[:-1] for row in rows], columns=["source", "new", "failure", "notes"])
-        gone = [(_said_gone(each), each[-1]) for row in rows for each in row[-1]]
+        gone = [each for row in rows for each in row[-1]]
         before = store.open_alarms()
         say("looking for changes", 0.6)
         alarms: list[Alarm] | None = None
@@ -136,12 +135,6 @@ def _fetched(store: FleetStore, source: SourceBase, settings: WatchSettings, now
         store.failed(name, now, failure)
     notes = () if fetched is None else (*told, *fetched.notes)
     return name, new, failure, [in_settings(note, fields) for note in notes], gone
-
-
-def _said_gone(gone: Gone) -> str:
-    place, removed, stored = gone
-    number = count(removed + stored, "record is", "records are")
-    return f"{number} gone from {place}: {removed:,} removed from the store, {stored:,} stay in it"
 
 
 def _said_before(source: SourceBase, former: Any, cursor: Any, now: pd.Timestamp) -> tuple[Fetched, list[str]]:

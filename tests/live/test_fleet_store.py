@@ -266,6 +266,39 @@ def test_a_list_of_nodes_that_is_not_there_is_a_problem_and_loses_no_record(flee
     assert main(["watch", "run", str(fleet / "watch.toml"), "--now", "2024-01-20"]) == 0
 
 
+@pytest.mark.parametrize("entered", ["2024-01-20", "2024-01-04"], ids=["later than all records", "before the last"])
+def test_nodes_that_a_list_no_longer_has_are_gone(fleet: Path, entered: str) -> None:
+    """Five nodes, two more for a day; then three are off the list, of which n1 had failed before the log was rotated."""
+    settings = (fleet / "watch.toml").read_text()
+    (fleet / "watch.toml").write_text(settings + 'population = "nodes.csv"\n[outputs]\npage = "today.html"\n')
+    listed = "node,entered\n" + "".join(f"n{i},2024-01-01\n" for i in range(1, 6))
+    put(fleet, "a.csv", ROWS)
+    seen = []
+    for text, rows in (
+        (listed, ROWS),
+        (f"{listed}n6,{entered}\nn7,{entered}\n", ROWS),
+        (listed.replace("n1,2024-01-01\n", ""), ROWS[3:]),
+    ):
+        (fleet / "nodes.csv").write_text(text)
+        put(fleet, "a.csv", rows)
+        result = round_of(fleet)
+        with FleetStore.open(str(fleet / "fleet.duckdb"), read_only=True) as store:
+            log = store.log()
+        seen.append(log.population.set_index("node")["left"])
+    assert [sorted(each.index) for each in seen] == [
+        ["n1", "n2", "n3", "n4", "n5"],
+        ["n1", "n2", "n3", "n4", "n5", "n6", "n7"],
+        ["n1", "n2", "n3", "n4", "n5"],
+    ]
+    assert (seen[0] == seen[0]["n1"]).all()
+    assert log.window.end == pd.Timestamp("2024-01-08 12:00", tz="UTC")
+    assert seen[2][["n2", "n3", "n4", "n5"]].eq(log.window.end).all()
+    assert seen[2]["n1"] < log.window.end
+    assert "3 nodes are no longer listed: n1, n6, n7" in result.problems
+    assert "3 nodes are no longer listed: n1, n6, n7" in (fleet / "today.html").read_text()
+    assert not round_of(fleet).problems
+
+
 @pytest.mark.parametrize("wrong", ["nodes = 2\n[[", "alarms = { stock = { disk = -1 } }\n[["])
 def test_an_alarm_stands_where_a_round_cannot_look_for_changes(fleet: Path, wrong: str) -> None:
     put(fleet, "a.csv", ROWS)

@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -45,7 +46,8 @@ class FileSource(SourceBase):
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """The logs of all files that changed since the last round, each under its name."""
-        return fetched_documents(self, self.path, cursor, self._read, self._groups)
+        fetched = fetched_documents(self, self.path, cursor, self._read, self._groups)
+        return replace(fetched, listed=self.population is not None)
 
     def _groups(self, files: Sequence[Path]) -> list[list[Path]]:
         """Files to read together: tables one by one, raw logs all at once, as outages continue from one to the next."""
