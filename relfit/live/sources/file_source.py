@@ -42,6 +42,7 @@ class FileSource(SourceBase):
     rules: FilePath | None = Field(None, description="of raw logs: what counts as a failure")
     nodeless: str | None = Field(None, description="what records without a node are: system, node or ignore")
     population: FilePath | None = Field(None, description="a table of the nodes that the files are of")
+    where: dict[str, Any] = Field(default_factory=dict, description='the part that is watched: system = "gpu"')
     max_size: str | None = Field(None, description="bytes that a file may have, as 32GB")
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
@@ -63,7 +64,8 @@ class FileSource(SourceBase):
     def _read(self, files: Sequence[Path]) -> FailureLog:
         names = ("format", "timezone", "nodeless", "max_size", "rules", "population")
         own = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        return read(list(files), **{**own, **self.columns})
+        log = read(list(files), **{**own, **self.columns})
+        return log.where(self.where) if self.where else log
 
 
 def _one_by_one(files: Sequence[Path]) -> list[list[Path]]:
