@@ -36,7 +36,7 @@ class Round(Result):
     written : tuple of str
         Files and addresses that outputs were written to.
     problems : tuple of str
-        What could not be done, in a sentence each.
+        What could not be done, what is gone, and failures of many nodes at once, in a sentence each.
     undone : tuple of str
         The problems for which the command fails: unwritten outputs, records that cannot be read as a log.
     """

@@ -13,6 +13,7 @@ from relfit.fleet.surveillance.rates_of_fleet import RateChange, rate_changes
 from relfit.fleet.surveillance.recurrence_scans import Recurrence, scan_recurrence
 from relfit.fleet.surveillance.repair_scans import RepairEpisode, slower_repairs
 from relfit.fleet.surveillance.watched_fleet import Streams, WatchedFleet
+from relfit.fleet.surveillance.wide_incidents import WideIncident, wide_incidents
 
 __all__ = [
     "NodeEpisode",
@@ -23,6 +24,7 @@ __all__ = [
     "RepairEpisode",
     "Streams",
     "WatchedFleet",
+    "WideIncident",
     "failed_repairs",
     "nodes_standing_out",
     "rate_changes",
@@ -32,4 +34,5 @@ __all__ = [
     "scored",
     "slower_repairs",
     "tails_of_counts",
+    "wide_incidents",
 ]
