@@ -13,14 +13,14 @@ import pandas as pd
 from relfit.base.errors import DataError
 from relfit.base.results import json_ready
 from relfit.base.text import count
-from relfit.live.live_records import Alarm, Fetched, stamp
+from relfit.live.live_records import Alarm, Fetched, Gone, stamp
 from relfit.live.log_from_store import stored_log
 from relfit.live.store_databases import Database, opened
 from relfit.live.store_rows import event_rows, merged_nodes, naive_stamps, node_rows, utc_stamps
 from relfit.live.store_schema import KEY, prepare
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["FleetStore", "Gone"]
+__all__ = ["FleetStore"]
 
 _KEY = ", ".join(f"e.{name}" for name in KEY)
 _SAME = " AND ".join(f"e.{name} = i.{name}" for name in KEY)
@@ -34,10 +34,6 @@ _NAMED = 8  # nodes that left
 _TOGETHER = 500_000  # records stored at a time
 _VALUES = ("ended", "detail", "more", "start_cut", "line", "source", "place")
 _FORECAST = ("made", "system", "horizon_hours", "mean", "lower", "upper", "level", "happened", "score")
-
-
-Gone = tuple[str, bool]
-"""What a source no longer has, in a sentence, and whether it stays stored all the same."""
 
 
 class FleetStore:
@@ -220,30 +216,29 @@ class FleetStore:
             "SELECT 1 FROM documents WHERE source = ? AND place = ?", (source, place)
         ):
             return None
-        first, last = log.events["start"].min(), log.events["start"].max()
-        span = (_naive(first), _naive(last), place)
+        span = (_naive(log.events["start"].min()), _naive(log.events["start"].max()), place)
+        again = {"twin": _SAME_UNIT, "elsewhere": _ELSEWHERE}
+        flags = (f"EXISTS (SELECT 1 FROM incoming i WHERE {same}) AS {name}" for name, same in again.items())
         database.keep(
             "vanished",
-            f"SELECT {_KEY}, EXISTS (SELECT 1 FROM incoming i WHERE {_SAME_UNIT}) AS twin, e.began BETWEEN ? AND ? "
-            f"AS inside, EXISTS (SELECT 1 FROM incoming i WHERE {_ELSEWHERE}) AS elsewhere FROM events e WHERE e.place = ? AND NOT EXISTS (SELECT 1 FROM incoming i WHERE {_SAME})",
+            f"SELECT {_KEY}, {', '.join(flags)}, e.began BETWEEN ? AND ? AS inside FROM events e "
+            f"WHERE e.place = ? AND NOT EXISTS (SELECT 1 FROM incoming i WHERE {_SAME})",
             span,
         )
-        number, twins, later, elsewhere = database.rows(
-            "SELECT count(CASE WHEN inside THEN 1 END), count(CASE WHEN inside AND twin THEN 1 END), "
-            "count(CASE WHEN began > ? AND NOT twin THEN 1 END), count(CASE WHEN elsewhere THEN 1 END) FROM vanished",
-            span[1:2],
-        )[0]
+        which = ("inside", "inside AND twin", "began > ? AND NOT twin", "elsewhere")
+        numbers = ", ".join(f"count(CASE WHEN {each} THEN 1 END)" for each in which)
+        number, twins, later, elsewhere = database.rows(f"SELECT {numbers} FROM vanished", span[1:2])[0]
         given = database.rows("SELECT count(*) FROM events WHERE began BETWEEN ? AND ? AND place = ?", span)[0][0]
         few = number - twins <= max(1, _CORRECTED * given) and number < given
         if not few and 2 * elsewhere > number:
             what = f"{elsewhere:,} records of {place} came again with another system, and were not stored"
             raise DataError(what, remedy="correct the file, or the column of the system in the settings")
-        which = "" if few else " AND i.twin"
-        database.execute(f"DELETE FROM events AS e USING vanished i WHERE {_SAME} AND i.inside{which}")
+        removing = "" if few else " AND i.twin"
+        database.execute(f"DELETE FROM events AS e USING vanished i WHERE {_SAME} AND i.inside{removing}")
         database.execute(f"UPDATE events AS e SET place = '{_SEVERAL}' || e.place FROM vanished i WHERE {_SAME}")
         removed, stored = (number - twins, later) if few else (0, number - twins + later)
-        gone = f"{count(removed + stored, 'record is', 'records are')} gone from {place}"
-        text = f"{gone}: {removed:,} removed from the store, {stored:,} stay in it"
+        gone = count(removed + stored, "record is", "records are")
+        text = f"{gone} gone from {place}: {removed:,} removed from the store, {stored:,} stay in it"
         return (text, stored > 0) if removed or stored else None
 
     def _join_continued(self) -> None:
@@ -285,16 +280,16 @@ class FleetStore:
                 (source,),
             )
             end = _naive(max(log.window.end for _, log in pieces))  # a former list may have reached further
+            news = "leaving = least(leaving, ?), noted = least(noted, ?)"
             database.execute(
-                "UPDATE nodes SET leaving = least(leaving, ?), noted = least(noted, ?) "
-                "WHERE source = ? AND declared AND NOT leaving_known",
-                (end, end, source),
+                f"UPDATE nodes SET {news} WHERE source = ? AND declared AND NOT leaving_known", (end, end, source)
             )
             left = min(_naive(listed), end - dt.timedelta(microseconds=1))
             same = "e.source = ? AND e.system = i.system AND e.node = i.node"
             database.execute(f"DELETE FROM nodes AS e USING unlisted i WHERE {same} AND NOT i.failed", (source,))
-            news = "leaving = ?, leaving_known = TRUE"
-            database.execute(f"UPDATE nodes AS e SET {news} FROM unlisted i WHERE {same}", (left, source))
+            database.execute(
+                f"UPDATE nodes AS e SET leaving = ?, leaving_known = TRUE FROM unlisted i WHERE {same}", (left, source)
+            )
             names = [name for (name,) in database.rows("SELECT node FROM unlisted ORDER BY system, node")]
             more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
             text = f"{count(len(names), 'node is', 'nodes are')} no longer listed: {', '.join(names[:_NAMED])}{more}"

@@ -9,7 +9,10 @@ import pandas as pd
 
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["Alarm", "Episode", "Fetched", "stamp"]
+__all__ = ["Alarm", "Episode", "Fetched", "Gone", "stamp"]
+
+Gone = tuple[str, bool]
+"""What a source no longer has, in a sentence, and whether it stays stored all the same."""
 
 
 @dataclass(frozen=True)

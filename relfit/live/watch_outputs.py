@@ -35,8 +35,8 @@ def write_outputs(
         (outputs.json_file, lambda place: _write_json(result.to_dict(), Path(place))),
     ]
     if study is not None:  # no page without records
-        said = {"fleet": settings.fleet, "made": made, "notes": result.findings[1 + len(alarms) :]}
-        page = partial(day_page, study, alarms, previous, store.forecasts(), **said)
+        page = partial(day_page, study, alarms, previous, store.forecasts(), fleet=settings.fleet, made=made)
+        page = partial(page, notes=result.findings[1 + len(alarms) :])
         writing += [(outputs.page, page), (outputs.params, partial(_write_params, study))]
     written, problems = [], []
     for place, write in writing:

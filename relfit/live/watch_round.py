@@ -10,16 +10,15 @@ import pandas as pd
 
 from relfit.base.errors import ArgumentError, DataError, ReadError, RelfitError
 from relfit.base.settings_advice import in_settings
-from relfit.base.text import count, duration, system_named
+from relfit.base.text import count, duration, on_one_line, system_named
 from relfit.base.units import instant
 from relfit.fleet.surveillance import scored, wide_incidents
 from relfit.live._fleet_alarms import fleet_alarms
 from relfit.live._forecast_record import forecast_record
-from relfit.live.fleet_store import FleetStore, Gone
-from relfit.live.live_records import Alarm, Fetched
+from relfit.live.fleet_store import FleetStore
+from relfit.live.live_records import Alarm, Fetched, Gone
 from relfit.live.silent_sources import SHARE, source_alarms
 from relfit.live.sources import SourceBase
-from relfit.live.sources.source_errors import on_one_line
 from relfit.live.watch_outputs import write_outputs
 from relfit.live.watch_results import Round, WatchStatus
 from relfit.live.watch_settings import WatchSettings

@@ -167,7 +167,7 @@ def test_one_cluster_of_a_table_of_two_is_watched(tmp_path: Path) -> None:
     stored(tmp_path)
     with (
         FleetStore.open(str(tmp_path / "fleet.duckdb"), read_only=True) as store,
-        pytest.raises(RelfitError, match='with a system for each: population = "nodes.csv"'),
+        pytest.raises(RelfitError, match="with a system for each: population = "),
     ):
         store.log(nodes=9)
 

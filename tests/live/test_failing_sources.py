@@ -150,7 +150,7 @@ def test_a_table_that_was_renamed_when_a_new_one_began_is_no_failure(fleet: Path
 
 
 def test_a_log_without_a_matching_line_is_no_failure(tmp_path: Path) -> None:
-    source = "kind = \"text\"\npath = \"log.txt\"\npattern = '(?P<start>[-0-9]+ [:0-9]+) (?P<node>n1) down'\n"
+    source = 'kind = "text"\npath = "log.txt"\npattern = \'(?P<start>[-0-9]+ [:0-9]+) (?P<node>n1) down\'\n'
     (tmp_path / "watch.toml").write_text(f'store = "fleet.duckdb"\n[[sources]]\n{source}')
     for text in ("2024-01-01 10:00 n1 down\n", "", "2024-01-02 10:00 n1 up\n"):
         (tmp_path / "log.txt").write_text(text)

@@ -268,7 +268,7 @@ def test_a_list_of_nodes_that_is_not_there_is_a_problem_and_loses_no_record(flee
 
 @pytest.mark.parametrize("entered", ["2024-01-20", "2024-01-04"], ids=["later than all records", "before the last"])
 def test_nodes_that_a_list_no_longer_has_are_gone(fleet: Path, entered: str) -> None:
-    """Five nodes, two more for a day; then three are off the list, of which n1 had failed before the log was rotated."""
+    """Five nodes, two more for a day; three are off the list, and n1 had failed before the log was rotated."""
     settings = (fleet / "watch.toml").read_text()
     (fleet / "watch.toml").write_text(settings + 'population = "nodes.csv"\n[outputs]\npage = "today.html"\n')
     listed = "node,entered\n" + "".join(f"n{i},2024-01-01\n" for i in range(1, 6))

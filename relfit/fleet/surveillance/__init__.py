@@ -6,14 +6,15 @@ alone. `rates_of_fleet`, `repair_scans` and `node_scans` apply them and divide t
 the tests. `relfit.live` reports the results.
 """
 
-from relfit.fleet.surveillance.count_scores import scored, tails_of_counts
+from relfit.fleet.surveillance.count_scores import failures_ahead, missed_counts, scored, tails_of_counts
+from relfit.fleet.surveillance.failures_at_once import WideIncident, wide_incidents
 from relfit.fleet.surveillance.node_scans import NodeEpisode, failed_repairs, nodes_standing_out
 from relfit.fleet.surveillance.rate_scans import RateEpisode, RateScan, scan_rates, scan_scores
 from relfit.fleet.surveillance.rates_of_fleet import RateChange, rate_changes
 from relfit.fleet.surveillance.recurrence_scans import Recurrence, scan_recurrence
 from relfit.fleet.surveillance.repair_scans import RepairEpisode, slower_repairs
+from relfit.fleet.surveillance.silence import longest_pause
 from relfit.fleet.surveillance.watched_fleet import Streams, WatchedFleet
-from relfit.fleet.surveillance.wide_incidents import WideIncident, wide_incidents
 
 __all__ = [
     "NodeEpisode",
@@ -26,6 +27,9 @@ __all__ = [
     "WatchedFleet",
     "WideIncident",
     "failed_repairs",
+    "failures_ahead",
+    "longest_pause",
+    "missed_counts",
     "nodes_standing_out",
     "rate_changes",
     "scan_rates",

@@ -39,7 +39,7 @@ class NodeEpisode:
     hours, expected, p : float
         Duration of that run, expected further failures (from other nodes, by cause for repairs), tail probability.
     others : float
-        Mean number of failures of the other nodes of the system in the time of that run (by the same cause for repairs).
+        Mean number of failures of the system's other nodes in the time of that run (by the same cause for repairs).
     """
 
     node: int

@@ -16,13 +16,13 @@ from pydantic import Field
 from relfit.base.errors import RelfitError
 from relfit.base.paths import files_meant
 from relfit.base.settings_advice import in_settings
-from relfit.base.text import count
+from relfit.base.text import count, on_one_line
 from relfit.io import READERS, read
 from relfit.io.parsing.opening import members
 from relfit.io.parsing.rows import NoRowsError
 from relfit.live.live_records import Fetched
 from relfit.live.sources.source_base import FilePath, SourceBase
-from relfit.live.sources.source_errors import SourceError, on_one_line
+from relfit.live.sources.source_errors import SourceError
 from relfit.log.failurelog import FailureLog
 
 __all__ = ["FileSource", "fetched_documents", "form_of"]
@@ -115,9 +115,7 @@ def fetched_documents(
     return fetched
 
 
-def _changed_files(
-    path: str, cursor: Mapping[str, object]
-) -> tuple[list[Path], dict[str, list[int]], set[str]]:
+def _changed_files(path: str, cursor: Mapping[str, object]) -> tuple[list[Path], dict[str, list[int]], set[str]]:
     """Files of a path that changed; the state of all, bytes and time by name; tables that had rows under that name."""
     shown = getattr(path, "short", str)
     before: Any = cursor.get("files", {})
