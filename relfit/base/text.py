@@ -11,6 +11,7 @@ __all__ = [
     "interval",
     "interval_ends",
     "number",
+    "on_one_line",
     "p_value",
     "percent",
     "system_named",
@@ -145,3 +146,14 @@ def system_named(name: str) -> str:
     ('system white', 'the system')
     """
     return "the system" if name in ("", "system") else f"system {name}"
+
+
+def on_one_line(text: object, most: int = 300) -> str:
+    r"""The first `most` characters of another program's message, without line breaks.
+
+    Examples
+    --------
+    >>> on_one_line("refused:\n  no such host", 15)
+    'refused: no suc'
+    """
+    return " ".join(str(text).split())[:most]

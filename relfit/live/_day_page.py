@@ -34,6 +34,7 @@ def day_page(
     *,
     fleet: str = "",
     made: pd.Timestamp | None = None,
+    notes: Sequence[str] = (),
 ) -> Path:
     """Write the page of the day: one HTML file that needs no network. Texts of records are shown as plain text.
 
@@ -48,6 +49,8 @@ def day_page(
     path : str or Path
     fleet, made : str and pandas.Timestamp, optional
         For the title; by default the systems of the log and its end.
+    notes : sequence of str
+        What else the round says.
 
     Raises
     ------
@@ -69,6 +72,7 @@ def day_page(
         subtitle=f"{count(len(log.events), 'record')} of {count(log.n_nodes, 'node')} since "
         f"{log.window.start:%Y-%m-%d}, until {log.window.end:%Y-%m-%d %H:%M} UTC",
         headline=f"{', '.join(parts)}." if parts else "No alarm.",
+        notes=notes,
         todo=ordered[:_MOST],
         not_shown=max(len(ordered) - _MOST, 0),
         new=new,

@@ -7,10 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from relfit.base.text import on_one_line
 from relfit.live.live_records import Alarm
 from relfit.live.prometheus_metrics import escaped
 from relfit.live.sources.source_base import missing_extra
-from relfit.live.sources.source_errors import SourceError, on_one_line
+from relfit.live.sources.source_errors import SourceError
 
 __all__ = ["post_alerts"]
 

@@ -12,7 +12,8 @@ import pandas as pd
 
 from relfit.base.errors import DataError
 from relfit.base.results import json_ready
-from relfit.live.live_records import Alarm, Fetched, stamp
+from relfit.base.text import count
+from relfit.live.live_records import Alarm, Fetched, Gone, stamp
 from relfit.live.log_from_store import stored_log
 from relfit.live.store_databases import Database, opened
 from relfit.live.store_rows import event_rows, merged_nodes, naive_stamps, node_rows, utc_stamps
@@ -24,10 +25,12 @@ __all__ = ["FleetStore"]
 _KEY = ", ".join(f"e.{name}" for name in KEY)
 _SAME = " AND ".join(f"e.{name} = i.{name}" for name in KEY)
 _SAME_UNIT = " AND ".join(f"e.{name} = i.{name}" for name in ("system", "node", "began", "scope"))
+_ELSEWHERE = " AND ".join(f"e.{name} = i.{name}" for name in KEY if name != "system") + " AND e.system <> i.system"
 _MANY, _SEVERAL = "*", "+"
 """Place of a record of several sources, and of several documents of one (or before one that no longer has it)."""
 _SAME_PLACE = f"e.place IN (i.place, '{_SEVERAL}' || i.place) AND e.place <> '{_SEVERAL}'"
 _CORRECTED = 0.2  # share of a document's records that its next version may lack; beyond it, it is another log
+_NAMED = 8  # nodes that left
 _TOGETHER = 500_000  # records stored at a time
 _VALUES = ("ended", "detail", "more", "start_cut", "line", "source", "place")
 _FORECAST = ("made", "system", "horizon_hours", "mean", "lower", "upper", "level", "happened", "score")
@@ -95,7 +98,9 @@ class FleetStore:
             "SELECT source, form, form_before, gave_at, asked_at, failure, failing_since FROM sources ORDER BY source"
         ).set_index("source")
 
-    def add(self, source: str, fetched: Fetched, now: pd.Timestamp, failure: str, before: Fetched | None) -> int:
+    def add(
+        self, source: str, fetched: Fetched, now: pd.Timestamp, failure: str, before: Fetched | None
+    ) -> tuple[int, list[Gone]]:
         """Store what a source gave, all of it or nothing.
 
         Where its settings have changed, `before` is what the former ones read from it now: that was wrong, and is taken
@@ -103,10 +108,15 @@ class FleetStore:
 
         Returns
         -------
-        int
-            Number of new records.
+        new, gone : int and list of Gone
+            Number of new records, and what documents no longer have.
+
+        Raises
+        ------
+        DataError
+            When what it gave must not be stored: durations, or the records that it gave before, of other systems.
         """
-        pieces, size = _pieces(source, fetched), self.size
+        pieces, size, gone = _pieces(source, fetched), self.size, list[Gone]()
         for _, log in pieces:
             if log.lifetimes is not None:
                 raise DataError(
@@ -118,14 +128,14 @@ class FleetStore:
                 read = dict(pieces)
                 self._take_back(source, [each for each in _pieces(source, before) if not failure or each[0] in read])
             for part in _parts(pieces):
-                self._add_events(source, part, exact=bool(fetched.documents))
+                gone += self._add_events(source, part, exact=bool(fetched.documents))
             if pieces:
-                self._add_nodes(source, pieces)
+                gone += self._add_nodes(source, pieces, now if fetched.listed else None)
             for place, log in pieces:
-                self._add_document(source, place, log)
+                self._add_document(source, place, log, listed=fetched.listed)
             new = max(self.size - size, 0)
             self._note(source, fetched, at, new, failure, again=before is not None)
-        return new
+        return new, gone
 
     def failed(self, source: str, now: pd.Timestamp, failure: str) -> None:
         """Note that a source could not be fetched."""
@@ -154,11 +164,10 @@ class FleetStore:
             (source, cursor, form, before, gave, at, failure, (failing or at) if failure else None),
         )
 
-    def _add_events(self, source: str, pieces: Sequence[tuple[str, FailureLog]], *, exact: bool) -> None:
+    def _add_events(self, source: str, pieces: Sequence[tuple[str, FailureLog]], *, exact: bool) -> list[Gone]:
         database = self._database
         database.load("incoming", event_rows(source, pieces, many=_SEVERAL), "events")
-        for place, log in pieces if exact else ():
-            self._withdraw(source, place, log)
+        gone = [self._withdraw(source, place, log) for place, log in pieces if exact]
         # a record in one document is as that one says; of several documents, the latest end is kept
         own = f"{_SAME_PLACE} AND {str(exact).upper()}"
         one_source = f"e.source = i.source AND e.place <> '{_MANY}'"
@@ -180,6 +189,7 @@ class FleetStore:
             f"INSERT INTO events SELECT i.* FROM incoming i WHERE NOT EXISTS (SELECT 1 FROM events e WHERE {_SAME})"
         )
         self._join_continued()
+        return [each for each in gone if each is not None]
 
     def _take_back(self, source: str, pieces: Sequence[tuple[str, FailureLog]]) -> None:
         """Remove records that only this source gave, nodes without other records, and times that it alone observed."""
@@ -199,29 +209,37 @@ class FleetStore:
                     (source, place, _naive(log.window.start), _naive(log.window.end)),
                 )
 
-    def _withdraw(self, source: str, place: str, log: FailureLog) -> None:
+    def _withdraw(self, source: str, place: str, log: FailureLog) -> Gone | None:
         """Remove records that a document no longer has within the time it covers; earlier ones were rotated away."""
         database = self._database
         if log.events.empty or not database.rows(
             "SELECT 1 FROM documents WHERE source = ? AND place = ?", (source, place)
         ):
-            return
-        first, last = log.events["start"].min(), log.events["start"].max()
-        span = (_naive(first), _naive(last), place)
+            return None
+        span = (_naive(log.events["start"].min()), _naive(log.events["start"].max()), place)
+        again = {"twin": _SAME_UNIT, "elsewhere": _ELSEWHERE}
+        flags = (f"EXISTS (SELECT 1 FROM incoming i WHERE {same}) AS {name}" for name, same in again.items())
         database.keep(
             "vanished",
-            f"SELECT {_KEY}, EXISTS (SELECT 1 FROM incoming i WHERE {_SAME_UNIT}) AS twin, e.began BETWEEN ? AND ? "
-            f"AS inside FROM events e WHERE e.place = ? AND NOT EXISTS (SELECT 1 FROM incoming i WHERE {_SAME})",
+            f"SELECT {_KEY}, {', '.join(flags)}, e.began BETWEEN ? AND ? AS inside FROM events e "
+            f"WHERE e.place = ? AND NOT EXISTS (SELECT 1 FROM incoming i WHERE {_SAME})",
             span,
         )
-        number, twins = database.rows(
-            "SELECT count(*), coalesce(sum(CASE WHEN twin THEN 1 ELSE 0 END), 0) FROM vanished WHERE inside"
-        )[0]
+        which = ("inside", "inside AND twin", "began > ? AND NOT twin", "elsewhere")
+        numbers = ", ".join(f"count(CASE WHEN {each} THEN 1 END)" for each in which)
+        number, twins, later, elsewhere = database.rows(f"SELECT {numbers} FROM vanished", span[1:2])[0]
         given = database.rows("SELECT count(*) FROM events WHERE began BETWEEN ? AND ? AND place = ?", span)[0][0]
         few = number - twins <= max(1, _CORRECTED * given) and number < given
-        which = "" if few else " AND i.twin"
-        database.execute(f"DELETE FROM events AS e USING vanished i WHERE {_SAME} AND i.inside{which}")
+        if not few and 2 * elsewhere > number:
+            what = f"{elsewhere:,} records of {place} came again with another system, and were not stored"
+            raise DataError(what, remedy="correct the file, or the column of the system in the settings")
+        removing = "" if few else " AND i.twin"
+        database.execute(f"DELETE FROM events AS e USING vanished i WHERE {_SAME} AND i.inside{removing}")
         database.execute(f"UPDATE events AS e SET place = '{_SEVERAL}' || e.place FROM vanished i WHERE {_SAME}")
+        removed, stored = (number - twins, later) if few else (0, number - twins + later)
+        gone = count(removed + stored, "record is", "records are")
+        text = f"{gone} gone from {place}: {removed:,} removed from the store, {stored:,} stay in it"
+        return (text, stored > 0) if removed or stored else None
 
     def _join_continued(self) -> None:
         """Join an outage in progress when its source began to the one whose start another source recorded."""
@@ -244,23 +262,50 @@ class FleetStore:
             "AND e.scope = i.scope AND e.began = i.cut_at AND e.cause = i.cut_cause AND e.start_cut"
         )
 
-    def _add_nodes(self, source: str, pieces: Sequence[tuple[str, FailureLog]]) -> None:
-        database = self._database
+    def _add_nodes(
+        self, source: str, pieces: Sequence[tuple[str, FailureLog]], listed: pd.Timestamp | None
+    ) -> list[Gone]:
+        """Store nodes; those that a list no longer has leave when it was read (`listed`), or never were."""
+        database, gone = self._database, list[Gone]()
         incoming = node_rows(source, pieces)
         if incoming.empty:
-            return
+            return gone
         database.load("incoming", incoming, "nodes")
+        if listed is not None:
+            database.keep(
+                "unlisted",
+                "SELECT DISTINCT e.system, e.node, EXISTS (SELECT 1 FROM events v WHERE v.system = e.system AND "
+                "v.node = e.node) AS failed FROM nodes e WHERE e.source = ? AND NOT e.leaving_known AND NOT EXISTS "
+                "(SELECT 1 FROM incoming i WHERE i.system = e.system AND i.node = e.node)",
+                (source,),
+            )
+            end = _naive(max(log.window.end for _, log in pieces))  # a former list may have reached further
+            news = "leaving = least(leaving, ?), noted = least(noted, ?)"
+            database.execute(
+                f"UPDATE nodes SET {news} WHERE source = ? AND declared AND NOT leaving_known", (end, end, source)
+            )
+            left = min(_naive(listed), end - dt.timedelta(microseconds=1))
+            same = "e.source = ? AND e.system = i.system AND e.node = i.node"
+            database.execute(f"DELETE FROM nodes AS e USING unlisted i WHERE {same} AND NOT i.failed", (source,))
+            database.execute(
+                f"UPDATE nodes AS e SET leaving = ?, leaving_known = TRUE FROM unlisted i WHERE {same}", (left, source)
+            )
+            names = [name for (name,) in database.rows("SELECT node FROM unlisted ORDER BY system, node")]
+            more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+            text = f"{count(len(names), 'node is', 'nodes are')} no longer listed: {', '.join(names[:_NAMED])}{more}"
+            gone += [(text, False)] if names else []
         present = database.frame(
             "SELECT n.* FROM nodes n WHERE EXISTS (SELECT 1 FROM incoming i WHERE i.source = n.source)"
         )
         merged = merged_nodes(present, incoming)
         if len(merged) == len(present) and merged.equals(present[merged.columns]):
-            return
+            return gone
         database.execute("DELETE FROM nodes WHERE source = ?", (source,))
         database.load("incoming", merged, "nodes")
         database.execute(f"INSERT INTO nodes ({', '.join(merged.columns)}) SELECT * FROM incoming")
+        return gone
 
-    def _add_document(self, source: str, place: str, log: FailureLog) -> None:
+    def _add_document(self, source: str, place: str, log: FailureLog, *, listed: bool) -> None:
         database, window = self._database, log.window
         first, last = _naive(window.start), _naive(window.end)
         first_known, last_known = window.start_known, window.end_known
@@ -271,7 +316,8 @@ class FleetStore:
         if rows and rows[0][0] is not None:  # a rotated log was watched before, too
             before = rows[0]
             first, first_known = min((first, first_known), (before[0], before[2]), key=lambda end: end[0])
-            last, last_known = max((last, last_known), (before[1], before[3]), key=lambda end: end[0])
+            if not listed:  # else the end may be that of a former list
+                last, last_known = max((last, last_known), (before[1], before[3]), key=lambda end: end[0])
         kinds = log.rejections().head(5)
         reasons = json.dumps([[str(reason), int(row["rows"])] for reason, row in kinds.iterrows()])
         rows_of = int(log.source.rows_read), len(log.rejected)

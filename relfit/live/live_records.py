@@ -9,7 +9,10 @@ import pandas as pd
 
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["Alarm", "Episode", "Fetched", "stamp"]
+__all__ = ["Alarm", "Episode", "Fetched", "Gone", "stamp"]
+
+Gone = tuple[str, bool]
+"""What a source no longer has, in a sentence, and whether it stays stored all the same."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class Fetched:
     documents : tuple of (str, FailureLog)
         Instead of `log`: files that were read again, each by its name and with its present content. A record that a
         file no longer has within the time that it covers was corrected, and is removed.
+    listed : bool
+        Whether they name every node that there is now.
     """
 
     log: FailureLog | None
@@ -36,6 +41,7 @@ class Fetched:
     form: str = ""
     notes: tuple[str, ...] = ()
     documents: tuple[tuple[str, FailureLog], ...] = ()
+    listed: bool = False
 
 
 @dataclass(frozen=True)

@@ -134,9 +134,8 @@ def _population(database: Database, windows: dict[str, Window], window: Window) 
 def _filled(population: pd.DataFrame, nodes: int | Sequence[str], window: Window) -> pd.DataFrame:
     """The population with the nodes of a list, or filled up to a number of nodes."""
     if len(population["system"].unique()) != 1:
-        raise DataError(
-            "nodes stands for one system, and the records are of several", remedy="list the nodes in population"
-        )
+        what = "nodes stands for one system, and the records are of several"
+        raise DataError(what, remedy='give their source a list with a system for each: population = "nodes.csv"')
     if isinstance(nodes, int):
         if nodes < len(population):
             what = f"nodes = {nodes}, and {count(len(population), 'node')} are known"

@@ -17,7 +17,7 @@ def node_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
         label = fleet.node_label(each.node)
         text = (
             f"Node {label} stands out: {count(each.number, 'failure')} of any cause in the {_span(each)}, others had "
-            f"{number(each.expected)} in that time."
+            f"{number(each.others)} on average."
         )
         advice = "Take it out of service and test it, or replace the part that its failures have in common."
         evidence = {"ratio": each.number / max(each.expected, 1e-9)}
@@ -30,7 +30,7 @@ def repeat_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
         label, why = fleet.node_label(each.node), fleet.causes[each.cause]
         text = (
             f"The repair of node {label} did not help: {count(each.number, 'failure')} by {why} in the {_span(each)}, "
-            f"others had {number(each.expected)} meanwhile."
+            f"others had {number(each.others)} on average."
         )
         advice = "Don't put it back into service after the same repair: look for another cause."
         yield _episode(fleet, each, ("repeat", f"node {label}, {why}", text, advice), {"hours": each.hours})
@@ -44,6 +44,6 @@ def _episode(
     fleet: WatchedFleet, each: NodeEpisode, said: tuple[str, str, str, str], more: dict[str, float]
 ) -> Episode:
     kind, subject, text, advice = said
-    evidence = {"failures": float(each.number), "expected": each.expected, **more, "p": each.p}
+    evidence = {"failures": float(each.number), "others": each.others, "expected": each.expected, **more, "p": each.p}
     alarm = Alarm(kind, subject, stamp(each.since), stamp(each.raised), text, advice, evidence)
     return Episode(alarm, stamp(each.over) if each.over < fleet.steps.edges[-1] else None)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pandas as pd
 
 from relfit.base.text import duration
+from relfit.fleet.surveillance import longest_pause
 from relfit.live.fleet_store import FleetStore
 from relfit.live.live_records import Alarm
 from relfit.live.watch_settings import WatchSettings
@@ -16,9 +16,6 @@ __all__ = ["SHARE", "source_alarms"]
 
 SHARE = 0.1
 """Share of the allowed false alarms of a year for sources."""
-_LONGEST = 1.5  # a source is silent beyond this multiple of the year's longest pause
-_LEAST = 24.0  # hours
-_YEAR = 8766.0  # hours
 _HOUR = pd.Timedelta("1h")
 _FAILING = 48.0  # hours
 
@@ -46,7 +43,7 @@ def source_alarms(store: FleetStore, settings: WatchSettings, now: pd.Timestamp)
             advice = "Mend it: none of its records arrive."
         else:
             number, mean, longest, last = store.pauses(name, now)
-            since, limit = max(gave, last), _longest_pause(number, mean, longest, budget)
+            since, limit = max(gave, last), longest_pause(number, mean, longest, budget)
             silent = (now - since) / _HOUR
             if not silent > limit:
                 continue
@@ -57,20 +54,3 @@ def source_alarms(store: FleetStore, settings: WatchSettings, now: pd.Timestamp)
             advice, evidence = "Is it still written?", {"hours": silent, "limit": limit}
         alarms.append(Alarm("source", f"source {name}", since, now, text, advice, evidence))
     return alarms
-
-
-def _longest_pause(number: int, mean: float, longest: float, budget: float) -> float:
-    """Hours that a source may be silent: exceeded by chance `budget` times a year, and longer than any pause it had.
-
-    Pauses are exponential, with a mean that is only known from those between `number` records.
-
-    Examples
-    --------
-    >>> [round(_longest_pause(number, 24.0, 50.0, 0.1)) for number in (2, 11, 366)]
-    [87636, 305, 199]
-    """
-    if number < 2:
-        return math.inf
-    pauses = number - 1
-    by_chance = pauses * mean * math.expm1(math.log(max(_YEAR / mean / budget, 2.0)) / pauses)
-    return max(by_chance, _LONGEST * longest, _LEAST)

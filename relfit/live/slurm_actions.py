@@ -17,13 +17,13 @@ from typing import ClassVar
 import pandas as pd
 
 from relfit.base.arguments import share as checked_share
+from relfit.base.errors import RelfitError
+from relfit.base.programs import output_of
 from relfit.base.results import Result
 from relfit.base.text import count
 from relfit.base.writing import complete
 from relfit.fleet._slurm import is_host, plain_reason, slurm_nodes
 from relfit.live.live_records import Alarm
-from relfit.live.sources.source_base import output_of
-from relfit.live.sources.source_errors import SourceError
 from relfit.study import Study
 
 __all__ = ["Drains", "apply_drains", "drains_of", "undo_drains", "write_slurm"]
@@ -106,7 +106,7 @@ def apply_drains(drains: Drains, share: float = 0.02) -> Drains:
 
     Raises
     ------
-    SourceError
+    RelfitError
         When the controller does not answer. A command that fails is reported in ``done``.
     """
     most = float(checked_share("share", share))
@@ -137,7 +137,7 @@ def undo_drains() -> Drains:
 
     Raises
     ------
-    SourceError
+    RelfitError
         When the controller does not answer.
     """
     rows = []
@@ -199,6 +199,6 @@ def _told(command: list[str], done: str) -> str:
     """Run a command; returns what was done, or why not."""
     try:
         output_of(command, TZ="UTC")
-    except SourceError as error:
+    except RelfitError as error:
         return f"not done: {error}"
     return done

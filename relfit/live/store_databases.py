@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from relfit.base.errors import RelfitError
+from relfit.base.text import on_one_line
 from relfit.live.sources.source_base import missing_extra, password_from
-from relfit.live.sources.source_errors import on_one_line
 
 if TYPE_CHECKING:
     import pyarrow as pa

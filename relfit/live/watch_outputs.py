@@ -36,6 +36,7 @@ def write_outputs(
     ]
     if study is not None:  # no page without records
         page = partial(day_page, study, alarms, previous, store.forecasts(), fleet=settings.fleet, made=made)
+        page = partial(page, notes=result.findings[1 + len(alarms) :])
         writing += [(outputs.page, page), (outputs.params, partial(_write_params, study))]
     written, problems = [], []
     for place, write in writing:

@@ -25,6 +25,8 @@ class Round(Result):
         Records in the store, those new in this round, and rejected rows of all sources.
     sources : pandas.DataFrame
         One row per source: ``source``, ``new``, ``failure`` (empty without one), ``notes``.
+    looked : bool
+        Whether changes could be looked for; if not, the alarms that stood still stand.
     alarms : tuple of Alarm
         All that stand, including the new ones.
     raised, over : tuple of str
@@ -34,7 +36,7 @@ class Round(Result):
     written : tuple of str
         Files and addresses that outputs were written to.
     problems : tuple of str
-        What could not be done, in a sentence each.
+        What could not be done, what is gone, and failures of many nodes at once, in a sentence each.
     undone : tuple of str
         The problems for which the command fails: unwritten outputs, records that cannot be read as a log.
     """
@@ -45,6 +47,7 @@ class Round(Result):
     new: int
     rejected: int
     sources: pd.DataFrame
+    looked: bool
     alarms: tuple[Alarm, ...]
     raised: tuple[str, ...]
     over: tuple[str, ...]
@@ -64,7 +67,8 @@ class Round(Result):
     def headline(self) -> str:
         """Numbers of records, new records and alarms."""
         of = f"{self.fleet}: " if self.fleet else ""
-        alarms = count(len(self.alarms), "alarm") if self.alarms else "no alarm"
+        alarms = count(len(self.alarms), "alarm") if self.alarms or not self.looked else "no alarm"
+        alarms = alarms if self.looked else f"changes were not looked for; {alarms}"
         new = f", {len(self.raised):,} of them new" if self.raised else ""
         failed = f"; {count(len(self.failed), 'source')} failed" if self.failed else ""
         return f"{of}{count(self.records, 'record')}, {self.new:,} new; {alarms}{new}{failed}"

@@ -10,15 +10,15 @@ import pandas as pd
 
 from relfit.base.errors import ArgumentError, DataError, ReadError, RelfitError
 from relfit.base.settings_advice import in_settings
+from relfit.base.text import count, duration, on_one_line, system_named
 from relfit.base.units import instant
-from relfit.fleet.surveillance import scored
+from relfit.fleet.surveillance import scored, wide_incidents
 from relfit.live._fleet_alarms import fleet_alarms
 from relfit.live._forecast_record import forecast_record
 from relfit.live.fleet_store import FleetStore
-from relfit.live.live_records import Alarm, Fetched
+from relfit.live.live_records import Alarm, Fetched, Gone
 from relfit.live.silent_sources import SHARE, source_alarms
 from relfit.live.sources import SourceBase
-from relfit.live.sources.source_errors import on_one_line
 from relfit.live.watch_outputs import write_outputs
 from relfit.live.watch_results import Round, WatchStatus
 from relfit.live.watch_settings import WatchSettings
@@ -31,7 +31,7 @@ _AGAIN = "its settings changed: it was read again, and records that it no longer
 _UNREAD = "its settings changed: it was read again; records stay stored where the former settings cannot read it"
 _NODES = "alarms of single nodes need the number of nodes: give nodes = NUMBER, or a list of them"
 _SKEW = pd.Timedelta("1h")  # clocks may differ by this
-_NOT_TOLD_AGAIN = ("at", "down")  # of a cursor: nodes down when a source without history was last read
+_NOT_TOLD_AGAIN = ("at", "down", "held")  # of a cursor: nodes down at the last reading, tables that had rows
 
 
 def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progress: Progress | None = None) -> Round:
@@ -60,11 +60,12 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
         for number, source in enumerate(settings.sources):
             say(f"fetching {source.title}", 0.5 * number / len(settings.sources))
             rows.append(_fetched(store, source, settings, made))
-        sources = pd.DataFrame(rows, columns=["source", "new", "failure", "notes"])
+        sources = pd.DataFrame([row[:-1] for row in rows], columns=["source", "new", "failure", "notes"])
+        gone = [each for row in rows for each in row[-1]]
         before = store.open_alarms()
         say("looking for changes", 0.6)
-        alarms, forecasts = list[Alarm](), pd.DataFrame()
-        study = None
+        alarms: list[Alarm] | None = None
+        study, forecasts = None, pd.DataFrame()
         try:
             log = store.log(nodes=settings.population, timezone=settings.timezone)
             if now is not None and log.window.end > made:
@@ -79,8 +80,11 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
             study = Study(log)
             forecasts, alarms, wrong = _asked(store, study, settings)
             problems += tuple(wrong)
-        alarms += source_alarms(store, settings, made)
-        raised, over = store.save_alarms(alarms, made)
+        problems += tuple(text for text, _ in gone)
+        undone += tuple(text for text, stored in gone if stored)
+        looked = alarms is not None or not store.size
+        still = [alarm for alarm in before if alarm.kind != "source"] if alarms is None else alarms
+        raised, over = store.save_alarms([*still, *source_alarms(store, settings, made)], made)
         result = Round(
             settings.fleet,
             made,
@@ -88,6 +92,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
             int(sources["new"].sum()),
             store.rejected(),
             sources,
+            looked,
             tuple(store.open_alarms()),
             raised,
             over,
@@ -104,8 +109,8 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
 
 
 def _fetched(store: FleetStore, source: SourceBase, settings: WatchSettings, now: pd.Timestamp) -> tuple[Any, ...]:
-    """Fetch and store one source; returns its name, number of new records, failure and notes."""
-    name, failure, new, fields = source.title, "", 0, type(source).model_fields
+    """Fetch and store one source; returns its name, number of new records, failure, notes and what is gone."""
+    name, failure, new, gone, fields = source.title, "", 0, list[Gone](), type(source).model_fields
     if source.timezone is None:
         source = source.model_copy(update={"timezone": settings.timezone})
     fetched, cursor, reading = None, store.cursor(name), source.reading
@@ -123,13 +128,13 @@ def _fetched(store: FleetStore, source: SourceBase, settings: WatchSettings, now
         before, told = _said_before(source, former, cursor, now) if again else (None, [])
         fetched = replace(fetched, cursor={**fetched.cursor, "reading": former if failure else reading})  # try again
         try:
-            new = store.add(name, fetched, now, failure, before)
+            new, gone = store.add(name, fetched, now, failure, before)
         except DataError as error:
             failure, fetched = str(error), None
     if fetched is None:
         store.failed(name, now, failure)
     notes = () if fetched is None else (*told, *fetched.notes)
-    return name, new, failure, [in_settings(note, fields) for note in notes]
+    return name, new, failure, [in_settings(note, fields) for note in notes], gone
 
 
 def _said_before(source: SourceBase, former: Any, cursor: Any, now: pd.Timestamp) -> tuple[Fetched, list[str]]:
@@ -140,10 +145,15 @@ def _said_before(source: SourceBase, former: Any, cursor: Any, now: pd.Timestamp
         return getattr(error, "fetched", None) or Fetched(None, {}), [_UNREAD]
 
 
-def _asked(store: FleetStore, study: Study, settings: WatchSettings) -> tuple[pd.DataFrame, list[Alarm], list[str]]:
-    """New forecasts, alarms, and problems: what cannot be computed does not end the round."""
+def _asked(
+    store: FleetStore, study: Study, settings: WatchSettings
+) -> tuple[pd.DataFrame, list[Alarm] | None, list[str]]:
+    """New forecasts, alarms (None where they are unknown), and problems: these do not end the round."""
     problems = [_NODES] if study.log.question else []
-    forecasts, alarms = pd.DataFrame(), list[Alarm]()
+    for each in wide_incidents(study.log):
+        of = f"{each.nodes:,} of {count(each.of, 'node')} of {system_named(each.system)}"
+        problems.append(f"{each.start:%Y-%m-%d %H:%M}: {of} failed within {duration(max(each.hours, 1 / 60))}")
+    forecasts, alarms = pd.DataFrame(), None
     try:
         store.save_forecasts(scored(store.forecasts(), study.log))
         forecasts = forecast_record(study)

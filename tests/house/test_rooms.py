@@ -24,6 +24,7 @@ ORDER = (
     "base.units",
     "base.results",
     "base.text",
+    "base.programs",
     "base.arguments",
     "base.writing",
     "base.paths",

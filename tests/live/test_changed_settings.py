@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from relfit.base.errors import RelfitError
 from relfit.live.fleet_store import FleetStore
 from relfit.live.watch_round import watch
 from relfit.live.watch_settings import read_watch_settings
@@ -130,6 +131,45 @@ def test_what_the_former_settings_cannot_read_stays_and_that_is_said(tmp_path: P
     assert notes(tmp_path, renamed + "\nformat = 'table'") == [
         "records that it no longer gives for that time were removed"
     ]
+
+
+def test_a_renamed_column_of_the_system_stores_nothing_twice(tmp_path: Path) -> None:
+    """Eight records of two systems; the column is renamed, a row is added, the column is restored."""
+    rows = [f"n{i},2024-01-0{i + 1} 00:00,disk,{'ab'[i % 2]}\n" for i in range(9)]
+    log = tmp_path / "log.csv"
+
+    def put_rows(head: str, number: int) -> None:
+        log.write_text(f"node,start,cause,{head}\n" + "".join(rows[:number]))
+
+    put_rows("cluster", 8)
+    before = stored(tmp_path)
+    for _ in range(2):
+        put_rows("cl", 9)
+        result = watch(read_watch_settings(tmp_path / "watch.toml"), "2023-01-01")
+        assert (result.records, result.new, result.failed) == (8, 0, ("file log.csv",))
+        assert "8 records of log.csv came again with another system, and were not stored" in result.findings[-2]
+    put_rows("cluster", 8)
+    assert stored(tmp_path) == before
+    put_rows("cl", 9)
+    assert len(stored(tmp_path, 'columns = { system = "cl" }')) == 9  # the settings follow the file
+    rows[0] = rows[0].replace(",a", ",b")  # a host that moved is a correction
+    put_rows("cl", 9)
+    assert len(stored(tmp_path, 'columns = { system = "cl" }')) == 9
+
+
+def test_one_cluster_of_a_table_of_two_is_watched(tmp_path: Path) -> None:
+    rows = [f"n{i},2024-01-0{i + 1} 00:00,disk,{'ab'[i % 2]}\n" for i in range(6)]
+    (tmp_path / "log.csv").write_text("node,start,cause,cluster\n" + "".join(rows))
+    assert len(stored(tmp_path)) == 6
+    assert stored(tmp_path, 'where = { system = "b" }') == ["n1 01-02 00 disk", "n3 01-04 00 disk", "n5 01-06 00 disk"]
+    with FleetStore.open(str(tmp_path / "fleet.duckdb"), read_only=True) as store:
+        assert store.log(nodes=4).n_nodes == 4
+    stored(tmp_path)
+    with (
+        FleetStore.open(str(tmp_path / "fleet.duckdb"), read_only=True) as store,
+        pytest.raises(RelfitError, match="with a system for each: population = "),
+    ):
+        store.log(nodes=9)
 
 
 def notes(folder: Path, source: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socketserver
 import threading
@@ -16,6 +17,7 @@ from relfit.cli.app import main
 from relfit.live.watch_round import watch
 from relfit.live.watch_settings import read_watch_settings
 
+HEAD = b"node,start,end,cause\n"
 GOOD = "node,start,end,cause\nn1,2024-01-01 10:00,2024-01-01 12:30,disk\nn2,2024-01-03 10:00,2024-01-03 11:00,fan\n"
 MORE = GOOD + "n1,2024-01-05 10:00,2024-01-05 11:00,fan\n"
 
@@ -31,8 +33,8 @@ def fleet(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     "broken",
-    [b"PK\x03\x04 cut short", b"\x1f\x8b\x08\x00 cut", b"colour,shape\nred,round\n", b"\x00\xff" * 50, None],
-    ids=["zip", "gz", "schema", "bytes", "gone"],
+    [b"PK\x03\x04 cut short", b"\x1f\x8b\x08\x00 cut", b"colour,shape\nred,round\n", b"\x00\xff" * 50, None, b"", HEAD],
+    ids=["zip", "gz", "schema", "bytes", "gone", "empty", "header"],
 )
 def test_a_file_that_cannot_be_read(fleet: Path, broken: bytes | None) -> None:
     settings = read_watch_settings(fleet / "watch.toml")
@@ -42,9 +44,10 @@ def test_a_file_that_cannot_be_read(fleet: Path, broken: bytes | None) -> None:
     if broken is not None:
         place.write_bytes(broken)
     (fleet / "b.csv").write_text(MORE.replace("n1", "b1").replace("n2", "b2"))
-    result = watch(settings, "2024-02-02")
-    assert (result.failed, result.records, result.new) == (("a",), 5, 1)
-    assert "a.csv" in " ".join(result.findings)
+    for new in (1, 0):
+        result = watch(settings, "2024-02-02")
+        assert (result.failed, result.records, result.new) == (("a",), 5, new)
+        assert "a.csv" in " ".join(result.findings)
     place.write_text(MORE.replace("n1", "a1").replace("n2", "a2"))
     result = watch(settings, "2024-02-03")
     assert (result.failed, result.records, result.new) == ((), 6, 1)
@@ -125,8 +128,34 @@ def test_a_table_that_has_no_row_yet_is_no_failure(fleet: Path) -> None:
     assert (watch(settings, "2024-02-01").failed, watch(settings, "2024-02-02").records) == ((), 0)
     (fleet / "a.csv").write_text(GOOD)
     assert watch(settings, "2024-02-03").new == 2
-    (fleet / "a.csv").write_text("node,start,end,cause\n")  # rotated
-    assert watch(settings, "2024-02-04").records == 2
+    (fleet / "a.csv").write_bytes(HEAD)
+    (fleet / "nodes.csv").write_text("node\na1\na2\n")
+    text = (fleet / "watch.toml").read_text()
+    (fleet / "watch.toml").write_text(text.replace('"a.csv"', '"a.csv"\npopulation = "nodes.csv"'))
+    result = watch(read_watch_settings(fleet / "watch.toml"), "2024-02-04")  # changed settings, too
+    assert (result.records, result.failed) == (2, ("a",))
+
+
+@pytest.mark.parametrize("content", [b"", HEAD], ids=["empty", "header"])
+def test_a_table_that_was_renamed_when_a_new_one_began_is_no_failure(fleet: Path, content: bytes) -> None:
+    settings = fleet / "watch.toml"
+    settings.write_text(settings.read_text().replace('"a.csv"', '"a*.csv"'))
+    os.utime(fleet / "a.csv", (1.7e9, 1.7e9))
+    assert watch(read_watch_settings(settings), "2024-02-01").records == 4
+    (fleet / "a.csv").rename(fleet / "a-1.csv")
+    for _ in range(2):
+        (fleet / "a.csv").write_bytes(content)
+        result = watch(read_watch_settings(settings), "2024-02-02")
+        assert (result.records, result.failed, result.undone) == (4, (), ())
+
+
+def test_a_log_without_a_matching_line_is_no_failure(tmp_path: Path) -> None:
+    source = 'kind = "text"\npath = "log.txt"\npattern = \'(?P<start>[-0-9]+ [:0-9]+) (?P<node>n1) down\'\n'
+    (tmp_path / "watch.toml").write_text(f'store = "fleet.duckdb"\n[[sources]]\n{source}')
+    for text in ("2024-01-01 10:00 n1 down\n", "", "2024-01-02 10:00 n1 up\n"):
+        (tmp_path / "log.txt").write_text(text)
+        result = watch(read_watch_settings(tmp_path / "watch.toml"), "2024-02-01")
+        assert (result.records, result.failed) == (1, ())
 
 
 def test_a_clock_that_jumps_back_makes_nothing_new(fleet: Path) -> None:

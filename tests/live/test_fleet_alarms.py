@@ -11,7 +11,7 @@ import pytest
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
-from relfit.fleet.surveillance import rate_scans
+from relfit.fleet.surveillance import rate_scans, wide_incidents
 from relfit.live._fleet_alarms import SHARES, alarm_history, fleet_alarms
 from relfit.live.live_records import Alarm
 from relfit.live.slurm_actions import drains_of
@@ -129,6 +129,34 @@ def test_the_numbers_of_a_sentence_are_of_its_window_and_its_node_is_named() -> 
     last_day = f"{at(600 * DAY - 1):%Y-%m-%d}"
     assert f"8 failures of any cause in the 15.4 hours to {last_day}" in of(alarms, "node", "node n017").text
     assert f"5 failures by fan in the 8.8 hours to {last_day}" in of(alarms, "repeat", "node n017, fan").text
+
+
+@pytest.mark.parametrize("burst", [True, False])
+def test_what_others_had_is_their_mean_in_the_same_time(burst: bool) -> None:
+    """A burst in which no other node failed by that cause, and half a year of one node; counted by hand."""
+    when = 595 * DAY + 3.0 * np.arange(5) if burst else 420 * DAY + 4 * DAY * np.arange(45)
+    causes = ["fan"] * 5 if burst else [CAUSES[i % 3] for i in range(45)]
+    extra = [{"node": "n017", "start": t, "end": t + 0.5, "cause": c} for t, c in zip(when, causes, strict=True)]
+    log = fleet(1, mean=6.0, extra=extra)
+    subject = ("repeat", "node n017, fan") if burst else ("node", "node n017")
+    alarm = of(fleet_alarms(log), *subject)
+    starts, names = log.events["start"], log.events["node"]
+    last = starts[names == "n017"].sort_values().tail(int(alarm.evidence["failures"]))
+    others = starts.between(last.iloc[0], last.iloc[-1]) & (names != "n017")
+    if burst:
+        others &= log.events["cause"] == "fan"
+    assert alarm.evidence["others"] == pytest.approx(others.sum() / 99, abs=1e-9)
+    assert f", others had {0 if burst else f'{others.sum() / 99:.3g}'} on average." in alarm.text
+
+
+@pytest.mark.parametrize(("hit", "told"), [(100, True), (24, False)])
+def test_an_outage_of_many_nodes_is_told_as_one(hit: int, told: bool) -> None:
+    """Nodes fail one after the other within 4 minutes two days before the end, among others of their own."""
+    extra = [{"node": f"n{i:03d}", "start": 598 * DAY + i * 4.0 / 60 / (hit - 1)} for i in range(hit)]
+    incidents = list(wide_incidents(fleet(1, mean=6.0, extra=extra)))
+    assert [(each.system, each.nodes, each.of) for each in incidents] == [("s", 100, 100)] * told
+    assert all(each.start == at(598 * DAY) and each.hours == pytest.approx(4 / 60) for each in incidents)
+    assert not list(wide_incidents(fleet(1, mean=6.0, days=606, extra=extra)))  # more than a week ago
 
 
 def test_when_all_of_a_system_is_up_no_rack_is_blamed() -> None:

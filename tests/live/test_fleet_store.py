@@ -14,6 +14,7 @@ from relfit.base.errors import RelfitError
 from relfit.cli.app import main
 from relfit.live import store_schema
 from relfit.live.fleet_store import FleetStore
+from relfit.live.live_records import Alarm
 from relfit.live.watch_round import watch
 from relfit.live.watch_settings import read_watch_settings
 
@@ -114,11 +115,43 @@ def test_a_rotated_log_and_one_cut_short_take_nothing_away(fleet: Path) -> None:
     (fleet / "logs" / "a.csv").write_text(HEAD + ROWS[4][:20])
     assert round_of(fleet).records == 6
     (fleet / "logs" / "a.csv").write_text("")
-    assert round_of(fleet).records == 6
+    result = round_of(fleet)
+    assert (result.records, result.failed) == (6, ("file logs/*.csv",))
     (fleet / "logs" / "a.csv").unlink()
     result = round_of(fleet)
     assert result.records == 6
     assert result.failed == ("file logs/*.csv",)
+
+
+def test_records_that_are_gone_from_a_file_are_told_once(fleet: Path, capsys) -> None:
+    place = Path("logs", "a.csv")
+    put(fleet, "a.csv", ROWS)
+    assert round_of(fleet).problems == ()
+    for rows, number, removed, stored in ((ROWS[:4], 2, 0, 2), ([*ROWS[:2], ROWS[3]], 1, 1, 0), (ROWS, 0, 0, 0)):
+        put(fleet, "a.csv", rows)
+        arguments = ["watch", "run", str(fleet / "watch.toml"), "--now", "2024-02-01", "--quiet"]
+        assert main(arguments) == (4 if stored else 0)
+        said = f"gone from {place}: {removed} removed from the store, {stored} stay in it"
+        assert (f"{number} records are {said}" in " ".join(capsys.readouterr().out.split())) is bool(stored)
+        assert "gone" not in " ".join(round_of(fleet).findings)
+    put(fleet, "a.csv", ROWS[1:])  # rotated away
+    assert "gone" not in " ".join(round_of(fleet).findings)
+    put(fleet, "a.csv", [*ROWS[1:3], *ROWS[4:]])
+    assert round_of(fleet).problems[-1] == f"1 record is gone from {place}: 1 removed from the store, 0 stay in it"
+
+
+def test_logs_of_hosts_of_which_one_did_not_change_lose_nothing(fleet: Path) -> None:
+    """Ten hosts' raw logs, read together; nine of them go on."""
+    line = "Jan {:2d} {:02d}:00:00 n{} kernel: Kernel panic - not syncing: Fatal machine check\n"
+    settings = (fleet / "watch.toml").read_text()
+    (fleet / "watch.toml").write_text(settings.replace("*.csv", "*.log"))
+    for days, hosts, records in ((range(1, 11), 10, 100), ((20,), 9, 109), ((22,), 9, 118)):
+        for host in range(hosts):
+            with (fleet / "logs" / f"h{host}.log").open("a") as log:
+                log.writelines(line.format(day, host, host) for day in days)
+        result = round_of(fleet)
+        assert result.records == records
+        assert "gone" not in " ".join(result.findings)
 
 
 @pytest.mark.slow
@@ -231,6 +264,56 @@ def test_a_list_of_nodes_that_is_not_there_is_a_problem_and_loses_no_record(flee
     assert "is not a list of nodes" in round_of(fleet).undone[0]
     (fleet / "none.txt").write_text("n[1-3]\n")
     assert main(["watch", "run", str(fleet / "watch.toml"), "--now", "2024-01-20"]) == 0
+
+
+@pytest.mark.parametrize("entered", ["2024-01-20", "2024-01-04"], ids=["later than all records", "before the last"])
+def test_nodes_that_a_list_no_longer_has_are_gone(fleet: Path, entered: str) -> None:
+    """Five nodes, two more for a day; three are off the list, and n1 had failed before the log was rotated."""
+    settings = (fleet / "watch.toml").read_text()
+    (fleet / "watch.toml").write_text(settings + 'population = "nodes.csv"\n[outputs]\npage = "today.html"\n')
+    listed = "node,entered\n" + "".join(f"n{i},2024-01-01\n" for i in range(1, 6))
+    put(fleet, "a.csv", ROWS)
+    seen = []
+    for text, rows in (
+        (listed, ROWS),
+        (f"{listed}n6,{entered}\nn7,{entered}\n", ROWS),
+        (listed.replace("n1,2024-01-01\n", ""), ROWS[3:]),
+    ):
+        (fleet / "nodes.csv").write_text(text)
+        put(fleet, "a.csv", rows)
+        result = round_of(fleet)
+        with FleetStore.open(str(fleet / "fleet.duckdb"), read_only=True) as store:
+            log = store.log()
+        seen.append(log.population.set_index("node")["left"])
+    assert [sorted(each.index) for each in seen] == [
+        ["n1", "n2", "n3", "n4", "n5"],
+        ["n1", "n2", "n3", "n4", "n5", "n6", "n7"],
+        ["n1", "n2", "n3", "n4", "n5"],
+    ]
+    assert (seen[0] == seen[0]["n1"]).all()
+    assert log.window.end == pd.Timestamp("2024-01-08 12:00", tz="UTC")
+    assert seen[2][["n2", "n3", "n4", "n5"]].eq(log.window.end).all()
+    assert seen[2]["n1"] < log.window.end
+    assert "3 nodes are no longer listed: n1, n6, n7" in result.problems
+    assert "3 nodes are no longer listed: n1, n6, n7" in (fleet / "today.html").read_text()
+    assert not round_of(fleet).problems
+
+
+@pytest.mark.parametrize("wrong", ["nodes = 2\n[[", "alarms = { stock = { disk = -1 } }\n[["])
+def test_an_alarm_stands_where_a_round_cannot_look_for_changes(fleet: Path, wrong: str) -> None:
+    put(fleet, "a.csv", ROWS)
+    settings = (fleet / "watch.toml").read_text()
+    now = pd.Timestamp("2024-01-09", tz="UTC")
+    with FleetStore.open(str(fleet / "fleet.duckdb")) as store:
+        store.save_alarms([Alarm("node", "node n2", now, now, "Node n2 stands out.", "Test it.")], now)
+    (fleet / "watch.toml").write_text(settings.replace("[[", wrong))
+    result = watch(read_watch_settings(fleet / "watch.toml"), "2024-01-09")
+    assert (result.records, [alarm.key for alarm in result.alarms], result.over) == (6, ["node: node n2"], ())
+    assert result.headline == "6 records, 6 new; changes were not looked for; 1 alarm"
+    (fleet / "watch.toml").write_text(settings.replace("[[", "nodes = 3\n[["))
+    result = watch(read_watch_settings(fleet / "watch.toml"), "2024-01-09")
+    assert (result.alarms, result.over) == ((), ("node: node n2",))
+    assert result.headline == "6 records, 0 new; no alarm"
 
 
 @pytest.mark.parametrize("nodes", ["0", "-3", "true", "1.5", "[]", "[1, 2]", '"n[1-3]"', '["n[0-99999999]"]'])

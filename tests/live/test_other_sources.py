@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from relfit.base.errors import ReadError
+from relfit.base.errors import ReadError, RelfitError
 from relfit.live.live_records import Fetched
 from relfit.live.sources import SOURCES, SourceError, sql_reading
 from relfit.live.watch_settings import read_watch_settings
@@ -194,9 +194,9 @@ def test_a_journal_is_asked_from_where_it_was_left(tmp_path: Path, monkeypatch) 
     (tmp_path / "said").write_text("")
     assert asked.fetch(fetched.cursor, NOW).log is None
     program.write_text("#!/bin/sh\necho no access >&2\nexit 1\n")
-    with pytest.raises(SourceError, match="journalctl ended with status 1: no access"):
+    with pytest.raises(RelfitError, match="journalctl ended with status 1: no access"):
         asked.fetch({}, NOW)
-    with pytest.raises(SourceError, match="there is no program ipmitool here"):
+    with pytest.raises(RelfitError, match="there is no program ipmitool here"):
         source(tmp_path, "journal", program="ipmitool").fetch({}, NOW)
 
 

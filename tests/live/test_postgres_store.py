@@ -37,13 +37,18 @@ def test_both_stores_hold_the_same(server: dict[str, str], tmp_path: Path) -> No
     logs = []
     for store in (server["LIVE_POSTGRES"], "fleet.duckdb"):
         settings = tmp_path / "watch.toml"
-        settings.write_text(f'store = "{store}"\n[[sources]]\nkind = "file"\npath = "logs/*.csv"\n')
+        settings.write_text(
+            f'store = "{store}"\n[[sources]]\nkind = "file"\npath = "logs/*.csv"\npopulation = "nodes.csv"\n'
+        )
+        (tmp_path / "nodes.csv").write_text("node\nn1\nn2\nn3\nn8\nn9\n")
         new = []
         for name, rows in FILES.items():
             (tmp_path / "logs" / name).write_text("node,start,end,cause,rack\n" + "\n".join(rows) + "\n")
             new.append(watch(read_watch_settings(settings), "2024-02-01").new)
         assert new == [2, 1, 1]
-        assert watch(read_watch_settings(settings), "2024-02-02").new == 0
+        (tmp_path / "nodes.csv").write_text("node\nn1\nn2\nn3\nn9\n")
+        again = watch(read_watch_settings(settings), "2024-02-02")
+        assert (again.new, again.problems[:1]) == (0, ("1 node is no longer listed: n8",))
         read = read_watch_settings(settings)
         with FleetStore.open(read.store, read_only=True) as opened:
             logs.append(opened.log())

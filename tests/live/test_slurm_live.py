@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from relfit.base.errors import RelfitError
 from relfit.base.results import json_ready
 from relfit.live.fleet_store import FleetStore
 from relfit.live.live_records import Alarm
@@ -216,10 +217,10 @@ def test_what_is_wrong_is_told_without_the_password(slurm: dict[str, str], monke
     with pytest.raises(SourceError, match="accounting database"):
         source(**{**database, "accounting": "mysql+pymysql://slurm@127.0.0.1:1/slurm_acct_db"}).fetch({}, now)
     monkeypatch.setenv("SLURM_CONF", "/nowhere/slurm.conf")
-    with pytest.raises(SourceError, match="sacctmgr"):
+    with pytest.raises(RelfitError, match="sacctmgr"):
         source(timeout=2.0).fetch({}, now)
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(SourceError, match="no program"):
+    with pytest.raises(RelfitError, match="no program"):
         source(what="nodes").fetch({}, now)
 
 

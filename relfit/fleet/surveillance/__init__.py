@@ -6,12 +6,14 @@ alone. `rates_of_fleet`, `repair_scans` and `node_scans` apply them and divide t
 the tests. `relfit.live` reports the results.
 """
 
-from relfit.fleet.surveillance.count_scores import scored, tails_of_counts
+from relfit.fleet.surveillance.count_scores import failures_ahead, missed_counts, scored, tails_of_counts
+from relfit.fleet.surveillance.failures_at_once import WideIncident, wide_incidents
 from relfit.fleet.surveillance.node_scans import NodeEpisode, failed_repairs, nodes_standing_out
 from relfit.fleet.surveillance.rate_scans import RateEpisode, RateScan, scan_rates, scan_scores
 from relfit.fleet.surveillance.rates_of_fleet import RateChange, rate_changes
 from relfit.fleet.surveillance.recurrence_scans import Recurrence, scan_recurrence
 from relfit.fleet.surveillance.repair_scans import RepairEpisode, slower_repairs
+from relfit.fleet.surveillance.silence import longest_pause
 from relfit.fleet.surveillance.watched_fleet import Streams, WatchedFleet
 
 __all__ = [
@@ -23,7 +25,11 @@ __all__ = [
     "RepairEpisode",
     "Streams",
     "WatchedFleet",
+    "WideIncident",
     "failed_repairs",
+    "failures_ahead",
+    "longest_pause",
+    "missed_counts",
     "nodes_standing_out",
     "rate_changes",
     "scan_rates",
@@ -32,4 +38,5 @@ __all__ = [
     "scored",
     "slower_repairs",
     "tails_of_counts",
+    "wide_incidents",
 ]

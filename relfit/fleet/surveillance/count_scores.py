@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 from scipy import special
 
 from relfit.analyses.screening import incidents
 from relfit.base.arrays import FloatArray
-from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.base.units import HOURS_PER_YEAR, NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.fleet.prediction import Prediction, TimeSteps, levels_of, mix
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["scored", "tails_of_counts"]
+__all__ = ["failures_ahead", "missed_counts", "scored", "tails_of_counts"]
+
+_OVERLAP = 3.0  # independent forecasts per horizon that overlapping ones are worth
 
 _COLUMNS = ["made", "system", "horizon_hours", "mean", "lower", "upper", "level", "happened", "score"]
 
@@ -86,3 +91,46 @@ def tails_of_counts(seen: FloatArray, mean: FloatArray, upper: FloatArray, level
     above = np.where(seen > 0.0, special.betainc(np.maximum(seen, 1e-9), shape, at), 1.0)
     below = special.betaincc(seen + 1.0, shape, at)
     return np.asarray(np.minimum(2.0 * np.minimum(above, below), 1.0))
+
+
+def missed_counts(
+    forecasts: pd.DataFrame, allowed: float, now: pd.Timestamp
+) -> Iterator[tuple[str, pd.DataFrame, pd.Timestamp]]:
+    """Counts far outside their forecast: the system, the missed forecasts in a run, and until when that lasts.
+
+    Parameters
+    ----------
+    forecasts : pandas.DataFrame
+        From `scored`.
+    allowed : float
+        False alarms per year.
+    now : pandas.Timestamp
+    """
+    known = forecasts[forecasts["happened"].notna()].copy()
+    known["end"] = known["made"] + pd.to_timedelta(known["horizon_hours"], unit="h")
+    known = known[known["end"] <= now].sort_values("end", kind="stable")
+    known = known[~known.assign(day=known["made"].dt.floor("D")).duplicated(["system", "horizon_hours", "day"])]
+    if not len(known):
+        return
+    streams = known.drop_duplicates(["system", "horizon_hours"])["horizon_hours"]
+    a_year = float(np.minimum(HOURS_PER_YEAR / 24.0, _OVERLAP * HOURS_PER_YEAR / streams).sum())
+    columns = (known[name].to_numpy(np.float64) for name in ("happened", "mean", "upper", "level"))
+    known["p"] = tails_of_counts(*columns)
+    missed = known[known["p"] <= allowed / max(a_year, 1e-9)]
+    for system, rows in missed.groupby("system", sort=False):
+        over = rows["end"] + pd.to_timedelta(rows["horizon_hours"], unit="h")
+        new = (rows["end"] > over.cummax().shift()).cumsum()
+        for _, run in rows.groupby(new):
+            yield str(system), run, over[run.index].max()
+
+
+def failures_ahead(log: FailureLog, cause: str, hours: float) -> Prediction | None:
+    """The predicted number of failures by a cause in the hours after the end of a log; None where there was none."""
+    steps = TimeSteps.of(log.window.start, log.window.end)
+    events = log.events
+    mine = (events["cause"].astype(object) == cause).to_numpy() & ~events["start_cut"].to_numpy(bool)
+    counts = steps.counts(nanoseconds(events["start"])[mine])[0]
+    if not counts.any():
+        return None
+    one = np.ones(steps.size)
+    return mix(levels_of(counts, one, steps.days), counts, one, hours / steps.width, 1.0)

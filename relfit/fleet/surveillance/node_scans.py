@@ -38,6 +38,8 @@ class NodeEpisode:
         End (nanoseconds) of the last significant run, and its failures.
     hours, expected, p : float
         Duration of that run, expected further failures (from other nodes, by cause for repairs), tail probability.
+    others : float
+        Mean number of failures of the system's other nodes in the time of that run (by the same cause for repairs).
     """
 
     node: int
@@ -50,6 +52,7 @@ class NodeEpisode:
     hours: float
     expected: float
     p: float
+    others: float
 
 
 def nodes_standing_out(fleet: WatchedFleet, allowed: float) -> Iterator[NodeEpisode]:
@@ -109,7 +112,20 @@ def _episodes(
                 float(instant[i] - at[result.first[i]]) / NANOSECONDS_PER_HOUR,
                 float(result.expected[i]),
                 float(result.p[i]),
+                _of_others(fleet, row, int(at[result.first[i]]), int(instant[i]), by_cause),
             )
+
+
+def _of_others(fleet: WatchedFleet, row: int, first: int, last: int, by_cause: bool) -> float:
+    """Mean number of failures of the other nodes of a system from one instant to another, for one watched all of it."""
+    some = slice(*np.searchsorted(fleet.begun, [first, last + 1]))
+    system, own, (entered, left) = fleet.system[row], fleet.own[row], fleet.watch
+    mine = (fleet.system[some] == system) & (fleet.own[some] >= 0) & (fleet.own[some] != own)
+    if by_cause:
+        mine &= fleet.cause[some] == fleet.cause[row]
+    watched = np.clip((np.minimum(left, last) - np.maximum(entered, first)) / max(last - first, 1), 0.0, 1.0)
+    nodes = watched[(fleet.system_of_node == system) & (np.arange(watched.size) != own)].sum()
+    return float(mine.sum() / nodes) if nodes else 0.0
 
 
 def _numbered(values: IntArray) -> CodeArray:

@@ -206,7 +206,7 @@ class WatchedFleet:
         out = []
         rack = self.joined.group
         for name in dict.fromkeys([*([rack] if rack else []), *self.log.attributes]):
-            if name == rack or name in self.log.population.columns:
+            if name in self.log.population.columns:  # a list of nodes may not say what the records do
                 values = pd.Series(node_values(self.log, name, self.nodes), dtype=object)
                 streams = self._by(name, values, self.node if name == rack else self.own, name == rack)
                 out += [streams] if streams is not None else []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pandas as pd
 from pydantic import Field
@@ -14,19 +16,20 @@ from pydantic import Field
 from relfit.base.errors import RelfitError
 from relfit.base.paths import files_meant
 from relfit.base.settings_advice import in_settings
-from relfit.base.text import count
+from relfit.base.text import count, on_one_line
 from relfit.io import READERS, read
 from relfit.io.parsing.opening import members
 from relfit.io.parsing.rows import NoRowsError
 from relfit.live.live_records import Fetched
 from relfit.live.sources.source_base import FilePath, SourceBase
-from relfit.live.sources.source_errors import SourceError, on_one_line
+from relfit.live.sources.source_errors import SourceError
 from relfit.log.failurelog import FailureLog
 
 __all__ = ["FileSource", "fetched_documents", "form_of"]
 
 _SETTLED = 2.0  # seconds after which another change also changes the file's time
 _NAMED = 3  # unreadable files named
+_TABLES = ("file", "tickets")  # kinds of source whose tables do not become empty; a log may, when it is rotated
 
 
 class FileSource(SourceBase):
@@ -39,11 +42,13 @@ class FileSource(SourceBase):
     rules: FilePath | None = Field(None, description="of raw logs: what counts as a failure")
     nodeless: str | None = Field(None, description="what records without a node are: system, node or ignore")
     population: FilePath | None = Field(None, description="a table of the nodes that the files are of")
+    where: dict[str, Any] = Field(default_factory=dict, description='the part that is watched: system = "gpu"')
     max_size: str | None = Field(None, description="bytes that a file may have, as 32GB")
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
         """The logs of all files that changed since the last round, each under its name."""
-        return fetched_documents(self, self.path, cursor, self._read, self._groups)
+        fetched = fetched_documents(self, self.path, cursor, self._read, self._groups)
+        return replace(fetched, listed=self.population is not None)
 
     def _groups(self, files: Sequence[Path]) -> list[list[Path]]:
         """Files to read together: tables one by one, raw logs all at once, as outages continue from one to the next."""
@@ -59,7 +64,8 @@ class FileSource(SourceBase):
     def _read(self, files: Sequence[Path]) -> FailureLog:
         names = ("format", "timezone", "nodeless", "max_size", "rules", "population")
         own = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        return read(list(files), **{**own, **self.columns})
+        log = read(list(files), **{**own, **self.columns})
+        return log.where(self.where) if self.where else log
 
 
 def _one_by_one(files: Sequence[Path]) -> list[list[Path]]:
@@ -80,30 +86,37 @@ def fetched_documents(
     SourceError
         Where there is no file, and for files that cannot be read; it carries the content of the others.
     """
-    changed, state = _changed_files(path, cursor)
+    changed, state, held = _changed_files(path, cursor)
     shown = getattr(path, "short", str)
     documents: list[tuple[str, FailureLog]] = []
     failures: list[str] = []
     for group in groups(changed):
+        names = [shown(file) for file in group]
         try:
-            documents.append((shown(group[0]) if len(group) == 1 else source.title, reader(group)))
-        except NoRowsError:  # a new log, or one without a matching line
-            continue
+            log = reader(group)
         except (RelfitError, OSError) as error:
+            if isinstance(error, NoRowsError) and not held.intersection(names):  # a new log, or no matching line
+                continue
             failures.append(on_one_line(in_settings(error, type(source).model_fields)))
-            for file in group:
-                state.pop(shown(file), None)
+            for name in names:
+                state.pop(name, None)
+            continue
+        # other files that change together are another document, which says nothing of the rest
+        several = hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
+        documents.append((names[0] if len(group) == 1 else f"{source.title} {several}", log))
+        if source.kind in _TABLES and log.source.format == "table":
+            held.update(names)
     notes = documents[-1][1].source.notes if documents else ()
     form = form_of(documents[-1][1]) if documents else ""
-    fetched = Fetched(None, {"files": state}, form, notes, tuple(documents))
+    fetched = Fetched(None, {"files": state, "held": sorted(held)}, form, notes, tuple(documents))
     if failures:
         more = f" (and {len(failures) - _NAMED} more)" if len(failures) > _NAMED else ""
         raise SourceError("; ".join(failures[:_NAMED]) + more, fetched=fetched)
     return fetched
 
 
-def _changed_files(path: str, cursor: Mapping[str, object]) -> tuple[list[Path], dict[str, list[int]]]:
-    """Files of a path that changed, and the present state of all: bytes and time by name."""
+def _changed_files(path: str, cursor: Mapping[str, object]) -> tuple[list[Path], dict[str, list[int]], set[str]]:
+    """Files of a path that changed; the state of all, bytes and time by name; tables that had rows under that name."""
     shown = getattr(path, "short", str)
     before: Any = cursor.get("files", {})
     state: dict[str, list[int]] = {}
@@ -119,8 +132,6 @@ def _changed_files(path: str, cursor: Mapping[str, object]) -> tuple[list[Path],
             if len(files) == 1:
                 raise SourceError(f"{file}: {error.strerror or error}") from None
             continue  # rotated since the folder was listed; it is read under its new name
-        if not about.st_size:
-            continue
         now = [about.st_size, about.st_mtime_ns]
         if before.get(shown(file)) != now:
             changed.append(file)
@@ -128,7 +139,9 @@ def _changed_files(path: str, cursor: Mapping[str, object]) -> tuple[list[Path],
         state[shown(file)] = now if time.time() - about.st_mtime > _SETTLED else [about.st_size, 0]
     if not files:
         raise SourceError(f"{path}: no file has such a name")
-    return changed, state
+    moved, had = [state[shown(file)] for file in changed], cast("list[str]", cursor.get("held", []))
+    held = {name for name in had if name in state and before.get(name) not in moved}
+    return [file for file in changed if state[shown(file)][0] or shown(file) in held], state, held
 
 
 def form_of(log: FailureLog) -> str:

@@ -9,11 +9,12 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import Field
 
+from relfit.base.programs import output_of
 from relfit.io.journal_lines import READER
 from relfit.io.parsing.opening import Content, open_content
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import fetched_documents, form_of
-from relfit.live.sources.source_base import FilePath, SourceBase, output_of
+from relfit.live.sources.source_base import FilePath, SourceBase
 from relfit.log.failurelog import FailureLog
 
 __all__ = ["JournalSource"]

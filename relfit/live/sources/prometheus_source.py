@@ -15,13 +15,14 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from relfit.base.text import on_one_line
 from relfit.io.parsing.opening import Content
 from relfit.io.prometheus import log_of_samples
 from relfit.io.raw_logs import RecordTally
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import form_of
 from relfit.live.sources.source_base import PlainUrl, SourceBase, missing_extra, password_from
-from relfit.live.sources.source_errors import SourceError, on_one_line
+from relfit.live.sources.source_errors import SourceError
 
 __all__ = ["PrometheusSource"]
 

@@ -15,6 +15,8 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from relfit.base.errors import ReadError
+from relfit.base.programs import output_of
+from relfit.base.text import on_one_line
 from relfit.fleet.calibration.parameter_values import rejection
 from relfit.io import READERS
 from relfit.io.frames import with_nodes
@@ -23,8 +25,8 @@ from relfit.io.raw_logs import RecordTally
 from relfit.io.slurm_events import log_of_node_events, read_node_events
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import FileSource, form_of
-from relfit.live.sources.source_base import FilePath, PlainUrl, SourceBase, output_of
-from relfit.live.sources.source_errors import SourceError, on_one_line
+from relfit.live.sources.source_base import FilePath, PlainUrl, SourceBase
+from relfit.live.sources.source_errors import SourceError
 from relfit.live.sources.sql_reading import query_rows
 from relfit.log.failurelog import FailureLog
 

@@ -6,9 +6,8 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +18,7 @@ from pydantic import AfterValidator, Field, ValidationInfo
 from relfit.base.errors import RelfitError
 from relfit.fleet.calibration.parameter_values import Model, rejection
 from relfit.live.live_records import Fetched
-from relfit.live.sources.source_errors import SourceError, on_one_line
+from relfit.live.sources.source_errors import SourceError
 
 __all__ = [
     "FilePath",
@@ -27,7 +26,6 @@ __all__ = [
     "PlainUrl",
     "SourceBase",
     "missing_extra",
-    "output_of",
     "password_from",
     "without_password",
 ]
@@ -103,7 +101,7 @@ class SourceBase(Model):
 
         Raises
         ------
-        SourceError
+        RelfitError
             When the source could not be fetched.
         """
         raise NotImplementedError
@@ -125,34 +123,3 @@ def password_from(variable: str | None) -> str | None:
 def missing_extra(name: str) -> RelfitError:
     """The error for a package of the extra ``live`` that is not installed."""
     return RelfitError(f"{name} is not installed", remedy='pip install "relfit[live]"')
-
-
-def output_of(command: Sequence[str], timeout: float = 120.0, **environment: str) -> bytes:
-    """The output of a program, run without a shell.
-
-    Raises
-    ------
-    SourceError
-        When it is not installed, takes longer than `timeout` seconds or ends with a status other than 0.
-
-    Examples
-    --------
-    >>> output_of(["printf", "a;b"])
-    b'a;b'
-    """
-    name = command[0]
-    env: dict[str, Any] = {**os.environ, "LC_ALL": "C.UTF-8", **environment}
-    try:
-        done = subprocess.run(list(command), capture_output=True, timeout=timeout, env=env, stdin=subprocess.DEVNULL)
-    except FileNotFoundError:
-        raise SourceError(
-            f"there is no program {name} here", remedy="install it, or read its output from a file"
-        ) from None
-    except OSError as error:
-        raise SourceError(f"{name} cannot be run: {error.strerror or error}") from None
-    except subprocess.TimeoutExpired:
-        raise SourceError(f"{name} did not answer within {timeout:g} s") from None
-    if done.returncode:
-        told = on_one_line(done.stderr.decode(errors="replace"))
-        raise SourceError(f"{name} ended with status {done.returncode}: {told or 'it says nothing'}")
-    return done.stdout

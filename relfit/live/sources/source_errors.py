@@ -5,7 +5,7 @@ from __future__ import annotations
 from relfit.base.errors import RelfitError
 from relfit.live.live_records import Fetched
 
-__all__ = ["SourceError", "on_one_line"]
+__all__ = ["SourceError"]
 
 
 class SourceError(RelfitError):
@@ -28,14 +28,3 @@ class SourceError(RelfitError):
     def __init__(self, what: str, *, remedy: str | None = None, fetched: Fetched | None = None) -> None:
         super().__init__(what, remedy=remedy)
         self.fetched = fetched
-
-
-def on_one_line(text: object, most: int = 300) -> str:
-    r"""The first `most` characters of another program's message, without line breaks.
-
-    Examples
-    --------
-    >>> on_one_line("refused:\n  no such host", 15)
-    'refused: no suc'
-    """
-    return " ".join(str(text).split())[:most]

@@ -10,8 +10,9 @@ from typing import Any
 import pandas as pd
 
 from relfit.base.errors import RelfitError
+from relfit.base.text import on_one_line
 from relfit.live.sources.source_base import missing_extra, password_from
-from relfit.live.sources.source_errors import SourceError, on_one_line
+from relfit.live.sources.source_errors import SourceError
 
 __all__ = ["query_rows"]
 

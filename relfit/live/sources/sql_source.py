@@ -10,6 +10,7 @@ import pandas as pd
 from pydantic import Field, ValidationInfo, field_validator
 
 from relfit.base.errors import RelfitError
+from relfit.base.text import on_one_line
 from relfit.base.units import hours
 from relfit.fleet.calibration.parameter_values import rejection
 from relfit.io import read
@@ -17,7 +18,7 @@ from relfit.io.table_mapping import TableMapping
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import form_of
 from relfit.live.sources.source_base import Located, SourceBase, missing_extra, without_password
-from relfit.live.sources.source_errors import SourceError, on_one_line
+from relfit.live.sources.source_errors import SourceError
 from relfit.live.sources.sql_reading import query_rows
 
 __all__ = ["SqlSource"]

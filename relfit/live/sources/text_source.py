@@ -15,6 +15,7 @@ from relfit.fleet.calibration.parameter_values import rejection
 from relfit.io import read
 from relfit.io.lines_as_rows import rows_of_lines
 from relfit.io.parsing.opening import members
+from relfit.io.parsing.written_times import texts_with_year
 from relfit.io.raw_lines import check_pattern
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import fetched_documents
@@ -25,7 +26,6 @@ __all__ = ["TextSource"]
 
 _NO_YEAR = r"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d$"
 _FIELDS = ("node", "start", "end", "state", "cause", "detail", "system", "scope")
-_DAY = pd.Timedelta("1d")
 
 
 class TextSource(SourceBase):
@@ -57,7 +57,7 @@ class TextSource(SourceBase):
         rows = rows_of_lines(members(file)[0], self.pattern)
         table = pd.DataFrame({name: column.to_pandas() for name, column in rows.columns.items()})
         if table["start"].str.match(_NO_YEAR).all():
-            table["start"] = _with_year(table["start"], pd.Timestamp(file.stat().st_mtime, unit="s"))
+            table["start"] = texts_with_year(table["start"], pd.Timestamp(file.stat().st_mtime, unit="s"))
         named = {name: name for name in _FIELDS if name in table}
         if self.time_format is not None:
             named["time_format"] = self.time_format
@@ -65,11 +65,3 @@ class TextSource(SourceBase):
         line = rows.rejections.lines
         events = log.events.assign(line=line[np.clip(log.events["line"].to_numpy() - 1, 0, line.size - 1)])
         return FailureLog(events, log.population, log.window, log.rejected, log.source)
-
-
-def _with_year(stamps: pd.Series, changed: pd.Timestamp) -> pd.Series:
-    """Stamps such as ``Jan  5 10:00:00`` with the last year in which they are not later than their file."""
-    dated = (f"{year} " + stamps for year in (changed.year, changed.year - 1))
-    this, last = (pd.to_datetime(each, format="%Y %b %d %H:%M:%S", errors="coerce") for each in dated)
-    chosen = this.where(this <= changed + _DAY, last)
-    return chosen.dt.strftime("%Y-%m-%d %H:%M:%S").fillna("no date")

@@ -11,14 +11,16 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import Field
 
+from relfit.base.text import on_one_line
 from relfit.io import read
 from relfit.io.parsing.opening import open_content
 from relfit.io.parsing.text_content import as_text
+from relfit.io.parsing.written_times import texts_as_iso
 from relfit.io.raw_lines import check_pattern
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import fetched_documents
 from relfit.live.sources.source_base import FilePath, SourceBase
-from relfit.live.sources.source_errors import SourceError, on_one_line
+from relfit.live.sources.source_errors import SourceError
 from relfit.log.failurelog import FailureLog
 
 __all__ = ["TicketSource"]
@@ -34,10 +36,6 @@ _NAMES = {
     "detail": ("summary", "short description", "short_description", "title"),
     "ticket": ("issue key", "key", "number", "ticket", "id"),
 }
-_FORMATS = (
-    *("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%d-%m-%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M"),
-    *("%d/%b/%y %I:%M %p", "%d/%b/%y %H:%M", "%d/%b/%Y %I:%M %p", "%d/%b/%Y %H:%M", "ISO8601"),
-)
 
 
 class TicketSource(SourceBase):
@@ -76,7 +74,7 @@ class TicketSource(SourceBase):
         if "node" not in rows:
             raise SourceError(f"{file.name} has no column of nodes", remedy="name it with node, or give node_pattern")
         times: dict[str, Any] = {
-            field: _as_iso(rows[field], self.time_format) for field in ("start", "end") if field in rows
+            field: texts_as_iso(rows[field], self.time_format) for field in ("start", "end") if field in rows
         }
         named: dict[str, Any] = {str(field): field for field in rows if field != "ticket"}
         return read(pd.DataFrame(rows | times), timezone=self.timezone, nodeless=self.nodeless, **named)
@@ -95,13 +93,3 @@ class TicketSource(SourceBase):
 
 def _latest(files: Sequence[Path]) -> list[list[Path]]:
     return [[max(files, key=lambda file: file.stat().st_mtime_ns)]] if files else []
-
-
-def _as_iso(texts: pd.Series, time_format: str | None) -> pd.Series:
-    """Times in ISO 8601, by the first format that reads them all; else unchanged."""
-    said = texts[texts != ""]
-    for form in (time_format,) if time_format else _FORMATS:
-        stamps: Any = pd.to_datetime(said, format=form, errors="coerce", utc=False)
-        if stamps.notna().all() and pd.api.types.is_datetime64_any_dtype(stamps):
-            return stamps.map(lambda stamp: stamp.isoformat()).reindex(texts.index).fillna("")
-    return texts
