@@ -317,7 +317,7 @@ def _advice(m: ReportData) -> list[Point]:
         size = "a job on one node" if m.job_size == 1 else f"a {m.job_size}-node job"
         points.append(
             Point(
-                f"Checkpoint {size} every {duration(plan.checkpoint_every)} if a checkpoint and a restore take 5 "
+                f"Checkpoint {size} every {duration(plan.checkpoint_every)} if checkpoint and restore take 5 "
                 f"minutes each: failures cost {percent(plan.waste)} of its time{spare}.",
                 "jobs",
                 "jobs",

@@ -400,7 +400,7 @@ def _unit_of_failures(m: ReportData) -> tuple[str, ...]:
     each = float(total["failures"] / max(total["incidents"], 1e-12))
     if each < _JOINED:
         return ()
-    return (f"Failures are counted by record: {number(each)} per incident.",)
+    return (f"Failures are records: {number(each)} per incident.",)
 
 
 def independence(m: ReportData) -> Section | str:

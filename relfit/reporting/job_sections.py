@@ -34,7 +34,7 @@ def questions(m: ReportData) -> Section | str:
         panel=Panel(json.dumps(data), text, grid.worst),
         sentences=(
             "A failure of several nodes counts once.",
-            "Interpolated answers are within one point or 1 %.",
+            "Interpolated, within one point or 1 %.",
         ),
     )
 

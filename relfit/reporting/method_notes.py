@@ -31,11 +31,11 @@ _TERMS = {
     ),
     "Outlier nodes": (
         "Weibull renewals of equal nodes, of a continuum of rates and of two classes are compared by BIC, and against "
-        "random logs of equal nodes. An outlier need not be bad hardware: load and racks make nodes differ, too."
+        "random logs of equal nodes. An outlier need not be bad hardware: loads and racks differ, too."
     ),
     "Independence": (
         "Correlations are Spearman's. Failures together are counted within an hour, against random logs that keep "
-        "each node's order and the rate over the calendar."
+        "each node's order."
     ),
     "Distributions": (
         "Steps: Kaplan-Meier (1958). Curves: maximum likelihood with censoring. p-values of Anderson-Darling allow for "

@@ -78,7 +78,7 @@ def check(page: str) -> list[str]:
         assert implied == pytest.approx(share, abs=near)
         done.append("job in the panel, hours between its failures")
     advice = numbers(
-        r"(?:job|node) every H if a checkpoint and a restore take 5 minutes each: failures cost N % of its time", page
+        r"(?:job|node) every H if checkpoint and restore take 5 minutes each: failures cost N % of its time", page
     )
     plan = numbers(r"Checkpoint every H: N % of the time is lost", page)
     if advice and plan:
@@ -115,7 +115,7 @@ def check(page: str) -> list[str]:
         assert now is not None
         assert repairs_ahead[3] / failures[3] == pytest.approx(now[0], rel=0.09)  # of records, and of outages of nodes
         done.append("mean repair ahead and now")
-    each = numbers(r"Failures are counted by record: N per incident", page)
+    each = numbers(r"Failures are records: N per incident", page)
     if each and week and failures:
         agree("records for each incident", failures[3] / (week[0] * 90.0 / 7.0), each[0])
     back = numbers(r"back in H", page)

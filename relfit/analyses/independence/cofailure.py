@@ -126,11 +126,10 @@ class Cofailures(Result):
             text += f", {p_value(self.p)}): "
         else:
             p = p_value(self.p_shuffled, 1.0 / (1.0 + self.n_resamples))
-            text += f"; {_expected(self.expected_shuffled)} in {self.n_resamples} random logs with the same "
-            text += f"rate over the calendar, {p}): "
+            text += f"; {_expected(self.expected_shuffled)} in {self.n_resamples} random logs of the same rate, {p}): "
         if not self.depends:
             return text + "nodes do not fail together at this scale."
-        return text + "nodes fail together, and multiplying their reliabilities misleads."
+        return text + "nodes fail together."
 
 
 def _expected(value: float) -> str:

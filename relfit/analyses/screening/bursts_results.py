@@ -65,5 +65,5 @@ class Bursts(Result):
         calm = [plain.get(scope, f"{scope}s") for scope in rows.loc[rows["kind"] == "steady", "scope"]]
         if calm:
             listed = " and ".join([", ".join(calm[:-1]), calm[-1]] if calm[:-1] else calm)
-            text.append(f"Incidents of {listed} bring no further ones")
+            text.append(f"Those of {listed} bring none" if parts else f"Incidents of {listed} bring no further ones")
         return ". ".join(text) + "."
