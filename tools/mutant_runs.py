@@ -26,18 +26,7 @@ LIMIT = 300.0  # seconds per mutant, at most
 # Times are the processor's, so that a busy machine makes nothing look slow; a mutant that only waits is stopped after
 # as many times its limit by the clock on the wall.
 PATIENCE = 30.0
-COMPILERS = {
-    "njit",
-    "compiled",
-    "entry",
-    "inlined",
-    "inner",
-    "inner_of",
-    "making_arrays",
-    "merged",
-    "outermost",
-    "seldom",
-}
+COMPILERS = {"njit", "compiled", "entry", "inlined", "making_arrays", "merged", "part"}
 """Decorators that compile: pyproject.toml leaves the same out of coverage."""
 
 
