@@ -205,26 +205,28 @@ class Lately:
 
         Each start counts as many jobs as fit on the system at once.
         """
-        missing = tuple(length for length in lengths if (system, size, length, placement) not in self._shares)
-        if missing:
-            steps, nodes = self.series[ANY][code].steps, self.nodes[system]
-            days = min(steps.size, _DAYS)
-            a_day = float(np.clip(_CELLS / max(nodes.labels.size * days, 1), 0.1, _A_DAY))
-            end = float(steps.edges[-1] - self.log.window.start.as_unit("ns").value) / NANOSECONDS_PER_HOUR
-            first = end - days * steps.width
-            starts = np.arange(first, end - max(missing), steps.width / a_day)
-            rng = np.random.default_rng(0)
-            starts = starts + rng.uniform(0.0, steps.width / a_day, starts.size)
-            starts = starts[starts <= end - max(missing)]
-            shares = interrupted_shares(nodes, starts, (size,), missing, placement, rng)[0]
-            day = steps.size - 1 - np.minimum(((end - starts) / steps.width).astype(np.int64), steps.size - 1)
-            beside = side_by_side(nodes, size)
-            for length, of_starts in zip(missing, shares, strict=True):
-                used = np.isfinite(of_starts)
-                value = np.asarray(beside * np.bincount(day[used], of_starts[used], steps.size), np.float64)
-                number = np.asarray(beside * np.bincount(day[used], minlength=steps.size), np.float64)
-                self._shares[system, size, length, placement] = value, number
+        for length in lengths:
+            if (system, size, length, placement) not in self._shares:  # the same with and without other lengths
+                self._shares[system, size, length, placement] = self._by_day(code, system, size, length, placement)
         return [self._shares[system, size, length, placement] for length in lengths]
+
+    def _by_day(
+        self, code: int, system: str, size: int, length: float, placement: str
+    ) -> tuple[FloatArray, FloatArray]:
+        """Interrupted jobs and all jobs of one length on each day of the log."""
+        steps, nodes = self.series[ANY][code].steps, self.nodes[system]
+        days = min(steps.size, _DAYS)
+        a_day = float(np.clip(_CELLS / max(nodes.labels.size * days, 1), 0.1, _A_DAY))
+        end = float(steps.edges[-1] - self.log.window.start.as_unit("ns").value) / NANOSECONDS_PER_HOUR
+        starts = np.arange(end - days * steps.width, end - length, steps.width / a_day)
+        rng = np.random.default_rng(0)
+        starts = starts + rng.uniform(0.0, steps.width / a_day, starts.size)
+        starts = starts[starts <= end - length]
+        share = interrupted_shares(nodes, starts, (size,), (length,), placement, rng)[0, 0]
+        day = steps.size - 1 - np.minimum(((end - starts) / steps.width).astype(np.int64), steps.size - 1)
+        used, beside = np.isfinite(share), side_by_side(nodes, size)
+        value = np.asarray(beside * np.bincount(day[used], share[used], steps.size), np.float64)
+        return value, np.asarray(beside * np.bincount(day[used], minlength=steps.size), np.float64)
 
     def interrupted(
         self, code: int, value: FloatArray, number: FloatArray, hazards: dict[str, float], beside: int
