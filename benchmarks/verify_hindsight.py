@@ -49,12 +49,12 @@ def main() -> None:
         past: Any = SimpleNamespace(log=one)
         scores = IntervalScores(past, NodeOutages.of(one)[0], (1,), checkpoint, 0.95, 0)
         for place, row in zip(places[of_system.index], of_system.to_dict("records"), strict=True):
-            own[place] = own_count(scores, int(row["size"]), int(row["origin"]))
+            own[place] = own_count(scores, int(row["size"]), row["origin"].as_unit("ns").value)
     rows["own"] = own
     print(f"{'nodes':>6} {'quarters':>8} {'advised':>8} {'Young 180 d':>12} {'own count':>10}")
     for size, part in [*rows.groupby("size"), ("all", rows)]:
         lost = part[["score", "score_1", "own"]].sum() / part["score_2"].sum()
-        print(f"{size:>6} {len(part):>8} {lost['score']:>8.3f} {lost['score_1']:>12.3f} {lost['own']:>10.3f}")
+        print(f"{size!s:>6} {len(part):>8} {lost['score']:>8.3f} {lost['score_1']:>12.3f} {lost['own']:>10.3f}")
 
 
 if __name__ == "__main__":
