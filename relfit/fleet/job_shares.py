@@ -47,16 +47,13 @@ def interrupted_shares(
     """Share of jobs interrupted by an outage, shape (sizes, lengths, starts); NaN where too few nodes are up.
 
     All possible jobs count: every run of consecutive nodes that are up (``packed``), or every set of them
-    (``random``); for ``spread`` a sample of four per start. Starts and lengths are hours.
+    (``random``); for ``spread`` a sample of four per start, the same for each length. Nodes that leave within a length
+    do not count for it, whatever the other lengths. Starts and lengths are hours.
     """
     if placement == "spread":
-        ends = np.stack(
-            [
-                place(nodes, starts, placement, max(sizes), max(lengths), rng).ends[:, np.asarray(sizes) - 1].T
-                for _ in range(_SPREAD)
-            ]
-        )
-        return np.stack([(ends <= length).mean(axis=0) for length in lengths], axis=1)
+        seed = rng.integers(2**63)
+        each = [_spread_shares(nodes, starts, sizes, length, np.random.default_rng(seed)) for length in lengths]
+        return np.stack(each, axis=1)
     hits, spared, number = _counted(
         nodes.start,
         nodes.end,
@@ -82,6 +79,15 @@ def interrupted_shares(
     return np.where(number >= size, met, np.nan)
 
 
+def _spread_shares(
+    nodes: NodeOutages, starts: FloatArray, sizes: tuple[int, ...], length: float, rng: np.random.Generator
+) -> FloatArray:
+    """Share of some spread jobs of one length that are interrupted, shape (sizes, starts)."""
+    columns = np.asarray(sizes) - 1
+    ends = [place(nodes, starts, "spread", max(sizes), length, rng).ends[:, columns].T for _ in range(_SPREAD)]
+    return np.asarray((np.stack(ends) <= length).mean(axis=0))
+
+
 @njit(cache=True, nogil=True)
 def _counted(
     start: np.ndarray,
@@ -98,13 +104,15 @@ def _counted(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Counts at each instant: nodes up that fail within each length, runs of each size without a failure, nodes up.
 
-    Shapes (lengths, instants), (sizes, lengths, instants), (instants,); `order` sorts the instants. If n nodes stand
-    between two that fail, they make ``n - size + 1`` runs without a failure.
+    Shapes (lengths, instants), (sizes, lengths, instants), (lengths, instants); `order` sorts the instants. If n nodes
+    stand between two that fail, they make ``n - size + 1`` runs without a failure. Nodes that leave within a length are
+    not up for it.
     """
     hits = np.zeros((lengths.size, instants.size), dtype=np.int64)
     spared = np.zeros((sizes.size, lengths.size, instants.size), dtype=np.int64)
-    number = np.zeros(instants.size, dtype=np.int64)
-    following, last, outage, horizon = offsets[:-1].copy(), np.empty(lengths.size, dtype=np.int64), 0, lengths.max()
+    number = np.zeros((lengths.size, instants.size), dtype=np.int64)
+    last, leave = np.empty(lengths.size, dtype=np.int64), np.empty(lengths.size, dtype=np.int64)
+    following, outage, horizon = offsets[:-1].copy(), 0, lengths.max()
     for i in order:
         t = instants[i]
         while outage < whole_start.size and whole_start[outage] <= t:
@@ -114,7 +122,7 @@ def _counted(
         until = whole_start[outage] - t if outage < whole_start.size else np.inf
         reach = -1.0  # the longest length that ends before the next outage of the whole system
         for j in range(lengths.size):
-            last[j] = -1
+            last[j], leave[j] = -1, 0
             if lengths[j] < until:
                 reach = max(reach, lengths[j])
         up = 0
@@ -122,21 +130,24 @@ def _counted(
             while following[node] < offsets[node + 1] and start[following[node]] <= t:
                 following[node] += 1
             at = following[node]
-            if entered[node] > t or left[node] < t + horizon or (at > offsets[node] and end[at - 1] > t):
+            if entered[node] > t or (at > offsets[node] and end[at - 1] > t):
                 continue
+            stays = left[node] - t
             if at < offsets[node + 1] and start[at] - t <= reach:
                 for j in range(lengths.size):
-                    if start[at] - t <= lengths[j] < until:
+                    if start[at] - t <= lengths[j] < until and lengths[j] <= stays:
                         hits[j, i] += 1
-                        _add_runs(up - last[j], sizes, spared[:, j, i])
-                        last[j] = up
+                        _add_runs(up - leave[j] - last[j], sizes, spared[:, j, i])
+                        last[j] = up - leave[j]
+            if stays < horizon:
+                leave += stays < lengths
             up += 1
-        number[i] = up
         for j in range(lengths.size):
+            number[j, i] = up - leave[j]
             if lengths[j] >= until:
-                hits[j, i] = up
+                hits[j, i] = number[j, i]
             else:
-                _add_runs(up - last[j], sizes, spared[:, j, i])
+                _add_runs(number[j, i] - last[j], sizes, spared[:, j, i])
     return hits, spared, number
 
 
@@ -205,28 +216,31 @@ class Lately:
 
         Each start counts as many jobs as fit on the system at once.
         """
-        for length in lengths:
-            if (system, size, length, placement) not in self._shares:  # the same with and without other lengths
-                self._shares[system, size, length, placement] = self._by_day(code, system, size, length, placement)
+        new = tuple(length for length in lengths if (system, size, length, placement) not in self._shares)
+        if new:
+            for length, jobs in zip(new, self._by_day(code, system, size, new, placement), strict=True):
+                self._shares[system, size, length, placement] = jobs
         return [self._shares[system, size, length, placement] for length in lengths]
 
     def _by_day(
-        self, code: int, system: str, size: int, length: float, placement: str
-    ) -> tuple[FloatArray, FloatArray]:
-        """Interrupted jobs and all jobs of one length on each day of the log."""
+        self, code: int, system: str, size: int, lengths: tuple[float, ...], placement: str
+    ) -> list[tuple[FloatArray, FloatArray]]:
+        """Interrupted jobs and all jobs on each day of the log, for each length: the same whatever the others."""
         steps, nodes = self.series[ANY][code].steps, self.nodes[system]
         days = min(steps.size, _DAYS)
         a_day = float(np.clip(_CELLS / max(nodes.labels.size * days, 1), 0.1, _A_DAY))
         end = float(steps.edges[-1] - self.log.window.start.as_unit("ns").value) / NANOSECONDS_PER_HOUR
-        starts = np.arange(end - days * steps.width, end - length, steps.width / a_day)
-        rng = np.random.default_rng(0)
-        starts = starts + rng.uniform(0.0, steps.width / a_day, starts.size)
-        starts = starts[starts <= end - length]
-        share = interrupted_shares(nodes, starts, (size,), (length,), placement, rng)[0, 0]
+        starts = np.arange(end - days * steps.width, end, steps.width / a_day)
+        starts = starts + np.random.default_rng(0).uniform(0.0, steps.width / a_day, starts.size)
+        starts = starts[starts <= end - min(lengths)]
+        (shares,) = interrupted_shares(nodes, starts, (size,), lengths, placement, np.random.default_rng(1))
         day = steps.size - 1 - np.minimum(((end - starts) / steps.width).astype(np.int64), steps.size - 1)
-        used, beside = np.isfinite(share), side_by_side(nodes, size)
-        value = np.asarray(beside * np.bincount(day[used], share[used], steps.size), np.float64)
-        return value, np.asarray(beside * np.bincount(day[used], minlength=steps.size), np.float64)
+        beside, jobs = side_by_side(nodes, size), []
+        for length, share in zip(lengths, shares, strict=True):
+            used = np.isfinite(share) & (starts <= end - length)
+            value = np.asarray(beside * np.bincount(day[used], share[used], steps.size), np.float64)
+            jobs.append((value, np.asarray(beside * np.bincount(day[used], minlength=steps.size), np.float64)))
+        return jobs
 
     def interrupted(
         self, code: int, value: FloatArray, number: FloatArray, hazards: dict[str, float], beside: int

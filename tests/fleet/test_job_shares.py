@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -50,17 +50,16 @@ def test_shares_are_those_of_all_jobs(nodes, placement):
     shares = interrupted_shares(nodes, starts, SIZES, LENGTHS, placement, np.random.default_rng(1))
     assert shares.shape == (len(SIZES), len(LENGTHS), starts.size)
     compared = 0
-    for k, at in enumerate(starts):
-        up = [node for node in NAMES if is_up(node, at, max(LENGTHS))]
+    for (k, at), (j, length) in product(enumerate(starts), enumerate(LENGTHS)):
+        up = [node for node in NAMES if is_up(node, at, length)]
         for i, size in enumerate(SIZES):
             every = jobs(placement, up, size)
-            for j, length in enumerate(LENGTHS):
-                if not every:
-                    assert np.isnan(shares[i, j, k]), (at, size)
-                    continue
-                share = sum(any(is_met(node, at, length) for node in job) for job in every) / len(every)
-                assert shares[i, j, k] == pytest.approx(share, abs=1e-12), (at, size, length)
-                compared += 0.0 < share < 1.0
+            if not every:
+                assert np.isnan(shares[i, j, k]), (at, size, length)
+                continue
+            share = sum(any(is_met(node, at, length) for node in job) for job in every) / len(every)
+            assert shares[i, j, k] == pytest.approx(share, abs=1e-12), (at, size, length)
+            compared += 0.0 < share < 1.0
     assert compared > 20
 
 
@@ -72,10 +71,10 @@ def test_a_spread_job_is_one_of_the_random_ones(nodes):
     np.testing.assert_array_equal(spread[1, :, 0], whole[0, :, 0])  # all nodes: there is one job
 
 
-def test_many_nodes_are_counted_part_by_part(nodes, monkeypatch):
-    starts = np.linspace(0.0, 75.0, 40)
-    whole = interrupted_shares(nodes, starts, SIZES, LENGTHS, "packed", np.random.default_rng(1))
-    monkeypatch.setattr("relfit.fleet.job_shares._CELLS", 21)  # three starts at a time
-    np.testing.assert_array_equal(
-        interrupted_shares(nodes, starts, SIZES, LENGTHS, "packed", np.random.default_rng(1)), whole
-    )
+@pytest.mark.parametrize("placement", ["packed", "random", "spread"])
+def test_a_length_has_the_same_shares_among_others(nodes, placement):
+    starts = np.linspace(0.0, 75.0, 40)  # node f leaves after 80 hours
+    among = interrupted_shares(nodes, starts, SIZES, LENGTHS, placement, np.random.default_rng(1))
+    for j, length in enumerate(LENGTHS):
+        alone = interrupted_shares(nodes, starts, SIZES, (length,), placement, np.random.default_rng(1))
+        np.testing.assert_array_equal(among[:, j], alone[:, 0])

@@ -40,7 +40,7 @@ def spread_table(family: OfLogShape) -> Callable[[FloatArray], tuple[FloatArray,
     """
     log_shapes: FloatArray = _LOG_SHAPES
     # moments over the quantiles at equal steps of the log odds, whose weights are the logistic density
-    x = np.linspace(-36.0, 36.0, 121)[:, None]
+    x = np.linspace(-36.0, 36.0, 41)[:, None]
     weight = np.exp(-np.abs(x)) / (1.0 + np.exp(-np.abs(x))) ** 2
     weight /= weight.sum()
     with np.errstate(all="ignore"):

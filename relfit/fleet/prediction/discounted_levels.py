@@ -109,21 +109,21 @@ def levels_of(value: FloatArray, exposure: FloatArray, days: float = 1.0) -> Dis
     >>> levels.level[:, -1].round(2).tolist()
     [3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0]
     """
-    before = discounted(value, np.inf), discounted(exposure, np.inf)
+    series = np.stack([value, exposure, exposure > 0.0])
+    before = discounted(series, np.inf)
     mean = (before[0] + _PRIOR) / np.maximum(before[1], np.mean(exposure))
-    seen = (exposure > 0.0).astype(np.float64)
     level, uncertain, wander = [], [], []
     for half_life in HALF_LIVES:
         steps = half_life / days
-        level.append((discounted(value, steps) + _PRIOR) / (discounted(exposure, steps) + _PRIOR / mean))
-        uncertain.append(1.0 / np.maximum(discounted(seen, steps), 1.0))
+        sums, units, seen = discounted(series, steps)
+        level.append((sums + _PRIOR) / (units + _PRIOR / mean))
+        uncertain.append(1.0 / np.maximum(seen, 1.0))
         wander.append((1.0 - 0.5 ** (1.0 / steps)) ** 2)
-    seen_before = discounted(seen, np.inf)
     for window in WINDOWS:
         first = np.maximum(np.arange(mean.size) - max(round(window / days), 1), 0)
-        sums, units, steps_seen = (each - each[first] for each in (*before, seen_before))
+        sums, units, seen = before - before[:, first]
         level.append((sums + _PRIOR) / (units + _PRIOR / mean))
-        uncertain.append(1.0 / np.maximum(steps_seen, 1.0))
+        uncertain.append(1.0 / np.maximum(seen, 1.0))
         wander.append(0.0)
     toward, within = level.copy(), [1.0] * len(level)
     row, steps = HALF_LIVES.index(SLOPE), SLOPE / days

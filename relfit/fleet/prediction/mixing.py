@@ -15,6 +15,7 @@ import numpy as np
 from scipy import special
 
 from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.numeric.compiled import njit
 from relfit.fleet.prediction.discounted_levels import DiscountedLevels
 
 __all__ = ["Prediction", "fixed_share", "log_negative_binomial", "mix"]
@@ -237,10 +238,17 @@ def fixed_share(scores: FloatArray, back: float, prior: FloatArray | None = None
     [0.8, 0.2]
     """
     first = np.full(scores.shape[0], 1.0 / scores.shape[0]) if prior is None else prior
-    weight = first
-    for gain in np.exp(scores - scores.max(axis=0, initial=-np.inf)).T if scores.size else ():
-        weight = weight * gain
-        weight = (1.0 - back) * weight / weight.sum() + back * first
+    return np.asarray(_weights_after(np.exp(scores - scores.max(axis=0, initial=-np.inf)).T, back, first))
+
+
+@njit(cache=True, nogil=True)
+def _weights_after(gains: np.ndarray, back: float, first: np.ndarray) -> np.ndarray:
+    """Weights after these gains in turn, shape (scores, components)."""
+    weight = first.copy()
+    for gain in gains:
+        weight *= gain
+        weight *= (1.0 - back) / weight.sum()
+        weight += back * first
     return weight
 
 
