@@ -13,7 +13,7 @@ from relfit.cli.progress import ProgressSteps
 __all__ = ["regress"]
 
 _FEW = 6  # findings, unless details are asked for
-_SHOWN = ["measure", "attribute", "term", "reference", "ratio", "low", "high", "p_adjusted"]
+_SHOWN = ["measure", "attribute", "system", "term", "reference", "ratio", "low", "high", "p_adjusted"]
 
 
 def regress(
@@ -50,7 +50,9 @@ def regress(
         if formula is None:
             effects = rf.regression.attribute_effects(period.log, level=level, alpha=alpha)
             tables, findings, document = {"regress": effects.table}, effects.findings, effects.to_dict()
-            shown, missing = effects.answered[_SHOWN], effects.unanswered
+            of_systems = effects.answered["system"].any()
+            columns = [name for name in _SHOWN if name != "system" or of_systems]
+            shown, missing = effects.answered[columns], effects.unanswered
         else:
             levels = {name: values[0] for name, values in checked.pairs("--reference", reference).items()}
             fit = rf.regress(

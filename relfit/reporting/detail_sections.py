@@ -185,6 +185,7 @@ def attributes(m: ReportData) -> Section | str:
         frame,
         {
             "attribute": "attribute",
+            **({"system": "system"} if frame["system"].any() else {}),
             "term": "level",
             "reference": "against",
             "ratio": "ratio",
@@ -192,7 +193,8 @@ def attributes(m: ReportData) -> Section | str:
             "p_adjusted": "p, adjusted",
         },
         page=page,
-        note="Ratio of failure rates by negative binomial regression, one attribute at a time.",
+        note="Ratio of failure rates by negative binomial regression, one attribute at a time"
+        + (", in each system by itself." if frame["system"].all() else "."),
     )
     shown, folded = ((table,), ()) if len(effects.findings) > 1 else ((), (table,))
     return Section(

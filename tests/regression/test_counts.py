@@ -242,3 +242,39 @@ def test_a_p_value_does_not_depend_on_what_else_is_asked() -> None:
     assert alone.table["p_adjusted"].iloc[0] == among.table["p_adjusted"].iloc[0]
     assert alone.headline == among.headline
     assert [text for text in among.findings if "failures of a node" in text] == list(alone.findings[1:])
+
+
+def two_systems(attribute: dict[str, tuple[str, ...]]) -> rf.FailureLog:
+    """Systems a and b of 24 nodes, b failing four times as often; the nodes of a level named "bad" twice as often."""
+    rng, events, nodes = np.random.default_rng(5), [], []
+    for system, levels in attribute.items():
+        for i in range(24):
+            level = levels[i % len(levels)]
+            nodes.append({"system": system, "node": f"{system}{i:02d}", "place": level})
+            rate = (10.0 if system == "a" else 40.0) * (2.0 if level.endswith("bad") else 1.0)
+            times = rng.uniform(0, YEAR, rng.poisson(rate))
+            events += [{"system": system, "node": f"{system}{i:02d}", "start": float(t)} for t in times]
+    return make_log(sorted(events, key=lambda event: event["start"]), nodes, window=(0, YEAR))
+
+
+def test_racks_of_two_systems_are_compared_within_each() -> None:
+    log = two_systems({"a": ("a-r0", "a-r1", "a-bad"), "b": ("b-r0", "b-r1", "b-r2")})
+    effects = rf.regression.attribute_effects(log, measures=("failures",))
+    assert effects.table["system"].tolist() == ["a", "b"]
+    first, second = (row for _, row in effects.table.iterrows())
+    assert "a-bad" in (first["term"], first["reference"])
+    counted = log.events.merge(log.population[["node", "place"]], on="node")["place"].value_counts()
+    ratio = counted[first["term"]] / counted[first["reference"]]
+    assert first["ratio"] == pytest.approx(ratio, rel=0.02)
+    assert {second["term"], second["reference"]} < {"b-r0", "b-r1", "b-r2"}
+    assert second["p_adjusted"] > 0.05
+    (sentence,) = effects.findings[1:]
+    assert sentence.startswith("place of system a (p < 0.001): failures of a node x ")
+    assert set(effects.regressions) == {("failures", "place", "a"), ("failures", "place", "b")}
+
+
+@pytest.mark.parametrize("levels", [{"a": ("new",), "b": ("old",)}, {"a": ("new", "old"), "b": ("old",)}])
+def test_levels_that_systems_share_or_are_compare_systems(levels: dict[str, tuple[str, ...]]) -> None:
+    effects = rf.regression.attribute_effects(two_systems(levels), measures=("failures",))
+    assert effects.table["system"].tolist() == [""]
+    assert effects.headline.startswith("Failures of nodes are associated with place (1 tested")

@@ -39,6 +39,7 @@ _MOST_COX = 100_000  # times: minutes of work
 _LARGEST_SHARE = 0.25  # levels, by nodes
 _LONE = 0.25  # largest share of outliers among the nodes of a level; more of them are what the level does
 _NAMED = 3
+_OF = ["attribute", "system"]
 
 
 class AttributeEffects(Result):
@@ -51,14 +52,14 @@ class AttributeEffects(Result):
     alpha : float
         False-discovery rate at which effects are reported.
     table : pandas.DataFrame
-        One row per ``measure`` and ``attribute``: ``model``, number of ``coefficients``, ``p`` of all of them together,
-        ``p_adjusted`` over the attributes of this measure (Benjamini and Hochberg), and the coefficient that is most
-        standard errors from zero: ``term``, ``reference``, ``ratio`` with ``low`` and ``high``. ``ratio`` is of hazards
-        (``ttf``), times (``ttf (AFT)``, ``ttr``) or rates (``failures``). ``proportional_p`` says whether hazard ratios
-        stay the same over time. ``left_out`` names the outlier nodes that were left out, ``status`` is ``ok`` or why
-        there is no answer.
+        One row per ``measure`` and ``attribute``, and per ``system`` where levels are compared within each (empty if
+        not): ``model``, number of ``coefficients``, ``p`` of all of them together, ``p_adjusted`` over the rows of this
+        measure (Benjamini and Hochberg), and the coefficient that is most standard errors from zero: ``term``,
+        ``reference``, ``ratio`` with ``low`` and ``high``. ``ratio`` is of hazards (``ttf``), times (``ttf (AFT)``,
+        ``ttr``) or rates (``failures``). ``proportional_p`` says whether hazard ratios stay the same over time.
+        ``left_out`` names the outlier nodes that were left out, ``status`` is ``ok`` or why there is no answer.
     regressions : dict
-        By ``(measure, attribute)`` the `Regression` behind each row.
+        By ``(measure, attribute)`` the `Regression` behind each row; by ``(measure, attribute, system)`` those of one.
     """
 
     _not_in_json = ("regressions",)
@@ -66,25 +67,25 @@ class AttributeEffects(Result):
     level: float
     alpha: float
     table: pd.DataFrame
-    regressions: dict[tuple[str, str], Regression]
+    regressions: dict[tuple[str, ...], Regression]
 
     @property
     def headline(self) -> str:
         """The attributes with an effect on failures, else that there is none."""
-        names = self._associated
+        names = self._associated["attribute"].unique()
         tested = self.table.loc[self.table["status"] == "ok", "attribute"].nunique()
         if not tested:
             return "No attribute of the nodes can be compared: they come from columns of the log or of a list of nodes."
-        if not names:
+        if not len(names):
             return f"No attribute of the nodes is associated with more failures ({tested} tested{self._without})."
         named = f"Failures of nodes are associated with {', '.join(names)}"
         return f"{named} ({tested} tested, false-discovery rate {100 * self.alpha:g} %{self._without})."
 
     @property
-    def _associated(self) -> list[str]:
+    def _associated(self) -> pd.DataFrame:
         """Attributes with an effect by the first measure of failures that has an answer; the others ask the same."""
-        of_failures = self.answered[self.answered["measure"] != "ttr"].drop_duplicates("attribute")
-        return of_failures.loc[of_failures["p_adjusted"] <= self.alpha, "attribute"].tolist()
+        of_failures = self.answered[self.answered["measure"] != "ttr"].drop_duplicates(_OF)
+        return of_failures.loc[of_failures["p_adjusted"] <= self.alpha, _OF]
 
     @property
     def _without(self) -> str:
@@ -99,7 +100,8 @@ class AttributeEffects(Result):
     @property
     def findings(self) -> tuple[str, ...]:
         """The headline, then one sentence per effect, most certain first."""
-        told = self.table["attribute"].isin(self._associated) | (self.table["measure"] == "ttr")
+        associated = pd.MultiIndex.from_frame(self._associated)
+        told = pd.MultiIndex.from_frame(self.table[_OF]).isin(associated) | (self.table["measure"] == "ttr")
         rows = self.table[told & (self.table["p_adjusted"] <= self.alpha)].sort_values("p", kind="stable")
         sentences = [_sentence(row) for _, row in rows.iterrows()]
         return (self.headline, *sentences)
@@ -113,11 +115,16 @@ class AttributeEffects(Result):
     def unanswered(self) -> tuple[str, ...]:
         """Why other rows have no answer, one sentence each."""
         rows = self.table[self.table["status"] != "ok"]
-        return tuple(f"{row['measure']} by {row['attribute']}: {row['status']}." for _, row in rows.iterrows())
+        return tuple(f"{row['measure']} by {_name(row)}: {row['status']}." for _, row in rows.iterrows())
 
     def to_frame(self) -> pd.DataFrame:
         """The effects."""
         return self.table
+
+
+def _name(row: pd.Series) -> str:
+    """An attribute, with the system within which it is compared."""
+    return f"{row['attribute']} of system {row['system']}" if row["system"] else str(row["attribute"])
 
 
 def _sentence(row: pd.Series) -> str:
@@ -125,7 +132,7 @@ def _sentence(row: pd.Series) -> str:
     against = f"for {row['term']} against {row['reference']}" if isinstance(row["reference"], str) else unit.strip()
     what = MEASURES[row["measure"]][1]
     return (
-        f"{row['attribute']} ({p_value(row['p_adjusted'])}): {what} x {row['ratio']:.3g} "
+        f"{_name(row)} ({p_value(row['p_adjusted'])}): {what} x {row['ratio']:.3g} "
         f"({row['low']:.3g}-{row['high']:.3g}) {against}."
     )
 
@@ -143,8 +150,8 @@ def attribute_effects(
     counts) are joined as ``other``, or left out if they are few together. An attribute with more levels than a quarter
     of the nodes nearly names the node and is not compared. Outlier nodes (`relfit.analyses.screening.outlier_nodes`)
     are left out of comparisons of failures, unless they are more than a quarter of a level's nodes: what one node does
-    is not what its rack does. Attributes that go together share their effects: fit both
-    with `relfit.regress`.
+    is not what its rack does. In a log of several systems, levels that each belong to one system, such as racks, are
+    compared within each system. Attributes that go together share their effects: fit both with `relfit.regress`.
 
     Parameters
     ----------
@@ -168,7 +175,8 @@ def attribute_effects(
     >>> rf.regression.attribute_effects(log, measures=("failures",)).headline
     'No attribute of the nodes is associated with more failures (1 tested, without 5 outlier nodes).'
     """
-    rows, fits = [], {}
+    rows: list[dict[str, object]] = []
+    fits: dict[tuple[str, ...], Regression] = {}
     outliers = _outliers(log)
     for measure in measures:
         if measure not in MEASURES:
@@ -182,13 +190,13 @@ def attribute_effects(
         if left != "failures":
             table = table[table["duration"] > 0.0].rename(columns={"duration": left})
         names = [name for name in log.attributes if name in table.columns and name in _of_nodes(log)]
-        for name in (n for n in names if len(table[n].dropna().unique()) > 1):
-            row: dict[str, object] = {"measure": measure, "attribute": name, "model": model}
-            lone = _lone(table, name, outliers) if measure != "ttr" else np.zeros(len(table), dtype=np.bool_)
-            row["left_out"] = ", ".join(dict.fromkeys(table.loc[lone, "node"].astype(str)))
+        for name, system, part in ((n, *each) for n in names for each in _compared(table, n)):
+            row: dict[str, object] = {"measure": measure, "attribute": name, "system": system, "model": model}
+            lone = _lone(part, name, outliers) if measure != "ttr" else np.zeros(len(part), dtype=np.bool_)
+            row["left_out"] = ", ".join(dict.fromkeys(part.loc[lone, "node"].astype(str)))
             try:
-                fit = _fit(table[~lone], left, name, model, level, len(log.population))
-                fits[(measure, name)] = fit
+                fit = _fit(part[~lone], left, name, model, level, _nodes(log, system))
+                fits[(measure, name, system) if system else (measure, name)] = fit
                 row |= _row(fit)
             except RelfitError as error:
                 row["status"] = str(error)
@@ -196,6 +204,7 @@ def attribute_effects(
     columns = (
         "measure",
         "attribute",
+        "system",
         "model",
         "coefficients",
         "p",
@@ -211,8 +220,28 @@ def attribute_effects(
     effects = pd.DataFrame(rows, columns=list(columns))
     p = effects["p"].astype(float)
     adjusted = [pd.Series(adjusted_p(part.to_numpy()), part.index) for _, part in p.groupby(effects["measure"])]
-    effects.insert(5, "p_adjusted", pd.concat([*adjusted, p[:0]]).reindex(effects.index))
+    effects.insert(6, "p_adjusted", pd.concat([*adjusted, p[:0]]).reindex(effects.index))
     return AttributeEffects(level, alpha, effects, fits)
+
+
+def _compared(table: pd.DataFrame, name: str) -> list[tuple[str, pd.DataFrame]]:
+    """Rows to compare, and their system: each system's own if no level of the attribute is of two, else all of them.
+
+    If each system has one level, systems are compared.
+    """
+    systems, levels = table["system"].astype(str), table[name].astype(str).where(table[name].notna())
+    owners = systems.groupby(levels).nunique()
+    if len(owners) < 2:
+        return []
+    if owners.max() > 1 or levels.groupby(systems).nunique().max() < 2 or systems.nunique() < 2:
+        return [("", table)]
+    parts = [(str(system), part) for system, part in table.groupby(systems, sort=False)]
+    return [(system, part) for system, part in parts if len(part[name].dropna().unique()) > 1]
+
+
+def _nodes(log: FailureLog, system: str) -> int:
+    """Number of nodes of a system, or of the log."""
+    return int((log.population["system"].astype(str) == system).sum()) if system else len(log.population)
 
 
 def _outliers(log: FailureLog) -> pd.MultiIndex:
