@@ -23,6 +23,7 @@ from relfit.fleet.calibration import (
     repair_times,
     text_of_parameters,
 )
+from relfit.fleet.calibration.exports import airesim_values
 from relfit.fleet.calibration.fitted_families import fitted_family
 from relfit.fleet.calibration.rates import duration_of_counts, nodeless_outages
 from relfit.fleet.calibration.repair_scopes import repair_of_an_outage
@@ -449,6 +450,27 @@ def test_quick_and_slow_repairs() -> None:
     assert found.slow is not None
     assert found.slow.value == pytest.approx(60.0, rel=0.2)
     assert found.overall == pytest.approx(15.75, rel=0.2)
+
+
+@pytest.mark.parametrize("at", ["now", "long run"])
+def test_the_kinds_of_repairs_add_to_the_mean_of_a_node(at: str) -> None:
+    """Repairs that two lognormals fit and do not describe; before 2024-07 they take twice as long."""
+    rng = np.random.default_rng(8)
+    hours = np.where(rng.random(400) < 0.7, rng.gamma(2.0, 1.0, 400), 20.0 * rng.weibull(0.8, 400))
+    begun = np.cumsum(rng.exponential(40.0, 400) + 10.0)
+    hours[begun < 0.5 * begun[-1]] *= 2.0
+    rows = zip(begun, begun + hours, rng.integers(40, size=400), strict=True)
+    events = [{"start": start, "end": end, "node": f"n{node}"} for start, end, node in rows]
+    log = make_log(events, window=(0, float(begun[-1]) + 500.0))
+    found = rf.calibrate(log, parts=("mtbf", "mttr", "repair_kinds"), period="all", at=at)
+    values = found.values()
+    share, quick, slow = (values[f"mttr.{name}"] for name in ("share_quick", "quick", "slow"))
+    assert share * quick + (1.0 - share) * slow == pytest.approx(values["mttr.node"], rel=0.02)
+    assert share * quick + (1.0 - share) * slow == pytest.approx(values["mttr.mean"], rel=1e-9)
+    assert found.mttr.quick.low < quick < found.mttr.quick.high
+    exported = airesim_values(found)
+    mean = exported["auto_repair_time"] + exported["prob_auto_to_manual"] * exported["manual_repair_time"]
+    assert mean / 60.0 == pytest.approx(values["mttr.node"], rel=1e-9)
 
 
 def test_limits_of_the_repair_of_an_outage_by_hand() -> None:

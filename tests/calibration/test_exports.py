@@ -99,6 +99,16 @@ def test_airesim_repairs_of_one_kind_take_their_mean(tmp_path: Path) -> None:
     assert read["prob_auto_to_manual"] == 0.0
 
 
+def test_airesim_repairs_of_two_kinds_take_the_mean_of_a_node(tmp_path: Path) -> None:
+    """The kinds add to 0.75 x 3 + 0.25 x 24 = 8.25 h, the mean of a node is 6 h."""
+    kinds = {"mean": 7.0, "node": 6.0, "quick": 3.0, "slow": 24.0, "share_quick": 0.75}
+    text = to_airesim(Parameters(mtbf=4000.0, mttr=kinds), tmp_path / "a.yaml").read_text(encoding="utf-8")
+    read = yaml.safe_load(text)
+    mean = read["auto_repair_time"] + read["prob_auto_to_manual"] * read["manual_repair_time"]
+    assert mean == pytest.approx(6.0 * 60.0, rel=1e-12)
+    assert read["manual_repair_time"] / read["auto_repair_time"] == pytest.approx(21.0 / 3.0)
+
+
 def test_airesim_gives_the_rate_of_a_fitted_family_back(tmp_path: Path) -> None:
     servers, hours = 200, 8766.0
     fitted = {"family": "weibull", "parameters": {"shape": 0.6, "scale": 900.0}}

@@ -46,6 +46,35 @@ def test_planted_classes_are_recovered(model: str, quick: float, slow: float) ->
         assert table[name].mean() == pytest.approx(value, rel=0.05)
 
 
+@pytest.mark.parametrize("model", ["lognormal2", "hyperexponential2"])
+def test_shares_and_means_of_the_kinds_add_to_the_mean_of_all_repairs(model: str) -> None:
+    """Gamma and Weibull times, which neither model describes; the mean is numpy's."""
+    rng = np.random.default_rng(3)
+    hours = np.where(rng.random(1500) < 0.7, rng.gamma(2.0, 1.0, 1500), 15.0 * rng.weibull(0.8, 1500))
+    row = repair_kinds(LifeData.from_array(hours), models=(model,)).table.iloc[0]
+    share, quick, slow = (float(row[name]) for name in ("share_quick", "mean_quick", "mean_slow"))
+    assert share * quick + (1.0 - share) * slow == pytest.approx(hours.mean(), rel=1e-6)
+    assert row["mean"] == pytest.approx(hours.mean(), rel=1e-6)
+    assert row["mean_low"] < hours.mean() < row["mean_high"]
+
+
+def test_the_means_are_those_of_the_repairs_by_their_probability_to_be_quick() -> None:
+    """The probabilities from scipy's densities, with the classes of the table."""
+    rng = np.random.default_rng(4)
+    hours = np.where(rng.random(900) < 0.7, rng.gamma(2.0, 1.0, 900), 20.0 * rng.weibull(0.8, 900))
+    row = repair_kinds(LifeData.from_array(hours), models=("lognormal2",)).table.iloc[0]
+    densities = [
+        stats.lognorm.pdf(hours, row[f"sigma_{kind}"], scale=row[f"median_{kind}"]) for kind in ("quick", "slow")
+    ]
+    quick = (
+        row["share_quick"]
+        * densities[0]
+        / (row["share_quick"] * densities[0] + (1 - row["share_quick"]) * densities[1])
+    )
+    assert row["mean_quick"] == pytest.approx(np.average(hours, weights=quick), rel=1e-6)
+    assert row["mean_slow"] == pytest.approx(np.average(hours, weights=1.0 - quick), rel=1e-6)
+
+
 def test_the_hyperexponential_is_that_of_fitting() -> None:
     lives, _ = sample("hyperexponential2", 20, 200)
     table = repair_kinds(lives, models=("hyperexponential2",)).table

@@ -2,7 +2,9 @@
 
 A reboot takes minutes, a part that must be ordered takes days. Two kinds of repair are fitted as two exponentials
 (hyperexponential) and as two lognormals (by EM, then by Newton's method from there). The split is the time at which a
-repair is as likely to be quick as slow.
+repair is as likely to be quick as slow. The mean of a kind is that of the repairs as observed, each counted by the
+probability that it is of this kind: the shares times the means add to the mean of all repairs, which the means of two
+lognormals do not.
 """
 
 from __future__ import annotations
@@ -49,10 +51,10 @@ class RepairKinds(Result):
     ----------
     table : pandas.DataFrame
         One row per group and model: the group's columns, ``model``, ``repairs``, ``censored``, ``share_quick``,
-        ``mean_quick``, ``mean_slow``, ``mean`` and ``split`` (hours), each with ``_low`` and ``_high``; ``loglik``,
-        ``aic``; ``one``, the distribution that describes the repairs best as one class (of `ONE_CLASS`, by BIC) and
-        its ``aic_one``; ``status``; ``median_quick``, ``median_slow`` (hours) and, of lognormals, ``sigma_quick``,
-        ``sigma_slow`` (of the logs).
+        ``mean_quick``, ``mean_slow``, ``mean`` and ``split`` (hours), each with ``_low`` and ``_high``; means are of
+        the repairs as observed, those cut off at their expected length; ``loglik``, ``aic``; ``one``, the distribution
+        that describes the repairs best as one class (of `ONE_CLASS`, by BIC) and its ``aic_one``; ``status``;
+        ``median_quick``, ``median_slow`` (hours) and, of lognormals, ``sigma_quick``, ``sigma_slow`` (of the logs).
 
         Status: ``"ok"``; ``"too_few"`` (fewer than ten repairs with a known end); ``"one_class"`` (two classes are no
         better than the best of one by BIC; numbers are given all the same, ``split`` may be NaN); ``"no_split"``
@@ -229,6 +231,25 @@ class _Mixture:
         """Values of the groups, shape (..., groups), for each repair; of one group as they are."""
         return values if self.n_groups == 1 else values[..., self.code]
 
+    def observed_means(self, free: FloatArray) -> FloatArray:
+        """Logs of the means of quick, slow and all repairs as observed, those cut off as expected; (groups, 3)."""
+        quick, slow = self.parts(free)
+        number, probability, hours = _total(self.lives, np.ones(self.log.size)), special.expit(quick - slow), []
+        share, cut = special.expit(free[:, 0]), self.censored
+        for i, part in enumerate((probability, 1.0 - probability)):
+            length = self.lives.durations.copy()
+            if self.exponential:
+                length[cut] += np.exp(free[self.code[cut], 1 + i])
+            else:
+                place, spread = free[self.code[cut], 1 + 2 * i], np.exp(free[self.code[cut], 2 + 2 * i])
+                z = (self.log[cut] - place) / spread
+                beyond = special.log_ndtr(spread - z) - special.log_ndtr(-z)
+                length[cut] = np.exp(place + 0.5 * spread**2 + beyond)
+            hours.append(_total(self.lives, part * length))
+        with np.errstate(all="ignore"):
+            means = [hours[0] / (number * share), hours[1] / (number * (1.0 - share)), (hours[0] + hours[1]) / number]
+            return np.asarray(np.log(np.stack(means, axis=-1)))
+
     def __call__(self, free: FloatArray) -> FloatArray:
         """Log-likelihood, shape (trials, groups, k) to (trials, groups)."""
         with np.errstate(all="ignore"):
@@ -321,6 +342,7 @@ def _fit(
 def _quantities(mixture: _Mixture, free: FloatArray, level: float) -> FloatArray:
     """Estimates and Wald intervals on the log or logit scale, shape (5 quantities, 3, groups)."""
     centre, step, k = _derived(free, mixture.exponential), 1e-5, mixture.k
+    centre[:, 1:4] = mixture.observed_means(free)
     information = -derivatives(mixture, free, np.full(free.shape, 1e-3))[2]
     slope = np.stack(
         [

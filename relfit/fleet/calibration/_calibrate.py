@@ -20,7 +20,7 @@ from relfit.fleet.calibration.log_provenance import provenance
 from relfit.fleet.calibration.parameters_now import brought_to_now
 from relfit.fleet.calibration.rates import Rates, rates_of_durations, rates_of_log
 from relfit.fleet.calibration.repair_scopes import Repairs
-from relfit.fleet.calibration.schema import Censoring, Fleet, Mttr, Parameters, PeriodUsed
+from relfit.fleet.calibration.schema import Censoring, Fleet, Mttr, Parameters, PeriodUsed, value_of
 from relfit.fleet.calibration.tested_assumptions import (
     bad_nodes,
     dependence_checks,
@@ -210,7 +210,7 @@ def _mttr(repairs: Repairs | None, level: float, wanted: set[str]) -> Estimated:
         why = Repairs.NONE if repairs is None else "the log has no completed repair"
         return Estimated(absent={f"mttr.{name}": why for name in names})
     means, checks = repairs.means(level) if "mttr" in wanted else ({}, [])
-    kinds, absent = repairs.kinds(level) if "repair_kinds" in wanted else ({}, {})
+    kinds, absent = repairs.kinds(level, value_of(means.get("mean"))) if "repair_kinds" in wanted else ({}, {})
     return Estimated({"mttr": Mttr(**means, **kinds)}, absent, checks)
 
 

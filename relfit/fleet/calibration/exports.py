@@ -81,7 +81,8 @@ def airesim_values(parameters: Parameters) -> dict[str, float | str]:
     A good server fails at the rate r, a bad one at r (1 + m): m is the factor of bad nodes minus one, and r is chosen
     so that the mean over all servers is that of single nodes. AIReSim's repairs make a bad server good unless they
     fail; in a log bad nodes stay bad, so both kinds of repair always fail. Every repair begins with the automatic one,
-    so the manual one takes the difference between slow and quick repairs. Times to failure are exponential, because
+    so the manual one takes the difference between slow and quick repairs; the mean of both kinds together is the mean
+    time to repair of a node. Times to failure are exponential, because
     AIReSim redraws those of all servers at each restart, which changes the rate of any other distribution.
 
     Raises
@@ -116,8 +117,10 @@ def airesim_values(parameters: Parameters) -> dict[str, float | str]:
     values["failure_distribution"] = "exponential"
     quick, slow, share = failures.kinds or (0.0, 0.0, 0.0)
     if slow > quick:
-        values["auto_repair_time"] = quick * _MINUTES
-        values["manual_repair_time"] = (slow - quick) * _MINUTES
+        mean = share * quick + (1.0 - share) * slow
+        scale = _MINUTES * (mean if failures.node.mttr is None else failures.node.mttr) / mean
+        values["auto_repair_time"] = quick * scale
+        values["manual_repair_time"] = (slow - quick) * scale
         values["prob_auto_to_manual"] = 1.0 - share
     elif failures.mttr is not None:
         values["auto_repair_time"] = failures.mttr * _MINUTES

@@ -67,9 +67,9 @@ class Repairs:
         means["outage"] = repair_of_an_outage(self.outages, self.incident, level, nodeless_outages(log), step)
         return means, [] if check is None else [check]
 
-    def kinds(self, level: float) -> tuple[dict[str, Any], dict[str, str]]:
-        """Mean times of quick and slow repairs, or why they are absent."""
-        return kinds_of_repairs(self.of_incidents, level)
+    def kinds(self, level: float, mean: float | None = None) -> tuple[dict[str, Any], dict[str, str]]:
+        """Mean times of quick and slow repairs, or why they are absent; `mean` is that of all repairs."""
+        return kinds_of_repairs(self.of_incidents, level, mean)
 
 
 def repairs_by_scope(log: FailureLog, incidents: Incidents, level: float) -> dict[str, Duration]:

@@ -195,8 +195,18 @@ def _correlation(times: LifeData, share: float, quick: float, slow: float) -> li
     return [[float(value) for value in row] for row in 0.5 * (correlation + correlation.T)]
 
 
-def kinds_of_repairs(times: LifeData, level: float) -> tuple[dict[str, Any], dict[str, str]]:
-    """Quick and slow repairs, if two kinds explain the times better than one, else the reasons."""
+def kinds_of_repairs(times: LifeData, level: float, mean: float | None = None) -> tuple[dict[str, Any], dict[str, str]]:
+    """Quick and slow repairs, if two kinds explain the times better than one, else the reasons.
+
+    Parameters
+    ----------
+    times : LifeData
+        One repair per incident.
+    level : float
+        Level of the intervals.
+    mean : float, optional
+        Mean of all repairs, hours, to which the shares times the means of the kinds add.
+    """
     names = ("quick", "slow", "share_quick")
     row = repair_kinds(times, level=level).best().iloc[0]
     why = {
@@ -211,17 +221,19 @@ def kinds_of_repairs(times: LifeData, level: float) -> tuple[dict[str, Any], dic
     number = int(row["repairs"])
     about = {"level": level, "events": number, "method": f"{row['model']} by maximum likelihood, Wald"}
 
-    def ends(name: str) -> dict[str, float]:
-        low, value, high = (float(row[f"{name}{end}"]) for end in ("_low", "", "_high"))
+    share, quick, slow = (float(row[name]) for name in ("share_quick", "mean_quick", "mean_slow"))
+    factor = 1.0 if mean is None else mean / (share * quick + (1.0 - share) * slow)
+
+    def ends(name: str, factor: float = 1.0) -> dict[str, float]:
+        low, value, high = (factor * float(row[f"{name}{end}"]) for end in ("_low", "", "_high"))
         return {"value": value} | ({"low": low, "high": high} if low > 0.0 and high < np.inf else {})
 
     parts: dict[str, Any] = {
-        "quick": Duration(**ends("mean_quick"), **about),
-        "slow": Duration(**ends("mean_slow"), **about),
+        "quick": Duration(**ends("mean_quick", factor), **about),
+        "slow": Duration(**ends("mean_slow", factor), **about),
         "share_quick": Share(**ends("share_quick"), **about),
     }
     if np.isfinite(row["split"]):
         parts["split"] = Duration(**ends("split"), **about)
-    means = (float(row[name]) for name in ("share_quick", "mean_quick", "mean_slow"))
-    parts["correlation"] = _correlation(times, *means)
+    parts["correlation"] = _correlation(times, share, quick, slow)
     return parts, {}
