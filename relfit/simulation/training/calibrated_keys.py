@@ -15,7 +15,9 @@ __all__ = ["calibrated_values"]
 
 _NAMES = {"rack": "rack", "system": "cluster"}
 _MANUAL = ("manual_repair_time", "manual_repair", "manual_crews", "manual_hours", "manual_days")
-_CLASSES = ("systematic_failure_rate_multiplier", "auto_repair_fail_prob", "manual_repair_fail_prob")
+_AUTO = ("auto_repair_time", "auto_repair")
+_FAILED = ("auto_repair_fail_prob", "manual_repair_fail_prob")
+_CLASSES = ("systematic_failure_rate_multiplier", *_FAILED)
 _SHAPES = ("weibull_shape", "lognormal_sigma")
 
 
@@ -23,7 +25,8 @@ def calibrated_values(parameters: Parameters, own: Mapping[str, Any]) -> dict[st
     """Calibrated parameters by the keys of `TrainingParameters`, without those that keys of one's own replace.
 
     A fitted family has the calibrated mean beside it, which rescales it, as a mean of one's own does; a family of one's
-    own has none.
+    own has none. A mean or family of one's own for automatic repairs is that of all repairs, unless there are keys of
+    one's own for manual ones too.
 
     Raises
     ------
@@ -35,6 +38,13 @@ def calibrated_values(parameters: Parameters, own: Mapping[str, Any]) -> dict[st
     alike = values["systematic_failure_fraction"] == 0.0
     if parameters.failure is not None and parameters.failure.family != "exponential" and alike:
         values["failure"], values["ages"] = parameters.failure, "steady"  # a log shows servers in service
+    if alike and not own.get("systematic_failure_fraction"):
+        values |= dict.fromkeys(_FAILED, 0.0)  # what a repair can fail to do is make a bad server good
+    chosen = {**_set(own.get("repeated_repairs")), **own}
+    names = {name for name, value in chosen.items() if value is not None}
+    if "manual_repair_time" in values and names & {*_AUTO} and not names & {*_MANUAL, "prob_auto_to_manual"}:
+        del values["manual_repair_time"]
+        values["prob_auto_to_manual"] = 0.0
     if "auto_repair_time" in values and "manual_repair_time" not in values:
         values["auto_repair_time"] = 60.0 * failures.node.mttr  # racks and the cluster have their own
         if parameters.repair is not None:
@@ -43,7 +53,6 @@ def calibrated_values(parameters: Parameters, own: Mapping[str, Any]) -> dict[st
         values[f"{name}_failure_rate"] = 1.0 / (60.0 * scope.mtbf)
         if scope.mttr is not None:
             values[f"{name}_repair_time"] = 60.0 * scope.mttr
-    chosen = {**_set(own.get("repeated_repairs")), **own}
     _check_effects(values, chosen)
     replaced = {
         "failure": "failure_distribution" in own,
