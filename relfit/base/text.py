@@ -124,6 +124,29 @@ def duration_interval(hours: float, low: float, high: float) -> str:
     return interval(duration(hours), *(duration(end, hours).partition(" ")[0] for end in (low, high)))
 
 
+def rounded_interval(value: float, low: float, high: float, unit: str = "") -> str:
+    """A value with its interval: four figures, or as many as the interval needs, and at most two of its half width.
+
+    Examples
+    --------
+    >>> rounded_interval(772.537, 770.802, 774.273, "h"), rounded_interval(4.0, 3.9, 4.1)
+    ('772.5 (770.8-774.3) h', '4.00 (3.90-4.10)')
+    >>> rounded_interval(500.013, 500.0115, 500.0145), rounded_interval(37.0, 37.0, 37.0)
+    ('500.013 (500.011-500.014)', '37 (37-37)')
+    >>> rounded_interval(12.34567, float("nan"), float("nan"), "h")
+    '12.35 h'
+    """
+    half = 0.5 * (high - low)
+    shown = [number(end, 4) for end in (value, low, high)]
+    if math.isfinite(half) and half > 0.0:
+        first = -math.floor(math.log10(half))
+        four = 3 - math.floor(math.log10(abs(value))) if value else first + 1
+        decimals = max(min(first + 1, four), first, 0)
+        shown = [f"{end:,.{decimals}f}" for end in (value, low, high)]
+    text = interval(*shown) if math.isfinite(half) else shown[0]
+    return f"{text} {unit}".rstrip()
+
+
 def interval_ends(low: str, high: str) -> str:
     """Two ends of an interval, with their unit once where it is the same.
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from relfit.base.text import count, duration, number
 from relfit.simulation.campaigns import CampaignResults
+from relfit.simulation.training import TrainingParameters
 
 __all__ = ["base_settings", "so_far"]
 
@@ -17,7 +18,10 @@ _LONGEST = 80
 
 
 def base_settings(result: CampaignResults) -> pd.DataFrame:
-    """One row per key of the configuration that no parameter changes: ``key``, ``value``; times as text with a unit."""
+    """One row per key of the configuration that no parameter changes: ``key``, ``value``; times as text with a unit.
+
+    Of training jobs, ``meaning`` says what a key is.
+    """
     base: Any = result.campaign.get("base") or {}
     if isinstance(base.get("config"), Mapping):
         base = base["config"]  # beside checksums of files
@@ -29,7 +33,11 @@ def base_settings(result: CampaignResults) -> pd.DataFrame:
         for key, value in _leaves(base)
         if not any(key == name or name.startswith(f"{key}.") for name in result.parameters) and value is not None
     ]
-    return pd.DataFrame(rows, columns=["key", "value"])
+    table = pd.DataFrame(rows, columns=["key", "value"])
+    if result.campaign["run"] != "training":
+        return table
+    meanings = {key: field.description or "" for key, field in TrainingParameters.model_fields.items()}
+    return table.assign(meaning=table["key"].map(meanings).fillna(""))
 
 
 def so_far(result: CampaignResults) -> str:
@@ -53,7 +61,7 @@ def _leaves(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, An
 def _text(value: Any, unit: str) -> str:
     if isinstance(value, Mapping):
         about = ", ".join(f"{name} {number(each)}" for name, each in value["parameters"].items())
-        return f"{value['family']} ({about})"
+        return f"{value['family']} ({about}; times in hours)"
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return duration(value / 60.0) if unit == "min" else f"{number(value)} {unit}".rstrip()
     text = value if isinstance(value, str) else json.dumps(value)

@@ -20,6 +20,7 @@ from relfit.base.errors import ArgumentError
 from relfit.cli.app import main
 from relfit.reporting.campaign_hours import in_hours
 from relfit.reporting.campaign_page import write_campaign_page
+from relfit.reporting.campaign_settings import base_settings
 from relfit.simulation.campaigns.campaign_results import numbers
 
 mpl.use("Agg")
@@ -360,9 +361,14 @@ def test_numbers_have_their_units_in_headline_figures_and_page(tmp_path: Path) -
     varied: Any = {"recovery_time": [10, 30], "manual_repair_time": ["1h", "2 days"]}
     plan = rf.campaigns.Campaign(run="training", config=small, parameters=varied, replications=2)
     result = rf.campaigns.sweep(plan, tmp_path / "s", executor="serial")
-    assert re.search(
-        r"least total training time [\d.,]+ \(.*\) min at recovery_time 10 min, manual_rep", result.headline
+    mean = result.of()["mean"].min() / 60.0
+    match = re.search(
+        r"least total training time ([\d.]+) \((.*)-(.*)\) h at recovery_time 10 min, man", result.headline
     )
+    assert match is not None
+    assert float(match[1]) == pytest.approx(mean, rel=5e-4)
+    assert max(len(end.replace(".", "")) for end in match.groups()) <= 4
+    assert result.headline == in_hours(result).headline
     units = {"recovery_time": "min", "manual_repair_time": "h", "total_wait_time": "min", "etr": ""}
     assert {name: result.unit(name) for name in units} == units
     axes = rf.plot(result, parameter="manual_repair_time")
@@ -371,6 +377,24 @@ def test_numbers_have_their_units_in_headline_figures_and_page(tmp_path: Path) -
     page = write_campaign_page(result, tmp_path / "page.html").read_text(encoding="utf-8")
     assert {"recovery_time (min)", "mean (h)"} <= set(re.findall(r"<th[^>]*>\s*([^<]+?)\s*</th>", page))
     assert "manual_repair_time (" not in page  # its values are text, with a unit of their own
+
+
+def test_the_settings_say_what_they_are(tmp_path: Path) -> None:
+    weibull = {"family": "weibull", "parameters": {"shape": 1.01, "scale": 1683.0}}
+    small = {
+        "job_size": 8,
+        "working_pool_size": 9,
+        "job_length": "2 days",
+        "failure": weibull,
+        "manual_repair_time": "4h",
+    }
+    plan = rf.campaigns.Campaign(run="training", config=small, replications=1, parameters={"recovery_time": [5]})
+    settings = base_settings(rf.campaigns.sweep(plan, tmp_path / "s", executor="serial")).set_index("key")
+    assert settings.loc["failure", "value"] == "weibull (scale 1,683, shape 1.01; times in hours)"
+    assert settings.loc["manual_repair_time"].tolist() == [
+        "4 hours",
+        "mean time of a manual repair, after the automatic one",
+    ]
 
 
 def test_a_function_of_the_user_has_the_units_of_the_campaign(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pandas as pd
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
-from relfit.base.text import count
+from relfit.base.text import count, rounded_interval
 from relfit.base.units import quantity
 from relfit.base.writing import complete
 from relfit.simulation.campaigns.alike_cells import alike
@@ -203,8 +203,9 @@ class CampaignResults(Result):
         mean = table["mean"].to_numpy(dtype=np.float64)
         best: Any = table.iloc[int(np.nanargmax(mean) if most else np.nanargmin(mean))]
         where = ", ".join(self.setting(str(name), value) for name, value in best[self.parameters].dropna().items())
-        limits = f" ({shown(best['low'])}-{shown(best['high'])})" if np.isfinite(best["low"]) else ""
-        value = f"{shown(best['mean'])}{limits} {self.unit(self.output)}".rstrip()
+        hours = self.campaign["run"] == "training" and self.unit(self.output) == "min"
+        ends = best[["mean", "low", "high"]].astype(np.float64) / (60.0 if hours else 1.0)
+        value = rounded_interval(*ends, unit="h" if hours else self.unit(self.output))
         others = alike(self.samples(), self.level, -1.0 if most else 1.0).iloc[1:]
         n = int((others["difference"].eq(0.0) | others["low"].notna()).sum())  # one run has no interval, but may tie
         tied = f"; {count(n, 'other cell')} {'are' if n > 1 else 'is'} equal or not distinguishable" if n else ""

@@ -12,6 +12,7 @@ from relfit.base.arguments import share
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.crossings import crossing, monotone, redrawn
 from relfit.base.results import Interval, Result
+from relfit.base.text import rounded_interval
 from relfit.simulation.campaigns.alike_cells import alike
 from relfit.simulation.campaigns.campaign_results import CampaignResults, numbers, shown
 from relfit.simulation.engine.replications import row_statistics
@@ -208,7 +209,8 @@ class Ownership(Result):
         parts = {str(name).replace("_", " "): self.costs[name].iloc[0] for name in self.alike.columns[:-4]}
         where = ", ".join(f"{name} {shown(value)}" for name, value in parts.items() if pd.notna(value))
         more = len(self.alike) - 1
-        text = f"cheapest: {where}, {shown(best['cost'])} ({shown(best['low'])}-{shown(best['high'])})"
+        cost = rounded_interval(*(float(best[name]) for name in ("cost", "low", "high")))
+        text = f"cheapest: {where}, {cost}"
         return f"{text}; {more} more cells are not distinguishable from it" if more else text
 
 
