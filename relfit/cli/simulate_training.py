@@ -36,6 +36,7 @@ _SHOWN = (
     "servers_retired",
     "avg_run",
 )
+_MORE = "--details shows all outputs; --out FILE writes them."
 
 
 def training(
@@ -53,6 +54,7 @@ def training(
     ] = None,
     level: Annotated[float | None, opt.option("P", "Level of the intervals, between 0 and 1.")] = None,
     trace: Annotated[Path | None, opt.option("FILE", "Write every change of state (.parquet or .csv).")] = None,
+    details: opt.Details = False,
 ) -> None:
     """A training job on servers that fail.
 
@@ -84,12 +86,14 @@ def training(
         output.print_json(result.to_dict())
         return
     findings = [*result.findings, *([f"trace written to {trace}"] if trace is not None else [])]
-    output.print_lines([*findings, "", *output.table(_shown(result)), *written])
+    table = output.table(_shown(result, list(result.outputs.index) if details else list(_SHOWN)))
+    output.print_lines([*findings, "", *table, *([] if details else [_MORE]), *written])
 
 
-def _shown(result: TrainingSimulation) -> pd.DataFrame:
-    """The outputs that are used most; times in hours."""
-    table = result.outputs.loc[list(_SHOWN), ["mean", "sd", "low", "high", "p5", "p50", "p95"]]
+def _shown(result: TrainingSimulation, outputs: list[str]) -> pd.DataFrame:
+    """Some outputs; the total time in hours, parts of it in minutes."""
+    table = result.outputs.loc[outputs, ["mean", "sd", "low", "high", "p5", "p50", "p95"]]
     names = {"total_training_time": "total time (h)", "avg_run": "average run (min)", "etr": "effective training ratio"}
     table.loc["total_training_time"] /= 60.0
-    return table.rename(index=lambda name: names.get(name, name.replace("_", " "))).reset_index()
+    units = {name: f" ({unit})" for name, unit in result.units.items()}
+    return table.rename(index=lambda name: names.get(name, name.replace("_", " ") + units.get(name, ""))).reset_index()

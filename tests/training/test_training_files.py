@@ -13,7 +13,7 @@ import pytest
 import relfit as rf
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.cli.app import main
-from relfit.fleet.calibration import Parameters, write_parameters
+from relfit.fleet.calibration import Mttr, Parameters, write_parameters
 from relfit.simulation.training import TrainingParameters, training_parameters
 from relfit.simulation.training.parameters import RepeatedRepairs, Retirement
 
@@ -169,6 +169,97 @@ def test_keys_of_repairs_take_precedence_over_calibrated_ones(keys: dict[str, An
         hours = repair_hours(params)
         assert hours.mean() == pytest.approx(mean, rel=0.06)
         assert np.log(hours).std() == pytest.approx(spread, rel=0.08)
+
+
+KINDS = KNOWN.model_copy(update={"mttr": Mttr(mean="7h", node="8h", quick="3h", slow="24h", share_quick=0.75)})
+
+
+def times_in_repair(params: TrainingParameters) -> np.ndarray:
+    """Hours from a failure until the server is back, automatic and manual repair together."""
+    trace = rf.simulate_training(params, n_replications=1, rng=1, trace=True).trace
+    assert trace is not None
+    own = trace[trace["server"] >= 0].sort_values(["server", "minute"], kind="stable")
+    repairing = own["after"].isin(["auto_repair", "manual_repair"]).to_numpy()
+    ends = own.groupby("server")["minute"].shift(-1)
+    hours = ((ends - own["minute"]) / 60.0).to_numpy()
+    number = np.cumsum((own["after"] == "auto_repair").to_numpy())[repairing]
+    total = np.bincount(number, hours[repairing])[1:]
+    return total[np.isfinite(total)]
+
+
+@pytest.mark.parametrize("known", [KNOWN, KINDS, KINDS.model_copy(update={"repair": None})])
+def test_repairs_take_the_calibrated_mean_of_a_node_whatever_their_kinds(known: Parameters) -> None:
+    """The kinds add to 0.75 x 3 + 0.25 x 24 = 8.25 h, the mean of a node is 8 h."""
+    params = training_parameters({**SMALL, "job_length": "2000 days"}, calibrated=known)
+    mean = (params.auto_repair_time + params.prob_auto_to_manual * params.manual_repair_time) / 60.0
+    assert mean == pytest.approx(8.0, rel=1e-12)
+    hours = times_in_repair(params)
+    assert hours.mean() == pytest.approx(8.0, abs=3.0 * hours.std() / np.sqrt(hours.size))
+
+
+@pytest.mark.parametrize(
+    ("keys", "mean", "manual"),
+    [
+        ({"auto_repair_time": "4h"}, 4.0, 0.0),  # all repairs
+        ({"auto_repair": FITTED}, 3.08, 0.0),
+        ({"repeated_repairs": {"auto_repair_time": ["5h"]}}, 5.0, 0.0),
+        ({"auto_repair_time": "4h", "manual_repair_time": "10h"}, 6.5, 0.25),  # each is its kind
+        ({"auto_repair_time": "4h", "prob_auto_to_manual": 0.5}, 4.0 + 0.5 * 21.0 * 8.0 / 8.25, 0.5),
+        ({"manual_repair_time": "10h"}, 3.0 * 8.0 / 8.25 + 2.5, 0.25),
+    ],
+)
+def test_a_mean_of_automatic_repairs_alone_is_that_of_all_repairs(
+    keys: dict[str, Any], mean: float, manual: float
+) -> None:
+    for params in (
+        training_parameters({**SMALL, **keys}, calibrated=KINDS),
+        training_parameters(SMALL, calibrated=KINDS).but(**keys),
+    ):
+        assert params.prob_auto_to_manual == manual
+        hours = times_in_repair(params)
+        assert hours.mean() == pytest.approx(mean, abs=3.0 * hours.std() / np.sqrt(hours.size))
+
+
+def test_no_repair_fails_where_no_server_is_bad() -> None:
+    """A failed repair leaves a bad server bad; the defaults of AIReSim, 40 % and 20 %, are for bad servers."""
+    for known in (KNOWN, KINDS):
+        params = training_parameters(SMALL, calibrated=known)
+        result = rf.simulate_training(params, n_replications=2, rng=1)
+        assert result.outputs.loc["failed_repairs", "mean"] == 0.0
+        assert result.outputs.loc["successful_repairs", "mean"] > 100.0
+        assert "fail_prob" not in result.findings[-1]
+    bad = training_parameters({**SMALL, "systematic_failure_fraction": 0.2}, calibrated=KINDS)
+    result = rf.simulate_training(bad, n_replications=2, rng=1)
+    assert result.outputs.loc["failed_repairs", "mean"] > 0.0
+    assert "40 % of automatic repairs leave a bad server bad (auto_repair_fail_prob)" in result.findings[-1]
+
+
+def test_a_path_is_simulated_as_its_file(tmp_path: Path) -> None:
+    keys = {"job_size": 8, "working_pool_size": 12, "spare_pool_size": 0, "job_length": 10_000}
+    path = written(tmp_path, "".join(f"{name} = {value}\n" for name, value in keys.items()))
+    runs = [rf.simulate_training(each, n_replications=3, rng=1).replications for each in (keys, path, str(path))]
+    assert runs[0].equals(runs[1])
+    assert runs[0].equals(runs[2])
+    with pytest.raises(ReadError, match="missing"):
+        rf.simulate_training(tmp_path / "missing.toml")
+    for attempt in (rf.simulate_training, training_parameters):
+        with pytest.raises(ArgumentError, match=r"are a mapping, not a int.*read_training"):
+            attempt(64)
+
+
+def test_standbys_that_there_cannot_be_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keys: dict[str, Any] = {"job_size": 8, "spare_pool_size": 0, "job_length": 1000, "warm_standbys": 5}
+    said = "Of 5 warm standbys there can only be 1: the pools have 9 servers, of which the job needs 8."
+    assert said in rf.simulate_training({**keys, "working_pool_size": 9}, n_replications=1).findings
+    enough = rf.simulate_training({**keys, "working_pool_size": 13}, n_replications=1)
+    assert not any("standbys there can" in text for text in enough.findings)
+    path = written(tmp_path, "".join(f"{name} = {value}\n" for name, value in {**keys, "working_pool_size": 9}.items()))
+    assert main(["simulate", "training", str(path), "--runs", "2"]) == 0
+    brief = " ".join(capsys.readouterr().out.split())
+    assert said in brief
+    assert "stall time" not in brief
+    assert main(["simulate", "training", str(path), "--runs", "2", "--details"]) == 0
+    assert "total stall time (min)" in capsys.readouterr().out
 
 
 def test_keys_of_failures_take_precedence_over_calibrated_ones() -> None:

@@ -181,7 +181,7 @@ class TrainingParameters(Model):
 
     # repairs
     auto_repair_time: Minutes = Field(120.0, description="mean time of an automatic repair")
-    manual_repair_time: Minutes = Field(2 * DAY, description="mean time of a manual repair")
+    manual_repair_time: Minutes = Field(2 * DAY, description="mean time of a manual repair, after the automatic one")
     auto_repair: FittedFamily | None = Field(
         None, description="automatic repairs by a family, in hours; a mean beside it rescales it"
     )
@@ -371,6 +371,9 @@ def training_parameters(
     >>> round(1 / params.random_failure_rate / 60), params.auto_repair_time
     (2400, 1440.0)
     """
+    if values is not None and not isinstance(values, Mapping):
+        what = f"parameters of a training cluster are a mapping, not a {type(values).__name__}"
+        raise ArgumentError(what, remedy="read a file with rf.training.read_training, or give keys with values")
     own = {**dict(values or {}), **others}
     source: Any = own.pop("calibrated", calibrated)
     if source is None:

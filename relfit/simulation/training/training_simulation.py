@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +23,8 @@ from relfit.simulation.training.parameters import TrainingParameters, training_p
 from relfit.simulation.training.policies import HostSelection, RetirementRule
 from relfit.simulation.training.replication import TrainingRun, run_replication, setting_of
 from relfit.simulation.training.training_events import advance
-from relfit.simulation.training.unset_keys import assumed
+from relfit.simulation.training.training_files import read_training
+from relfit.simulation.training.unset_keys import assumed, missing_standbys
 
 __all__ = ["TrainingSimulation", "simulate_training"]
 
@@ -151,7 +153,7 @@ class TrainingSimulation(Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The headline and what its interval is of, times, mean numbers of events, and the defaults that were taken."""
+        """The headline and what its interval is of, times, mean numbers of events, and what was not asked for."""
         mean = self.outputs["mean"]
         times = self.replications[list(_TIME_NAMES.values())]
         shares = times.div(times.sum(axis=1), axis=0).mean()  # means of runs, as the ratio of the headline
@@ -166,6 +168,7 @@ class TrainingSimulation(Result):
             of if len(self.whole) > 1 else "",
             f"Time: {spent}.",
             f"Per run, on average: {events}.",
+            missing_standbys(self.parameters),
             assumed(self.parameters),
         )
         return (self.headline, *self._each_job, *filter(None, lines))
@@ -202,7 +205,7 @@ class TrainingSimulation(Result):
 
 
 def simulate_training(
-    params: TrainingParameters | Mapping[str, object] | None = None,
+    params: TrainingParameters | Mapping[str, object] | str | Path | None = None,
     *,
     n_replications: int | None = None,
     first: int = 0,
@@ -220,9 +223,9 @@ def simulate_training(
 
     Parameters
     ----------
-    params : TrainingParameters or mapping, optional
-        Keys without a value have the published simulator's defaults; `relfit.simulation.training.read_training` reads a
-        file.
+    params : TrainingParameters, mapping, str or Path, optional
+        Keys without a value have the published simulator's defaults; a path is read by
+        `relfit.simulation.training.read_training`.
     n_replications : int, optional
         By default that of `params`, 30.
     first : int
@@ -254,6 +257,8 @@ def simulate_training(
     ------
     ArgumentError
         For invalid parameters.
+    ReadError
+        For a file that cannot be read, or has an invalid key.
     DataError
         When a job does not end within ``params.max_events`` events, or waits for servers that never come.
 
@@ -269,6 +274,8 @@ def simulate_training(
     True
     """
     start = time.perf_counter()
+    if isinstance(params, (str, Path)):
+        params = read_training(params)
     checked = params if isinstance(params, TrainingParameters) else training_parameters(params)
     if program_semantics:
         checked = checked.as_program()

@@ -1,11 +1,11 @@
-"""`assumed`: the defaults of failures and repairs that a simulation took, in one line."""
+"""What a simulation took that was not asked for: defaults of failures and repairs, fewer standbys than were set."""
 
 from __future__ import annotations
 
 from relfit.base.text import duration, number, percent
 from relfit.simulation.training.parameters import TrainingParameters
 
-__all__ = ["assumed"]
+__all__ = ["assumed", "missing_standbys"]
 
 
 def assumed(params: TrainingParameters) -> str:
@@ -46,3 +46,21 @@ def assumed(params: TrainingParameters) -> str:
     }
     unset = ", ".join(f"{text} ({name})" for name, text in texts.items() if name not in chosen)
     return f"Not set, so as in AIReSim: {unset}." if unset else ""
+
+
+def missing_standbys(params: TrainingParameters) -> str:
+    """How many of the warm standbys there can be, where the pools are too small for all; "" where they are not.
+
+    Examples
+    --------
+    >>> missing_standbys(TrainingParameters(job_size=128, working_pool_size=130, spare_pool_size=0, warm_standbys=5))
+    'Of 5 warm standbys there can only be 2: the pools have 130 servers, of which the job needs 128.'
+    """
+    jobs, servers = params.all_jobs, params.working_pool_size + params.spare_pool_size
+    needed, standbys = (sum(getattr(job, name) for job in jobs) for name in ("job_size", "warm_standbys"))
+    free = max(servers - needed, 0)
+    if standbys <= free:
+        return ""
+    who = "the job needs" if len(jobs) == 1 else "the jobs need"
+    have = f"the pools have {servers:,} servers, of which {who} {needed:,}"
+    return f"Of {standbys:,} warm standbys there can only be {free:,}: {have}."
