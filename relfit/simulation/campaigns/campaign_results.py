@@ -204,8 +204,8 @@ class CampaignResults(Result):
         best: Any = table.iloc[int(np.nanargmax(mean) if most else np.nanargmin(mean))]
         where = ", ".join(self.setting(str(name), value) for name, value in best[self.parameters].dropna().items())
         hours = self.campaign["run"] == "training" and self.unit(self.output) == "min"
-        ends = best[["mean", "low", "high"]].astype(np.float64) / (60.0 if hours else 1.0)
-        value = rounded_interval(*ends, unit="h" if hours else self.unit(self.output))
+        mean, low, high = best[["mean", "low", "high"]].astype(np.float64) / (60.0 if hours else 1.0)
+        value = rounded_interval(mean, low, high, "h" if hours else self.unit(self.output))
         others = alike(self.samples(), self.level, -1.0 if most else 1.0).iloc[1:]
         n = int((others["difference"].eq(0.0) | others["low"].notna()).sum())  # one run has no interval, but may tie
         tied = f"; {count(n, 'other cell')} {'are' if n > 1 else 'is'} equal or not distinguishable" if n else ""

@@ -209,8 +209,7 @@ class Ownership(Result):
         parts = {str(name).replace("_", " "): self.costs[name].iloc[0] for name in self.alike.columns[:-4]}
         where = ", ".join(f"{name} {shown(value)}" for name, value in parts.items() if pd.notna(value))
         more = len(self.alike) - 1
-        cost = rounded_interval(*(float(best[name]) for name in ("cost", "low", "high")))
-        text = f"cheapest: {where}, {cost}"
+        text = f"cheapest: {where}, {rounded_interval(best['cost'], best['low'], best['high'])}"
         return f"{text}; {more} more cells are not distinguishable from it" if more else text
 
 
