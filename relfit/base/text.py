@@ -131,8 +131,8 @@ def rounded_interval(value: float, low: float, high: float, unit: str = "") -> s
     --------
     >>> rounded_interval(772.537, 770.802, 774.273, "h"), rounded_interval(4.0, 3.8, 4.2)
     ('772.5 (770.8-774.3) h', '4.00 (3.80-4.20)')
-    >>> rounded_interval(500.013, 500.0115, 500.0145), rounded_interval(37.0, 37.0, 37.0)
-    ('500.013 (500.011-500.014)', '37 (37-37)')
+    >>> rounded_interval(500.013, 500.011, 500.015), rounded_interval(37.0, 37.0, 37.0)
+    ('500.013 (500.011-500.015)', '37 (37-37)')
     >>> rounded_interval(12.34567, float("nan"), float("nan"), "h")
     '12.35 h'
     """
