@@ -262,10 +262,11 @@ class Backtest(Result):
                 verdict = "may be chance"
             else:
                 verdict = "too optimistic" if far["bias"] > 0.0 else "too pessimistic"
+            of = f" for {count(int(far['size']), 'node')}" if len(rows) > 1 else ""
             out.append(
                 f"Jobs of {_sizes(rows)} for {duration(float(length))}: mean error {_each(rows['score'])} points "  # type: ignore[arg-type]
-                f"(counting {_each(rows['score_1'])}), {percent(rows['held'].mean())} of intervals held. Bias for "
-                f"{count(int(far['size']), 'node')} {100 * far['bias']:+.1f} points ({100 * far['bias_low']:+.1f} to "
+                f"(counting {_each(rows['score_1'])}), {percent(rows['held'].mean())} of {percent(self.level)} "
+                f"intervals held. Bias{of} {100 * far['bias']:+.1f} points ({100 * far['bias_low']:+.1f} to "
                 f"{100 * far['bias_high']:+.1f}): {verdict}."
             )
         return out or ["Jobs: too few could be placed."]
