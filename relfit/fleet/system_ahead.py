@@ -337,11 +337,8 @@ def _incidents_of(records: Coming, joint: float) -> Coming:
     if joint == 1.0:
         return records
 
-    def incidents_in(number: FloatArray) -> FloatArray:
-        return np.ceil(joint * number - _ROUNDING)
-
     return Coming(
         records.expected * joint,
-        incidents_in(records.drawn),
-        lambda p: float(incidents_in(np.float64(records.quantile(p)))),
+        np.ceil(joint * records.drawn - _ROUNDING),
+        lambda p: float(np.ceil(joint * records.quantile(p) - _ROUNDING)),
     )
