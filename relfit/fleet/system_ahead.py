@@ -336,7 +336,6 @@ def _incidents_of(records: Coming, joint: float) -> Coming:
     """Incidents of a part, from its records and its incidents per record: with one record each, its records."""
     if joint == 1.0:
         return records
-
     return Coming(
         records.expected * joint,
         np.ceil(joint * records.drawn - _ROUNDING),
