@@ -14,7 +14,7 @@ from relfit.backtesting.comparisons import RATIOS, Comparisons
 from relfit.base.results import Result, json_ready
 from relfit.base.text import count, duration, number, percent
 
-__all__ = ["COLUMNS", "Backtest"]
+__all__ = ["COLUMNS", "MARK_LEVEL", "Backtest"]
 
 COLUMNS = (
     "part",
@@ -42,9 +42,12 @@ COLUMNS = (
 )
 MATTERS = {"forecasts": 0.10, "jobs": 0.05, "decisions": 0.02}
 """Bias that matters: relative for failures, a difference of shares for jobs and for lost time."""
+MARK_LEVEL = 0.9
+"""Level of the intervals that a mark of trust is given by, so that a log has one mark."""
 _REFUTED = 2.5  # multiple of this bias from which predictions are refuted
 _HELD = 0.6  # share of intervals that contain the outcome, below which they are refuted
 _FEW = 8  # windows
+_FAR_BELOW = (0.1, 0.2)  # the nominal level, for a mark of good, and of fair
 _CLOSE = 0.01  # mean error of jobs, or difference of errors, that does not matter
 _NOTES = 3  # on a page, at most
 _GRADES = ("good", "fair", "poor")
@@ -203,11 +206,19 @@ class Backtest(Result):
         few = f" Only {count(int(row['windows']), 'window')}: too few to rely on." if row["windows"] < _FEW else ""
         return (
             f"Over {count(self.months, 'month')} forecasts of {_days(row['horizon'])} were {_against(row)}. "
-            f"{self._intervals_held(row['held'])}{few}"
+            f"{self._intervals_held(row)}{few}"
         )
 
-    def _intervals_held(self, share: float) -> str:
-        return f"Their {percent(self.level)} intervals held in {percent(share)} of cases."
+    def _intervals_held(self, row: Mapping[Hashable, float] | pd.Series) -> str:
+        chance = row["held"] < self.level - _FAR_BELOW[0] and not self._too_narrow(row)
+        return (
+            f"Their {percent(self.level)} intervals held in {percent(row['held'])} of cases"
+            f"{', which may be chance' if chance else ''}."
+        )
+
+    def _too_narrow(self, row: Mapping[Hashable, float] | pd.Series) -> bool:
+        """Whether fewer intervals held than chance explains, with as many windows as do not overlap."""
+        return bool(row["held_high"] < self.level)
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -217,7 +228,8 @@ class Backtest(Result):
         notes = [f"{note.rstrip('.')}." for note in self.notes]
         if len(notes) > _NOTES:
             notes = [*notes[: _NOTES - 1], f"{len(notes) - _NOTES + 1} more notes say what could not be tested."]
-        return (*first, *sentences, f"Trust: {self.trust}. {self.trust_reason}", *notes)
+        mark = f"Trust: {self.trust}. {self.trust_reason}" if self.trust else self.trust_reason
+        return (*first, *sentences, mark, *notes)
 
     def sentences(self, part: str) -> list[str]:
         """Sentences on one part, without the headline."""
@@ -250,10 +262,11 @@ class Backtest(Result):
                 verdict = "may be chance"
             else:
                 verdict = "too optimistic" if far["bias"] > 0.0 else "too pessimistic"
+            of = f" for {count(int(far['size']), 'node')}" if len(rows) > 1 else ""
             out.append(
                 f"Jobs of {_sizes(rows)} for {duration(float(length))}: mean error {_each(rows['score'])} points "  # type: ignore[arg-type]
-                f"(counting {_each(rows['score_1'])}), {percent(rows['held'].mean())} of intervals held. Bias for "
-                f"{count(int(far['size']), 'node')} {100 * far['bias']:+.1f} points ({100 * far['bias_low']:+.1f} to "
+                f"(counting {_each(rows['score_1'])}), {percent(rows['held'].mean())} of {percent(self.level)} "
+                f"intervals held. Bias{of} {100 * far['bias']:+.1f} points ({100 * far['bias_low']:+.1f} to "
                 f"{100 * far['bias_high']:+.1f}): {verdict}."
             )
         return out or ["Jobs: too few could be placed."]
@@ -305,20 +318,19 @@ class Backtest(Result):
 
     @cached_property
     def _marks(self) -> list[tuple[int, str]]:
-        """The grade of each main prediction, and its reason."""
+        """The grade of each main forecast, or of jobs where these alone were tested, and its reason."""
         marks = []
-        for part in self.parts:
-            if part not in ("forecasts", "jobs"):
-                continue
+        for part in [name for name in ("forecasts", "jobs") if name in self.parts][:1]:
             for row in self.of(part).to_dict("records"):
-                ratio = row[_better(row)]
-                held, ends = row["held"], (row["held_low"], row["held_high"])
+                ratio, held = row[_better(row)], row["held"]
                 close = (
                     row["score"] - np.nanmin([row["score_1"], row["score_2"]]) if part == "jobs" else np.inf
                 )  # in shares
                 good = row["score"] < _CLOSE and part == "jobs"
-                good |= held >= self.level - 0.1 and ends[0] <= self.level + 0.07 and (ratio <= 1.0 or close < _CLOSE)
-                fair = held >= self.level - 0.2 and (ratio <= 1.15 or close < 2.0 * _CLOSE)
+                wide = row["held_low"] > self.level + 0.07
+                good |= held >= self.level - _FAR_BELOW[0] and not wide and (ratio <= 1.0 or close < _CLOSE)
+                narrow = held < self.level - _FAR_BELOW[1] and self._too_narrow(row)
+                fair = not narrow and (ratio <= 1.15 or close < 2.0 * _CLOSE)
                 grade = 0 if good and row["windows"] >= _FEW else 1 if fair else 2
                 what = (
                     f"forecasts of {_days(row['horizon'])}"
@@ -326,24 +338,29 @@ class Backtest(Result):
                     else f"predictions of jobs of {count(int(row['size']), 'node')}"
                 )
                 few = f" Only {count(int(row['windows']), 'window')}." if row["windows"] < _FEW else ""
-                text = f"Past {what} were {_against(row)}. {self._intervals_held(held)}{few}"
+                text = f"Past {what} were {_against(row)}. {self._intervals_held(row)}{few}"
                 marks.append((grade, text))
         return marks
 
     @property
     def trust(self) -> str:
-        """``good``, ``fair`` or ``poor``: the worst grade of forecasts and jobs.
+        """``good``, ``fair`` or ``poor``: the worst grade of forecasts; of jobs if these alone were tested.
 
-        Good: the share of intervals that held is at most 10 points below the nominal level and not significantly more
-        than 7 above it, and the score is no worse than that of the better count (for jobs, the error by less than a
-        point); or the mean error of jobs is below a point. Fair: at most 20 points below, and a score up to 1.15 times
-        that of the count (for jobs, 2 points worse). With fewer than eight windows at best fair.
+        The mark is that of 90 % intervals: empty at another `level`, so that a log has one mark. Good: the share of
+        intervals that held is at most 10 points below the nominal level and not significantly more than 7 above it, and
+        the score is no worse than that of the better count (for jobs, the error by less than a point); or the mean
+        error of jobs is below a point. Fair: at most 20 points below, or not significantly below, and a score up to
+        1.15 times that of the count (for jobs, 2 points worse). With fewer than eight windows at best fair.
         """
+        if abs(self.level - MARK_LEVEL) > 1e-9:
+            return ""
         return _GRADES[max((grade for grade, _ in self._marks), default=1)]
 
     @property
     def trust_reason(self) -> str:
-        """The prediction that decides the grade."""
+        """The prediction that decides the grade; why there is none."""
+        if not self.trust:
+            return f"No mark of trust at {percent(self.level)}: it is given by {percent(MARK_LEVEL)} intervals."
         if not self._marks:
             return "Neither forecasts nor jobs were tested."
         return max(self._marks, key=lambda mark: mark[0])[1]

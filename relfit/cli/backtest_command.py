@@ -98,6 +98,8 @@ def _brief(tested: Backtest) -> list[str]:
     firsts = [text for text in firsts if text not in tested.headline]
     if not {"forecasts", "jobs"} & set(tested.parts):
         return [tested.headline, *firsts]
+    if not tested.trust:
+        return [tested.headline, *firsts, tested.trust_reason]
     trust, reason = f"Trust: {tested.trust}", output.first_sentence(tested.trust_reason)
     what, _, why = reason.removeprefix("Past ").partition(" were ")
     if tested.trust == "good":

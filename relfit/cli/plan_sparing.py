@@ -236,7 +236,7 @@ def sparing(
             shown.caution = contradicted.headline
             shown.lines += ["", contradicted.headline]
             for item in contradicted.failing:
-                shown.lines += [f"- {item.name}: {item.finding}", f"  What follows: {item.consequence}."]
+                shown.lines += [f"- {item.name}: {item.finding.rstrip('.')}.", f"  What follows: {item.consequence}."]
         if blocking is not None:
             best = int(plan.best)
             needed = planning.spare_blocks_needed(

@@ -30,6 +30,7 @@ __all__ = ["Coming", "Future", "SystemAhead", "coarse", "reconciled", "split", "
 
 _PARTS = 120  # steps behind the shares of racks and causes, at most
 _STEP = 240.0  # hours, at least
+_ROUNDING = 1e-9
 _LEAST_FACTOR = 0.5  # of a cause's expected value, for its distribution to be scaled
 
 
@@ -323,9 +324,20 @@ def with_repairs(total: Future, parts: list[Coming], joint: FloatArray, longer: 
         per_record = np.where(records.drawn > 0.0, repairs.drawn / records.drawn, 0.0)
     return [
         (
-            Coming(part.expected * some, np.ceil(some * part.drawn)),
+            _incidents_of(part, float(some)),
             part,
             Coming(repairs.expected * of * slow, per_record * part.drawn * slow),
         )
         for part, of, some, slow in zip(parts, share, joint, longer, strict=True)
     ]
+
+
+def _incidents_of(records: Coming, joint: float) -> Coming:
+    """Incidents of a part, from its records and its incidents per record: with one record each, its records."""
+    if joint == 1.0:
+        return records
+    return Coming(
+        records.expected * joint,
+        np.ceil(joint * records.drawn - _ROUNDING),
+        lambda p: float(np.ceil(joint * records.quantile(p) - _ROUNDING)),
+    )

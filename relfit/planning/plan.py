@@ -8,17 +8,18 @@ import pandas as pd
 
 from relfit.base.results import Result
 
-__all__ = ["NOISE", "Plan", "contradictions", "limits"]
+__all__ = ["NOISE", "Plan", "contradictions", "limits", "of_stable_period"]
 
 NOISE = "Intervals cover the uncertainty of the parameters alone, not a future that differs from the log."
+_BAD_WEEKS = "More is lost in bad weeks than the plan says, and less in good ones."
 _STEADY = (
-    "The plan assumes a constant rate: relfit trend LOG dates the changes, and relfit calibrate LOG --since DATE takes "
+    "The plan assumes a constant rate: where relfit trend LOG dates a change, relfit calibrate LOG --since DATE takes "
     "the last period alone."
 )
 _MATTERS = {
     "checkpoint": {
         "failures.exponential": "Planned with a constant rate; by family, the plan follows the ageing of nodes.",
-        "dependence.dispersion": "More is lost in bad weeks than the plan says, and less in good ones.",
+        "dependence.dispersion": _BAD_WEEKS,
         "trend": _STEADY,
         "systems": "Plan for one of them.",
     },
@@ -84,11 +85,24 @@ class Plan(Result, kw_only=True):
         return self.to_frame()
 
 
+def of_stable_period(source: object) -> bool:
+    """Whether parameters come from the stable period of a log: no change of its rate can be dated within it."""
+    period = getattr(source, "period", None)
+    return period is not None and period.name not in ("all", "given")
+
+
 def contradictions(source: object, kind: str) -> tuple[str, ...]:
-    """Findings of a log that contradict a plan of this kind, each with its consequence."""
-    matters = _MATTERS[kind]
-    checks = getattr(source, "checks", ())
-    return tuple(f"{c.finding} {matters[c.name]}" for c in checks if c.concern and c.name in matters)
+    """Findings of a log that contradict a plan of this kind, each with its consequence, which is said once."""
+    matters, texts, said = _MATTERS[kind], [], set()
+    for check in getattr(source, "checks", ()):
+        if not check.concern or check.name not in matters:
+            continue
+        follows = matters[check.name]
+        if follows == _STEADY and of_stable_period(source):
+            follows = _BAD_WEEKS
+        texts.append(check.finding if follows in said else f"{check.finding} {follows}")
+        said.add(follows)
+    return tuple(texts)
 
 
 def limits(drawn: npt.ArrayLike | None, level: float, *, integer: bool = False) -> tuple[float, float]:

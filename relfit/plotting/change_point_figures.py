@@ -52,7 +52,8 @@ def change_points(cut: ChangePoints, ax: Axes | None = None, *, used: Period | s
         use = period is chosen
         if use:
             ax.axvspan(left, right, color=style.GREEN, alpha=0.14, linewidth=0)
-            text = f" no change since {period.start:%b %Y}" if period.end == cut.periods[-1].end else " period used"
+            now = period.end == cut.periods[-1].end
+            text = f" no change since {period.start:%b %Y}" if now else f" steady until {period.end:%b %Y}"
             text = " the whole log is used" if len(cut.periods) == 1 else text
             ax.text(left, label_top, text, color=style.GREEN, va="top")
         if np.isfinite(value):

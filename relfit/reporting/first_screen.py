@@ -238,7 +238,8 @@ def picture(m: ReportData) -> tuple[Figure, ...]:
         return ()
     if points is not None and points.status == "ok":
         title = "Incidents over time (UTC)"
-        title += "" if m.chosen.start_limits is None else "; shaded: the period used"
+        shaded = "the period used" if m.chosen.before_now is None else "the steady part"
+        title += "" if m.chosen.start_limits is None else f"; shaded: {shaded}"
         used = points.stable_period if m.chosen.name not in ("all", "given") else None
         return (Figure.of("rate", title, plotting.change_points, points, wide=True, used=used),)
     if m.several_systems:

@@ -20,6 +20,12 @@ __all__ = ["ahead", "independence", "interruptions", "nodes", "steady", "systems
 
 _NODES_NAMED = 1
 _SECOND = 1.0 / 3600.0  # hours
+_CRITERIA = {
+    "bad class": "the class of bad nodes",
+    "three times or more": "three times the mean rate or more",
+    "bad class or three times": "the class of bad nodes or, in systems without, of three times the mean rate or more",
+}
+"""What the probability of a node over the period is of: head of the column, and note."""
 _JOINED = 1.02  # records per incident from which the page says that it counts records
 
 
@@ -96,7 +102,7 @@ def interruptions(m: ReportData) -> Section | str:
     names = {"scope": "scope", "incidents": "incidents", "mtbf": "hours between", "limits": interval_head(m.level)}
     names |= {"hours_now": "now"} if "mtbf_now" in scopes else {}
     names |= {} if m.several_systems else {"nodes_hit": "nodes hit"}
-    names |= {"mttr": "hours down", "lost_share": "node-hours lost"} if known else {}
+    names |= {"mttr": "hours down over period", "lost_share": "node-hours lost"} if known else {}
     names = ({"system": "system"} if m.several_systems else {}) | names
     table = Table(
         "interruptions-by-scope",
@@ -262,13 +268,13 @@ def nodes(m: ReportData) -> Section | str:
                     "node": "node",
                     "factor": "times the mean",
                     "limits": interval_head(m.level),
-                    "probability": "probability",
+                    "probability": "twice or more",
                     "outlier": "outlier",
                 },
                 percent=frozenset({"probability"}),
                 shown=4,
                 page=now.assign(limits=limits),
-                note="Probability: of twice the mean or more. False outliers: 5 % at most.",
+                note="Twice or more: probability. False outliers: 5 % at most.",
             )
         )
         findings.append(_standing_out(now, m))
@@ -293,10 +299,12 @@ def nodes(m: ReportData) -> Section | str:
                         "last": "last",
                     },
                     shown=4,
-                    note=f"Hours: median. By chance: {100 * again.alpha:g} % of the repeats at most.",
+                    note=f"Hours: median. By chance: {100 * again.alpha:g} % at most.",
                 )
             )
     if found is not None:
+        bad = np.isfinite(found.classes["ratio"].to_numpy(np.float64))
+        standing = list(_CRITERIA)[0 if bad.all() else 2 if bad.any() else 1]
         figures.append(Figure.of("nodes", "Nodes by their number of failures", plotting.outlier_nodes, found))
         details.append(
             Table(
@@ -308,12 +316,12 @@ def nodes(m: ReportData) -> Section | str:
                     "node": "node",
                     "events": "failures",
                     "excess": "excess",
-                    "posterior": "probability",
+                    "posterior": standing,
                     "outlier": "outlier",
                 },
                 percent=frozenset({"posterior"}),
                 shown=6,
-                note="Probability: of the bad class or, without classes, of three times the mean or more. "
+                note=f"Probability over the period: of {_CRITERIA[standing]}. "
                 f"False outliers: {100 * found.alpha:g} % at most.",
             )
         )

@@ -84,7 +84,7 @@ def jobs(m: ReportData) -> Section | str:
         {
             "date": "from",
             "predicted": "predicted",
-            "limits": interval_head(m.level),
+            "limits": interval_head(tested.level),
             "seen": "counted",
             "error": "error (points)",
         },

@@ -18,6 +18,7 @@ from relfit.analyses.independence.thresholds import ALPHA, held_to
 from relfit.analyses.recurrence import Availability, AvailabilityOverTime
 from relfit.analyses.screening import Bursts, ChangePoints, Incidents, OutlierNodes, RepairKinds, RepeatFailures
 from relfit.backtesting import Backtest
+from relfit.backtesting.backtest_results import MARK_LEVEL
 from relfit.base.errors import DataError, RelfitError
 from relfit.base.results import Interval
 from relfit.fleet import ChosenPeriod, FleetModel, Forecast
@@ -253,11 +254,14 @@ class ReportData:
 
     @answered
     def backtest(self) -> Backtest:
-        """Backtest of forecasts, and of jobs of the size of the first screen, on the log's own past, without models."""
+        """Backtest of forecasts, and of jobs of the size of the first screen, on the log's own past, without models.
+
+        At the level of the mark of trust, whatever that of the report.
+        """
         if self.few:
             raise DataError("too few failures")
         self._one_system()
-        return self.study.backtest(parts=("forecasts", "jobs"), sizes=self.job_size, level=self.level, fast=True)
+        return self.study.backtest(parts=("forecasts", "jobs"), sizes=self.job_size, level=MARK_LEVEL, fast=True)
 
     @answered
     def bursts(self) -> Bursts:

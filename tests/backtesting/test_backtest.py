@@ -272,6 +272,61 @@ def test_a_wrong_model_is_seen(log: rf.FailureLog, monkeypatch: pytest.MonkeyPat
     assert "intervals held" in wrong.refuted("forecasts")
 
 
+def marked(windows: int, missed: int, level: float = 0.9) -> rf.backtesting.Backtest:
+    """Forecasts of 60 to 80 failures in 30 days, of which some months have 81; counting scores twice as much."""
+    rows = [
+        {
+            **{"part": "forecasts", "of": "all", "system": "s", "name": "s", "horizon": 30 * DAY},
+            **{"origin": EPOCH + pd.Timedelta(days=30 * i), "predicted": 70.0, "low": 60.0, "high": 80.0},
+            **{"seen": 81.0 if i < missed else 70.0, "score": 40.0 if i < missed else 20.0},
+            **{"score_1": 80.0, "score_2": 90.0, "crps": 1.0, "crps_1": 2.0, "crps_2": 2.0},
+        }
+        for i in range(windows)
+    ]
+    table = pd.DataFrame(rows).reindex(columns=list(backtest_results.COLUMNS))
+    end = EPOCH + pd.Timedelta(days=30 * windows)
+    return rf.backtesting.Backtest(table, level, 0.95, 30.0, EPOCH, end, (), 0)
+
+
+@pytest.mark.parametrize(
+    ("windows", "missed", "mark", "chance"),
+    [
+        (9, 0, "good", False),
+        (9, 3, "fair", True),  # three blocks of three months: two of three at 90 % have p = 0.27
+        (9, 6, "poor", False),
+        (60, 20, "poor", False),  # fifteen blocks: ten of fifteen at 90 % have p = 0.013
+        (60, 15, "fair", False),
+    ],
+)
+def test_intervals_that_miss_by_chance_do_not_make_trust_poor(
+    windows: int, missed: int, mark: str, chance: bool
+) -> None:
+    """6 of 9 intervals held, each missed by one failure: "poor" at 90 %, "fair" at 95 %."""
+    result = marked(windows, missed)
+    share = round(100 * (windows - missed) / windows)
+    said = f"Their 90 % intervals held in {share} % of cases{', which may be chance' if chance else ''}."
+    assert result.trust == mark
+    assert result.trust_reason.endswith(said)
+    assert said in result.headline
+    blocks = {9: 3, 60: 15}[windows]
+    tail = stats.binom.cdf(round(blocks * (windows - missed) / windows), blocks, 0.9)
+    assert (mark == "poor") == (tail < 0.05 and missed > 0.3 * windows)
+
+
+def test_a_log_has_one_mark(log: rf.FailureLog, tested: rf.backtesting.Backtest) -> None:
+    """The report tests jobs without models, of one size: its mark was not that of the command."""
+    quick = rf.backtest(log, parts=("forecasts", "jobs"), sizes=4, every="60d", fast=True)
+    assert (quick.trust, quick.trust_reason) == (tested.trust, tested.trust_reason)
+    jobs = quick.table["part"] == "jobs"
+    off = replace(quick, table=quick.table.assign(score=quick.table["score"].where(~jobs, 0.5)))
+    assert off.trust == quick.trust
+    only = rf.backtest(log, parts="jobs", sizes=4, every="60d", fast=True)
+    assert only.trust_reason.startswith("Past predictions of jobs of 4 nodes were ")
+    other = marked(9, 0, level=0.95)
+    assert other.trust == ""
+    assert "No mark of trust at 95 %: it is given by 90 % intervals." in other.findings
+
+
 @pytest.mark.parametrize(
     ("ratio", "low", "high", "text"),
     [

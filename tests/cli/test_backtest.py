@@ -39,6 +39,13 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert {row["horizon"] for row in document["summary"]} == {1440.0}
 
 
+def test_no_mark_at_another_level(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*QUICK, "--level", "0.95"]) == 0
+    text = capsys.readouterr().out
+    assert "No mark of trust at 95 %: it is given by 90 % intervals." in text
+    assert "Trust: " not in text
+
+
 @pytest.mark.parametrize(
     ("more", "text"),
     [

@@ -355,3 +355,29 @@ def test_what_hits_many_nodes_at_once_takes_nothing_from_the_other_causes():
     assert causes.loc["cooling", "failures_high"] > 35  # another failure of the cooling may come
     assert causes.loc["cooling", "incidents"] < 5 * 90 / 600  # five incidents of 175 records
     assert causes.loc["cooling", "incidents"] < 0.05 * causes.loc["cooling", "failures"]
+    never_fewer_failures_than_incidents(rf.forecast(log))
+
+
+def never_fewer_failures_than_incidents(ahead: rf.fleet.Forecast) -> None:
+    for end in ("", "_low", "_high"):
+        assert (ahead.table[f"failures{end}"] >= ahead.table[f"incidents{end}"] - 1e-9).all()
+
+
+def test_where_each_incident_has_one_record_both_have_one_interval():
+    """Of 964 records in 964 incidents 64.7 incidents (40-97) and 64.7 failures (40-98) were expected."""
+    rng = np.random.default_rng(3)
+    times = np.cumsum(5.0 + rng.exponential(20.0, 500))
+    rows = [
+        {"node": f"n{i % 40:02d}", "rack": f"r{i % 40 // 10}", "start": t, "end": t + 1.0, "cause": cause}
+        for i, (t, cause) in enumerate(zip(times, rng.choice(["disk", "memory", "network"], 500), strict=True))
+    ]
+    people = [{"node": f"n{i:02d}", "rack": f"r{i // 10}", "entered_known": False} for i in range(40)]
+    log = make_log(rows, people, window=(0.0, float(times[-1]) + 20.0))
+    assert len(rf.screening.incidents(log).table) == len(rows)
+    ahead = rf.forecast(log)
+    never_fewer_failures_than_incidents(ahead)
+    for end in ("", "_low", "_high"):
+        np.testing.assert_array_equal(ahead.table[f"incidents{end}"], ahead.table[f"failures{end}"])
+    ends = ["incidents_low", "incidents_high"]
+    draws = [rf.forecast(log, rng=seed, n_draws=100).by_cause[ends] for seed in (1, 2)]
+    pd.testing.assert_frame_equal(*draws)

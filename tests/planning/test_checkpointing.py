@@ -641,3 +641,18 @@ def test_a_plan_names_what_the_log_says_against_it() -> None:
     assert text.startswith("The rate rises. The plan assumes a constant rate: ")
     assert "relfit calibrate LOG --since DATE" in text
     assert contradictions(2000.0, "checkpoint") == ()
+
+
+def test_advice_to_date_changes_only_where_there_may_be_some() -> None:
+    """ "relfit trend dates the changes" was said of a stable period, of which it says that there is no change."""
+    clusters = Check(name="dependence.dispersion", concern=True, finding="Failures cluster.")
+    trend = Check(name="trend", concern=True, finding="Counts vary 2.7 times as much.")
+    weeks = "More is lost in bad weeks than the plan says, and less in good ones."
+    for name, advised in (("steady", False), ("higher later rate", False), ("all", True), ("given", True)):
+        known = Parameters(mtbf="2000h", checks=[clusters, trend], period={"name": name})
+        first, second = contradictions(known, "checkpoint")
+        assert first == f"Failures cluster. {weeks}"
+        assert ("where relfit trend LOG dates a change" in second) == advised
+        assert advised or second == "Counts vary 2.7 times as much."  # what follows was said
+        (alone,) = contradictions(known, "migration")
+        assert alone.endswith("--since DATE takes the last period alone." if advised else weeks)

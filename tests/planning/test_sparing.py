@@ -383,6 +383,44 @@ def test_assumptions_of_parameters() -> None:
     assert table["independent nodes"] == "unknown"
 
 
+@pytest.mark.parametrize(("concern", "holds"), [(False, "yes"), (True, "no"), (None, "unknown")])
+def test_an_assumption_fails_only_where_the_calibration_says_so(concern: bool | None, holds: str) -> None:
+    """A Weibull shape of 1.007 (0.948-1.069), of which the log says "no evidence", was "weibull fits best": failed."""
+    from relfit.fleet.calibration import Parameters
+
+    families = {
+        "failure": {"family": "weibull", "parameters": {"shape": 1.007, "scale": 1683.0}},
+        "repair": {"family": "weibull", "parameters": {"shape": 0.97, "scale": 5.0}},
+    }
+    checks = [
+        {"name": f"{name}s.exponential", "concern": concern, "finding": f"what the log says of {name}s"}
+        for name in families
+        if concern is not None
+    ]
+    known = Parameters(mtbf="1678h", checks=checks, provenance={"files": ["log.parquet"]}, **families)
+    table = check_assumptions(known).to_frame().set_index("assumption")
+    for name, assumption in (("failure", "exponential times to failure"), ("repair", "exponential repairs")):
+        assert table.loc[assumption, "holds"] == holds
+        if concern is not None:
+            assert table.loc[assumption, "finding"] == f"what the log says of {name}s"
+
+
+@pytest.mark.parametrize(("period", "said"), [("steady", "good and bad weeks"), ("all", "a period of constant rate")])
+def test_what_follows_from_an_unsteady_rate_fits_the_period(period: str, said: str) -> None:
+    """Parameters of the stable period were told to be calibrated on a stable period."""
+    from relfit.fleet.calibration import Parameters
+
+    checks = [
+        {"name": "dependence.pooled", "concern": True, "finding": "the series is autocorrelated"},
+        {"name": "dispersion.any", "concern": True, "finding": "counts scatter 4 times as much as Poisson"},
+    ]
+    found = check_assumptions(Parameters(mtbf="1678h", checks=checks, period={"name": period}))
+    (failing,) = found.failing
+    assert failing.name == "steady rate"
+    assert failing.finding == "counts scatter 4 times as much as Poisson"
+    assert said in failing.consequence
+
+
 # -------------------------------------------------------------------- bad input
 
 

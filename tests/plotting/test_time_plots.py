@@ -269,6 +269,17 @@ def test_periods_are_drawn_at_their_rates(cut: ChangePoints) -> None:
     drawn(ax)
 
 
+def test_a_period_that_ended_says_until_when_it_was_steady() -> None:
+    """ "period used" stood at the steady part alone, where the period used goes on to the end of the log."""
+    rng = np.random.default_rng(2)
+    days = [np.sort(rng.uniform(*ends, count)) for ends, count in (((0, 800), 560), ((800, 850), 140))]
+    at = pd.Timestamp("2020-01-01", tz="UTC") + pd.to_timedelta(np.concatenate(days).round(3), unit="D")
+    cut = change_points(log_of([(f"n{i % 90}", when, None, None) for i, when in enumerate(at)], until="2022-04-30"))
+    assert cut.stable_period.end < cut.periods[-1].end
+    said = {text.get_text().strip() for text in plotting.change_points(cut, new()).texts}
+    assert f"steady until {cut.stable_period.end:%b %Y}" in said
+
+
 def test_the_period_and_its_rate_are_written_beside_one_another() -> None:
     rng = np.random.default_rng(2)
     days = [np.sort(rng.uniform(*ends, count)) for ends, count in (((0, 690), 493), ((690, 880), 288))]

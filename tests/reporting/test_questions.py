@@ -109,7 +109,9 @@ def test_the_report_agrees_with_the_commands(white: Page, sample: rf.FailureLog)
     assert verdict(white, "jobs") == (
         f"{value} % ({low} to {high} %) of jobs on 64 nodes run for 24 hours without interruption."
     )
-    tested = rf.backtest(sample, parts=("forecasts", "jobs"), sizes=64, level=0.95, fast=True)
+    tested = rf.backtest(sample, parts=("forecasts", "jobs"), sizes=64, fast=True)
+    assert f"Trust: {tested.trust}. {tested.trust_reason}" in section(white, "summary")
+    assert rf.backtest(sample, parts="forecasts").trust_reason == tested.trust_reason
     assert " ".join(tested.sentences("jobs")[0].split()) in section(white, "jobs")
     past = tested.headline.partition(" forecasts of ")[2]
     assert f"Past forecasts of {past}" in section(white, "summary")  # once on the page

@@ -76,6 +76,19 @@ def test_what_trust_and_lists_of_nodes_are_about_is_said(white_report: Path) -> 
     assert re.search(r"As of 2004-10-01 \d+ nodes fail at least twice as often as the mean: ", text)
 
 
+def test_each_probability_says_of_what_it_is(white_report: Path) -> None:
+    """Two tables had a column "probability": of twice the mean now, and of three times the mean over the period."""
+    text = white_report.read_text(encoding="utf-8")
+    classes = rf.outlier_nodes(rf.datasets.load("white").between("2002-10-06", None)).classes
+    bad = bool(np.isfinite(classes["ratio"]).all())
+    heads = re.findall(r"<th[^>]*>(?:<[^>]+>)*([^<]+)", text)
+    assert "probability" not in heads
+    assert {"twice or more", "bad class" if bad else "three times or more"} <= set(heads)
+    assert "Twice or more: probability." in text
+    assert f"Probability over the period: of {'the class of bad' if bad else 'three times the mean rate'}" in text
+    assert "hours down over period" in heads  # beside a mean repair of now on the first screen
+
+
 def test_sections_are_all_there(white_page: Page) -> None:
     ids = [attrs["id"] for tag, attrs in white_page.elements if tag == "section"]
     assert ids == [

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from relfit.base.results import Result
 from relfit.fleet.calibration import Parameters
+from relfit.planning.plan import of_stable_period
 
 __all__ = ["Assumption", "Assumptions", "check_assumptions"]
 
@@ -26,11 +27,16 @@ _CONSEQUENCES = {
     "independent along time": "intervals of the parameters are too narrow, and spares run out in bad weeks",
     "steady rate": "calibrate on a period of constant rate, as rf.calibrate does by default",
 }
+_BAD_WEEKS = (
+    "failures come in good and bad weeks, so that spares run out more often than the plan says: plan with a lower "
+    "blocking probability"
+)
 _CHECKS = {
     "independent nodes": ("dependence.correlation", "dependence.cofailure", "dependence.place"),
     "independent along time": ("dependence.serial",),
-    "steady rate": ("dependence.pooled", "dependence.dispersion", "dependence.cycles", "trend", "dispersion"),
+    "steady rate": ("dependence.dispersion", "dispersion", "dependence.pooled", "dependence.cycles", "trend"),
 }
+"""Names of checks, or what they begin with; the first of concern is said."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +50,14 @@ class Assumption:
         None if the data do not tell.
     finding : str
         What the data say.
+    consequence : str
+        The effect on the plan if the assumption fails; else empty.
     """
 
     name: str
     holds: bool | None
     finding: str
-
-    @property
-    def consequence(self) -> str:
-        """The effect on the plan if the assumption fails; else empty."""
-        return _CONSEQUENCES[self.name] if self.holds is False else ""
+    consequence: str = ""
 
 
 class Assumptions(Result):
@@ -100,15 +104,10 @@ def check_assumptions(parameters: Parameters) -> Assumptions:
     >>> check_assumptions(parameters).headline
     '1 of 6 assumptions of the planner fail: one kind of repair.'
     """
-    items = []
-    for name, fitted, what in (
-        ("exponential times to failure", parameters.failure, "times to failure"),
-        ("exponential repairs", parameters.repair, "repair times"),
-    ):
-        if fitted is None:
-            items.append(Assumption(name, None, f"no family of {what} is known"))
-        else:
-            items.append(Assumption(name, fitted.family == "exponential", f"{what}: {fitted.family} fits best"))
+    items = [
+        _exponential(parameters, "exponential times to failure", "failure", "times to failure"),
+        _exponential(parameters, "exponential repairs", "repair", "repair times"),
+    ]
     quick, slow = parameters.mttr.quick, parameters.mttr.slow
     if quick is None or slow is None or quick.value is None or slow.value is None:
         items.append(Assumption("one kind of repair", None, "quick and slow repairs are not distinguished"))
@@ -116,8 +115,30 @@ def check_assumptions(parameters: Parameters) -> Assumptions:
         text = f"quick repairs take {quick.value:.3g} h, slow ones {slow.value:.3g} h"
         items.append(Assumption("one kind of repair", slow.value <= _UNEQUAL * quick.value, text))
     for name, keys in _CHECKS.items():
-        checks = [check for check in parameters.checks if check.name in keys]
+        checks = [
+            check
+            for key in keys
+            for check in parameters.checks
+            if check.name == key or check.name.startswith(f"{key}.")
+        ]
         bad = [check for check in checks if check.concern]
         finding = (bad or checks)[0].finding if checks else "not checked"
         items.append(Assumption(name, not bad if checks else None, finding))
-    return Assumptions(tuple(items))
+    texts = _CONSEQUENCES | ({"steady rate": _BAD_WEEKS} if of_stable_period(parameters) else {})
+    return Assumptions(
+        tuple(replace(item, consequence=texts[item.name]) if item.holds is False else item for item in items)
+    )
+
+
+def _exponential(parameters: Parameters, name: str, part: str, what: str) -> Assumption:
+    """Whether times are exponential: by the check of the calibration, or as the file states it."""
+    fitted = getattr(parameters, part)
+    check = next((check for check in parameters.checks if check.name == f"{part}s.exponential"), None)
+    if check is not None:
+        return Assumption(name, not check.concern, check.finding)
+    if fitted is None:
+        return Assumption(name, None, f"no family of {what} is known")
+    exponential = fitted.family == "exponential"
+    if parameters.provenance is not None and not exponential:  # the log does not contradict it
+        return Assumption(name, None, f"{what}: {fitted.family} fits best, not clearly better than exponential")
+    return Assumption(name, exponential, f"{what}: {fitted.family} fits best")
