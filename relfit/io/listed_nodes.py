@@ -150,8 +150,8 @@ def _unwatched(entered: pd.Series, left: pd.Series, window: Window, n_events: in
         return float(((last - first).dt.total_seconds() / 3600.0).clip(lower=0.0).sum())
 
     until = left.fillna(window.end)
-    before = hours(entered, until.clip(upper=window.start))
-    after = hours(entered.clip(lower=window.start), until.clip(upper=window.end))
+    before = hours(entered, until.where(until < window.start, window.start))
+    after = hours(entered.where(entered > window.start, window.start), until.where(until < window.end, window.end))
     chance = (after / (before + after)) ** max(n_events - 1, 0) if before else 1.0
     return before > _QUIET * after and chance < _UNLIKELY
 
