@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
 import relfit
 
 project, author, copyright = "relfit", "the relfit developers", "the relfit developers"
@@ -11,7 +16,7 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpyd
 root_doc = "docs/index"
 include_patterns = ["docs/**.md", "docs/reference/**.rst", "notebooks/*.ipynb", "CHANGELOG.md", "CONTRIBUTING.md"]
 exclude_patterns = [".venv", "build", "tests", "relfit", "benchmarks", "**/.ipynb_checkpoints"]
-templates_path = ["site/templates"]
+templates_path = [str(Path(__file__).parent / "site" / "templates")]  # autosummary would look in the root
 nitpicky = False
 
 myst_enable_extensions = ["colon_fence", "deflist"]
@@ -43,3 +48,20 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
+
+
+def keys(app: object, what: str, name: str, thing: Any, options: object, lines: list[str]) -> None:
+    """Add the described fields of a model to its docstring, before numpydoc reads it."""
+    if what != "class" or not issubclass(thing, BaseModel) or {"Attributes", "Parameters"} & set(lines):
+        return
+    fields = {key: field for key, field in thing.model_fields.items() if field.description}
+    if fields:
+        lines += ["", "Attributes", "----------"]
+    for key, field in fields.items():
+        default = "" if field.is_required() or field.default_factory else f", by default {field.get_default()!r}"
+        lines += [f"{key}", f"    {field.description}" + (default if len(default) < 60 else "")]
+
+
+def setup(app: Any) -> None:
+    """Describe keys of files by their schema."""
+    app.connect("autodoc-process-docstring", keys, priority=400)

@@ -35,6 +35,7 @@ from relfit.cli import (
     incidents_command,
     look,
     plan_commands,
+    plan_spares,
     plan_sparing,
     predict,
     regress_command,
@@ -97,7 +98,13 @@ app.command(epilog=epilog("convert"))(grouped(look.convert))
 app.command(epilog=epilog("data"))(grouped(look.data))
 app.command(epilog=epilog("fetch"))(grouped(fetch_command.fetch))
 app.command(epilog=epilog("doctor"))(grouped(doctor_command.doctor))
-for _plan in (plan_commands.checkpoint, plan_commands.migration, plan_commands.replication, plan_sparing.sparing):
+for _plan in (
+    plan_commands.checkpoint,
+    plan_commands.migration,
+    plan_commands.replication,
+    plan_spares.spares,
+    plan_sparing.sparing,
+):
     plans.command(epilog=epilog(f"plan {_plan.__name__}"))(grouped(_plan))
 simulations.command(epilog=epilog("simulate training"))(grouped(simulate_training.training))
 simulations.command(epilog=epilog("simulate batch"))(grouped(simulate_batch.batch))

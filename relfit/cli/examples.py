@@ -41,6 +41,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "relfit plan migration params.toml --save 5min --migration 1min --recall 0.7 --precision 0.6",
     ),
     "plan replication": ("relfit plan replication params.toml --nodes 1000 --save 5min --restore 10min",),
+    "plan spares": ("relfit plan spares params.toml --job 128", "relfit plan spares --mtbf 5000h --mttr 24h --job 128"),
     "plan sparing": ("relfit plan sparing params.toml --racks 128 --trays 16 --gpus 8 --save 2s --restart 5min",),
     "sweep run": (
         "relfit sweep campaign.toml --store results",

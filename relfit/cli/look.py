@@ -72,6 +72,7 @@ def _brief(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
         *_funnel(log),
         *_window(about),
         nodes,
+        *_in_service(log),
         *_columns_read(about),
         *_taken_for(log, about),
     ]
@@ -145,6 +146,7 @@ def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
         *_window(about),
         f"systems   {len(about['systems'])}: {_listed(about['systems'])}",
         f"nodes     {about['nodes']:,} ({_listing(about)})",
+        *_in_service(log),
         f"events    {about['events']:,} ({about['events_without_node']:,} without a node)",
     ]
     lines += _taken_for(log, about)
@@ -160,6 +162,22 @@ def _listing(about: dict[str, object]) -> str:
         others = f", {quiet:,} of them without a failure" if quiet else ""
         return f"those that the log names{others}; nothing lists all nodes"
     return f"{'all' if listed == nodes else f'{listed:,}'} listed by the source, {quiet:,} without a failure"
+
+
+def _in_service(log: rf.FailureLog) -> list[str]:
+    """How many nodes were not there for all of the window."""
+    people, window = log.population, log.window
+    if log.lifetimes is not None:
+        return []
+    later, early = people["entered"] > window.start, people["left"] < window.end
+    lines = []
+    if later.any():
+        first = people.loc[later, "entered"].min()
+        lines.append(f"{later.sum():,} of {count(len(people), 'node')} entered later, first on {first:%Y-%m-%d}")
+    if early.any():
+        first = people.loc[early, "left"].min()
+        lines.append(f"{early.sum():,} of {count(len(people), 'node')} left early, first on {first:%Y-%m-%d}")
+    return [f"          {line}" for line in lines]
 
 
 def _summary(log: rf.FailureLog, about: dict[str, Any]) -> str:

@@ -66,18 +66,7 @@ class Failing:
 
     def source(self) -> Any:
         """The parameters, or the mean time between failures."""
-        if self.params is not None and self.mtbf is not None:
-            raise ArgumentError("PARAMS and --mtbf are both given", remedy="give one of them")
-        if self.params is not None:
-            from relfit.planning.sparing.plan_file import read_plan_file
-
-            params = read_plan_file(self.params).parameters
-            if params is None:
-                raise ArgumentError(f"{self.params} has no failure rate", remedy="write mtbf in it, or give --mtbf")
-            return params
-        if self.mtbf is None:
-            raise ArgumentError("no failure rate is given", remedy="name a parameter file, or give --mtbf")
-        return checked.mean_time("--mtbf", self.mtbf)
+        return rate_source(self.params, self.mtbf)
 
     @property
     def costs(self) -> tuple[str, str, str]:
@@ -88,6 +77,22 @@ class Failing:
     def common(self) -> dict[str, Any]:
         """Arguments of the planners."""
         return {"nodes": self.nodes, "events": self.events, "repair": self.repair}
+
+
+def rate_source(path: Path | None, mtbf: str | None) -> Any:
+    """The parameters of a file, or the mean time between failures of ``--mtbf``."""
+    if path is not None and mtbf is not None:
+        raise ArgumentError("PARAMS and --mtbf are both given", remedy="give one of them")
+    if path is not None:
+        from relfit.planning.sparing.plan_file import read_plan_file
+
+        params = read_plan_file(path).parameters
+        if params is None:
+            raise ArgumentError(f"{path} has no failure rate", remedy="write mtbf in it, or give --mtbf")
+        return params
+    if mtbf is None:
+        raise ArgumentError("no failure rate is given", remedy="name a parameter file, or give --mtbf")
+    return checked.mean_time("--mtbf", mtbf)
 
 
 def needed(option: str, value: str | None) -> str:
@@ -164,7 +169,7 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
         robust=quantile_or_mean(robust),
         **more,
     )
-    _show(plan, _RULES, [("waste", partial(rf.plot, plan))], to, notes, details=details)
+    show_plan(plan, _RULES, [("waste", partial(rf.plot, plan))], to, notes, details=details)
 
 
 def _ageing(source: object, by_family: bool, age: str | None) -> Any:
@@ -273,7 +278,7 @@ def migration(
         **failing.common,
         **draws.common,
     )
-    _show(plan, _SIZES, [("yield", partial(rf.plot, plan))], to, _notes(source, "migration"), details=details)
+    show_plan(plan, _SIZES, [("yield", partial(rf.plot, plan))], to, _notes(source, "migration"), details=details)
 
 
 def replication(
@@ -299,7 +304,9 @@ def replication(
         **failing.common,
         **draws.common,
     )
-    _show(plan, _STRATEGIES, [("yield", partial(rf.plot, plan))], to, _notes(source, "replication"), details=details)
+    show_plan(
+        plan, _STRATEGIES, [("yield", partial(rf.plot, plan))], to, _notes(source, "replication"), details=details
+    )
 
 
 def _notes(source: object, kind: str) -> tuple[str, ...]:
@@ -329,7 +336,7 @@ def _weibull(source: object, failing: Failing, shape: float) -> tuple[Any, float
     return rf.families.Weibull(np.array(shape), np.array(scale)), float(rate.repair)
 
 
-def _show(
+def show_plan(
     plan: Plan, title: str, pictures: list[Picture], to: opt.Output, notes: tuple[str, ...], *, details: bool
 ) -> None:
     table = plan.to_frame()

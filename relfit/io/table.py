@@ -25,30 +25,23 @@ from relfit.io.frames import (
     seen_population,
     source_of,
     text_column,
-    with_nodes,
 )
 from relfit.io.lines_as_rows import rows_of_lines
-from relfit.io.parsing.opening import Content, open_content
-from relfit.io.parsing.table_rows import rows_of, rows_of_frame
+from relfit.io.listed_nodes import filled, listed
+from relfit.io.parsing.opening import Content
+from relfit.io.parsing.table_rows import rows_of
 from relfit.io.parsing.times import check_zone
 from relfit.io.reader import Reader, one_by_one
 from relfit.io.table_columns import Columns, mapping_words
-from relfit.io.table_mapping import COMMON_NAMES, TableMapping, guessed, mapping_of
+from relfit.io.table_mapping import SINGLE_NAMES, TableMapping, mapping_of
 from relfit.io.up_and_down import outages_between, states
 from relfit.log.failurelog import FailureLog, Window
-from relfit.log.tables import NOT_SEEN, pair_codes, pairs
+from relfit.log.tables import pair_codes, pairs
 
 __all__ = ["READER"]
 
 _NAME = "table"
-_POPULATION_NAMES = {
-    "node": COMMON_NAMES["node"],
-    "system": COMMON_NAMES["system"],
-    "entered": ("entered", "installed", "in_service"),
-    "left": ("left", "retired", "decommissioned"),
-}
 _SCOPES = ("node", "group", "system")
-_SINGLE = tuple(name for names in COMMON_NAMES.values() for name in names)
 _LATEST_HOUR = 2_454_000.0  # hours from 1970 to the year 2250, well within the range of nanoseconds
 _LONGEST_WINDOW = 290  # years; the range of nanoseconds
 _LONGEST_WORD = 40
@@ -76,7 +69,7 @@ def _read(
     """
     folder = Path(mapping).parent if isinstance(mapping, (str, Path)) else Path()
     meaning = mapping_of(mapping, {**options, **({"timezone": timezone} if timezone else {})})
-    table = rows_of(content, _SINGLE) if meaning.pattern is None else rows_of_lines(content, meaning.pattern)
+    table = rows_of(content, SINGLE_NAMES) if meaning.pattern is None else rows_of_lines(content, meaning.pattern)
     columns = Columns.of(table, meaning, check_zone(meaning.timezone))
     if meaning.duration_unit != "hours" and "duration" not in columns:
         raise ReadError(
@@ -284,9 +277,10 @@ def _log(
     population = seen_population(seen, first, last, end_known=end_known, keep=list(attributes))
     order = columns.order_note
     if mapping.n_nodes is not None:
-        population = _filled(population, mapping.n_nodes, columns, window)
+        population = filled(population, mapping, window)
     if mapping.population is not None:
-        population, window, order = _listed(columns, population, window, folder, content)
+        population, window, order, dated = listed(columns, population, window, len(events), folder)
+        said += dated
     outside, left_out, beyond = outside_window(events["start"], window, columns.zone, mapping.window_end)
     said = [said[0], *columns.table.notes, *([order] if order else []), *said[1:]]
     if len(population) == 1 and len(events) > 1 and mapping.node_name is None:
@@ -306,78 +300,6 @@ def _log(
     rows_kept = int(rejections.kept.sum())
     source = source_of(content, _NAME, columns.table.rows_read, rows_kept, columns.zone, said, left_out)
     return FailureLog(events, population, window, rejections.frame(), source)
-
-
-def _filled(seen: pd.DataFrame, size: int, columns: Columns, window: Window) -> pd.DataFrame:
-    """The nodes that records name, filled up to `size` nodes."""
-    if columns.mapping.population is not None:
-        raise ArgumentError(
-            "the number of nodes and a list of them are both given",
-            remedy=Remedy("give n_nodes or population", "give --n-nodes or --population"),
-        )
-    if size < len(seen):
-        raise ArgumentError(f"n_nodes={size}: the log names {len(seen)} nodes", remedy="give a larger number")
-    systems = seen["system"].astype(object).unique()
-    if len(systems) != 1:
-        remedy = Remedy("give population, a table of the nodes", "give --population, a table of the nodes")
-        raise ArgumentError(f"n_nodes={size}, and the log names {len(systems)} systems", remedy=remedy)
-    return with_nodes(seen, [f"{NOT_SEEN} {i + 1}" for i in range(size - len(seen))], window)
-
-
-def _listed(
-    events: Columns, seen: pd.DataFrame, window: Window, folder: Path, content: Content
-) -> tuple[pd.DataFrame, Window, str]:
-    """The population by its own table, the window widened to the time of its nodes, and the note on dates."""
-    path = events.mapping.population
-    if isinstance(path, pd.DataFrame):
-        place = Path("population")
-        table = rows_of_frame(path, place)
-    else:
-        place = Path(str(path))
-        place = place if place.is_absolute() or place.exists() else folder / place
-        table = rows_of(open_content(place), _SINGLE)
-    names = guessed(table.header, _POPULATION_NAMES)
-    columns = Columns(table, names, events.mapping, events.zone).in_one_order(events.day_first)
-    if "node" not in columns:
-        raise ReadError("no column names the node", path=place, line=1, remedy="call it node")
-    entered, left = columns.instants("entered"), columns.instants("left")
-    node, rejections = columns.category("node"), columns.rejections
-    table.reject_duplicates()
-    rejections.reject(node.isna().to_numpy(), "no node", columns.named("node"))
-    rejections.reject((left < entered).to_numpy(), "left before it entered", columns.named("left"))
-    rejections.raise_first()
-    all_entered, all_left = bool(entered.notna().all()), bool(left.notna().all())
-    first = window.start if window.start_known or not all_entered else min(entered.min(), window.start)
-    dates = pd.concat([entered, left]) if all_left else entered
-    last = window.end if window.end_known else max([window.end, *dates.dropna()])
-    window = Window(first, last, window.start_known or all_entered, window.end_known or all_left)
-    # failures before a declared window are not in the log, so a node installed earlier has an unknown age at its start
-    watched_from = entered.fillna(first)
-    if events.mapping.window_start is not None:
-        watched_from = watched_from.where(watched_from >= first, first)
-    declared = population_frame(
-        system=columns.category("system", columns.mapping.system_name),
-        node=node,
-        entered=watched_from,
-        left=left.fillna(last),
-        entered_known=(entered == watched_from).to_numpy(),
-        left_known=left.notna().to_numpy() | window.end_known,
-        declared=True,
-        attributes=columns.attributes(rejections.kept),
-    )
-    listed = pairs(declared)
-    if listed.duplicated().any():
-        raise ReadError(
-            f"node {listed[listed.duplicated()][0][1]!r} is listed twice", path=place, remedy="one row per node"
-        )
-    unlisted = ~pairs(seen).isin(listed)
-    if unlisted.any():
-        raise ReadError(
-            f"node {seen['node'].astype(object)[unlisted].iloc[0]!r} is not listed ({int(unlisted.sum())} such)",
-            path=place,
-            remedy=f"list every node of {content.path}",
-        )
-    return declared, window, events.order_note or columns.order_note
 
 
 def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:

@@ -26,7 +26,7 @@ from relfit.io.table_mapping import COMMON_NAMES, WINDOW, TableMapping, guessed,
 from relfit.io.up_and_down import states
 from relfit.log.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
 
-__all__ = ["Columns", "mapping_words"]
+__all__ = ["Columns", "check_column", "mapping_words"]
 
 _RESERVED = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
 _LONGEST = 2.5e6  # hours
@@ -94,11 +94,7 @@ class Columns:
                 continue
             if field in _JOINED and "+" in wanted and wanted not in table.columns:
                 table = _with_key(table, wanted, _JOINED[field])
-            if wanted not in table.columns:
-                near = get_close_matches(wanted, table.header, n=1)
-                remedy = f"did you mean {near[0]}?" if near else f"the columns are {', '.join(table.header)[:300]}"
-                remedy = WINDOW if field == "observed" and "/" in wanted else remedy
-                raise ReadError(f"no column {wanted!r} for {field}", path=table.rejections.path, line=1, remedy=remedy)
+            check_column(table, wanted, field)
             names[field] = wanted
         open_fields = {f: c for f, c in COMMON_NAMES.items() if f not in names and f not in off}
         state = _state_column(table, open_fields.pop("state", ()), names, mapping)
@@ -328,6 +324,15 @@ class Columns:
         called |= {self.names[field]: field for field in ("rack", "cause") if self.names.get(field) in called}
         every = bool(rows.all())
         return {called[name]: _attribute(self.table.columns[name], None if every else rows) for name in free}
+
+
+def check_column(table: TextTable, name: str, field: str) -> None:
+    """Raise a `ReadError` with the nearest name where a table lacks the column of a field."""
+    if name not in table.columns:
+        near = get_close_matches(name, table.header, n=1)
+        remedy = f"did you mean {near[0]}?" if near else f"the columns are {', '.join(table.header)[:300]}"
+        remedy = WINDOW if field == "observed" and "/" in name else remedy
+        raise ReadError(f"no column {name!r} for {field}", path=table.rejections.path, line=1, remedy=remedy)
 
 
 def _attribute(column: pa.ChunkedArray, rows: npt.NDArray[np.bool_] | None) -> pd.Series:

@@ -12,11 +12,19 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from relfit.base.errors import ArgumentError, Remedy
-from relfit.io.parsing.rows import as_text_array
 from relfit.io.parsing.settings import read_settings
-from relfit.io.parsing.times import instants, unsaid
+from relfit.io.parsing.times import are_times
 
-__all__ = ["COMMON_NAMES", "WINDOW", "TableMapping", "guessed", "mapping_of", "plain", "without_false_times"]
+__all__ = [
+    "COMMON_NAMES",
+    "SINGLE_NAMES",
+    "WINDOW",
+    "TableMapping",
+    "guessed",
+    "mapping_of",
+    "plain",
+    "without_false_times",
+]
 
 WINDOW = "the window observed is window_start and window_end"
 COMMON_NAMES: dict[str, tuple[str, ...]] = {
@@ -83,6 +91,7 @@ COMMON_NAMES: dict[str, tuple[str, ...]] = {
     "entry": ("entry", "entry_time", "left_truncation", "age_at_entry"),
     "state": ("state", "status", "event_type", "transition", "event"),
 }
+SINGLE_NAMES = tuple(name for names in COMMON_NAMES.values() for name in names)
 
 _AMBIGUOUS = {
     *("down", "opened", "opened_at", "open", "created", "created_at", "reported", "reported_at"),
@@ -90,7 +99,6 @@ _AMBIGUOUS = {
 }
 """Names of times that may also be those of states, flags or numbers: the values decide."""
 _LIVES = re.compile("(ttf|life|lifetime|time_to_failure|hours)(_.*)?")
-_LOOKED_AT = 1000  # rows
 
 
 class TableMapping(BaseModel):
@@ -133,6 +141,8 @@ class TableMapping(BaseModel):
         Number of nodes, where no table lists them; nodes that no record names are added.
     population : str
         A table (a file or a DataFrame) with one row per node: node, system, entered, left, and attributes.
+    entered, left : str
+        Its columns of the time from which, and up to which, a node was in service; usual names are recognised.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -167,6 +177,8 @@ class TableMapping(BaseModel):
     window_end: Any = None
     n_nodes: int | None = None
     population: Any = None
+    entered: str | None = None
+    left: str | None = None
 
 
 def mapping_of(source: str | Path | Mapping[str, object] | None, options: dict[str, object]) -> TableMapping:
@@ -191,6 +203,12 @@ def mapping_of(source: str | Path | Mapping[str, object] | None, options: dict[s
             raise ArgumentError(f"unknown option {name!r} for a table", path=place, remedy=remedy) from None
         remedy = "give the name of a column" + (f"; {WINDOW}" if name == "observed" else "")
         raise ArgumentError(f"option {name!r}: {first['msg']}", path=place, remedy=remedy) from None
+    if mapping.population is None and (mapping.entered or mapping.left):
+        raise ArgumentError(
+            "entered and left are columns of a list of nodes, and there is none",
+            path=place,
+            remedy=Remedy("give population, a table of the nodes", "give --population, a table of the nodes"),
+        )
     if mapping.time_origin is not None and mapping.time_unit is None:
         raise ArgumentError(
             "times are numbers since an instant, and nothing says whether they are seconds, hours or days",
@@ -226,17 +244,11 @@ def without_false_times(columns: Mapping[str, pa.ChunkedArray], mapping: TableMa
 
 
 def _are_times(values: pa.ChunkedArray, mapping: TableMapping) -> bool:
-    """Whether most of the first values that are not empty are times; numbers are not where numbers could be times."""
+    """Whether most of the first values are times; numbers are not where numbers could be times."""
     form = mapping.time_format
     if mapping.time_origin is not None or (form or "").startswith("unix"):
         return False
-    some = values.slice(0, _LOOKED_AT).drop_null()
-    if pa.types.is_boolean(some.type):
-        return False
-    some = some.filter(pa.array(~unsaid(as_text_array(some))))
-    orders = (True, False) if mapping.day_first is None else (mapping.day_first,)
-    read = [int(instants(some, "UTC", form, day_first=order)[0].notna().sum()) for order in orders]
-    return 2 * max(read) > len(some)
+    return are_times(values, form, mapping.day_first)
 
 
 def plain(name: str) -> str:

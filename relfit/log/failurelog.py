@@ -375,6 +375,8 @@ class FailureLog(Tables):
             "systems": list(self.systems),
             "nodes": len(population),
             "nodes_declared": int(population["declared"].sum()),
+            "nodes_entered_later": int((population["entered"] > self.window.start).sum()),
+            "nodes_left_early": int((population["left"] < self.window.end).sum()),
             "nodes_without_failure": int((~pairs(population).isin(pairs(self._failed()))).sum()),
             "window": {
                 "start": _iso(self.window.start),

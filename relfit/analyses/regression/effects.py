@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from relfit.analyses.regression.covariates import node_table, regression_table
 from relfit.analyses.regression.models import regression
@@ -17,6 +18,7 @@ from relfit.base.errors import ArgumentError, RelfitError
 from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.results import Result
 from relfit.base.text import count, p_value
+from relfit.io.parsing.times import are_dates
 
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
@@ -148,10 +150,11 @@ def attribute_effects(
 
     Numbers with no more than six values are categories. Levels with fewer than five failures or five nodes (three for
     counts) are joined as ``other``, or left out if they are few together. An attribute with more levels than a quarter
-    of the nodes nearly names the node and is not compared. Outlier nodes (`relfit.analyses.screening.outlier_nodes`)
-    are left out of comparisons of failures, unless they are more than a quarter of a level's nodes: what one node does
-    is not what its rack does. In a log of several systems, levels that each belong to one system, such as racks, are
-    compared within each system. Attributes that go together share their effects: fit both with `relfit.regress`.
+    of the nodes nearly names the node and is not compared; dates are not, either. Outlier nodes
+    (`relfit.analyses.screening.outlier_nodes`) are left out of comparisons of failures, unless they are more than a
+    quarter of a level's nodes: what one node does is not what its rack does. In a log of several systems, levels that
+    each belong to one system, such as racks, are compared within each system. Attributes that go together share their
+    effects: fit both with `relfit.regress`.
 
     Parameters
     ----------
@@ -276,6 +279,8 @@ def _fit(table: pd.DataFrame, left: str, name: str, model: str, level: float, n_
     if model == "cox" and len(table) > _MOST_COX:
         raise RelfitError(f"{len(table):,} times are too many for the Cox model (more than {_MOST_COX:,})")
     values = table[name]
+    if _dated(values):
+        raise RelfitError("its values are dates, which are no categories")
     number = pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype)
     clusters = [key for key in ("system", "node") if left != "failures"]
     if number and values.nunique() > _FEW_VALUES:
@@ -298,6 +303,14 @@ def _fit(table: pd.DataFrame, left: str, name: str, model: str, level: float, n_
     largest = str(groups.value_counts().index[0])
     named = table.assign(**{name: groups})
     return regression(named, f"{left} ~ `{name}`", model, level=level, cluster=clusters, reference={name: largest})
+
+
+def _dated(values: pd.Series) -> bool:
+    kind = values.dtype
+    if pd.api.types.is_datetime64_any_dtype(kind):
+        return True
+    text = isinstance(kind, pd.CategoricalDtype) or pd.api.types.is_object_dtype(kind)
+    return text and are_dates(pa.array(values.dropna().astype(str).unique(), pa.large_string()))
 
 
 def _row(fit: Regression) -> dict[str, object]:

@@ -20,6 +20,8 @@ from relfit.io.parsing.stamps import Stamps, parse_stamps
 
 __all__ = [
     "UTC",
+    "are_dates",
+    "are_times",
     "check_zone",
     "clock_times",
     "durations",
@@ -44,6 +46,7 @@ _SMALLEST_EPOCH = 1e8  # seconds: smaller numbers are years, days, or times sinc
 _UNSAID = ["", "-", "?", "unknown", "undetermined", "n/a", "na", "nan", "nat", "none", "null", "open", "ongoing"]
 _NUMERIC = r"^[+-]?\d+(\.\d*)?([eE][+-]?\d{1,2})?$"
 _COMPACT = r"^(?:19|20|21)\d{2}(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?)?$"
+_LOOKED_AT = 1000  # rows
 _UNIT_WORDS = {
     **HOURS_PER_UNIT,
     **{
@@ -142,6 +145,42 @@ def instants(
         return times, there & times.isna().to_numpy()
     stamps = parse_stamps(text, bool(day_first))
     return _in_utc(stamps, zone), there & ~stamps.good
+
+
+def are_times(
+    values: pa.Array | pa.ChunkedArray, time_format: str | None = None, day_first: bool | None = None
+) -> bool:
+    """Whether most of the first thousand values that are not empty are times.
+
+    Examples
+    --------
+    >>> are_times(pa.array(["2024-03-01", "", "1 Mar 2024"])), are_times(pa.array(["r1", "2024"]))
+    (True, False)
+    """
+    some = values.slice(0, _LOOKED_AT).drop_null()
+    if pa.types.is_boolean(some.type):
+        return False
+    some = some.filter(pa.array(~unsaid(as_text_array(some))))
+    orders = (True, False) if day_first is None else (day_first,)
+    read = [int(instants(some, "UTC", time_format, day_first=order)[0].notna().sum()) for order in orders]
+    return 2 * max(read) > len(some)
+
+
+def are_dates(values: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether values are typed times, or texts of which most are times and that are no numbers.
+
+    Examples
+    --------
+    >>> are_dates(pa.array(["2024-03-01", "2024-04-01"])), are_dates(pa.array(["20240301", "20240401"]))
+    (True, False)
+    """
+    kind = values.type
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return True
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return False
+    some = as_text_array(values.slice(0, _LOOKED_AT))
+    return are_times(some) and not pc.any(pc.match_substring_regex(some, pattern=_NUMERIC)).as_py()
 
 
 _NANOSECONDS = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}

@@ -34,7 +34,8 @@ def compress(workload: Workload, factor: float) -> Workload:
         return workload
     first = workload.submit[0]
     submit = first + (workload.submit - first) / factor
-    return workload.with_columns({"submit": submit}, note=f"submissions compressed by {number(factor)}")
+    how = f"{number(1.0 / factor)} times as far apart" if factor < 1.0 else f"{number(factor)} times as close together"
+    return workload.with_columns({"submit": submit}, note=f"submissions {how}")
 
 
 def scale_load(workload: Workload, load: float, n_nodes: int | None = None) -> Workload:

@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = front(
         "blocks": "SparesNeeded block_mtbf blocking_probability spare_blocks_needed",
         "cluster": "Cluster DeviceFailures Performance PowerHeadroom Strategies TensorParallel",
         "evaluation": "SparingEvaluation evaluate_sparing optimise_sparing",
+        "job_spares": "SparesPlan plan_spares",
         "maps": "SparingMap sparing_map",
         "recovery": "Recovery",
         "sparing_plan": "SparingPlan device_failures plan_sparing",

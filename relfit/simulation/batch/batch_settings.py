@@ -81,7 +81,7 @@ class Scheduler(Settings):
     ----------
     name : {"easy", "fcfs", "conservative"}
         EASY backfilling reserves nodes for the first waiting job, conservative backfilling for every job; ``"fcfs"``
-        starts jobs strictly in order.
+        starts jobs in the order of the queue.
     fixed_nodes : bool
         Reserve particular nodes, chosen when a job is planned, as in the original EASY (Algorithm 1) and in BatSim's
         conservative backfilling; by default only their number.

@@ -12,16 +12,21 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from importlib import import_module
-from multiprocessing.connection import wait as wait_for
-from multiprocessing.resource_tracker import ensure_running
 from typing import Any, Self, TypeVar, TypeVarTuple
 
-from relfit.base.errors import ArgumentError, DataError
+from relfit.base.errors import ArgumentError, DataError, Remedy
 from relfit.base.numeric.batches import worker_number
+from relfit.base.numeric.worker_processes import (
+    end_copy_of_script,
+    end_with_parent,
+    names_script,
+    script_hidden,
+    signals_kept,
+)
 from relfit.simulation.campaigns.runners import Runner
 
 __all__ = ["Computing", "WorkersLostError", "computing", "runner_here"]
@@ -32,6 +37,10 @@ Ts = TypeVarTuple("Ts")
 _RUNNERS: dict[str, Runner] = {}
 _RECOUNT = 2.0  # seconds after which the cores of a cluster are counted again
 _PATIENCE = 30.0  # seconds to find a cluster
+_WHY = Remedy(
+    "put the call under if __name__ == '__main__': or the function into a module; executor='serial' shows other causes",
+    "try --executor serial, which shows why",
+)
 
 
 class WorkersLostError(Exception):
@@ -112,22 +121,36 @@ class _Processes(Computing):
     here, starts, each = False, True, 2
     _pool: Executor | None = None
 
+    def __init__(self, runner: Runner, workers: int) -> None:
+        end_copy_of_script()
+        super().__init__(runner, workers)
+        self._context, self._hidden = multiprocessing.get_context("spawn"), not names_script(runner)
+        self._begun = self._context.Event()
+
     def submit(self, function: Callable[[*Ts], T], *arguments: *Ts) -> Future[T]:
         for _ in range(2):
             if self._pool is None:
-                context = multiprocessing.get_context("spawn")
-                self._pool = ProcessPoolExecutor(self.workers, context, _begin_worker, (self.token, self.runner))
+                start = (self.token, self.runner, self._begun)
+                self._pool = ProcessPoolExecutor(self.workers, self._context, _begin_worker, start)
             try:
-                with _signals_kept():
+                with signals_kept(), script_hidden(self._hidden):
                     return self._pool.submit(function, *arguments)
             except BrokenExecutor:
+                self._check_begun()
                 self.__exit__()
-        raise DataError("processes end as soon as they begin", remedy="try --executor serial, which shows why")
+        raise DataError("processes end as soon as they begin", remedy=_WHY)
+
+    def _check_begun(self) -> None:
+        """Raise a `DataError` where no process has ever begun."""
+        if not self._begun.is_set():
+            self.__exit__()
+            raise DataError("processes end as soon as they begin", remedy=_WHY) from None
 
     def result(self, future: Future[T]) -> T:
         try:
             return future.result()
         except BrokenExecutor as error:
+            self._check_begun()
             raise WorkersLostError from error
 
     def __exit__(self, *_: object) -> None:
@@ -140,33 +163,13 @@ class _Processes(Computing):
                     os.kill(number, signal.SIGTERM)
 
 
-@contextmanager
-def _signals_kept() -> Iterator[None]:
-    """Processes begun within never receive Ctrl-C: the parent gets it afterwards."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    ensure_running()  # starting it later would unblock the signals
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGUSR1})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _begin_worker(token: str, runner: Runner) -> None:
-    """Prepare a process: it keeps the runner, and ends when its parent is killed."""
+def _begin_worker(token: str, runner: Runner, begun: Any) -> None:
+    """Prepare a process: it keeps the runner, says that it has begun, and ends when its parent is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stdout = sys.stderr  # what a function prints must not mix with the sweep's output
     _RUNNERS[token] = runner
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-
-
-def _end_with(sentinel: int) -> None:
-    wait_for([sentinel])
-    os._exit(1)
+    begun.set()
+    end_with_parent()
 
 
 class _Dask(Computing):
@@ -187,7 +190,11 @@ class _Dask(Computing):
     def __enter__(self) -> Self:
         if self._address is None:
             quiet = {"dashboard_address": None, "silence_logs": logging.ERROR}  # do not log a normal stop
-            with _signals_kept(), warnings.catch_warnings(action="ignore"):  # its usual port may be taken
+            with (
+                signals_kept(),
+                script_hidden(),
+                warnings.catch_warnings(action="ignore"),
+            ):  # its usual port may be taken
                 self._cluster = self._dask.LocalCluster(n_workers=self.workers, threads_per_worker=1, **quiet)
         try:
             self._client = self._dask.Client(self._cluster or self._address, timeout=_PATIENCE, set_as_default=False)

@@ -1,0 +1,222 @@
+"""`plan_spares`: how many hot spares a job of so many nodes needs, so that it seldom waits for a node."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from relfit.base.arguments import durations, share, whole
+from relfit.base.arrays import Durations, FloatArray, Seed
+from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.text import count, percent
+from relfit.fleet.calibration import Parameters, draw_parameters
+from relfit.planning.plan import NOISE, Plan, limits
+from relfit.planning.sparing.blocks import unavailability
+
+__all__ = ["SparesPlan", "plan_spares"]
+
+_AROUND = 3  # rows of the table on either side
+_MOST = 64  # spares beyond as many as the job has nodes
+_DRAWN = 200  # cases of nodes down computed at once
+_TAKES_OVER = "A spare takes over at once, and fails and is repaired like any node; all spares are in the job's system."
+_STEADY = "Repairs begin at once. Nodes and racks fail independently and at constant rates."
+
+
+class SparesPlan(Plan):
+    """Hot spares of a job; made by `plan_spares`. `mtbf` is that of a node.
+
+    Attributes
+    ----------
+    spares, spares_low, spares_high : int
+        Spares that the job needs, and its interval over the draws; -1 and NaN without one.
+    nodes : int
+        Nodes of the job, without the spares.
+    limit : float
+        Highest allowed share of the time in which the job waits for a node.
+    waiting : float
+        This share with `spares`.
+    table : pandas.DataFrame
+        Around `spares`: number of ``spares``, ``nodes`` with them, ``waiting`` share, ``waiting_low``,
+        ``waiting_high``.
+    system_down : float
+        Share of the time in which the whole system is down, besides; NaN if not known.
+    """
+
+    spares: int
+    spares_low: float
+    spares_high: float
+    nodes: int
+    limit: float
+    waiting: float
+    table: pd.DataFrame
+    system_down: float
+
+    _frame: ClassVar[str] = "table"
+
+    @property
+    def headline(self) -> str:
+        """The spares needed, and the wait with them and with one fewer."""
+        between = ""
+        if np.isfinite(self.spares_low):
+            between = f" ({self.spares_low:.0f}-{self.spares_high:.0f}, {100 * self.level:g} % interval)"
+        text = f"A job of {count(self.nodes, 'node')} needs {count(self.spares, 'hot spare')}{between}: it then waits "
+        text += f"for a node {percent(self.waiting)} of the time"
+        if self.spares:
+            fewer = self.table.loc[self.table["spares"] == self.spares - 1, "waiting"].iloc[0]
+            text += f", with one fewer {percent(float(fewer))}"
+        return f"{text}."
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """How long the whole system is down, which spares do not change."""
+        if not self.system_down > 0.0:
+            return ()
+        return (f"The whole system is down {percent(self.system_down)} of the time besides; spares in it do not help.",)
+
+
+def plan_spares(
+    source: object,
+    nodes: int,
+    limit: float = 0.01,
+    *,
+    repair: Durations | None = None,
+    n_draws: int = 200,
+    level: float = 0.95,
+    rng: Seed = 0,
+) -> SparesPlan:
+    """Hot spares with which a job waits for a node at most a share `limit` of the time.
+
+    Parameters
+    ----------
+    source : duration or Parameters
+        Mean time between failures of one node, or calibrated parameters, also of racks.
+    nodes : int
+        Nodes of the job, without the spares.
+    limit : float
+        Highest allowed share of the time.
+    repair : duration, optional
+        Mean time to repair; by default those of the parameters.
+    n_draws, level, rng
+        As for `plan_checkpoints`.
+
+    Raises
+    ------
+    ArgumentError
+        For an invalid value, or without a time to repair.
+
+    Notes
+    -----
+    The job waits while more of its nodes and spares are down than it has spares. A rack takes ``fleet.rack_share`` of
+    its nodes down at once, in addition to what fails by itself.
+
+    Examples
+    --------
+    >>> print(plan_spares("5000h", 128, repair="24h").headline)
+    A job of 128 nodes needs 3 hot spares: it then waits for a node 0.38 % of the time, with one fewer 2.5 %.
+    """
+    size, highest = int(whole("nodes", nodes)), float(share("limit", limit, zero=False, one=False))
+    share("level", level, zero=False, one=False)
+    case, drawn = _Shares.of(source, repair), None
+    if isinstance(source, Parameters):
+        drawn = _Shares.of(source, repair, int(whole("n_draws", n_draws, 2)), rng)
+        drawn = drawn if np.ptp(drawn.node) or np.ptp(drawn.rack) else None  # nothing is known of the uncertainty
+    spares = int(_needed(case, size, highest)[0])
+    rows = np.arange(max(spares - _AROUND, 0), spares + _AROUND + 1)
+    waits = np.array([case.waiting(size, int(s))[0] for s in rows])
+    table = pd.DataFrame({"spares": rows, "nodes": size + rows, "waiting": waits})
+    between = [limits(None if drawn is None else drawn.waiting(size, int(s)), level) for s in rows]
+    table["waiting_low"], table["waiting_high"] = np.array(between).T
+    low, high = limits(None if drawn is None else _needed(drawn, size, highest), level, integer=True)
+    racks = () if case.rack_size else ("Racks are not known and left out.",)
+    return SparesPlan(
+        spares=spares,
+        spares_low=low,
+        spares_high=high,
+        nodes=size,
+        limit=highest,
+        waiting=float(waits[rows == spares][0]),
+        table=table,
+        system_down=case.system,
+        mtbf=case.mtbf,
+        source=case.source,
+        level=float(level),
+        n_draws=0 if drawn is None else drawn.node.size,
+        assumptions=(_TAKES_OVER, _STEADY, *racks, *(() if drawn is None else (NOISE,))),
+    )
+
+
+class _Shares:
+    """Shares of time down: of a `node` by itself and of a `rack`, one per case; and what a rack holds."""
+
+    def __init__(self, node: Any, mtbf: float, source: str) -> None:
+        self.node, self.mtbf, self.source = np.atleast_1d(np.asarray(node, dtype=np.float64)), mtbf, source
+        self.rack: FloatArray = np.zeros_like(self.node)
+        self.rack_size, self.hit, self.system = 0, 0.0, float("nan")
+
+    @classmethod
+    def of(cls, source: object, repair: Durations | None, n_draws: int | None = None, rng: Seed = 0) -> _Shares:
+        """From a mean time or parameters: of the estimates, or of draws of them."""
+        own = None if repair is None else float(durations("repair", repair))
+        if not isinstance(source, Parameters):
+            if own is None:
+                raise ArgumentError("the time to repair is not known", remedy=Remedy("give repair", "give --mttr"))
+            mtbf = float(durations("mtbf", source, zero=False))
+            return cls(unavailability(mtbf, own), mtbf, f"mean time between failures of a node {mtbf:g} h")
+        source.require("mtbf.node", *(() if own is not None else ("mttr.mean",)))
+        values: Any = source.values() if n_draws is None else draw_parameters(source, n_draws, rng)
+
+        def down(scope: str) -> Any:
+            mean = values[f"mttr.{scope}"] if f"mttr.{scope}" in values else values["mttr.mean"] if own is None else own
+            return unavailability(values[f"mtbf.{scope}"], mean if own is None else own)
+
+        name = f"parameters of {source.name}" if source.name else "parameters"
+        shares, fleet = cls(down("node"), float(source.values()["mtbf.node"]), name), source.fleet
+        if "mtbf.rack" in values and fleet.nodes and fleet.racks:
+            shares.rack, shares.rack_size = np.atleast_1d(down("rack")), max(round(fleet.nodes / fleet.racks), 1)
+            part = 1.0 if fleet.rack_share is None else float(fleet.rack_share)
+            shares.hit = max(part * shares.rack_size, 1.0)
+        if n_draws is None and "mtbf.system" in values:
+            shares.system = float(down("system"))
+        return shares
+
+    def waiting(self, size: int, spares: int) -> FloatArray:
+        """Share of the time in which more of all nodes are down than there are spares, for every case."""
+        parts = np.array_split(np.arange(self.node.size), -(-self.node.size // _DRAWN))
+        return np.concatenate([self._down(part, size + spares)[:, spares + 1 :].sum(axis=1) for part in parts])
+
+    def _down(self, cases: Any, total: int) -> FloatArray:
+        """Probabilities of each number of nodes down, shape (cases, total + 1): a product over racks of polynomials."""
+        node, rack = self.node[cases, None], self.rack[cases, None]
+        wave = np.exp(
+            -2j * np.pi * np.arange((total + 1) // 2 + 1) / (total + 1)
+        )  # where the polynomials are evaluated
+        alone = 1.0 - node + node * wave
+        held = self.rack_size or 1
+        product = np.ones((len(cases), wave.size), dtype=complex)
+        for number, nodes in ((total // held, held), (1, total % held)):
+            if number and nodes:
+                product *= (self._rack(wave, alone, rack, nodes)) ** number
+        return np.clip(np.fft.irfft(product, total + 1, axis=1), 0.0, 1.0)
+
+    def _rack(self, wave: Any, alone: Any, rack: Any, nodes: int) -> Any:
+        """The polynomial of a rack of so many nodes: all fail alone, or some of them together."""
+        if not self.rack_size:
+            return alone**nodes
+        hit = min(self.hit * nodes / self.rack_size, float(nodes))
+        least, more = int(hit), hit - int(hit)
+        together = (1.0 - more) * wave**least * alone ** (nodes - least)
+        if more:
+            together = together + more * wave ** (least + 1) * alone ** (nodes - least - 1)
+        return (1.0 - rack) * alone**nodes + rack * together
+
+
+def _needed(shares: _Shares, size: int, limit: float) -> FloatArray:
+    """Least spares with which each case waits at most a share `limit` of the time."""
+    needed = np.full(shares.node.size, np.nan)
+    for spares in range(size + _MOST):
+        needed[np.isnan(needed) & (shares.waiting(size, spares) <= limit)] = spares
+        if not np.isnan(needed).any():
+            return needed
+    raise ArgumentError(f"no number of spares keeps the wait at {limit:g} of the time", remedy="give a larger limit")

@@ -1,0 +1,105 @@
+"""Lists of nodes with the times at which these entered and left, under whatever names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import relfit as rf
+from relfit.cli.app import main
+
+FAILURES = "node,start\na,2024-01-03\nb,2024-01-08\na,2024-01-21\n"
+WINDOW = {"window_start": "2024-01-01", "window_end": "2024-01-31"}
+
+
+def _log(tmp_path: Path, nodes: str, failures: str = FAILURES, **options: object) -> rf.FailureLog:
+    (tmp_path / "log.csv").write_text(failures)
+    (tmp_path / "nodes.csv").write_text(nodes)
+    return rf.read(tmp_path / "log.csv", population=tmp_path / "nodes.csv", **options)
+
+
+def _hours(log: rf.FailureLog) -> list[float]:
+    people = log.population
+    return ((people["left"] - people["entered"]).dt.total_seconds() / 3600.0).tolist()
+
+
+@pytest.mark.parametrize(
+    ("entered", "left"),
+    [
+        ("in_service_since", "decommissioned"),
+        ("Commissioned At", "retired_at"),
+        ("install_date", "removed"),
+        ("since", "out_of_service"),
+        ("deployed-at", "removed_at"),
+        ("added", "Retired"),
+    ],
+)
+def test_usual_names_of_the_time_in_service(tmp_path: Path, entered: str, left: str) -> None:
+    log = _log(tmp_path, f"node,rack,{entered},{left}\na,r1,2024-01-01,\nb,r1,2024-01-06,2024-01-16\n", **WINDOW)
+    assert _hours(log) == [30 * 24.0, 10 * 24.0]
+    assert log.attributes == ("rack",)
+    assert f"nodes entered as {entered!r} says, nodes left as {left!r} says" in log.source.notes
+    assert (log.info()["nodes_entered_later"], log.info()["nodes_left_early"]) == (1, 1)
+
+
+def test_a_column_of_flags_is_no_time_in_service(tmp_path: Path) -> None:
+    log = _log(tmp_path, "node,added,retired,since\na,yes,no,2019\nb,no,no,2021\n", **WINDOW)
+    assert _hours(log) == [30 * 24.0] * 2
+    assert log.attributes == ("added", "retired", "since")
+
+
+def test_a_column_can_be_named_or_switched_off(tmp_path: Path) -> None:
+    nodes = "node,racked,installed\na,2024-01-01,2024-01-01\nb,2024-01-11,2024-01-02\n"
+    assert _hours(_log(tmp_path, nodes, entered="racked", **WINDOW)) == [30 * 24.0, 20 * 24.0]
+    assert _hours(_log(tmp_path, nodes, entered="", **WINDOW)) == [30 * 24.0] * 2
+    with pytest.raises(rf.ReadError, match="no column 'raked' for entered; did you mean racked"):
+        _log(tmp_path, nodes, entered="raked")
+    with pytest.raises(rf.ArgumentError, match="there is none; give population"):
+        rf.read(tmp_path / "log.csv", entered="racked")
+
+
+def test_other_columns_of_dates_are_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = _log(tmp_path, "node,racked,kind\na,2024-01-01,x\nb,2024-01-11,y\n")
+    note = (
+        "column 'racked' of the list of nodes holds dates and is only an attribute: --column entered=racked if nodes "
+        "entered then, or --column left=racked if nodes left then"
+    )
+    assert [text for text in log.source.notes if "racked" in text] == [note]
+    arguments = ["info", str(tmp_path / "log.csv"), "--population", str(tmp_path / "nodes.csv")]
+    main(arguments)
+    assert "holds dates and is only an attribute" in " ".join(capsys.readouterr().out.split())
+    main([*arguments, "--column", "entered=racked"])
+    assert "1 of 2 nodes entered later, first on 2024-01-11" in capsys.readouterr().out
+
+
+def test_dates_are_not_compared(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    names = [f"n{i}" for i in range(60)]
+    begun = pd.Timestamp("2024-01-01")
+    rows = [
+        (names[i], begun + pd.Timedelta(hours=float(h)))
+        for i, h in zip(rng.integers(0, 60, 400), rng.uniform(0, 8000, 400), strict=True)
+    ]
+    failures = pd.DataFrame(rows, columns=["node", "start"]).to_csv(index=False)
+    nodes = pd.DataFrame({"node": names, "bios": ["2023-01-01", "2023-05-01"] * 30, "kind": ["x"] * 30 + ["y"] * 30})
+    log = _log(tmp_path, nodes.to_csv(index=False), failures)
+    effects = rf.regression.attribute_effects(log, measures=("failures",))
+    assert effects.answered["attribute"].tolist() == ["kind"]
+    assert effects.unanswered == ("failures by bios: its values are dates, which are no categories.",)
+
+
+def test_nodes_installed_long_before_the_first_record_are_watched_from_it(tmp_path: Path) -> None:
+    days = [f"{'ab'[day % 2]},2024-01-{day:02d}" for day in range(1, 31)]
+    failures = "\n".join(["node,start", *days]) + "\n"
+    nodes = "node,installed\na,2019-06-01\nb,2024-01-11\n"
+    log = _log(tmp_path, nodes, failures)
+    assert log.window.start == pd.Timestamp("2024-01-01", tz="UTC")  # 30 records in a month, none in four years
+    assert _hours(log) == [29 * 24.0, 19 * 24.0]
+    assert log.population["entered_known"].tolist() == [False, True]
+    assert any("long before the first record" in note for note in log.source.notes)
+    soon = _log(tmp_path, nodes.replace("2019-06-01", "2023-12-31"), failures)
+    assert soon.window.start == pd.Timestamp("2023-12-31", tz="UTC")
+    assert _hours(soon) == [30 * 24.0, 19 * 24.0]

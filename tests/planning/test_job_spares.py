@@ -1,0 +1,77 @@
+"""Hot spares of a job, against the binomial and a plain simulation of nodes and racks."""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+import pytest
+
+import relfit as rf
+from relfit.cli.app import main
+from relfit.fleet.calibration import Parameters, write_parameters
+from relfit.planning import plan_spares
+
+
+def test_without_racks_it_is_the_binomial() -> None:
+    down = 24.0 / 5024.0
+
+    def waits(spares: int) -> float:
+        n = 128 + spares
+        return 1.0 - sum(comb(n, k) * down**k * (1.0 - down) ** (n - k) for k in range(spares + 1))
+
+    least = next(spares for spares in range(20) if waits(spares) <= 0.01)
+    plan = plan_spares("5000h", 128, repair="24h")
+    assert plan.spares == least == 3
+    assert plan.waiting == pytest.approx(waits(3), rel=1e-9)
+    assert plan.table.set_index("spares").loc[2, "waiting"] == pytest.approx(waits(2), rel=1e-9)
+    assert plan_spares("5000h", 128, 1e-6, repair="24h").spares == next(s for s in range(20) if waits(s) <= 1e-6)
+
+
+def _states(rng: np.random.Generator, up: float, down: float, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Whether something is down at these times, and in which outage."""
+    number = int(1.3 * times.max() / (up + down)) + 50
+    changes = np.cumsum(np.stack([rng.exponential(up, number), rng.exponential(down, number)], axis=1).ravel())
+    place = np.searchsorted(changes, times)
+    return place % 2 == 1, place // 2
+
+
+def test_racks_and_nodes_against_a_plain_simulation() -> None:
+    rng, racks, size, hit = np.random.default_rng(7), 5, 4, 2
+    times = np.sort(rng.uniform(0.0, 400_000.0, 100_000))
+    down = []
+    for _ in range(racks):
+        of_rack, outage = _states(rng, 400.0, 12.0, times)
+        order = np.argsort(rng.random((outage.max() + 1, size)), axis=1)  # which nodes each outage of the rack hits
+        for node in range(size):
+            alone, _ = _states(rng, 300.0, 10.0, times)
+            down.append(alone | (of_rack & (order[outage, node] < hit)))
+    number = np.sum(down, axis=0)
+    fleet = {"nodes": racks * size, "racks": racks, "rack_share": hit / size}
+    params = Parameters(mtbf={"node": "300h", "rack": "400h"}, mttr={"mean": 11, "node": 10, "rack": 12}, fleet=fleet)
+    for spares in (1, 2, 3, 4):
+        table = plan_spares(params, racks * size - spares, 0.3).table.set_index("spares")
+        if spares in table.index:
+            assert table.loc[spares, "waiting"] == pytest.approx((number > spares).mean(), abs=0.006)
+
+
+def test_intervals_over_draws_and_the_system(capsys: pytest.CaptureFixture[str], tmp_path) -> None:
+    mtbf = {"node": {"value": 2000, "low": 1400, "high": 2900, "level": 0.95}, "system": "990h"}
+    params = Parameters(mtbf=mtbf, mttr="10h")
+    plan = plan_spares(params, 64, rng=1)
+    assert plan.spares_low <= plan.spares <= plan.spares_high
+    row = plan.table.set_index("spares").loc[plan.spares]
+    assert row["waiting_low"] < plan.waiting < row["waiting_high"]
+    assert plan.remarks == ("The whole system is down 1 % of the time besides; spares in it do not help.",)
+    write_parameters(params, tmp_path / "p.toml")
+    assert main(["plan", "spares", str(tmp_path / "p.toml"), "--job", "64", "--seed", "1"]) in (None, 0)
+    assert plan.headline in " ".join(capsys.readouterr().out.split())
+
+
+def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(rf.ArgumentError, match="time to repair is not known"):
+        plan_spares("5000h", 128)
+    with pytest.raises(rf.ArgumentError, match="no number of spares"):
+        plan_spares("1h", 2, 0.001, repair="1000h")
+    assert main(["plan", "spares", "--mtbf", "5000h", "--mttr", "24h"]) == 2
+    assert "--job is missing" in capsys.readouterr().err
