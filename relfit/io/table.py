@@ -25,18 +25,18 @@ from relfit.io.frames import (
     seen_population,
     source_of,
     text_column,
-    with_nodes,
 )
 from relfit.io.lines_as_rows import rows_of_lines
+from relfit.io.number_of_nodes import filled_up, of_all_files, refuse_a_list_too
 from relfit.io.parsing.opening import Content, open_content
 from relfit.io.parsing.table_rows import rows_of, rows_of_frame
 from relfit.io.parsing.times import check_zone
-from relfit.io.reader import Reader, one_by_one
+from relfit.io.reader import Reader
 from relfit.io.table_columns import Columns, mapping_words
 from relfit.io.table_mapping import COMMON_NAMES, TableMapping, guessed, mapping_of
 from relfit.io.up_and_down import outages_between, states
 from relfit.log.failurelog import FailureLog, Window
-from relfit.log.tables import NOT_SEEN, pair_codes, pairs
+from relfit.log.tables import pair_codes, pairs
 
 __all__ = ["READER"]
 
@@ -284,7 +284,8 @@ def _log(
     population = seen_population(seen, first, last, end_known=end_known, keep=list(attributes))
     order = columns.order_note
     if mapping.n_nodes is not None:
-        population = _filled(population, mapping.n_nodes, columns, window)
+        refuse_a_list_too(mapping)
+        population = filled_up(population, mapping.n_nodes, window)
     if mapping.population is not None:
         population, window, order = _listed(columns, population, window, folder, content)
     outside, left_out, beyond = outside_window(events["start"], window, columns.zone, mapping.window_end)
@@ -306,22 +307,6 @@ def _log(
     rows_kept = int(rejections.kept.sum())
     source = source_of(content, _NAME, columns.table.rows_read, rows_kept, columns.zone, said, left_out)
     return FailureLog(events, population, window, rejections.frame(), source)
-
-
-def _filled(seen: pd.DataFrame, size: int, columns: Columns, window: Window) -> pd.DataFrame:
-    """The nodes that records name, filled up to `size` nodes."""
-    if columns.mapping.population is not None:
-        raise ArgumentError(
-            "the number of nodes and a list of them are both given",
-            remedy=Remedy("give n_nodes or population", "give --n-nodes or --population"),
-        )
-    if size < len(seen):
-        raise ArgumentError(f"n_nodes={size}: the log names {len(seen)} nodes", remedy="give a larger number")
-    systems = seen["system"].astype(object).unique()
-    if len(systems) != 1:
-        remedy = Remedy("give population, a table of the nodes", "give --population, a table of the nodes")
-        raise ArgumentError(f"n_nodes={size}, and the log names {len(systems)} systems", remedy=remedy)
-    return with_nodes(seen, [f"{NOT_SEEN} {i + 1}" for i in range(size - len(seen))], window)
 
 
 def _listed(
@@ -436,4 +421,4 @@ def _word(kinds: npt.NDArray[np.object_], code: int) -> str:
     return f"{str(kinds[code])[:_LONGEST_WORD]!r}" if code >= 0 else "an empty cell"
 
 
-READER = Reader(_NAME, _recognises, one_by_one(_read), ("mapping", "nodeless", *TableMapping.model_fields))
+READER = Reader(_NAME, _recognises, of_all_files(_read), ("mapping", "nodeless", *TableMapping.model_fields))
