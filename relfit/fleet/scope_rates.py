@@ -105,7 +105,7 @@ def rates_of(
     ends = [_exposure(scope, fits, shape * np.exp(sign * error), count, hours)[1] for sign in (-1.0, 1.0)]
     with np.errstate(invalid="ignore", divide="ignore"):
         rate = np.where(hours > 0.0, count / exposure, 0.0)
-        failed = np.bincount(scope.system, scope.count > 0, n_systems)
+        failed = np.bincount(scope.system, scope.count > 0, n_systems).astype(np.float64)
         squares = np.bincount(scope.system, (scope.count - rate[scope.system] * each) ** 2, n_systems)
         between = _limited(squares / count * failed / (failed - 1.0), failed)
         renewal = np.where(fits.status == "ok", _scatter_of_times(shape), 1.0)
