@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["calibrate"]
 
 _ENDINGS = (".toml", ".json")
+_LEFT_OUT = ", without causes, for which the format has no place"
 _EXPORTS = {"airesim": "airesim.yaml", "batsim": "batsim.json", "fta": "fta", "scipy": "distributions.py"}
 
 
@@ -171,7 +172,9 @@ def calibrate(
         output.print_json(parameters.to_dict())
         return
     output.print_lines(_about(parameters, log) if details else _in_short(parameters, log))
-    output.print_lines([f"written to {path}" for path in [*([out] if out is not None else []), *(p for _, p in files)]])
+    left_out = "" if log is None or log.events["cause"].isna().all() else _LEFT_OUT
+    output.print_lines([f"written to {path}" for path in ([] if out is None else [out])])
+    output.print_lines([f"written to {path}{left_out if kind == 'fta' else ''}" for kind, path in files])
 
 
 def _log_to_export(

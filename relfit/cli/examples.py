@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from typer.core import TyperGroup
 
 __all__ = ["EXAMPLES", "SECTIONS", "Commands", "epilog"]
+
+_WIDEST = 72  # characters of an example in a line of the help, before a backslash
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "info": ("relfit info failures.csv", "relfit info failures.csv --column node=host --out rejected.csv"),
@@ -99,4 +102,24 @@ def epilog(command: str) -> str | None:
     lines = EXAMPLES.get(command)
     if lines is None:
         return None
-    return "\b\n" + "\n".join(["Examples:" if len(lines) > 1 else "Example:", *(f"  {line}" for line in lines)])
+    shown = (f"  {_broken(line)}" for line in lines)
+    return "\b\n" + "\n".join(["Examples:" if len(lines) > 1 else "Example:", *shown])
+
+
+def _broken(command: str) -> str:
+    r"""A command in lines that fit the help, broken before an option as a shell takes it.
+
+    Examples
+    --------
+    >>> print(_broken("relfit plan sparing params.toml --racks 128 --trays 16 --gpus 8 --save 2s --restart 5min"))
+    relfit plan sparing params.toml --racks 128 --trays 16 --gpus 8 \
+          --save 2s --restart 5min
+    """
+    first, *options = re.split(" (?=-)", command)
+    lines = [first]
+    for option in options:
+        if len(lines[-1]) + 1 + len(option) > _WIDEST - 6 * (len(lines) > 1):
+            lines.append(option)
+        else:
+            lines[-1] += f" {option}"
+    return " \\\n      ".join(lines)

@@ -406,6 +406,12 @@ def convert(
 ) -> None:
     """Write any log as Parquet."""
     if by is None:
+        if out.suffix.lower() != ".parquet":
+            raise ArgumentError(
+                f"--out {out} does not end in .parquet: convert writes relfit's own Parquet, which holds the whole log",
+                remedy="name a .parquet file; relfit incidents LOG --out FILE.csv writes a table of its incidents, and "
+                "rf.write(log, 'FILE.csv') in Python its events",
+            )
         output.check_destination(out, endings=(".parquet",))
     else:
         checked.choice("--by", by, ("year", "month", "system"))

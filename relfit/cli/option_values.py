@@ -151,7 +151,9 @@ def duration(option: str, text: str, *, positive: bool = False) -> float:
     except ArgumentError:
         value = float("nan")
     if not 0.0 <= value < float("inf"):
-        raise ArgumentError(f"{option} {text!r} is not a duration", remedy="write 30min, 24h or 5days")
+        raise ArgumentError(
+            f"{option} {text!r} is not a duration", remedy="write it in min, h, d or weeks, as 30min, 24h or 180d"
+        )
     if positive and value == 0.0:
         raise ArgumentError(f"{option} {text!r} is zero", remedy="give a time above zero, as 20h")
     return value

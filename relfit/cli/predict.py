@@ -25,6 +25,7 @@ __all__ = ["Drawn", "FleetOptions", "system"]
 
 _NAMED = 3  # nodes in repair
 _LEAST_DRAWS = 19  # of the model of a fleet
+_TOGETHER = "all"  # the group of a fit of all nodes together
 _SHOWN = 16  # sizes in the table on a screen
 _FIGURES = ("reliability", "hazard", "mttf")
 
@@ -208,25 +209,19 @@ def system(
             raise ArgumentError("--any without a number of nodes", remedy="write --k 16")
         _any(reading, fleet, drawn, to, k, times)
         return
-    import numpy as np
-
-    from relfit.log.tables import NOT_SEEN
-    from relfit.system.jobs import most_reliable_first
+    from relfit.base.text import count
 
     names = None if nodes is None else [name.strip() for name in nodes.split(",") if name.strip()]
     if nodes is not None and not names:
         raise ArgumentError("--nodes names no node", remedy="write --nodes a,b,c")
+    alike = names is None and _of_all_together(reading.log)
     with ProgressSteps("reading", "fitting", "computing", "writing") as steps:
-        chosen, period, left_out = fleet.system(reading, names, steps)
+        chosen, period, left_out = fleet.system(reading, [_TOGETHER] * (k or 1) if alike else names, steps)
+        if alike:
+            left_out = [f"{count(chosen.n_nodes, 'node')} alike: the fit is of all nodes together, without their ages."]
         if best:
-            order = most_reliable_first(chosen, times[0])
-            nameless = np.array([NOT_SEEN in str(name) for name in chosen.names[order]])
-            chosen = chosen.take(order[~nameless])
-            if nameless.any():
-                left_out = [
-                    *left_out,
-                    f"{nameless.sum()} nodes without a failure have no name: --population names them.",
-                ]
+            chosen, nameless = _best_first(chosen, times[0])
+            left_out = [*left_out, *nameless]
         if k is not None:
             if not 1 <= k <= chosen.n_nodes:
                 raise ArgumentError(
@@ -242,8 +237,9 @@ def system(
         table = _with_limits(sizes, drawn)
         headline = _headline(chosen, together)
         notes = [*left_out, *chosen.notes, *drawn.notes(chosen)]
-        if k is not None and (best or names is None):
+        if k is not None and not alike and (best or names is None):
             notes.append(_taken(chosen, best))
+        notes += _reason_of_order(chosen) if best else []
         document = {
             "period": None if period is None else period.to_dict(),
             "system": {"nodes": chosen.n_nodes, "tolerance": chosen.tolerance, "description": repr(chosen)},
@@ -345,12 +341,46 @@ def _with_limits(sizes: rf.SystemsBySize, drawn: Drawn) -> pd.DataFrame:
     return table
 
 
+def _best_first(chosen: rf.System, horizon: float) -> tuple[rf.System, list[str]]:
+    """The nodes with a name, most reliable first, and how many have none."""
+    import numpy as np
+
+    from relfit.log.tables import NOT_SEEN
+    from relfit.system.jobs import most_reliable_first
+
+    order = most_reliable_first(chosen, horizon)
+    nameless = np.array([NOT_SEEN in str(name) for name in chosen.names[order]])
+    note = f"{nameless.sum()} nodes without a failure have no name: --population names them."
+    return chosen.take(order[~nameless]), [note] if nameless.any() else []
+
+
+def _of_all_together(log: str) -> bool:
+    """Whether a file has the fit of all nodes together."""
+    from relfit.cli.fits_file import is_fits_file, read_fits_table
+
+    if not is_fits_file(log):
+        return False
+    table = read_fits_table(log)
+    return table.columns[0] == "group" and set(table["group"]) == {_TOGETHER}
+
+
 def _taken(chosen: rf.System, best: bool) -> str:
     """Which nodes were taken: the best by name, the first of the log by the first and the last of them."""
     names = [str(name) for name in chosen.names]
     if len(names) == 1:
         return f"This is {names[0]}."
     return f"These are {','.join(names) if best else f'{names[0]} to {names[-1]}'}."
+
+
+def _reason_of_order(chosen: rf.System) -> list[str]:
+    """Why the most reliable nodes need not be those that fail least, where ages differ and count."""
+    import numpy as np
+
+    ages = np.asarray(chosen.ages, dtype=np.float64)
+    ageing = any(type(part.family).__name__ != "Exponential" for part in chosen.components)
+    if not (ageing and np.ptp(ages) > 0.0):
+        return []
+    return ["Order: by rate and by time since the last repair; relfit nodes ranks by rate alone."]
 
 
 def _headline(chosen: rf.System, together: pd.DataFrame) -> str:

@@ -31,7 +31,7 @@ _WHOLE = "whole system"
 _MANY_CAUSES = 200
 _BINS = 24  # of the history, at most
 _CAUSES = 5  # in the compact table
-_DAY, _WEEK = 24.0, 168.0  # hours
+_SHORTEST, _DAY, _WEEK = 1.0, 24.0, 168.0  # hours
 
 
 @made_once
@@ -78,7 +78,7 @@ def forecast(
     ------
     ArgumentError
         For a log of lifetimes without dates, an unknown column, period or `at`, a level or service outside 0..1, or a
-        horizon that is not positive or over ten times as long as the part of the log used.
+        horizon that is below an hour or over ten times as long as the part of the log used.
     DataError
         If no node was under observation at the end of the log, or there is no failure.
 
@@ -155,6 +155,11 @@ def _horizons(horizons: Durations) -> list[float]:
     for item, value in zip(items, hours, strict=True):
         if not (np.isfinite(value) and value > 0.0):
             raise ArgumentError(f"a horizon of {item!r} is not possible", remedy="give a time above zero, as 30d")
+        if value < _SHORTEST:
+            raise ArgumentError(
+                f"a horizon of {duration(value)} is below an hour",
+                remedy="m means minutes: write 180d for six months",
+            )
     return list(dict.fromkeys(hours))
 
 
@@ -385,9 +390,12 @@ def _basis(part: _System) -> dict[str, Any]:
     """The row of `Forecast.basis` of a system."""
     ahead, window = part.ahead, part.ahead.log.window
     weeks = ahead.steps.size * ahead.steps.width / _WEEK
+    since, first = window.start, pd.Timestamp(int(ahead.steps.edges[0]), tz="UTC")
+    if (first - since) / pd.Timedelta(hours=ahead.steps.width) >= 1.0:  # short steps do not reach back to the start
+        since = first
     return {
         "system": part.name,
-        "since": window.start,
+        "since": since,
         "until": window.end,
         "a_week": part.whole[-1][0].expected / (part.longest / _WEEK),
         "a_week_before": float(ahead.incidents.sum()) / weeks,

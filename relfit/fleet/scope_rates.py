@@ -20,6 +20,7 @@ __all__ = ["ScopeRates", "excess_scatter", "mean_residual_life", "rates_of", "re
 
 _FEWEST_PLACES = 20  # with failures, from which the dispersion is estimated from the scatter between places
 _LEAST = 0.1  # least dispersion
+_CERTAIN = 0.95  # of a dispersion below one: the one-sided upper limit of this level is taken
 _WITHIN = 1e4  # range of the search for the mean, relative to hours over incidents
 _BINS = (8, 16, 32, 64)
 _EACH = 3.0  # events in a bin, on average
@@ -41,8 +42,8 @@ class ScopeRates:
     dispersion : ndarray
         Variance of the count relative to Poisson. With 20 or more places that had an incident, from the scatter between
         places; else the squared coefficient of variation of the fitted times between incidents (below one only if the
-        shape is significantly above one). The larger of this and the variance along time, plus the uncertainty of
-        `exposure`.
+        shape is significantly above one). Below one, its one-sided upper 95 % limit, at most one. The larger of this
+        and the variance along time, plus the uncertainty of `exposure`.
     along, p : ndarray
         Variance of counts in bins of time relative to Poisson if significant, else 1 (also if ages at the start are
         known); and its p-value.
@@ -104,13 +105,13 @@ def rates_of(
     ends = [_exposure(scope, fits, shape * np.exp(sign * error), count, hours)[1] for sign in (-1.0, 1.0)]
     with np.errstate(invalid="ignore", divide="ignore"):
         rate = np.where(hours > 0.0, count / exposure, 0.0)
-        failed = np.bincount(scope.system, scope.count > 0, n_systems)
+        failed = np.bincount(scope.system, scope.count > 0, n_systems).astype(np.float64)
         squares = np.bincount(scope.system, (scope.count - rate[scope.system] * each) ** 2, n_systems)
-        between = squares / count * failed / (failed - 1.0)
-        first, second = special.gamma(1.0 + 1.0 / shape), special.gamma(1.0 + 2.0 / shape)
-        renewal = np.where(fits.status == "ok", second / first**2 - 1.0, 1.0)
-        # counts are more regular than Poisson only if the shape is significantly above one
-        renewal = np.where(fits.ageing > 0, renewal, np.maximum(renewal, 1.0))
+        between = _limited(squares / count * failed / (failed - 1.0), failed)
+        renewal = np.where(fits.status == "ok", _scatter_of_times(shape), 1.0)
+        # counts are more regular than Poisson only if the shape is significantly above one, and by its lower limit
+        certain = np.minimum(_scatter_of_times(shape * np.exp(-special.ndtri(_CERTAIN) * error)), 1.0)
+        renewal = np.where(fits.ageing > 0, certain, np.maximum(renewal, 1.0))
         unknown = count * (np.log(ends[1] / ends[0]) / 2.0) ** 2
     # the residual life of places of known age is an expectation: counts scatter less about it than about a rate
     between = np.where(ends[1] == ends[0], between, np.maximum(between, renewal))
@@ -119,6 +120,24 @@ def rates_of(
     dispersion = np.maximum(np.where(failed >= _FEWEST_PLACES, between, renewal), _LEAST) + np.nan_to_num(unknown)
     dispersion = np.where(along > 1.0, np.maximum(dispersion, along), dispersion)
     return ScopeRates(count, hours, exposure, np.where(count > 0.0, dispersion, 1.0), along, p)
+
+
+def _limited(scatter: FloatArray, places: FloatArray) -> FloatArray:
+    """Variance between places relative to Poisson; below one its upper limit, at most one.
+
+    Examples
+    --------
+    >>> _limited(np.array([0.294, 0.9, 1.3]), np.array([24.0, 24.0, 24.0])).round(3).tolist()
+    [0.517, 1.0, 1.3]
+    """
+    free = np.maximum(places - 1.0, 1.0)
+    limit = scatter * free / special.chdtri(free, _CERTAIN)
+    return np.asarray(np.where(scatter < 1.0, np.minimum(limit, 1.0), scatter))
+
+
+def _scatter_of_times(shape: FloatArray) -> FloatArray:
+    """Squared coefficient of variation of Weibull times."""
+    return np.asarray(special.gamma(1.0 + 2.0 / shape) / special.gamma(1.0 + 1.0 / shape) ** 2 - 1.0)
 
 
 def _along(

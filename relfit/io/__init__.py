@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from relfit.base.errors import ArgumentError, ReadError
+from relfit.base.errors import ArgumentError, ReadError, Remedy
 from relfit.base.paths import files_meant
 from relfit.io import (
     backblaze,
@@ -61,6 +61,17 @@ READERS = (
     table.READER,
 )
 """A reader per format, in the order in which they are tried."""
+
+_OPTIONS = {
+    "n_nodes": "--n-nodes",
+    "population": "--population",
+    "failures": "--failures",
+    "duration_unit": "--unit",
+    "mapping": "--mapping",
+    "window_start": "--observed",
+    "window_end": "--observed",
+}
+"""How the command line calls options of tables; others are columns."""
 
 FORMATS = tuple(reader.name for reader in READERS)
 
@@ -160,10 +171,23 @@ def _reader(content: Content, format: str | None, options: dict[str, object]) ->
     further = [name for name in options if name not in reader.options]
     if further and reader is not table.READER:
         if set(further) & set(table.READER.options):
-            what = f"columns and their units can be named for tables only, and this is {reader.name}"
-            raise ReadError(what, path=content.path, remedy="leave them out")
+            raise ReadError(
+                f"{', '.join(further)}: for tables only, and this is {reader.name}",
+                path=content.path,
+                remedy=_without(further, reader is relfit_parquet.READER),
+            )
         raise ArgumentError(f"{reader.name} has no option {', '.join(further)}", remedy="leave it out")
     return reader
+
+
+def _without(names: list[str], converted: bool) -> Remedy:
+    """To leave out these options of tables; a log that was converted from one had its say then."""
+    words = [(name, _OPTIONS.get(name, f"--column {name}=...")) for name in names]
+    python, options = (", ".join(dict.fromkeys(each)) for each in zip(*words, strict=True))
+    return Remedy(
+        f"leave out {python}" + (", or read and write the table again with it" if converted else ""),
+        f"leave out {options}" + (", or convert the table again with it" if converted else ""),
+    )
 
 
 def _places(path: str | Path | Iterable[str | Path], format: str | None) -> list[Path]:

@@ -1,4 +1,4 @@
-"""The population of a table of failures: a list of the nodes, with the times they entered and left, or their number."""
+"""The population of a table of failures: a list of the nodes, with the times they entered and left."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from shlex import quote
 import pandas as pd
 import pyarrow as pa
 
-from relfit.base.errors import ArgumentError, ReadError, Remedy
-from relfit.io.frames import population_frame, with_nodes
+from relfit.base.errors import ReadError
+from relfit.io.frames import population_frame
 from relfit.io.parsing.opening import open_content
 from relfit.io.parsing.rows import TextTable, as_text_array
 from relfit.io.parsing.table_rows import rows_of, rows_of_frame
 from relfit.io.parsing.times import are_dates, are_times, unsaid
 from relfit.io.table_columns import Columns, check_column
-from relfit.io.table_mapping import COMMON_NAMES, SINGLE_NAMES, TableMapping, guessed
+from relfit.io.table_mapping import COMMON_NAMES, SINGLE_NAMES, guessed
 from relfit.log.failurelog import Window
-from relfit.log.tables import NOT_SEEN, pairs
+from relfit.log.tables import pairs
 
-__all__ = ["filled", "listed"]
+__all__ = ["listed"]
 
 _NODES = {"node": COMMON_NAMES["node"], "system": COMMON_NAMES["system"]}
 _IN_SERVICE = {
@@ -38,23 +38,6 @@ _IN_SERVICE = {
 """Usual names of the columns of the times between which a node was in service, in small letters."""
 _QUIET = 0.1  # time before the first record, as a share of the time after it, above which it is doubted
 _UNLIKELY = 1e-4
-
-
-def filled(seen: pd.DataFrame, mapping: TableMapping, window: Window) -> pd.DataFrame:
-    """The nodes that records name, filled up to the number of the mapping."""
-    size = int(mapping.n_nodes or 0)
-    if mapping.population is not None:
-        raise ArgumentError(
-            "the number of nodes and a list of them are both given",
-            remedy=Remedy("give n_nodes or population", "give --n-nodes or --population"),
-        )
-    if size < len(seen):
-        raise ArgumentError(f"n_nodes={size}: the log names {len(seen)} nodes", remedy="give a larger number")
-    systems = seen["system"].astype(object).unique()
-    if len(systems) != 1:
-        remedy = Remedy("give population, a table of the nodes", "give --population, a table of the nodes")
-        raise ArgumentError(f"n_nodes={size}, and the log names {len(systems)} systems", remedy=remedy)
-    return with_nodes(seen, [f"{NOT_SEEN} {i + 1}" for i in range(size - len(seen))], window)
 
 
 def listed(

@@ -12,7 +12,7 @@ from relfit.base.errors import ArgumentError
 from relfit.base.text import count
 from relfit.io.frames import text_column
 from relfit.log.failurelog import FailureLog, Source, Window
-from relfit.log.tables import pairs
+from relfit.log.tables import NOT_SEEN, pairs
 
 __all__ = ["joint_window", "merge"]
 
@@ -41,7 +41,8 @@ def merge(
     -------
     FailureLog
         An event of one node, start, cause and scope that several logs have counts once, with the latest known end. A
-        node is observed from the first to the last instant at which any log observed it.
+        node is observed from the first to the last instant at which any log observed it. Nodes of which only the number
+        is known fill up a system to the largest number of nodes in any log.
 
     Raises
     ------
@@ -77,7 +78,7 @@ def merge(
     events = events[~events.duplicated(_SAME, keep="last")].sort_values(["start", "line"], kind="stable")
     events = events.reset_index(drop=True)
     window = joint_window([log.window for log in logs])
-    population = _people(people)
+    population = _within_number(_people(people), logs)
     if replaced:
         events, population = _split(events, population, replaced)
     sources = [log.source for log in logs]
@@ -155,6 +156,18 @@ def _people(everyone: pd.DataFrame) -> pd.DataFrame:
     merged["entered"], merged["entered_known"] = begin["entered"], begin["entered_known"]
     merged["declared"] = order.groupby("_key")["declared"].any()
     return merged.reset_index(drop=True)[list(everyone.columns)]
+
+
+def _within_number(people: pd.DataFrame, logs: Sequence[FailureLog]) -> pd.DataFrame:
+    """The nodes without those without a name that are more than the largest number of nodes in any log."""
+    nameless = people["node"].astype(str).str.startswith(NOT_SEEN).to_numpy()
+    if not nameless.any():
+        return people
+    systems = people["system"].astype(object)
+    most = pd.concat([log.population["system"].astype(object).value_counts() for log in logs]).groupby(level=0).max()
+    room = systems.map(most) - (~pd.Series(nameless)).groupby(systems).transform("sum")
+    number = pd.Series(nameless).groupby(systems).cumsum()
+    return people[~nameless | (number <= room).to_numpy()].reset_index(drop=True)
 
 
 def _split(

@@ -27,11 +27,12 @@ from relfit.io.frames import (
     text_column,
 )
 from relfit.io.lines_as_rows import rows_of_lines
-from relfit.io.listed_nodes import filled, listed
+from relfit.io.listed_nodes import listed
+from relfit.io.number_of_nodes import filled_up, of_all_files, refuse_a_list_too
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.table_rows import rows_of
 from relfit.io.parsing.times import check_zone
-from relfit.io.reader import Reader, one_by_one
+from relfit.io.reader import Reader
 from relfit.io.table_columns import Columns, mapping_words
 from relfit.io.table_mapping import SINGLE_NAMES, TableMapping, mapping_of
 from relfit.io.up_and_down import outages_between, states
@@ -277,7 +278,8 @@ def _log(
     population = seen_population(seen, first, last, end_known=end_known, keep=list(attributes))
     order = columns.order_note
     if mapping.n_nodes is not None:
-        population = filled(population, mapping, window)
+        refuse_a_list_too(mapping)
+        population = filled_up(population, mapping.n_nodes, window)
     if mapping.population is not None:
         population, window, order, dated = listed(columns, population, window, len(events), folder)
         said += dated
@@ -358,4 +360,4 @@ def _word(kinds: npt.NDArray[np.object_], code: int) -> str:
     return f"{str(kinds[code])[:_LONGEST_WORD]!r}" if code >= 0 else "an empty cell"
 
 
-READER = Reader(_NAME, _recognises, one_by_one(_read), ("mapping", "nodeless", *TableMapping.model_fields))
+READER = Reader(_NAME, _recognises, of_all_files(_read), ("mapping", "nodeless", *TableMapping.model_fields))

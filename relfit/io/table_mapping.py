@@ -138,7 +138,7 @@ class TableMapping(BaseModel):
     window_start, window_end : str
         Start and end of observation; by default the first and the last time in the table.
     n_nodes : int
-        Number of nodes, where no table lists them; nodes that no record names are added.
+        Number of nodes of all files together, where no table lists them; nodes that no record names are added.
     population : str
         A table (a file or a DataFrame) with one row per node: node, system, entered, left, and attributes.
     entered, left : str

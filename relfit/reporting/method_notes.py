@@ -18,7 +18,8 @@ _TERMS = {
     ),
     "Incidents": (
         "Records that belong together are one incident. Hours between incidents are hours of operation over incidents; "
-        "confidence intervals are wider where counts vary more than Poisson counts do."
+        "confidence intervals are wider where counts vary more than Poisson counts do, and narrower where they surely "
+        "vary less."
     ),
     "Availability": "One minus node-hours down over node-hours observed, outages of the whole system included.",
     "Jobs": (

@@ -123,8 +123,9 @@ class _Repairs:
         self.family, self.rng = failures.repairs, rng
         self.kinds = None if self.family is not None else failures.kinds
         self.of_all, self.mean = 1.0, failures.mttr or 0.0
-        if self.family is not None:
-            self.of_all = self.mean = float(self.family.mean())
+        if self.family is not None:  # it has its own mean; the calibrated one is that of the repairs counted
+            self.of_all = float(self.family.mean())
+            self.mean = self.of_all if failures.mttr is None else failures.mttr
         elif self.kinds is not None:
             quick, slow, share = self.kinds
             self.of_all = self.mean = share * quick + (1.0 - share) * slow

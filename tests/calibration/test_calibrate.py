@@ -367,7 +367,7 @@ def test_the_distribution_of_repairs_follows_the_repairs() -> None:
     assert (exponential.distribution, check) == ("exponential", None)
     lognormal, check = mean_of_repairs(rf.LifeData.from_array(rng.lognormal(1.0, 1.4, 200), measure="ttr"), 0.95)
     assert lognormal is not None
-    assert lognormal.method == "mean of the lognormal family, profile likelihood of lognormal"
+    assert lognormal.method == "mean of repairs, profile likelihood of lognormal"
     assert check is not None
     assert check.concern
     mixed = np.where(rng.random(2000) < 0.5, rng.exponential(0.1, 2000), rng.exponential(50.0, 2000))

@@ -147,7 +147,8 @@ def test_every_help_has_an_example_that_is_a_command() -> None:
             called = name.replace("sweep run", "sweep").split()
             assert words[: len(called) + 1] == ["relfit", *called]
             own[name].make_context(name, words[len(called) + 1 :])
-            assert line in own[name].epilog
+            assert line in own[name].epilog.replace(" \\\n      ", " ")
+        assert all(len(line) <= 76 for line in own[name].epilog.splitlines())  # beside the indentation of the help
 
 
 # ------------------------------------------------------------ options, advice

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.base.numeric.ordering import natural_key
+from relfit.base.numeric.ordering import natural_key, natural_order
 from relfit.log.failurelog import FailureLog
+from relfit.log.outages import outages_of
 from tests.factories import at, make_log
 
 
@@ -212,6 +213,17 @@ def test_text_from_the_log_is_escaped_in_html() -> None:
 
 def test_names_sort_by_value_then_text() -> None:
     assert sorted(["b", "10", "nan", "9", "a", "2.5"], key=natural_key) == ["2.5", "9", "10", "a", "b", "nan"]
+    names = ["node10", "node9", "node1", "rack10-n2", "rack2-n10", "rack2-n9", "x01", "x1"]
+    natural = ["node1", "node9", "node10", "rack2-n9", "rack2-n10", "rack10-n2", "x01", "x1"]
+    assert sorted(names, key=natural_key) == natural
+    assert [names[row] for row in natural_order(names)] == natural
+
+
+def test_nodes_without_leading_zeros_are_neighbours_by_number() -> None:
+    log = make_log(
+        [{"node": f"node{i}", "start": i} for i in range(1, 25)], [{"node": f"node{i}"} for i in range(1, 25)]
+    )
+    assert outages_of(log, "node").groups.get_level_values(-1).tolist() == [f"node{i}" for i in range(1, 25)]
 
 
 def test_a_selection_of_nodes_keeps_what_happened_to_their_whole_system() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from itertools import pairwise
 
@@ -24,6 +25,8 @@ __all__ = [
 ]
 
 
+_DIGITS = re.compile("([0-9]+)")
+_LONGEST = 0xD7FF  # length of a number that a character tells
 _FEW = 100_000  # rows below which a plain sort is as fast
 _LARGE = 20_000  # values of a group from which numpy's sort, of the processor's widest registers, is faster
 
@@ -119,19 +122,31 @@ def sorted_within(values: IntArray, offsets: IntArray) -> IntArray:
     return out
 
 
-def natural_key(text: str) -> tuple[int, float, str]:
-    """Sorting key that puts numbers first and by value.
+def natural_key(text: str) -> tuple[int, float, tuple[str, ...]]:
+    """Sorting key that puts numbers first and by value, and compares numbers within names by value.
 
     Examples
     --------
-    >>> sorted(["10", "9", "a"], key=natural_key)
-    ['9', '10', 'a']
+    >>> sorted(["node10", "10", "node9", "9", "r2-n10", "a", "r10-n1"], key=natural_key)
+    ['9', '10', 'a', 'node9', 'node10', 'r2-n10', 'r10-n1']
     """
     try:
         number = float(text)
     except ValueError:
         number = math.nan
-    return (1, 0.0, text) if math.isnan(number) else (0, number, text)
+    return (1, 0.0, _parts(text)) if math.isnan(number) else (0, number, (text,))
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    """The text between the numbers of a name and the numbers, in turn; at the end the name, for ``1`` before ``01``.
+
+    A longer number comes after a shorter one, so each is led by the length of its digits, as a character.
+    """
+    parts = _DIGITS.split(text)
+    for i in range(1, len(parts), 2):
+        digits = parts[i].lstrip("0")
+        parts[i] = chr(min(len(digits), _LONGEST)) + digits
+    return (*parts, text)
 
 
 def natural_order(values: Iterable[object]) -> IntArray:
@@ -139,12 +154,16 @@ def natural_order(values: Iterable[object]) -> IntArray:
 
     Examples
     --------
-    >>> natural_order(["a", 10, "9"]).tolist()
-    [2, 1, 0]
+    >>> natural_order(["a10", 10, "9", "a9"]).tolist()
+    [2, 1, 3, 0]
     """
-    text = pd.Series([str(value) for value in values], dtype=object)
-    number = pd.to_numeric(text, errors="coerce").fillna(np.inf).to_numpy(dtype=float)
-    return np.lexsort((text.to_numpy(dtype=str), number)).astype(np.int64)
+    text = [str(value) for value in values]
+    number = pd.to_numeric(pd.Series(text, dtype=object), errors="coerce").to_numpy(dtype=float)
+    names = np.flatnonzero(np.isnan(number))
+    rank = np.zeros(len(text), dtype=np.int64)
+    rank[sorted(names.tolist(), key=lambda row: _parts(text[row]))] = np.arange(names.size)
+    plain = np.array(["" if name else each for each, name in zip(text, np.isnan(number), strict=True)], dtype=str)
+    return np.lexsort((plain, rank, np.where(np.isnan(number), np.inf, number))).astype(np.int64)
 
 
 def changes(*columns: ValueArray) -> BoolArray:

@@ -321,7 +321,8 @@ def to_scipy(parameters: Parameters, path: str | Path) -> Path:
     """Write a Python module with scipy.stats distributions of the times to failure and to repair, in hours.
 
     ``failure`` and ``repair`` are the fitted distributions if scipy has them, else exponentials with the calibrated
-    means of single nodes and of all repairs. The module needs only scipy.
+    means of single nodes and of all repairs. The distribution of repairs is scaled to their calibrated mean. The module
+    needs only scipy.
 
     Parameters
     ----------
@@ -353,8 +354,13 @@ def to_scipy(parameters: Parameters, path: str | Path) -> Path:
     ):
         if fitted is not None and fitted.family in SCIPY_FAMILIES:
             frozen: Any = scipy_distribution(fitted.family, fitted.parameters)
+            own = float(frozen.mean())
+            factor = mean / own if name == "repair" and mean is not None and 0.0 < own < math.inf else 1.0
             numbers = [repr(float(value)) for value in frozen.args]
-            numbers += [f"{key}={float(value)!r}" for key, value in frozen.kwds.items()]
+            numbers += [
+                f"{key}={float(value) * (factor if key in ('loc', 'scale') else 1.0)!r}"
+                for key, value in frozen.kwds.items()
+            ]
             lines.append(f"{name} = stats.{frozen.dist.name}({', '.join(numbers)})")
         elif mean is not None:
             lines.append(f"{name} = stats.expon(scale={mean!r})")

@@ -33,7 +33,7 @@ _PLACE = ("location", "rack", "frame", "cabinet", "row")
 def to_fta(log: FailureLog, folder: str | Path) -> Path:
     """Write a log as a folder of the Failure Trace Archive.
 
-    Times are whole seconds. Records that name no node are left out, because the format has no place for them;
+    Times are whole seconds. Causes and records that name no node are left out: the format has no place for them;
     overlapping outages of a node are joined; an outage without a known end lasts zero seconds. Before its first and
     after its last outage a node counts as available.
 

@@ -186,8 +186,17 @@ def _outage(
     scatter, _ = excess_scatter(times, span, *spans) if span > 0.0 and spans[0].size else (1.0, 1.0)
     # outages come in batches, one per incident: the variance of a compound Poisson count is the sum of squared batches
     batches = np.append(np.bincount(incidents.incident[records.row[mine]]), system["nodes"]).astype(np.float64)
+    node = rates.get("node")
+    if node is not None and node.events == batches.sum() and not any(of.events for of in _wider(rates)):
+        rates["outage"] = node  # the same incidents
+        return
     scatter = max(scatter, float((batches**2).sum() / max(batches.sum(), 1.0)))
     rates["outage"] = duration_of_counts(int(batches.sum()), node_hours, level, scatter)
+
+
+def _wider(rates: dict[str, Duration]) -> list[Duration]:
+    """The rates of incidents of several nodes."""
+    return [rates[name] for name in ("rack", "group", "system") if name in rates]
 
 
 def nodeless_outages(log: FailureLog) -> pd.DataFrame:

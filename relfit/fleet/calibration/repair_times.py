@@ -60,7 +60,7 @@ def repairs_of_incidents(outages: LifeData, incident: npt.NDArray[np.int64], ste
 
 
 def mean_of_repairs(times: LifeData, level: float) -> tuple[Duration | None, Check | None]:
-    """Mean of all repairs, with an interval that suits their distribution.
+    """Mean of all repairs as observed, hours over repairs, with an interval that suits their distribution.
 
     The distribution is unknown, so the interval spans those of all core distributions with an AICc within 6 of the
     best: profile likelihoods of the mean, with Student's t instead of the normal quantile; above 100,000 repairs from
@@ -113,7 +113,7 @@ def _exponential(n: int, total: float, level: float) -> Duration:
 
 
 def _of_families(times: LifeData, fits: Fits, near: list[str], level: float) -> Duration | None:
-    """The mean of the best distribution with the limits of all near it; None if the repairs reject the best."""
+    """The observed mean with the limits of all distributions near the best; None if the repairs reject the best."""
     seen = LifeData.from_array(times.durations[times.observed])
     n = seen.durations.size
     p = fit(seen, near[0], n_resamples=0)[near[0]].goodness(("ad",), n_resamples=0).p[0, 0]
@@ -123,9 +123,9 @@ def _of_families(times: LifeData, fits: Fits, near: list[str], level: float) -> 
     if times.durations.size > _MANY:
         fits = fit(condensed(times), near, n_resamples=0)
     intervals = pd.concat([fits[name].interval("mean", level=wider).to_frame() for name in near])
-    value = float(intervals["estimate"].iloc[0])
+    value = float(times.total_time.sum()) / n
     good = intervals[(intervals["status"] == "ok") & (intervals["low"] > 0.0) & np.isfinite(intervals["high"])]
-    if not len(good) or not 0.0 < value < np.inf:
+    if not len(good):
         return None
     low, high = min(float(good["low"].min()), value), max(float(good["high"].max()), value)
     return Duration(
@@ -135,7 +135,7 @@ def _of_families(times: LifeData, fits: Fits, near: list[str], level: float) -> 
         level=level,
         events=n,
         distribution="lognormal",
-        method=f"mean of the {near[0]} family, profile likelihood of {', '.join(sorted(near))}",
+        method=f"mean of repairs, profile likelihood of {', '.join(sorted(near))}",
     )
 
 

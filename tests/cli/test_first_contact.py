@@ -1,0 +1,57 @@
+"""What a newcomer meets on the command line: units, formats, fits of all nodes together, orders of nodes."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+import relfit as rf
+from relfit.cli.app import main
+
+
+def test_six_m_is_no_half_year(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["forecast", "white", "--horizon", "6m"]) == 2
+    assert "6 minutes is below an hour; m means minutes: write 180d" in " ".join(capsys.readouterr().err.split())
+    assert main(["forecast", "white", "--horizon", "6months"]) == 2
+    assert "write it in min, h, d or weeks" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_rate_since_a_date_is_that_since_this_date() -> None:
+    """Short steps reach back 20,000 hours; the log is longer. By count of the incidents since the date that is told."""
+    log = rf.datasets.load("white")
+    basis = rf.forecast(log, "1h", n_draws=100).basis.iloc[0]
+    assert (log.window.end - basis["since"]).total_seconds() / 3600.0 == 20_000.0
+    begun = rf.incidents(log).table["start"]
+    weeks = (log.window.end - basis["since"]).total_seconds() / 3600.0 / 168.0
+    assert basis["a_week_before"] == pytest.approx((begun >= basis["since"]).sum() / weeks)
+
+
+def test_convert_says_how_to_get_a_table(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    assert main(["convert", "white", "--out", "a.csv"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "convert writes relfit's own Parquet" in told
+    assert "relfit incidents LOG --out FILE.csv" in told
+
+
+def test_a_fit_of_all_nodes_together_stands_for_each(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    (here / "all.csv").write_text("group,family,status,shape,scale\nall,weibull,ok,1.4,4000\n")
+    assert main(["system", "all.csv", "--k", "8"]) == 0
+    told = capsys.readouterr().out
+    mean = 4000.0 / 8 ** (1 / 1.4) * math.gamma(1 + 1 / 1.4)  # of the first of eight
+    assert told.startswith(f"8 nodes run for {mean:.0f} hours")
+    assert "8 nodes alike: the fit is of all nodes together" in told
+
+
+def test_the_best_nodes_come_with_the_reason_of_their_order(capsys: pytest.CaptureFixture[str], log_file: Path) -> None:
+    log = ["system", str(log_file), "--where", "system=20", "--k", "2", "--best"]
+    assert main(log) == 0
+    assert "Order: by rate and by time since the last repair" in " ".join(capsys.readouterr().out.split())
+    assert main([*log, "--age", "0h"]) == 0
+    assert "Order:" not in capsys.readouterr().out
+
+
+def test_an_export_says_that_it_has_no_causes(capsys: pytest.CaptureFixture[str], log_file: Path) -> None:
+    assert main(["calibrate", str(log_file), "--parts", "mtbf", "--export", "fta=trace"]) == 0
+    assert "trace, without causes" in " ".join(capsys.readouterr().out.split())
