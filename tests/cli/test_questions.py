@@ -257,3 +257,14 @@ def test_los_alamos(shared: Path, here: Path, capsys: pytest.CaptureFixture[str]
     assert said["period"]["start"][:10] == said["tables"]["periods"][-1]["start"][:10]
     assert "%" in said["outlier_nodes"]["findings"][0]
     assert any(row["status"] == "ok" for row in said["tables"]["repair_kinds"])
+
+
+def test_alpha_is_what_the_tests_use(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for alpha in (0.02, 0.2):
+        said = document(capsys, "dependence", log_file, "--alpha", alpha)
+        assert said["bursts"]["alpha"] == alpha
+        sizes = [said[key]["alpha"] for key in ("cofailure", "pooled", "dispersion", "cycles") if "alpha" in said[key]]
+        assert any(min(sizes) == pytest.approx(alpha / tests) for tests in range(2, 8))
+        trend = document(capsys, "trend", log_file, "--alpha", alpha)
+        assert (trend["trend"]["alpha"], trend["trend"]["all"]["alpha"]) == (alpha, alpha)
+        assert f"at {100 * alpha:g} %" in " ".join(trend["trend"]["findings"])
