@@ -44,8 +44,8 @@ class Family(Distribution):
     """A lifetime distribution, or a batch of them where the parameters are arrays.
 
     Parameters broadcast against each other, and against the times by numpy's rules: for a batch of g distributions and
-    m times, give the times the shape ``(m, 1)``. Times are hours, hazards per hour. In a batch, a parameter that is NaN,
-    as for a group that could not be fitted, gives NaN.
+    m times, give the times the shape ``(m, 1)``. Times are hours, hazards per hour. A parameter of a batch may be NaN,
+    as for a group that could not be fitted, and gives NaN.
     """
 
     name: ClassVar[str]
