@@ -203,6 +203,7 @@ def test_the_range_over_all_k_leaves_out_those_with_few_failures() -> None:
     result = PooledTests(
         np.arange(1, 6), sizes, sizes * 0, np.full(5, "ok", object), d, np.full(5, 0.6), 1.0 - d / 2.0, 0.0, 0.46
     )
-    assert "(Durbin-Watson 2.00, p = 0.46 against random logs; 1.89 to 2.25 over all k with 40 failures or more)" in (
-        result.headline
+    assert (
+        "(Durbin-Watson 2.00, p = 0.46); p is against random logs; Durbin-Watson is 1.89 to 2.25 over all k with 40 "
+        "failures or more." in (result.headline)
     )

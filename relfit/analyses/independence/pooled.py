@@ -100,10 +100,10 @@ class PooledTests(Result):
         if abs(self.expected) >= LEAST_AUTOCORRELATION:  # nodes that come and go, or whose gaps vary, make some
             seen = f"{seen} beyond that of independent nodes"
             alone = f", {2.0 - 2.0 * self.expected:.2f} for independent nodes"
-        against = "" if np.isnan(self.p_resampled) else " against random logs"
+        against = "" if np.isnan(self.p_resampled) else "; p is against random logs"
         text = (
             f"The series of all {self.what} of {count(int(self.nodes[last]), 'node')} {seen} (Durbin-Watson "
-            f"{self.durbin_watson[last]:.2f}{alone}, {compared(self.p_overall, self.alpha)}{against}{self._range})"
+            f"{self.durbin_watson[last]:.2f}{alone}, {compared(self.p_overall, self.alpha)}){against}{self._range}"
         )
         share = self.zeros[last] / self.sizes[last]
         return text + (f"; {percent(share)} of its times between {self.what} are zero." if share >= 0.01 else ".")
@@ -114,7 +114,8 @@ class PooledTests(Result):
         enough = self.durbin_watson[(self.status == "ok") & (self.sizes + 1 >= LEAST_FAILURES)]
         if enough.size < 2:
             return ""
-        return f"; {enough.min():.2f} to {enough.max():.2f} over all k with {LEAST_FAILURES} {self.what} or more"
+        least = f"{LEAST_FAILURES} {self.what} or more"
+        return f"; Durbin-Watson is {enough.min():.2f} to {enough.max():.2f} over all k with {least}"
 
 
 def pooled_tests(
