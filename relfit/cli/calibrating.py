@@ -121,14 +121,16 @@ def calibrate(
 ) -> None:
     """Estimate what planners need from a log.
 
-    Times between failures and to repair, with intervals and provenance. LOG may also be a parameter file (.toml).
+    Times between failures and to repair, with intervals and provenance. LOG may also be parameters (.toml or .json).
     """
+    from relfit.fleet.calibration.files import is_parameter_file
+
     output.check_destination(out, _ENDINGS)
     files, names = exporting.files, checked.family_names(families)
     checked.probability("--level", level)
     values = exporting.airesim_values
     kinds = {kind for kind, _ in files}
-    from_file = reading.log.lower().endswith(".toml")
+    from_file = is_parameter_file(reading.log)
     of_a_log = {
         "--where": reading.where,
         "--since": reading.since,
@@ -169,7 +171,7 @@ def calibrate(
             else:
                 rf.calibration.to_fta(_log_to_export(parameters, log, exporting, seed), path)
     if json:
-        output.print_json(parameters.to_dict())
+        output.print_json(parameters.to_dict(), unit=None)
         return
     output.print_lines(_about(parameters, log) if details else _in_short(parameters, log))
     left_out = "" if log is None or log.events["cause"].isna().all() else _LEFT_OUT

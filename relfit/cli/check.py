@@ -75,7 +75,7 @@ def dependence(
         study = reading.study(full_log, at="long run", rng=seed)
         log = study.used.log
         steps.next()
-        result = rf.dependence(log, window=window, place=place, method=correlation, rng=seed)
+        result = rf.dependence(log, window=window, place=place, method=correlation, alpha=alpha, rng=seed)
         steps.next()
         answers, questions = Answers(), result.to_frame()
         for key, question, headline in zip(*(questions[name] for name in ("part", "question", "finding")), strict=True):
@@ -144,7 +144,11 @@ def _pooled(answer: Answered, part: PooledTests, alpha: float) -> None:
     frame = part.to_frame()
     answer.tables = {"pooled_tests": frame}
     step = max(-(-len(frame) // 8), 1)
-    answer.shown = {"first k nodes": frame.iloc[sorted({*range(0, len(frame), step), len(frame) - 1})]}
+    answer.shown = {
+        "first k nodes (p: as if times were shuffled)": frame.iloc[
+            sorted({*range(0, len(frame), step), len(frame) - 1})
+        ]
+    }
     answer.figures = [("durbin_watson_pooled", partial(rf.plotting.durbin_watson_pooled, part, alpha=alpha))]
 
 
@@ -156,7 +160,7 @@ def _dispersion(answer: Answered, part: Dispersion, alpha: float) -> None:
 
 def _cycles(answer: Answered, part: Cycles, alpha: float) -> None:
     answer.tables = {"cycles": part.to_frame()}
-    answer.shown = {"cycles": part.to_frame()}
+    answer.shown = {"cycles": part.to_frame().assign(peak_hour=part.peak_times).rename(columns={"peak_hour": "peak"})}
     answer.figures = [(f"cycle_{name}", partial(rf.plotting.clock_cycle, part, cycle=name)) for name in part.names]
 
 
@@ -269,8 +273,8 @@ def _histories(
     curve: Any = None
     with answers.asking("trend", "Does the rate rise or fall: tests of trend") as answer:
         histories = histories_of_log(log, per, joined)
-        pooled = trend_tests(histories if joined is None else histories_of_incidents(log, joined), "all")
-        each = trend_tests(histories) if histories.n_histories > 1 and log.question is None else pooled
+        pooled = trend_tests(histories if joined is None else histories_of_incidents(log, joined), "all", alpha=alpha)
+        each = trend_tests(histories, alpha=alpha) if histories.n_histories > 1 and log.question is None else pooled
         verdict = f"{within}{pooled.headline[:1].lower()}{pooled.headline[1:]}" if within else pooled.headline
         answer.text = verdict + (f" {each.headline}" if each is not pooled else "")
         answer.tables = {"trend_tests": each.to_frame(), "trend_test_of_all": pooled.to_frame()}

@@ -72,7 +72,7 @@ def doctor(json: Annotated[bool, opt.flag("--json", "Print one JSON document and
             "cores": cores,
         }
         versions = {"needed": needed, "optional": optional}
-        output.print_json({**about, **versions, "cache": cache, "problems": problems, "notes": notes})
+        output.print_json({**about, **versions, "cache": cache, "problems": problems, "notes": notes}, unit=None)
     else:
         state = f"{compiled} compiled functions" if compiled else "nothing compiled yet: the first command takes longer"
         there = [f"{name} {number}" for name, number in {**needed, **optional}.items() if number is not None]

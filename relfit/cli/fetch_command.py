@@ -44,7 +44,9 @@ def fetch(
         write(data, out)
     if json:
         content = {"log": data.info()} if is_log else {"workload": data.to_dict()}
-        output.print_json({"files": list(data.source.paths), "written": None if out is None else str(out), **content})
+        output.print_json(
+            {"files": list(data.source.paths), "written": None if out is None else str(out), **content}, unit=None
+        )
         return
     output.print_lines([repr(data), *(f"kept at {path}" for path in data.source.paths)])
     if out is not None:
@@ -55,6 +57,8 @@ def _list(cache: Path | None, json: bool) -> None:
     known = rf.datasets.public()
     there = {name: rf.datasets.is_fetched(name, cache) for name in known}
     if json:
-        output.print_json({"public": [{"name": name, "what": known[name], "fetched": there[name]} for name in known]})
+        output.print_json(
+            {"public": [{"name": name, "what": known[name], "fetched": there[name]} for name in known]}, unit=None
+        )
     else:
         output.print_lines([f"{name:<11} {what}{' (fetched)' * there[name]}" for name, what in known.items()])

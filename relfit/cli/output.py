@@ -65,9 +65,9 @@ def _visible(character: str) -> str:
 # ------------------------------------------------------------------------ JSON
 
 
-def print_json(document: Mapping[str, object]) -> None:
-    """Print one JSON document to stdout."""
-    sys.stdout.write(_text(document))
+def print_json(document: Mapping[str, object], *, unit: str | None = "hours") -> None:
+    """Print one JSON document to stdout, with the unit of its times at the top."""
+    sys.stdout.write(_text(document if unit is None else {"unit": unit, **document}))
 
 
 def _text(document: Mapping[str, object]) -> str:

@@ -52,9 +52,14 @@ class FleetOptions:
     ] = None
 
     def system(
-        self, reading: opt.PeriodReading, names: list[str] | None, steps: ProgressSteps
+        self, reading: opt.PeriodReading, names: list[str] | None, steps: ProgressSteps, k: int | None = None
     ) -> tuple[rf.System, ChosenPeriod | None, list[str]]:
-        """The system of these nodes, from a file of fits or from a log; its period; which nodes are left out."""
+        """The system of these nodes, from a file of fits or from a log; its period; which nodes are left out.
+
+        As many ages as `k` are those of the first k nodes, and the others are left out.
+        """
+        import numpy as np
+
         if self.missing is not None:
             checked.choice("--missing", self.missing, ("error", "drop", "pool"))
         from relfit.base.units import instant
@@ -87,6 +92,8 @@ class FleetOptions:
         )
         model = rf.fleet_model(log, chosen, at=self.at if words and self.at else "now", first=reading.first)
         notes = _in_repair(model, log.systems) if names is None else []
+        if k is not None and np.size(ages) == k <= nodes.n_nodes:
+            nodes = nodes.take(range(k))
         return nodes if ages is None else nodes.at_age(ages), model.period, notes
 
     def model(self, reading: opt.PeriodReading, steps: ProgressSteps) -> tuple[rf.fleet.FleetModel, ChosenPeriod]:
@@ -216,7 +223,8 @@ def system(
         raise ArgumentError("--nodes names no node", remedy="write --nodes a,b,c")
     alike = names is None and _of_all_together(reading.log)
     with ProgressSteps("reading", "fitting", "computing", "writing") as steps:
-        chosen, period, left_out = fleet.system(reading, [_TOGETHER] * (k or 1) if alike else names, steps)
+        named = [_TOGETHER] * (k or 1) if alike else names
+        chosen, period, left_out = fleet.system(reading, named, steps, None if best or alike else k)
         if alike:
             left_out = [f"{count(chosen.n_nodes, 'node')} alike: the fit is of all nodes together, without their ages."]
         if best:

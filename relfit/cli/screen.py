@@ -78,8 +78,11 @@ def heading(name: object) -> str:
     --------
     >>> heading("mtbf_hours"), heading("mtbf"), heading("best_by_aicc"), heading("hazard_24h")
     ('MTBF hours', 'MTBF (h)', 'best by AICc', 'hazard 24h (1/h)')
+    >>> heading("hazard_ratio")
+    'hazard ratio'
     """
-    unit = "1/h" if str(name).startswith("hazard_") else _UNITS.get(str(name))
+    of_time = str(name).startswith("hazard_") and "ratio" not in str(name)
+    unit = "1/h" if of_time else _UNITS.get(str(name))
     words = str(name).replace("_", " ").split(" ")
     return " ".join(_WORDS.get(word, word) for word in words) + ("" if unit is None else f" ({unit})")
 

@@ -25,6 +25,8 @@ from relfit.log.lifedata import LifeData
 
 __all__ = ["fit"]
 
+_HOW = ("families", "method", "bias_correction", "level", "n_resamples", "rng", "workers")
+
 
 def fit(
     data: object,
@@ -49,7 +51,8 @@ def fit(
     Parameters
     ----------
     data : array_like, LifeData, FailureLog, mapping of arrays, pandas.DataFrame or dask.dataframe.DataFrame
-        Durations in hours: a list, an array or a Series; in two dimensions each row is a group. A log stands for
+        Durations in hours, or timedeltas, or texts such as ``"20h"``: a list, an array or a Series; in two dimensions
+        each row is a group. A log stands for
         ``log.ttf()``. A table has its hours in the column ``duration``, unless `columns` names another.
     families : str or sequence of str
         Names of distributions; ``"core"`` for exponential, Weibull, gamma and lognormal, ``"all"`` for all.
@@ -86,7 +89,7 @@ def fit(
     ArgumentError
         For an unknown distribution, method or column, a level outside 0..1, or a group that lies in two partitions.
     DataError
-        For invalid durations (see `LifeData`), or an array or mapping without durations.
+        For invalid durations (see `LifeData`), or an array, a mapping or a table without durations.
 
     Examples
     --------
@@ -112,6 +115,7 @@ def fit(
             workers=workers or 1,
             **{"by": (), **columns},
         )
+    is_table = isinstance(data, (pd.DataFrame, Mapping))
     if isinstance(data, pd.DataFrame):
         data, columns = LifeData.from_frame(data, **columns), {}
     if columns:
@@ -121,10 +125,10 @@ def fit(
             remedy = "LifeData.from_groups(durations, observed) takes a mapping of each"
             raise ArgumentError(f"{next(iter(of_rows))}= goes with an array, not with a mapping", remedy=remedy)
         data = LifeData.from_groups(data)
-        if not data.durations.size:
-            raise DataError("there are no durations", remedy="give one or more")
     else:
         data = lives_of(data, **of_rows)
+    if is_table and not data.durations.size:
+        raise DataError("there are no durations", remedy="give one or more")
     names = _names(families)
     level = level_checked(level)
     how, estimator = method_named(method, bias_correction)
@@ -144,7 +148,8 @@ def fit(
 
 def _summary(table: pd.DataFrame, **options: Any) -> pd.DataFrame:
     """What runs on each partition of a Dask table."""
-    return fit(table, **options).summary()
+    how = {name: options.pop(name) for name in _HOW}
+    return fit(LifeData.from_frame(table, **options), **how).summary()
 
 
 def _names(families: Sequence[str] | str) -> list[str]:

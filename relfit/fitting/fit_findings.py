@@ -19,6 +19,7 @@ __all__ = ["finding"]
 
 _ALPHA = 0.05  # of the Anderson-Darling tests, whose p-values account for the fit
 _AS_GOOD = 2.0  # difference of AICc (Burnham and Anderson 2002)
+_FEW = 20  # failures below which a test seldom rejects a wrong distribution
 _FAR = 0.001  # a family rejected more often than this explains does not fit all groups
 _UNTESTED = {
     "not computed": " (its test needs random replicates, made for so many durations only on request)",
@@ -87,6 +88,19 @@ def _p(fit: FamilyFit) -> tuple[float, float]:
     return float(tests.p[0, place]), 1.0 / (drawn + 1.0) if tests.source[0, place] == "bootstrap" and drawn else 0.001
 
 
+def _rejections(fits: Fits) -> dict[str, tuple[int, int]]:
+    """Of each distribution, how many of the groups with enough failures are tested by Anderson-Darling and rejected."""
+    compared, out = comparison.comparable(fits.results), {}
+    for name, fit in fits.results.items():
+        p = fit.tests.p[compared, fit.tests.tests.index("ad")]
+        out[name] = (int(np.isfinite(p).sum()), int((np.nan_to_num(p, nan=1.0) < _ALPHA).sum()))
+    return out
+
+
+def _counted(tested: int, rejected: int) -> str:
+    return f"{rejected:,} of {tested:,} ({_ALPHA * tested:.0f} by chance)"
+
+
 def _of_many(fits: Fits, sample: Fits) -> str:
     compared = comparison.comparable(fits.results)
     best = fits.best().dropna()
@@ -94,26 +108,25 @@ def _of_many(fits: Fits, sample: Fits) -> str:
         return f"None of {len(fits):,} groups has enough failures to compare distributions."
     first = best.value_counts()
     name = str(first.index[0])
-    tests: Any = sample.rejected("ad", _ALPHA)
-    rejected = tests.loc[name]
+    tests = _rejections(sample)
+    tested, rejected = tests.pop(name)
     text = (
         f"Of {len(fits):,} groups {int(compared.sum()):,} have enough failures to compare distributions: "
         f"the {name} is the closest in {percent(first.iloc[0] / len(best))} of them"
     )
-    tested = int(rejected["tested"])
     if tested:
         text += f" (tested: {len(sample)} of the groups)" if len(sample) < len(fits) else ""
-        said = f"{int(rejected['rejected']):,} of {tested:,} groups ({rejected['expected']:.0f} by chance)"
-        if special.bdtrc(int(rejected["rejected"]) - 1, tested, _ALPHA) >= _FAR:
-            return f"{text}; Anderson-Darling rejects it in {said}."
-        text += f", but Anderson-Darling rejects it in {said}: few failures favour few parameters"
-        others = tests[(tests["tested"] > 0) & (tests.index != name)]
-        if len(others):
-            least = others.loc[(others["rejected"] / others["tested"]).idxmin()]
-            text += (
-                f". The {least.name} is rejected in {int(least['rejected']):,} of {int(least['tested']):,} "
-                f"({least['expected']:.0f} by chance)"
-            )
+        said = f"Anderson-Darling rejects it in {_counted(tested, rejected)}"
+        chance = special.bdtrc(rejected - 1, tested, _ALPHA)
+        if chance >= _FAR:
+            failures = int(np.median(fits.lives.n_failures[compared]))
+            few = f", but {count(failures, 'failure')} a group (median) tell little: all groups together tell more"
+            return f"{text}; {said}{few if failures < _FEW and chance >= _ALPHA else ''}."
+        text += f", but {said}: few failures favour few parameters"
+        others = {other: (of, of_these) for other, (of, of_these) in tests.items() if of}
+        if others:
+            least = min(others, key=lambda other: others[other][1] / others[other][0])
+            text += f". The {least} is rejected in {_counted(*others[least])}"
     else:
         whys = [why for source, why in _UNTESTED.items() if (_source(sample[name]) == source).any()]
         text += "; it is untested" + whys[0] if whys else ""

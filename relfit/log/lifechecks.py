@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from relfit.base.arrays import BoolArray, FloatArray
 from relfit.base.errors import ArgumentError, DataError
+from relfit.base.hours_of_arrays import hours_of_array
 
-__all__ = ["FURTHER", "Groups", "as_durations", "checked", "known_names", "parts_of", "reject_columns"]
+__all__ = ["FURTHER", "Groups", "as_column", "checked", "known_names", "parts_of", "reject_columns"]
 
 
 Groups: TypeAlias = Mapping[Any, npt.ArrayLike] | Sequence[npt.ArrayLike]
@@ -115,17 +116,16 @@ def parts_of(name: str, values: Groups, labels: list[object], by_label: bool) ->
         values = [values[label] for label in labels]
     if len(values) != len(labels):
         raise DataError(f"{name} has {len(values)} groups, the durations have {len(labels)}")
-    return [
-        (as_durations(part) if name == "durations" else np.asarray(part, dtype=np.float64)).ravel() for part in values
-    ]
+    return [as_column(name, part).ravel() for part in values]
 
 
-def as_durations(values: npt.ArrayLike) -> FloatArray:
-    """Durations as numbers; a `DataError` for flags, which would be durations of zero and one hour."""
-    array = np.asarray(values)
-    if array.dtype == bool and array.size:
-        raise DataError("durations are True or False", remedy=_FLAGS)
-    return array.astype(np.float64)
+def as_column(name: str, values: Any) -> npt.NDArray[Any]:
+    """An array for a `LifeData`: ages in hours, flags and weights as they are; a `DataError` for masked ones."""
+    if name not in ("observed", "stationary", "weights"):
+        return hours_of_array(name, values)
+    if np.ma.is_masked(values):
+        raise DataError(f"{name} has masked values", remedy="leave such rows out")
+    return np.asarray(values)
 
 
 def reject_columns(names: Collection[object]) -> None:

@@ -15,7 +15,7 @@ from relfit.base.errors import ArgumentError, DataError
 from relfit.base.numeric.ragged import Ragged, offsets_of, sums
 from relfit.base.results import Result, key_columns
 from relfit.base.text import count
-from relfit.log.lifechecks import FURTHER, Groups, as_durations, checked, known_names, parts_of, reject_columns
+from relfit.log.lifechecks import FURTHER, Groups, as_column, checked, known_names, parts_of, reject_columns
 
 __all__ = ["LifeData"]
 
@@ -98,7 +98,8 @@ class LifeData(Result, Ragged):
         for name in ("durations", "observed", *FURTHER):
             if getattr(self, name) is None:
                 continue
-            array = np.ascontiguousarray(getattr(self, name), dtype=np.bool_ if name in _FLAGS else np.float64)
+            column = as_column(name, getattr(self, name))
+            array = np.ascontiguousarray(column, dtype=np.bool_ if name in _FLAGS else np.float64)
             if array.ndim != 1 or array.shape != np.shape(self.durations):
                 raise DataError(f"{name} has shape {array.shape}, the durations have {np.shape(self.durations)}")
             object.__setattr__(self, name, array)
@@ -163,8 +164,8 @@ class LifeData(Result, Ragged):
 
         Parameters
         ----------
-        durations : array_like of float, shape (n,) or (groups, n)
-            Hours.
+        durations : array_like, shape (n,) or (groups, n)
+            Hours; or timedeltas, or texts such as ``"20h"``.
         observed, measure, **further
             As for `from_groups`; arrays broadcast against `durations`.
 
@@ -173,18 +174,20 @@ class LifeData(Result, Ragged):
         >>> LifeData.from_array([[1.0, 2.0], [3.0, 4.0]]).n_groups
         2
         """
-        values = np.atleast_1d(as_durations(durations))
+        values = np.atleast_1d(as_column("durations", durations))
         if values.ndim > 2:
             raise DataError(f"durations must have one or two dimensions, not {values.ndim}")
         rows = np.atleast_2d(values)
         columns: dict[str, Any] = {"observed": True if observed is None else observed, **known_names(further)}
         for name, value in columns.items():
-            array = np.asarray(value)
+            if value is None:
+                continue
+            array = as_column(name, value)
             if array.ndim == 0 or (array.ndim == 1 and values.ndim == 2 and array.size == rows.shape[1]):
                 array = np.broadcast_to(array, rows.shape)
             if array.size != rows.size:
                 raise DataError(f"{name} has {array.size} entries for {rows.size} durations")
-            columns[name] = None if value is None else array.ravel()
+            columns[name] = array.ravel()
         offsets = offsets_of([rows.shape[1]] * rows.shape[0])
         groups = pd.RangeIndex(rows.shape[0], name="group")
         return cls(rows.ravel(), offsets=offsets, groups=groups, measure=measure, **columns)
@@ -213,8 +216,7 @@ class LifeData(Result, Ragged):
         >>> LifeData.from_intervals([0.0, 2.0, 5.0, 7.0], [2.0, 5.0, 5.0, float("inf")])
         LifeData: 4 durations in 1 group (1 observed, 2 in intervals, 1 censored, 0 of length zero), measure life
         """
-        low = np.asarray(lower, dtype=np.float64)
-        high = np.asarray(upper, dtype=np.float64)
+        low, high = as_column("lower", lower), as_column("upper", upper)
         if low.shape != high.shape:
             raise DataError(f"lower has shape {low.shape}, upper has {high.shape}")
         low = np.where(np.isnan(low), 0.0, low)
@@ -261,8 +263,8 @@ class LifeData(Result, Ragged):
             if column is not None and column not in frame.columns:
                 there = ", ".join(map(str, frame.columns))
                 raise ArgumentError(f"no column {column!r} in the table", remedy=f"it has {there}")
-        values = frame[duration].to_numpy(dtype=np.float64)
-        columns: dict[str, Any] = {k: frame[c].to_numpy(dtype=np.float64) for k, c in named.items()}
+        values = as_column("durations", frame[duration])
+        columns: dict[str, Any] = {name: as_column(name, frame[column]) for name, column in named.items()}
         if observed is not None:
             flags = frame[observed].to_numpy(dtype=np.bool_)
         elif "upper" in columns:

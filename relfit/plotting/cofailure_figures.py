@@ -128,12 +128,11 @@ def clock_cycle(result: Cycles, ax: Axes | None = None, *, cycle: str = "day") -
     word = {"day": "daily", "week": "weekly"}[cycle]
     if result.status[i] != "ok":
         message = f"Too few {cycle}s had a failure to judge a {word} cycle"
-    elif result.p[i] <= 0.05:
-        message = (
-            f"A {word} cycle ({p_value(float(result.p[i]))}): the rate swings by {percent(2 * result.strength[i])}"
-        )
+    elif result.significant[i]:
+        swing = percent(2 * result.strength[i])
+        message = f"A {word} cycle ({p_value(float(result.p_adjusted[i]))}): the rate swings by {swing}"
     else:
-        message = f"No {word} cycle shows ({p_value(float(result.p[i]))})"
+        message = f"No {word} cycle shows ({p_value(float(result.p_adjusted[i]))})"
     if cycle == "day":
         ax.set_xlim(0, 24)
         ax.set_xticks(range(0, 25, 6), [f"{hour:02d}:00" for hour in range(0, 25, 6)])

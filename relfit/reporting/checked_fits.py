@@ -20,6 +20,19 @@ _TESTED = 1000  # most times in a test of censored data: more would only slow th
 _RESAMPLES = 199
 
 
+def _as_fitted(fits: Fits) -> tuple[dict[str, float], float]:
+    """P-values of all times that were fitted, and the smallest that all of these tests can show."""
+    p, least = {}, 0.001
+    for name in fits.families:
+        tested = fits[name].goodness(("ad",), rng=0)
+        if tested.source[0, 0] == "not computed":
+            tested = fits[name].goodness(("ad",), n_resamples=_RESAMPLES, rng=0)
+        p[name] = float(tested.p[0, 0])
+        if tested.source[0, 0] == "bootstrap":
+            least = max(least, 1.0 / (int(tested.n_resamples[0]) + 1.0))
+    return p, least
+
+
 def _written(family: str) -> str:
     """The name of a distribution in a sentence."""
     return family.replace("weibull", "Weibull").replace("gompertz", "Gompertz").replace("_", " ")
@@ -46,11 +59,14 @@ class CheckedFits:
     def of(cls, lives: LifeData, families: tuple[str, ...], level: float) -> CheckedFits:
         """Fit and test.
 
-        Complete times have p-values from tables; so do times of which at most 1 % are censored, without these. Others,
-        at most a thousand drawn at random, are tested by a bootstrap with the same censoring and left truncation. Times
-        in progress at an unknown age are fitted, but not tested.
+        Up to a thousand times are tested as they are fitted, with the p-values that `relfit fit` shows. Of more, those
+        in progress at an unknown age are fitted, but not tested; if at most 1 % of the others are censored, they have
+        p-values from tables, without these; else a thousand drawn at random are tested by a bootstrap with the same
+        censoring and left truncation.
         """
         fits = fit(lives, families=families, level=level, n_resamples=0)
+        if lives.n_lives.sum() <= _TESTED:
+            return cls(fits, *_as_fitted(fits))
         lives = lives.from_age_known()
         observed = lives.observed
         if lives.plain and (~observed).mean() <= _FEW_CENSORED:

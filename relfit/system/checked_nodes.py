@@ -11,6 +11,7 @@ import pandas as pd
 
 from relfit.base.arrays import Durations, FloatArray, IntArray
 from relfit.base.errors import ArgumentError, DataError, Remedy
+from relfit.base.text import count
 from relfit.base.units import hours, unit_in_hours
 from relfit.fitting.families import CompetingRisks, Distribution, Family
 
@@ -21,6 +22,7 @@ Life: TypeAlias = Family | CompetingRisks
 """Possible distributions of a node: batches of them can be indexed."""
 
 _REMEDY = "use a family of the toolkit"
+_AGES = Remedy("give one age for all, or one for every node", "write --age once for all, or once for each of --nodes")
 LONGEST_AGE = 100.0 * 365.25 * 24.0  # hours; a longer age is taken to be in other units
 
 
@@ -184,7 +186,7 @@ def ages_in_hours(
     """Ages of the nodes in hours, shape (size,); a DataError names a node of negative, infinite or too high age."""
     values = duration_array(ages, "age", unit)
     if values.ndim > 1 or values.size not in (1, size):
-        raise ArgumentError(f"{size} nodes but ages of shape {values.shape}", remedy="give one age for every node")
+        raise ArgumentError(f"{count(size, 'node')}, but {count(values.size, 'age')}", remedy=_AGES)
     values = np.broadcast_to(values.reshape(-1), (size,))
     bad = ~(values >= 0.0) | np.isinf(values)
     if bad.any():

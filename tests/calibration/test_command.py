@@ -12,6 +12,7 @@ import pytest
 import relfit as rf
 from relfit.cli.app import main
 from relfit.fleet.calibration import to_scipy
+from relfit.fleet.calibration.files import is_parameter_file
 
 FAST = ("--parts", "mtbf,mttr,families", "--period", "all")
 
@@ -121,3 +122,15 @@ def test_mistakes_take_one_line(arguments: tuple[str, ...], message: str, capsys
     assert message in said
     assert said.count("\n") == 1
     assert sorted(p.name for p in Path().iterdir()) == ["bad.toml", "spec.toml"]
+
+
+def test_parameters_in_json_are_read_as_those_in_toml(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("spec.toml").write_text('mtbf = "500h"\nmttr = "5h"\nfleet.nodes = 20\n', encoding="utf-8")
+    assert main(["calibrate", "spec.toml", "-o", "spec.json"]) == 0
+    assert main(["calibrate", "spec.json", "-o", "again.toml"]) == 0
+    assert rf.read_parameters("again.toml") == rf.read_parameters("spec.toml")
+    log = {"events": [{"node": "a", "start": "2020-01-01"}]}
+    Path("log.json").write_text(json.dumps(log), encoding="utf-8")
+    assert not is_parameter_file("log.json")
+    Path("log.json").write_text("node,start", encoding="utf-8")
+    assert not is_parameter_file("log.json")

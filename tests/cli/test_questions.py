@@ -257,3 +257,31 @@ def test_los_alamos(shared: Path, here: Path, capsys: pytest.CaptureFixture[str]
     assert said["period"]["start"][:10] == said["tables"]["periods"][-1]["start"][:10]
     assert "%" in said["outlier_nodes"]["findings"][0]
     assert any(row["status"] == "ok" for row in said["tables"]["repair_kinds"])
+
+
+def test_alpha_is_what_the_tests_use(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for alpha in (0.02, 0.2):
+        said = document(capsys, "dependence", log_file, "--alpha", alpha)
+        assert said["bursts"]["alpha"] == alpha
+        sizes = [said[key]["alpha"] for key in ("cofailure", "pooled", "dispersion", "cycles") if "alpha" in said[key]]
+        assert any(min(sizes) == pytest.approx(alpha / tests) for tests in range(2, 8))
+        trend = document(capsys, "trend", log_file, "--alpha", alpha)
+        assert (trend["trend"]["alpha"], trend["trend"]["all"]["alpha"]) == (alpha, alpha)
+        assert f"at {100 * alpha:g} %" in " ".join(trend["trend"]["findings"])
+
+
+ONE = ["--where", "system=20"]
+
+
+def test_as_many_ages_as_nodes_taken(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    two = document(capsys, "system", log_file, *ONE, "--k", 2, "--age", "5h", "--age", "9d")
+    assert [row["age"] for row in two["nodes"]] == [5.0, 216.0]
+    assert "2 ages; write --age once for all, or once for each of --nodes" in complaint(
+        capsys, "system", log_file, *ONE, "--k", 1, "--age", "5h", "--age", "9d"
+    )
+
+
+@pytest.mark.parametrize("command", ["fit", "system", "nodes", "trend", "dependence", "forecast", "incidents"])
+def test_the_unit_of_times_is_said(command: str, log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more = {"forecast": ["--horizon", "30d"], "system": ONE}.get(command, [])
+    assert next(iter(document(capsys, command, log_file, *more).items())) == ("unit", "hours")

@@ -51,3 +51,13 @@ def test_json(log_file: str, capsys) -> None:
 
 def test_options_that_need_a_formula(log_file: str, capsys) -> None:
     assert "--formula" in complaint(capsys, "regress", log_file, "--model", "weibull")
+
+
+def test_ratios_have_no_unit_and_the_test_its_name(log_file: str, capsys) -> None:
+    words = ["--period", "all", "--formula", "ttf ~ rack", "--details"]
+    assert main(["regress", log_file, *words]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "(Wald) for all covariates together" in said
+    assert "hazard ratio p" in said
+    assert main(["regress", log_file, *words, "--cluster", "none"]) == 0
+    assert "(likelihood ratio) for all covariates together" in " ".join(capsys.readouterr().out.split())

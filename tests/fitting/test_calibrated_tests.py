@@ -200,3 +200,15 @@ def test_the_simplest_family_does_not_win_where_tests_reject_it() -> None:
     assert "few failures favour few parameters. The weibull is rejected in" in said
     steady = rf.fit(rf.families.Exponential(0.01).sample((400, 8), rng=3), families)
     assert "favour" not in rf.fitting.finding(steady)
+
+
+def test_only_groups_with_enough_failures_count_as_tested() -> None:
+    """Of groups with two failures no distributions are compared, so that a test rejects none of them says nothing."""
+    rng = np.random.default_rng(1)
+    groups = [rng.exponential(100.0, size) for size in (2, 2, 2, 2, 6, 6, 5)]
+    said = rf.fitting.finding(rf.fit(rf.LifeData.from_groups(groups), ["exponential", "weibull"]))
+    assert said == (
+        "Of 7 groups 3 have enough failures to compare distributions: the exponential is the closest in 100 % of them; "
+        "Anderson-Darling rejects it in 0 of 3 (0 by chance), but 6 failures a group (median) tell little: all groups "
+        "together tell more."
+    )

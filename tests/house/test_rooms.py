@@ -22,6 +22,7 @@ ORDER = (
     "base.lazy",
     "base.sealed",
     "base.units",
+    "base.hours_of_arrays",
     "base.results",
     "base.text",
     "base.programs",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -179,3 +180,30 @@ def test_nodes_that_come_and_go_make_autocorrelation_that_is_told(tmp_path: Path
     assert pooled.durbin_watson[0] < 1.7
     assert not pooled.depends
     assert "no autocorrelation to speak of beyond that of independent nodes" in pooled.headline
+
+
+def test_the_p_value_of_a_cycle_is_that_which_is_compared() -> None:
+    """Two cycles are tested, so twice the p-value of each stands in the sentence, beside what it is compared with."""
+    result = replace(_cycles(0.0085, 0.3), alpha=0.01)
+    assert not result.depends
+    assert result.headline.count("cycle shows (p = 0.017, above 0.01)") == 2
+    assert result.p_adjusted.tolist() == [0.017, 0.017]
+    assert result.to_dict()["p_adjusted"] == [0.017, 0.017]
+    assert replace(result, alpha=0.02).headline.startswith("There is a daily cycle (p = 0.017)")
+
+
+def test_a_peak_is_a_time_of_the_day_and_of_the_week() -> None:
+    result = replace(_cycles(0.001, 0.3), peak=np.array([12.16, 56.67]))
+    assert result.peak_times == ("12:10", "Wed 08:40")
+    assert replace(result, peak=np.array([23.999, np.nan])).peak_times == ("00:00", "")
+
+
+def test_the_range_over_all_k_leaves_out_those_with_few_failures() -> None:
+    sizes, d = np.array([5, 38, 39, 60, 100]), np.array([2.96, 2.7, 2.25, 1.89, 2.0])
+    result = PooledTests(
+        np.arange(1, 6), sizes, sizes * 0, np.full(5, "ok", object), d, np.full(5, 0.6), 1.0 - d / 2.0, 0.0, 0.46
+    )
+    assert (
+        "(Durbin-Watson 2.00, p = 0.46); p is against random logs; Durbin-Watson is 1.89 to 2.25 over all k with 40 "
+        "failures or more." in (result.headline)
+    )

@@ -174,3 +174,18 @@ def test_racks_that_fail_are_found_beside_failures_of_the_system():
     assert 12 * 45 <= found.place.together < 12 * 45 + 100  # pairs of ten nodes, and those by chance
     assert found.headline.startswith("Nodes fail together more often than chance, 6 times as the whole system: don't")
     assert dependence(racks_and_system(12, 0)).headline.startswith("Nodes fail together more often than chance: don't")
+
+
+def test_alpha_is_the_family_wise_error_of_all_tests():
+    rng = np.random.default_rng(1)
+    log = simulated([rng.uniform(0, 8760, 20) for _ in range(40)])
+    usual, other = dependence(log), dependence(log, alpha=0.2)
+    parts = ("correlation", "cofailure", "serial", "pooled", "dispersion", "cycles")
+    p = np.array([getattr(usual, name).p_overall for name in parts])
+    for result, alpha in ((usual, 0.05), (other, 0.2)):
+        sizes = [getattr(result, name).alpha for name in parts]
+        assert min(sizes) == pytest.approx(alpha / 6)
+        np.testing.assert_allclose(sizes, shared_alpha(p, alpha))
+    assert "6 tests, family-wise error 20 %" in other.headline
+    with pytest.raises(rf.ArgumentError, match="alpha is 5"):
+        dependence(log, alpha=5.0)

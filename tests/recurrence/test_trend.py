@@ -295,3 +295,18 @@ def test_an_incident_counts_once_in_the_history_of_its_system_and_once_in_that_o
     assert nodes.times.size == 60
     assert np.unique(nodes.incident, return_counts=True)[1].tolist() == [20, 20, 20]
     np.testing.assert_allclose(histories_of_incidents(log, found).times, [100.0, 5000.0, 7000.0])
+
+
+def test_alpha_is_the_size_in_every_sentence():
+    histories = EventHistories.from_groups([[10, 19, 27, 34, 40, 45, 49, 52, 54], [7, 20, 31, 44, 55]], end=60.0)
+    for alpha in (0.05, 0.3, 0.9):
+        found = trend_tests(histories, alpha=alpha)
+        count = int((found.p_adjusted[:, 0] <= alpha).sum())
+        assert found.headline.startswith(f"Groups with a trend at {alpha:.0%}"[:-1] + " % after"), found.headline
+        assert f": laplace {count} of 2" in found.headline
+    one = EventHistories.from_groups([np.sort(np.random.default_rng(11).uniform(0.0, 1000.0, 60))], end=1000.0)
+    p = float(trend_tests(one, "all").slope_p[0])  # the test of size 3 % rejects in 5 %
+    steady = [trend_tests(one, "all", alpha=factor * p / 0.6).steady for factor in (0.98, 1.02)]
+    assert steady == [True, False]
+    with pytest.raises(ArgumentError, match="alpha is 5"):
+        trend_tests(one, alpha=5.0)

@@ -7,6 +7,7 @@ from math import gamma
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import relfit as rf
 from relfit.analyses.screening import outlier_nodes
@@ -155,3 +156,18 @@ def test_bad_nodes_have_a_factor_with_limits_or_none(others: int) -> None:
     limits = row[["ratio", "ratio_low", "ratio_high"]].to_numpy(float)
     assert np.isfinite(limits).all() if others else np.isnan(limits).all()
     assert ("As a class" in found.headline) == bool(others)
+
+
+def test_nodes_that_differ_less_than_chance_lets_expect_are_told_so() -> None:
+    rng = np.random.default_rng(1)
+    even = [{"node": f"n{i:02d}", "start": t} for i in range(24) for t in rng.uniform(0.0, HOURS, 6 + i % 2)]
+    counts = np.array([6 + i % 2 for i in range(24)])
+    p = stats.chi2.cdf(((counts - counts.mean()) ** 2 / counts.mean()).sum(), 23)
+    assert p < 0.001
+    found = outlier_nodes(make_log(even, window=(0.0, HOURS)), n_resamples=39)
+    assert found.headline.endswith("their failures differ less than chance lets expect (p < 0.001, Poisson).")
+    counts = rng.poisson(6.0, 24)
+    as_chance = [{"node": f"n{i:02d}", "start": t} for i in range(24) for t in rng.uniform(0.0, HOURS, counts[i])]
+    assert stats.chi2.cdf(((counts - counts.mean()) ** 2 / counts.mean()).sum(), 23) > 0.01
+    found = outlier_nodes(make_log(as_chance, window=(0.0, HOURS)), n_resamples=39)
+    assert found.headline.endswith("differ no more than those of equal nodes would.")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from relfit.analyses.independence.series import NodeSeries, failures_of
-from relfit.analyses.independence.thresholds import ALPHA, LEAST_RATE_VARIATION, verdict
+from relfit.analyses.independence.thresholds import ALPHA, LEAST_RATE_VARIATION, compared, verdict
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import DataError
 from relfit.base.numeric.ordering import different
-from relfit.base.results import Result
+from relfit.base.results import Result, json_ready
 from relfit.base.text import p_value, percent
 from relfit.base.units import NANOSECONDS_PER_HOUR
 
@@ -48,12 +48,12 @@ class Cycles(Result):
     peak : ndarray of float
         Hours after midnight, or after Monday's midnight, at which the first harmonic is highest.
     p : ndarray of float
-        Of an even spread, each day (or week) taken as one observation.
+        Of an even spread, each day (or week) taken as one observation. Sentences say `p_adjusted`.
     status : ndarray of object
         ``ok``, ``too_few`` (fewer than ten days or weeks with a failure) or ``coarse`` (the clock's step hides it).
     timezone : str
     alpha : float
-        Size of the test behind `depends`; `dependence` divides 0.05 among its tests.
+        Size of the test behind `depends`; `dependence` divides its own among its tests.
     """
 
     names: tuple[str, ...]
@@ -78,17 +78,44 @@ class Cycles(Result):
 
         By 10 %: the coefficient of variation of the rate, see `relfit.analyses.independence.thresholds`.
         """
-        tested = int((self.status == "ok").sum())
-        if not tested:
+        if not (self.status == "ok").any():
             return None
-        significant = bool(np.any((self.p * tested <= self.alpha) & self._matters))
-        return verdict(significant, int(self.counts[0].sum()))
+        return verdict(bool(np.any(self.significant & self._matters)), int(self.counts[0].sum()))
+
+    @property
+    def p_adjusted(self) -> FloatArray:
+        """P-values adjusted for the number of cycles that are tested (Bonferroni); `alpha` is for these."""
+        return np.minimum((self.status == "ok").sum() * self.p, 1.0)
+
+    @property
+    def significant(self) -> npt.NDArray[np.bool_]:
+        """Cycles whose adjusted p-value is at most `alpha`."""
+        return np.asarray(self.p_adjusted <= self.alpha, dtype=np.bool_)
 
     @property
     def p_overall(self) -> float:
         """Of both cycles together."""
-        tested = int((self.status == "ok").sum())
-        return float(min(1.0, tested * np.nanmin(self.p))) if tested else np.nan
+        return float(np.nanmin(self.p_adjusted)) if (self.status == "ok").any() else np.nan
+
+    @property
+    def peak_times(self) -> tuple[str, ...]:
+        """Each peak as a clock and a calendar have it, such as ``14:20`` and ``Wed 08:40``; empty where there is none.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> cycles(rf.datasets.load("white")).peak_times
+        ('14:00', 'Wed 10:16')
+        """
+        times = []
+        for name, peak in zip(self.names, self.peak, strict=True):
+            if np.isnan(peak):
+                times.append("")
+                continue
+            day, minutes = divmod(round(60.0 * peak) % (7 * 24 * 60), 24 * 60)
+            clock = f"{minutes // 60:02d}:{minutes % 60:02d}"
+            times.append(clock if name == "day" else f"{WEEKDAYS[day][:3]} {clock}")
+        return tuple(times)
 
     @property
     def headline(self) -> str:
@@ -99,16 +126,16 @@ class Cycles(Result):
                 parts.append(f"the log's clock is too coarse to show a {cycle} cycle")
             elif self.status[i] != "ok":
                 parts.append(f"too few {name}s had a failure to judge a {cycle} cycle")
-            elif self.p[i] * (self.status == "ok").sum() <= self.alpha:
+            elif self.significant[i]:
                 day, hour = divmod(int(self.peak[i]), 24)
                 little = "" if self._matters[i] else ", too little to matter"
                 when = f"{hour:02d}:00" if name == "day" else f"{WEEKDAYS[day % 7]} {hour:02d}:00"
                 parts.append(
-                    f"there is a {cycle} cycle ({p_value(self.p[i])}): the rate swings by "
+                    f"there is a {cycle} cycle ({p_value(self.p_adjusted[i])}): the rate swings by "
                     f"{percent(2 * self.strength[i])} and is highest about {when}{little}"
                 )
             else:
-                parts.append(f"no {cycle} cycle shows ({p_value(self.p[i])})")
+                parts.append(f"no {cycle} cycle shows ({compared(float(self.p_adjusted[i]), self.alpha)})")
         text = "; ".join(parts)
         return f"{text[0].upper()}{text[1:]} ({self.timezone} clock)."
 
@@ -123,9 +150,14 @@ class Cycles(Result):
                 "strength": self.strength,
                 "peak_hour": self.peak,
                 "p": self.p,
+                "p_adjusted": self.p_adjusted,
                 "status": self.status,
             }
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, and `p_adjusted`."""
+        return {**super().to_dict(), "p_adjusted": json_ready(self.p_adjusted)}
 
 
 def cycles(log: FailureLog, failures: NodeSeries | None = None) -> Cycles:

@@ -56,7 +56,7 @@ class Dispersion(Result):
     what : str
         What is counted: ``"failures"`` or ``"incidents"``.
     alpha : float
-        Size of the test behind `depends`; `dependence` divides 0.05 among its tests.
+        Size of the test behind `depends`; `dependence` divides its own among its tests.
     """
 
     scales: FloatArray

@@ -66,7 +66,7 @@ class Cofailures(Result):
     system_wide : int
         Failures of the whole system, which are left out.
     alpha : float
-        Size of the test behind `depends`; `dependence` divides 0.05 among its tests.
+        Size of the test behind `depends`; `dependence` divides its own among its tests.
     """
 
     window: float

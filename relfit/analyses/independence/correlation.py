@@ -66,7 +66,7 @@ class Correlations(Result):
     n_resamples : int
     notes : tuple of str
     alpha : float
-        Size of the test behind `depends`; `dependence` divides 0.05 among its tests.
+        Size of the test behind `depends`; `dependence` divides its own among its tests.
     edges : tuple of float
         Values of ``|r|`` between the classes none, weak, high and strong.
     """

@@ -13,12 +13,12 @@ import numpy.typing as npt
 from relfit.analyses.independence.resampling import moved, resampled_p
 from relfit.analyses.independence.serial_p_values import durbin_watson_p
 from relfit.analyses.independence.series import NodeSeries
-from relfit.analyses.independence.thresholds import ALPHA, LEAST_AUTOCORRELATION, verdict
+from relfit.analyses.independence.thresholds import ALPHA, LEAST_AUTOCORRELATION, LEAST_FAILURES, compared, verdict
 from relfit.base.arguments import one_whole
 from relfit.base.arrays import FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
-from relfit.base.text import count, p_value, percent
+from relfit.base.text import count, percent
 
 __all__ = ["PooledTests", "pooled_tests"]
 
@@ -46,7 +46,7 @@ class PooledTests(Result):
     what : str
         What the series is of: ``"failures"`` or ``"incidents"``.
     alpha : float
-        Size of the test behind `depends`; `dependence` divides 0.05 among its tests.
+        Size of the test behind `depends`; `dependence` divides its own among its tests.
     """
 
     nodes: IntArray
@@ -92,7 +92,6 @@ class PooledTests(Result):
                 f"The nodes together have too few {self.what} apart from each other for a test of their pooled series."
             )
         last = tested[-1]
-        low, high = self.durbin_watson[tested].min(), self.durbin_watson[tested].max()
         if self.depends is None:
             few = f"{self.sizes[last] + 1:,} {self.what} are too few"
             return f"{few} to tell whether their pooled series is autocorrelated."
@@ -101,12 +100,22 @@ class PooledTests(Result):
         if abs(self.expected) >= LEAST_AUTOCORRELATION:  # nodes that come and go, or whose gaps vary, make some
             seen = f"{seen} beyond that of independent nodes"
             alone = f", {2.0 - 2.0 * self.expected:.2f} for independent nodes"
+        against = "" if np.isnan(self.p_resampled) else "; p is against random logs"
         text = (
             f"The series of all {self.what} of {count(int(self.nodes[last]), 'node')} {seen} (Durbin-Watson "
-            f"{self.durbin_watson[last]:.2f}{alone}, {p_value(self.p_overall)}; {low:.2f} to {high:.2f} over all k)"
+            f"{self.durbin_watson[last]:.2f}{alone}, {compared(self.p_overall, self.alpha)}){against}{self._range}"
         )
         share = self.zeros[last] / self.sizes[last]
         return text + (f"; {percent(share)} of its times between {self.what} are zero." if share >= 0.01 else ".")
+
+    @property
+    def _range(self) -> str:
+        """The range of the statistic over all k with failures enough, as the end of a sentence."""
+        enough = self.durbin_watson[(self.status == "ok") & (self.sizes + 1 >= LEAST_FAILURES)]
+        if enough.size < 2:
+            return ""
+        least = f"{LEAST_FAILURES} {self.what} or more"
+        return f"; Durbin-Watson is {enough.min():.2f} to {enough.max():.2f} over all k with {least}"
 
 
 def pooled_tests(

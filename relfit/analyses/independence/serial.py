@@ -64,7 +64,7 @@ class SerialTests(Result):
     at_once : float
         Nodes that fail in the incident that a failure is part of, on average: this many tests count as one.
     alpha : float
-        Size of the test behind `depends`; `dependence` divides 0.05 among its tests.
+        Size of the test behind `depends`; `dependence` divides its own among its tests.
     """
 
     groups: pd.Index

@@ -20,6 +20,7 @@ from relfit.analyses.independence.serial import SerialTests, serial_tests
 from relfit.analyses.independence.series import NodeSeries, failures_of
 from relfit.analyses.independence.thresholds import ALPHA, LEAST_FAILURES, held_to
 from relfit.analyses.screening import incidents as join_records
+from relfit.base.arguments import share
 from relfit.base.arrays import BoolArray, Duration, Seed
 from relfit.base.errors import RelfitError
 from relfit.base.results import Result
@@ -68,10 +69,12 @@ class Dependence(Result):
         In the log. With fewer than 40 (`relfit.analyses.independence.thresholds`), a test that finds nothing is no
         answer.
     asked : int
-        Tests with a p-value; their family-wise error is 5 % (Holm).
+        Tests with a p-value; their family-wise error is `alpha` (Holm).
     system_wide : int
         Failures of the whole system, where most pairs of `cofailure` are theirs; else 0. `place` leaves all of them
         out: what hits nodes of every place says nothing about a place.
+    alpha : float
+        Family-wise error of all tests.
     """
 
     correlation: Correlations | None = None
@@ -86,6 +89,7 @@ class Dependence(Result):
     failures: int | None = None
     asked: int = 0
     system_wide: int = 0
+    alpha: float = ALPHA
 
     @property
     def _few(self) -> bool:
@@ -138,7 +142,7 @@ class Dependence(Result):
             parts.append(f"the {what} of the system show no dependence along time")
         if parts:
             text = "; ".join(parts)
-            note = f" ({count(self.asked, 'test')}, family-wise error {percent(ALPHA)})" if self.asked > 1 else ""
+            note = f" ({count(self.asked, 'test')}, family-wise error {percent(self.alpha)})" if self.asked > 1 else ""
             return f"{text[0].upper()}{text[1:]}{note}."
         if self._few and self.failures is not None:
             return f"The log has {count(self.failures, 'failure')}, too few to tell whether they depend on each other."
@@ -175,6 +179,7 @@ def dependence(
     place: str | None = None,
     method: str = "spearman",
     incidents: Incidents | None = None,
+    alpha: float = ALPHA,
     rng: Seed = 0,
 ) -> Dependence:
     """Test whether failures depend on each other, between nodes and along time.
@@ -194,6 +199,8 @@ def dependence(
         Correlation between nodes.
     incidents : Incidents, optional
         Incidents of `log`, to reuse.
+    alpha : float
+        Family-wise error of all tests together, between 0 and 1: Holm's method divides it among them.
     rng : int or numpy.random.Generator
         For random logs, and for a sample of 4,000 nodes if there are more. Results do not depend on the number of
         threads.
@@ -210,6 +217,7 @@ def dependence(
     >>> result.to_frame()[["part", "status"]].values.tolist()[:2]
     [['correlation', 'ok'], ['cofailure', 'ok']]
     """
+    share("alpha", alpha, zero=False, one=False)
     # a stream of its own for each part, so that none changes with another
     streams = np.random.default_rng(rng).spawn(7)
     problems: dict[str, str] = {}
@@ -269,8 +277,8 @@ def dependence(
     if parts["serial"] is not None and failures is not None:
         parts["serial"] = replace(parts["serial"], at_once=failures.at_once)
     p = np.array([np.nan if result is None else result.p_overall for result in parts.values()])
-    for (name, result), alpha in zip(list(parts.items()), shared_alpha(p, ALPHA), strict=True):
-        parts[name] = None if result is None else held_to(float(alpha), result)
+    for (name, result), size in zip(list(parts.items()), shared_alpha(p, alpha), strict=True):
+        parts[name] = None if result is None else held_to(float(size), result)
     return Dependence(
         **parts,
         problems=problems,
@@ -278,6 +286,7 @@ def dependence(
         failures=None if failures is None else int(failures.times.size),
         asked=int(np.isfinite(p).sum()),
         system_wide=_system_wide(failures, parts["cofailure"], system_wide),
+        alpha=alpha,
     )
 
 

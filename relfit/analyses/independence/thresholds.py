@@ -10,6 +10,8 @@ from __future__ import annotations
 from copy import copy
 from typing import TypeVar
 
+from relfit.base.text import p_value
+
 __all__ = [
     "ALPHA",
     "CORRELATION_CLASSES",
@@ -21,6 +23,7 @@ __all__ = [
     "LEAST_SHARE",
     "LEAST_TOGETHER",
     "MOST_EVEN",
+    "compared",
     "held_to",
     "verdict",
 ]
@@ -53,6 +56,7 @@ MOST_EVEN = 0.9
 LEAST_REJECTED = 0.075
 # Share of nodes that are rejected after adjustment for their number: fewer do not change what a fleet does.
 LEAST_SHARE = 0.01
+_SMALL = 0.2  # p-value up to which a sentence that finds nothing says what it is compared with
 
 
 T = TypeVar("T")
@@ -63,6 +67,17 @@ def held_to(alpha: float, part: T) -> T:
     again = copy(part)
     vars(again)["alpha"] = alpha
     return again
+
+
+def compared(p: float, alpha: float) -> str:
+    """A p-value as text; one that looks small and is not significant, with the size of the test.
+
+    Examples
+    --------
+    >>> compared(0.017, 0.01), compared(0.4, 0.01), compared(0.004, 0.01)
+    ('p = 0.017, above 0.01', 'p = 0.4', 'p = 0.004')
+    """
+    return f"{p_value(p)}, above {alpha:.3g}" if alpha < p <= _SMALL else p_value(p)
 
 
 def verdict(significant: bool, failures: int) -> bool | None:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError, DataError
+from relfit.base.hours_of_arrays import hours_of_array
 from relfit.base.numeric.ragged import Ragged, offsets_of
 from relfit.base.results import Result, key_columns
 from relfit.base.text import count as counted
@@ -125,7 +126,7 @@ class EventHistories(Result, Ragged):
         >>> EventHistories.from_groups([[5.0, 8.0], []], end=[12.0, 16.0])
         EventHistories: 2 events of 2 histories, 28 hours in all
         """
-        parts = [np.sort(np.asarray(part, dtype=np.float64).ravel()) for part in times]
+        parts = [np.sort(hours_of_array("times", part).ravel()) for part in times]
         count = len(parts)
         offsets = offsets_of([part.size for part in parts])
         if end is None:
@@ -165,11 +166,11 @@ class EventHistories(Result, Ragged):
         else:
             labels = groups if isinstance(groups, pd.Index) else pd.Index(list(groups), name="history")
         return cls(
-            np.asarray(times, dtype=np.float64).ravel(),
+            hours_of_array("times", times).ravel(),
             where,
             labels,
-            np.broadcast_to(np.asarray(begin, dtype=np.float64), (count,)).copy(),
-            np.broadcast_to(np.asarray(end, dtype=np.float64), (count,)).copy(),
+            np.broadcast_to(hours_of_array("begin", begin), (count,)).copy(),
+            np.broadcast_to(hours_of_array("end", end), (count,)).copy(),
             np.zeros(count, dtype=np.bool_),
             np.zeros(count, dtype=np.int64),
         )

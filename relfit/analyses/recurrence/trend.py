@@ -26,11 +26,12 @@ from relfit.analyses.recurrence.trend_statistics import (
     lewis_robinson,
     mann,
 )
+from relfit.base.arguments import share
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.results import Result, key_columns
-from relfit.base.text import number, p_value
+from relfit.base.text import number, p_value, percent
 
 __all__ = ["TESTS", "TEST_NAMES", "TREND_STATUS", "TrendTests", "trend_tests"]
 
@@ -50,9 +51,9 @@ TREND_STATUS = {
     "at_beginning": "an event at the very beginning has no finite statistic",
 }
 # Size of the test of a lasting change. It takes parts of the observation as independent; renewals of Weibull shape 0.7,
-# a few of which fall into each part, are not, and are rejected in 5 %.
-_SIZE = 0.03
-_SEEN = 4.25  # standard errors at which it finds a straight rise in 9 of 10 logs
+# a few of which fall into each part, are not, and are rejected in 5 % where its size is 3 %.
+_SIZE = 0.6  # of alpha
+_SEEN = 4.25  # standard errors at which it finds a straight rise in 9 of 10 logs, where alpha is 5 %
 _MOST = 0.9  # of the mean, by which a rate can change either way for its factor to be named
 _COLUMNS = ("statistic", "p", "p_adjusted", "direction", "status")
 
@@ -90,6 +91,8 @@ class TrendTests(Result):
         rise, and its p-value: bursts are allowed for. The headline of a single group rests on it.
     dispersion : ndarray of float, shape (groups,)
         Variance over mean of these numbers: 1 for a Poisson process of constant rate.
+    alpha : float
+        Size of the tests in the headline.
     """
 
     groups: pd.Index
@@ -108,6 +111,7 @@ class TrendTests(Result):
     slope: FloatArray
     slope_p: FloatArray
     dispersion: FloatArray
+    alpha: float = 0.05
 
     def of(self, test: str) -> pd.DataFrame:
         """One test, one row per group: statistic, p, p_adjusted, direction, status.
@@ -145,15 +149,19 @@ class TrendTests(Result):
             return self._of_one()
         parts = []
         for i, test in enumerate(self.tests):
-            hit = np.nan_to_num(self.p_adjusted[:, i], nan=1.0) <= 0.05
+            hit = np.nan_to_num(self.p_adjusted[:, i], nan=1.0) <= self.alpha
             rising = int((hit & (self.direction[:, i] > 0)).sum())
             parts.append(f"{test} {int(hit.sum())} of {int((self.status[:, i] == 'ok').sum())} ({rising} rising)")
-        return f"Groups with a trend at 5 % after adjustment for their number: {', '.join(parts)}."
+        return f"Groups with a trend at {percent(self.alpha)} after adjustment for their number: {', '.join(parts)}."
 
     @property
     def steady(self) -> bool:
         """Whether no test of the first group says that its rate changes, as in the headline."""
-        return not float(self.slope_p[0]) < _SIZE and not min(self._chances) < _SIZE
+        return not float(self.slope_p[0]) < self._size and not min(self._chances) < self._size
+
+    @property
+    def _size(self) -> float:
+        return _SIZE * self.alpha
 
     @property
     def _chances(self) -> tuple[float, float]:
@@ -167,24 +175,27 @@ class TrendTests(Result):
         if not (self.status[0] == "ok").any():
             return f"No trend test can be made: {TREND_STATUS[str(self.status[0, 0])]}."
         p, t, events = float(self.slope_p[0]), float(self.slope[0]), float(self.events[0])
-        if p < _SIZE:
+        if p < self._size:
             return (
                 f"The rate of failures {'rises' if t > 0.0 else 'falls'} over the observation ({p_value(p)}, bursts "
                 "allowed for): one lifetime distribution fitted to all of it mixes different rates."
             )
         tested = "" if np.isnan(p) else f" ({p_value(p)}, bursts allowed for)"
         scatter, of_tests = self._chances
-        if min(scatter, of_tests) < _SIZE:
+        if min(scatter, of_tests) < self._size:
             how = (
                 f": counts of a twelfth of it vary {number(self.dispersion[0])} times as much"
-                if scatter < _SIZE
+                if scatter < self._size
                 else ""
             )
             return (
                 f"Failures do not come as those of a Poisson process of constant rate over the observation{how}. No "
                 f"lasting rise or fall is found{tested}; look at the periods."
             )
-        change = _SEEN * np.sqrt(3.0 * max(float(self.dispersion[0]), 1.0) / events) if events else np.inf
+        usual, own = special.stdtrit(LASTING_PARTS - 2, 1.0 - 0.5 * np.array([_SIZE * 0.05, self._size]))
+        change = (
+            (_SEEN + own - usual) * np.sqrt(3.0 * max(float(self.dispersion[0]), 1.0) / events) if events else np.inf
+        )
         if change > _MOST:
             return (
                 f"No trend of the rate of failures is found{tested}, but {int(events)} failures are too few to find "
@@ -212,7 +223,11 @@ class TrendTests(Result):
 
 
 def trend_tests(
-    histories: EventHistories, by: str | npt.ArrayLike = "each", *, tests: tuple[str, ...] = TESTS
+    histories: EventHistories,
+    by: str | npt.ArrayLike = "each",
+    *,
+    tests: tuple[str, ...] = TESTS,
+    alpha: float = 0.05,
 ) -> TrendTests:
     """Test every system, or every group of systems, for a rate of failures that rises or falls.
 
@@ -224,11 +239,13 @@ def trend_tests(
         own window, and the evidence is added up.
     tests : tuple of str
         Of `TESTS`.
+    alpha : float
+        Size of the tests in the headline, between 0 and 1.
 
     Raises
     ------
     ArgumentError
-        For an unknown test or grouping.
+        For an unknown test or grouping, or an alpha outside 0..1.
 
     Notes
     -----
@@ -261,6 +278,7 @@ def trend_tests(
     unknown = [test for test in tests if test not in TESTS]
     if unknown or not tests:
         raise ArgumentError(f"unknown trend test {(unknown or ['none'])[0]!r}", remedy=f"use {', '.join(TESTS)}")
+    share("alpha", alpha, zero=False, one=False)
     codes, groups = grouping(histories, by)
     size = len(groups)
     copies = np.bincount(codes, minlength=size).astype(np.int64)
@@ -294,4 +312,5 @@ def trend_tests(
         np.bincount(codes, counted.cut, minlength=size).astype(np.int64),
         laplace(counted, copies == 1)[0],
         *lasting(counted),
+        alpha=alpha,
     )

@@ -97,8 +97,12 @@ class Regression(Result):
     @property
     def headline(self) -> str:
         """What was fitted to how many rows, and whether the covariates matter."""
-        test = self.likelihood_ratio if self.n_clusters is None else self.wald
-        p = f"{p_value(test.p)} for all covariates together" if np.isfinite(test.p) else "no test of all covariates"
+        test, by = (self.likelihood_ratio, "likelihood ratio") if self.n_clusters is None else (self.wald, "Wald")
+        p = (
+            f"{p_value(test.p)} ({by}) for all covariates together"
+            if np.isfinite(test.p)
+            else "no test of all covariates"
+        )
         rows = f"in {count(self.n_rows, 'duration')}" if self.nodes is None else f"of {count(self.n_rows, 'node')}"
         return f"{self.formula} ({self.model}): {count(self.n_failures, 'failure')} {rows}, {p}."
 

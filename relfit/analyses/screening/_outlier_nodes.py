@@ -24,7 +24,7 @@ from relfit.base.arguments import share, whole
 from relfit.base.arrays import FloatArray, IntArray, ObjectArray
 from relfit.base.numeric.levels import normal_quantile
 from relfit.base.results import Result, json_ready
-from relfit.base.text import count, interval_ends, number, percent
+from relfit.base.text import count, interval_ends, number, p_value, percent
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import outages_of
@@ -38,6 +38,8 @@ __all__ = ["OutlierNodes", "outlier_nodes"]
 OFTEN = 3.0  # times the mean rate, from which a node is an outlier where rates vary continuously
 _LEAST_RATIO, _MOST_BAD = 2.0, 0.5  # what a class of bad nodes has at least, and at most of the nodes
 _FEWEST_NODES = 3
+_EVEN = 0.01  # p-value below which counts are called more even than by chance
+_LEAST_EXPECTED = 1.0  # failures of each node for that test
 _CHANCE = 0.05  # number of nodes with so many failures that the spread of rates explains, below which one is an outlier
 
 
@@ -112,6 +114,9 @@ class OutlierNodes(Result):
 
     def _about(self, row: pd.Series) -> str:
         if row["description"] == "equal":
+            p = self._evenness
+            if p < _EVEN:
+                return f": their failures differ less than chance lets expect ({p_value(p)}, Poisson)"
             return ": their failures differ no more than those of equal nodes would"
         if np.isfinite(row["ratio"]):
             share = interval_ends(percent(row["fraction_low"]), percent(row["fraction_high"]))
@@ -126,6 +131,15 @@ class OutlierNodes(Result):
         )
         spread = f"(coefficient of variation {number(row['spread'], 2)}{often})"
         return f". Failure rates vary continuously {spread}; {bad}"
+
+    @property
+    def _evenness(self) -> float:
+        """Lower tail of the dispersion test: chance of so little scatter of the counts of equal Poisson nodes."""
+        watched = self.nodes[self.nodes["expected"] > 0.0]
+        events, expected = (watched[name].to_numpy(dtype=float) for name in ("events", "expected"))
+        if expected.size < _FEWEST_NODES or expected.min() < _LEAST_EXPECTED:
+            return 1.0
+        return float(special.chdtr(expected.size - 1, ((events - expected) ** 2 / expected).sum()))
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; of the nodes, the outlier nodes."""

@@ -44,8 +44,8 @@ class Family(Distribution):
     """A lifetime distribution, or a batch of them where the parameters are arrays.
 
     Parameters broadcast against each other, and against the times by numpy's rules: for a batch of g distributions and
-    m times, give the times the shape ``(m, 1)``. Times are hours, hazards per hour. A parameter that is NaN, as for a
-    group that could not be fitted, gives NaN.
+    m times, give the times the shape ``(m, 1)``. Times are hours, hazards per hour. A parameter of a batch may be NaN,
+    as for a group that could not be fitted, and gives NaN.
     """
 
     name: ClassVar[str]
@@ -63,7 +63,7 @@ class Family(Distribution):
     def __post_init__(self) -> None:
         for field, domain in zip(fields(self), self.domains, strict=True):
             value = np.asarray(getattr(self, field.name), dtype=np.float64)
-            bad = np.isinf(value)
+            bad = np.isinf(value) | (np.isnan(value) & (value.ndim == 0))  # NaN: a group of a batch without a fit
             if domain != "real":
                 bad |= value <= 0.0
             if domain == "fraction":

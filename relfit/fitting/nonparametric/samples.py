@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import cast
+from pathlib import PurePath
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.errors import ArgumentError, DataError
+from relfit.log.lifechecks import as_column
 from relfit.log.lifedata import LifeData
 
 __all__ = ["lives_of"]
+
+_FORMS = "give an array of hours, a table, or a log as read by rf.read('log.csv')"
 
 
 def lives_of(
@@ -43,8 +46,10 @@ def lives_of(
                 remedy="leave it out: the data have their own",
             )
         return lives
-    values = cast("npt.ArrayLike", data)
-    shape = np.shape(values)
+    if data is None or isinstance(data, (str, PurePath)):
+        raise DataError(f"durations are {data!r}", remedy=_FORMS)
+    values = as_column("durations", data)
+    shape = values.shape
     if len(shape) not in (1, 2):
         raise DataError(
             f"durations have shape {shape}; expected one dimension (a sample) or two (a group in each row)",
@@ -60,15 +65,15 @@ def lives_of(
         return LifeData.from_array(values, flags, entry=entry)
     if len(shape) == 2:
         raise DataError("by= names the group of each duration, and a table of two dimensions has a group in each row")
-    table = {"duration": np.asarray(values), "by": np.asarray(by, dtype=object)}
+    table = {"duration": values, "by": np.asarray(by, dtype=object)}
     table |= {} if flags is None else {"observed": np.broadcast_to(flags, shape)}
-    table |= {} if entry is None else {"entry": np.broadcast_to(np.asarray(entry), shape)}
+    table |= {} if entry is None else {"entry": np.broadcast_to(as_column("entry", entry), shape)}
     names = {name: name for name in ("observed", "entry") if name in table}
     return LifeData.from_frame(pd.DataFrame(table), "duration", by="by", **names)
 
 
 def _flags(observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    values = np.asarray(observed)
+    values = as_column("observed", observed)
     numbers = values if values.dtype.kind in "biuf" else pd.to_numeric(pd.Series(values.ravel()), errors="coerce")
     if not np.isin(numbers, (0, 1)).all():
         raise DataError("observed holds more than true and false", remedy="1 or True for a failure, 0 or False if not")

@@ -13,6 +13,7 @@ from relfit.fleet.calibration.validation_errors import ParameterError, Place, do
 from relfit.io.parsing.settings import read_settings, settings_of_text
 
 __all__ = [
+    "is_parameter_file",
     "parameters_of_document",
     "parameters_of_text",
     "read_document",
@@ -22,6 +23,8 @@ __all__ = [
 ]
 
 _KINDS = ("toml", "json")
+_KEYS = {"mtbf", "mttr"}  # of which a useful file has one
+_LARGEST = 10_000_000  # bytes of a JSON file that may be parameters
 _HEADER = "# Parameters of a cluster, for relfit's planners. Times are hours.\n\n"
 _REMEDY = "name a .toml or .json file, as relfit calibrate LOG -o params.toml writes it"
 _VERSION_1 = {  # keys of version 1
@@ -48,6 +51,18 @@ def read_parameters(path: str | Path) -> Parameters:
         If the file cannot be read, is neither TOML nor JSON, or has an invalid value; the error names the dotted key.
     """
     return parameters_of_document(read_document(Path(path)), Path(path))
+
+
+def is_parameter_file(path: str | Path) -> bool:
+    """Whether a path is a parameter file and not a log: any TOML file, and JSON that has the keys of parameters."""
+    place = Path(path)
+    if place.suffix.lower() != ".json" or not place.is_file() or place.stat().st_size > _LARGEST:
+        return place.suffix.lower() == ".toml"
+    try:
+        document = json.loads(place.read_bytes())
+    except ValueError:
+        return False
+    return isinstance(document, dict) and not _KEYS.isdisjoint(document)
 
 
 def parameters_of_text(text: str, kind: str = "toml") -> Parameters:

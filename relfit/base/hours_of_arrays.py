@@ -1,0 +1,78 @@
+"""Arrays of durations in any form as hours: numbers, timedeltas, texts, with missing values as NaN."""
+
+from __future__ import annotations
+
+from numbers import Number
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.base.arrays import FloatArray
+from relfit.base.errors import ArgumentError, DataError
+from relfit.base.units import hours
+
+__all__ = ["hours_of_array"]
+
+_FORMS = "give hours as numbers, or timedeltas, or texts such as '20h'"
+_FLAGS = "say what ended with rf.LifeData.from_array(durations, observed), or give a table"
+_INSTANTS = "subtract when each began from when it ended"
+_UNEQUAL = "give groups of unequal size as a mapping from name to array"
+
+
+def hours_of_array(name: str, values: Any) -> FloatArray:
+    """Hours from numbers, timedeltas or texts, of the shape of `values`; what is missing or masked is NaN.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument, for the message.
+    values : array_like
+        A list, an array, a Series, an Index or a table. A number is hours.
+
+    Raises
+    ------
+    DataError
+        For instants, flags, complex numbers, rows of unequal length, and what is no duration.
+
+    Examples
+    --------
+    >>> hours_of_array("durations", ["1h", "2 days", 3.0, None]).tolist()
+    [1.0, 48.0, 3.0, nan]
+    >>> hours_of_array("durations", pd.Series(pd.to_timedelta([90, 30], unit="min"))).tolist()
+    [1.5, 0.5]
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        return np.where(np.ma.getmaskarray(values), np.nan, hours_of_array(name, values.data))
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise DataError(f"{name} are lists of unequal length", remedy=_UNEQUAL) from None
+    kind = array.dtype.kind
+    if kind in "iuf":
+        return np.asarray(array, dtype=np.float64)
+    if kind == "m":
+        return np.asarray(array / np.timedelta64(1, "h"), dtype=np.float64)
+    if kind == "b" and array.size:
+        raise DataError(f"{name} are True or False", remedy=_FLAGS)
+    if kind == "M":
+        raise DataError(f"{name} are dates", remedy=_INSTANTS)
+    if kind not in "bOUST":
+        raise DataError(f"{name} are of type {array.dtype}", remedy=_FORMS)
+    flat = [_hours_of(name, value) for value in array.ravel().tolist()]
+    return np.asarray(flat, dtype=np.float64).reshape(array.shape)
+
+
+def _hours_of(name: str, value: Any) -> float:
+    if isinstance(value, (list, tuple, np.ndarray, pd.Series)):
+        raise DataError(f"{name} are lists of unequal length", remedy=_UNEQUAL)
+    if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)):
+        return np.nan
+    if hasattr(value, "month"):
+        raise DataError(f"{name} are dates", remedy=_INSTANTS)
+    if isinstance(value, Number) and not isinstance(value, (bool, np.bool_, complex, np.timedelta64)):
+        return float(value)  # type: ignore[arg-type]
+    try:
+        return hours(value)
+    except ArgumentError:
+        raise DataError(f"{name} hold {value!r}", remedy=_FORMS) from None

@@ -1,0 +1,83 @@
+"""Durations in every form that pandas and numpy have: read as hours, or refused with a remedy."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import relfit as rf
+from relfit.analyses.recurrence import EventHistories
+
+HOURS = [100.0, 900.0, 4000.0]
+TIMES = pd.to_timedelta(HOURS, unit="h")
+DATES = pd.date_range("2020-01-01", periods=3)
+FORMS = {
+    "Series": pd.Series(TIMES),
+    "Index": TIMES,
+    "timedelta64 of nanoseconds": TIMES.to_numpy(),
+    "timedelta64 of seconds": TIMES.to_numpy().astype("timedelta64[s]"),
+    "list of Timedelta": list(TIMES),
+    "list of timedelta": [dt.timedelta(hours=value) for value in HOURS],
+    "Series of objects": pd.Series(TIMES).astype(object),
+    "table": pd.DataFrame({"duration": TIMES}),
+    "mapping": {"all": TIMES},
+    "texts": ["100h", "37.5 days", "4000"],
+    "Series of nullable integers": pd.Series([100, 900, 4000], dtype="Int64"),
+    "two dimensions": TIMES.to_numpy()[None, :],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_is_hours(form: str) -> None:
+    fit = rf.fit(FORMS[form], "exponential")["exponential"]
+    np.testing.assert_allclose(fit.mean, [np.mean(HOURS)])
+
+
+def test_timedeltas_everywhere() -> None:
+    lives = rf.LifeData.from_array(TIMES * 2, entry=TIMES)
+    assert (lives.durations.tolist(), lives.entry.tolist()) == ([200.0, 1800.0, 8000.0], HOURS)
+    assert rf.LifeData.from_intervals(TIMES, TIMES * 2).upper.tolist() == [200.0, 1800.0, 8000.0]
+    assert rf.LifeData(TIMES, [True] * 3, [0, 3], pd.Index(["all"])).durations.tolist() == HOURS
+    assert rf.nonparametric.kaplan_meier(pd.Series(TIMES)).times.tolist() == HOURS
+    np.testing.assert_allclose(rf.fit(TIMES, "exponential", by=["a", "a", "b"])["exponential"].mean, [500.0, 4000.0])
+    assert EventHistories.from_groups([list(TIMES)], end=TIMES[-1:]).times.tolist() == HOURS
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (DATES, "are dates; subtract"),
+        (list(DATES), "are dates; subtract"),
+        (DATES.tz_localize("UTC"), "are dates; subtract"),
+        (pd.DataFrame({"duration": DATES}), "are dates; subtract"),
+        (np.ma.array([100.0, 900.0, 1e9], mask=[0, 0, 1]), r"duration nan in group 0, row 2"),
+        ([100.0, None], "duration nan in group 0, row 1"),
+        (pd.Series([*TIMES, pd.NaT]), "duration nan in group 0, row 3"),
+        (np.array([1.0 + 2.0j]), "complex128; give hours"),
+        (["1h", "soon"], "hold 'soon'; give hours"),
+        ([[1.0, 2.0], [3.0]], "unequal length; give groups"),
+        ("log.parquet", "'log.parquet'; give an array"),
+        (None, "are None; give an array"),
+        ([], "no durations"),
+        (pd.DataFrame({"duration": []}), "no durations"),
+    ],
+)
+def test_what_is_no_duration_is_refused_with_a_remedy(data: object, message: str) -> None:
+    with pytest.raises(rf.RelfitError, match=message):
+        rf.fit(data, "exponential")
+
+
+def test_masked_flags_are_refused() -> None:
+    with pytest.raises(rf.RelfitError, match="observed has masked values; leave"):
+        rf.LifeData.from_array(HOURS, np.ma.array([True, True, False], mask=[False, False, True]))
+    with pytest.raises(rf.RelfitError, match="observed has masked values; leave"):
+        rf.fit(HOURS, observed=np.ma.array([True, True, False], mask=[False, False, True]))
+
+
+def test_a_single_distribution_has_no_parameter_that_is_missing() -> None:
+    with pytest.raises(rf.RelfitError, match="shape of weibull is nan; it must be finite"):
+        rf.families.Weibull(np.nan, 10.0)
+    assert np.isnan(rf.families.Weibull([np.nan, 1.0], 10.0).mean()).tolist() == [True, False]
