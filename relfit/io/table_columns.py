@@ -22,7 +22,15 @@ from relfit.io.frames import attribute_column
 from relfit.io.parsing.rows import Rejections, TextTable, as_text_array, category, cell_text
 from relfit.io.parsing.stamps import day_and_month
 from relfit.io.parsing.times import durations, flags, instants, unsaid
-from relfit.io.table_mapping import COMMON_NAMES, WINDOW, TableMapping, guessed, plain, without_false_times
+from relfit.io.table_mapping import (
+    COMMON_NAMES,
+    WINDOW,
+    TableMapping,
+    guessed,
+    plain,
+    time_columns,
+    with_decimal_of,
+)
 from relfit.io.up_and_down import states
 from relfit.log.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
 
@@ -104,11 +112,12 @@ class Columns:
         state = _state_column(table, open_fields.pop("state", ()), names, mapping)
         if state is not None:
             names["state"] = state
-        names |= guessed(without_false_times(table.columns, mapping), open_fields, names.values())
+        names |= guessed(*time_columns(open_fields, table.columns, mapping), names.values())
         if "duration" in names:
             mapping = _with_unit_of(names["duration"], mapping)
         elif "duration" not in off and not {"end", "state"} & set(names):
             mapping = _with_unit_in_name(table.header, names, mapping)
+        mapping = with_decimal_of(table.columns.get(names.get("duration", "")), mapping)
         if "start" in names or "duration" not in names:
             for field in {"observed", "censored", "entry"} - {f for f in names if getattr(mapping, f)}:
                 if field in names and not flags(table.columns[names[field]])[1].any():
@@ -220,8 +229,11 @@ class Columns:
         for field in dict.fromkeys(("node", *COMMON_NAMES)):
             if field in self.names:
                 example = self._example(self.names[field])
+                comma = ", a decimal comma" if field == "duration" and self.mapping.decimal == "," else ""
                 unit = f" {self.mapping.duration_unit}" if field == "duration" and _is_number(example) else ""
-                shown.append(f"{field} from {self.names[field]!r}" + (f" (as {example!r}{unit})" if example else ""))
+                shown.append(
+                    f"{field} from {self.names[field]!r}" + (f" (as {example!r}{unit}{comma})" if example else "")
+                )
         missing = [field for field in ("node", "start", "end", "cause") if field not in self.names]
         if {"duration", "state"} & set(self.names) and "end" in missing:
             missing.remove("end")
@@ -420,8 +432,8 @@ def _no_time(text: str) -> str:
 
 
 def _no_length(text: str) -> str:
-    hint = "; --column decimal=, reads it as a number" if "," in text else ""
-    return f"{text[:_SHOWN]!r} is not a finite duration{hint}" if hint else "not a finite duration"
+    comma = f'{text[:_SHOWN]!r} is not a finite duration; --column "decimal=," reads it as a number'
+    return comma if "," in text else "not a finite duration"
 
 
 def _with_key(table: TextTable, key: str, between: str) -> TextTable:
