@@ -94,8 +94,7 @@ class Columns:
         ReadError
             When a column of the mapping is missing, or the order of days and months cannot be told.
         """
-        names: dict[str, str] = {}
-        off = {field for field in COMMON_NAMES if getattr(mapping, field) == ""}
+        names, off = dict[str, str](), {field for field in COMMON_NAMES if getattr(mapping, field) == ""}
         for field in (*COMMON_NAMES, "rack"):
             wanted = getattr(mapping, field)
             if not wanted:

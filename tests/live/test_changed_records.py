@@ -34,12 +34,12 @@ def test_a_corrected_start_is_a_change_and_quiet_nights_count(tmp_path: Path, ro
     first = watch(settings, now="2026-10-20")
     assert (first.records, first.new) == (40, 40)
     assert first.forecasts["made"].unique().tolist() == [pd.Timestamp("2026-10-20", tz="UTC")]
-    corrected = [rows[0], rows[1].replace("04:35", "05:35"), *rows[2:]]
+    corrected = ["01/07/2024 09:00;node4;3,0", rows[0], rows[1].replace("04:35", "05:35"), *rows[2:]]
     table(tmp_path, corrected)
     second = watch(settings, now="2026-10-21")
     assert (second.records, second.new) == (40, 0)
     assert second.gone == ("1 record was changed in downtimes.csv",)
-    table(tmp_path, [*corrected[:20], *corrected[23:], "01/10/2026 10:00;node8;2,5"])
+    table(tmp_path, [*corrected[:21], *corrected[24:], "01/10/2026 10:00;node8;2,5"])
     third = watch(settings, now="2026-10-21")
     assert (third.records, third.new) == (38, 1)
     assert third.gone == ("3 records are gone from downtimes.csv: 3 removed from the store, 0 stay in it",)
