@@ -134,7 +134,8 @@ def episodes(stream: int, windows: Windows, alpha: float, *, down: bool = False)
             first,
             over - 1,
             lasts,
-            *(float(each[told]) for each in (windows.seen, windows.expected)),
+            float(windows.seen[told]),
+            float(windows.expected[told]),
             int(windows.days[told[0]]),
             float(p[told]),
         )

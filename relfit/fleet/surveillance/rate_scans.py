@@ -83,8 +83,8 @@ class RateScan:
 
         def every(stream: int) -> Windows:
             looks = [look(window, slice(stream, stream + 1)) for window in usable]
-            values = (np.array([each[i][0] for each in looks]) for i in range(3))
-            return Windows(np.array(usable), *values, None if counts is None else counts[stream])
+            p, seen, expected = (np.array([each[i][0] for each in looks]) for i in range(3))
+            return Windows(np.array(usable), p, seen, expected, None if counts is None else counts[stream])
 
         return replace(out, every=every)
 
