@@ -431,7 +431,7 @@ def _no_time(text: str) -> str:
 
 
 def _no_length(text: str) -> str:
-    comma = f'{text[:_SHOWN]!r} is not a finite duration; --column "decimal=," reads it as a number'
+    comma = f'{text[:_SHOWN]!r} is not a finite duration; --column decimal="," reads it as a number'
     return comma if "," in text else "not a finite duration"
 
 

@@ -35,7 +35,7 @@ def starts(log: rf.FailureLog) -> list[str]:
 def test_a_decimal_comma_is_no_nanosecond(tmp_path):
     path = write(tmp_path, "node;duration;observed\na;1,500;1\nb;2;1\n")  # or one thousand and a half
     log = rf.read(path)
-    reason = "'1,500' is not a finite duration; --column \"decimal=,\" reads it as a number"
+    reason = "'1,500' is not a finite duration; --column decimal=\",\" reads it as a number"
     assert log.rejected["reason"].tolist() == [reason]
     assert rf.read(path, decimal=",").lifetimes["duration"].tolist() == [1.5, 2.0]
 
