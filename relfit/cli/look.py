@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import relfit as rf
-from relfit.base.errors import ArgumentError, RelfitError
-from relfit.base.text import count, duration, p_value
+from relfit.base.errors import ArgumentError
+from relfit.base.text import p_value
+from relfit.cli import log_summary, output
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
-from relfit.cli import output
 from relfit.cli.fitting_options import Fitting
 from relfit.cli.progress import ProgressSteps
 
@@ -26,11 +24,7 @@ __all__ = ["convert", "data", "fit", "info", "report"]
 
 _ROWS = 20  # of a table, shown
 _MOST_TESTED = 128  # groups whose p-values are drawn where nobody asks for more
-_MOST_LISTED = 12
-_MOST_JOINED = 200_000  # failures that info joins to incidents
-_LONGEST = 60
 _ALL = "--details shows rules, notes, systems and columns; --out FILE writes the rejected rows."
-_FEW = 3  # reasons of rejected rows, and notes, in a short answer
 _MORE = ["--details compares the distributions and lists the groups; --out fits.csv writes every fit."]
 _NOTHING_FITTED = "no group could be fitted; --per system pools the times of all its nodes"
 _FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks_p")
@@ -55,174 +49,9 @@ def info(reading: opt.Reading, json: Json = False, out: opt.Out = None, details:
     if json:
         output.print_json(document)
         return
-    output.print_lines(_about(log, document) if details else [*_brief(log, document), _ALL])
+    output.print_lines(log_summary.complete(log, document) if details else [*log_summary.brief(log, document), _ALL])
     if out is not None:
         output.print_lines([f"written to {out}"])
-
-
-def _brief(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
-    """What a log holds, in about ten lines."""
-    notes = [note for note in about["notes"] if not note.startswith("columns: ")]
-    more = [f"{len(notes) - _FEW} more notes"] if len(notes) > _FEW else []
-    nodes = f"nodes     {about['nodes']:,} of {count(len(about['systems']), 'system')} ({_listing(about)})"
-    return [
-        _summary(log, about),
-        *_rows_read(log, about, _FEW),
-        *(f"          {note}" for note in (*notes[:_FEW], *more)),
-        *_funnel(log),
-        *_window(about),
-        nodes,
-        *_in_service(log),
-        *_columns_read(about),
-        *_taken_for(log, about),
-    ]
-
-
-def _columns_read(about: dict[str, Any]) -> list[str]:
-    """Which column of a table each field comes from, without the examples of the note on it, and the other columns."""
-    note = next((note for note in about["notes"] if note.startswith("columns: ")), None)
-    if note is None:
-        return []
-    note = note.removeprefix("columns: ").partition("; change one")[0]
-    fields = re.sub(r""" \(as (['"]).*?\1(?: \w+)?\)(?=[,;]|$)""", "", note)
-    others = [name for name in about["attributes"] if name != "rack"]
-    return [f"columns   {fields}{f'; attributes {_listed(others)}' if others else ''}"]
-
-
-def _rows_read(log: rf.FailureLog, about: dict[str, Any], most: int) -> list[str]:
-    """How many rows were kept, and why the others were not."""
-    lines = [
-        f"rows      {about['rows_read']:,} read = {about['rows_kept']:,} kept + {about['rows_rejected']:,} rejected"
-    ]
-    rejections = log.rejections()
-    for reason, number, first in rejections.head(most).itertuples():
-        lines.append(f"          {number:,} rejected: {reason} (first in line {first})")
-    if len(rejections) > most:
-        lines.append(f"          and {len(rejections) - most} further reasons; see --json")
-    return lines
-
-
-def _funnel(log: rf.FailureLog) -> list[str]:
-    """From the lines of a raw log to incidents."""
-    if not log.source.funnel:
-        return []
-    steps = [*log.source.funnel, *_incidents(log)]
-    return [f"funnel    {' > '.join(f'{number:,} {step}' for step, number in steps)}"]
-
-
-def _window(about: dict[str, Any]) -> list[str]:
-    """When failures would have been recorded."""
-    if not about["nodes"] and not about["events"]:
-        return []
-    window = about["window"]
-    ends = ", ".join(f"{end} {'declared' if window[f'{end}_known'] else 'as seen'}" for end in ("start", "end"))
-    hours = "unknown" if window["hours"] != window["hours"] else f"{window['hours']:,.0f} hours"
-    return [f"window    {_moment(window['start'])} to {_moment(window['end'])} UTC, {hours} ({ends})"]
-
-
-def _taken_for(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
-    """The open question, what the first record was taken for, and the causes."""
-    question = [] if log.question is None else [f"question  {log.question[:1].upper() + log.question[1:]}"]
-    lives = [] if about["lifetimes"] is None else [f"lifetimes {about['lifetimes']:,}, complete or censored"]
-    causes = [f"{cause} {number:,}" for cause, number in about["causes"].items()]
-    return [*question, *_first_record(log), *lives, *([f"causes    {_listed(causes)}"] if causes else [])]
-
-
-def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
-    lines = [
-        _summary(log, about),
-        f"log       {', '.join(about['paths']) or 'in memory'} ({about['format']}, times in {about['timezone']})",
-        *_rows_read(log, about, _MOST_LISTED),
-    ]
-    lines += [f"          {note}" for note in about["notes"]]
-    lines += _funnel(log)
-    if log.source.funnel:
-        lines += [f"          {rule}" for rule in log.source.rules[:_MOST_LISTED]]
-    if about["selection"]:
-        lines.append(
-            f"selected  {'; '.join(about['selection'])} ({count(about['events_deselected'], 'event')} left out)"
-        )
-    lines += [
-        *_window(about),
-        f"systems   {len(about['systems'])}: {_listed(about['systems'])}",
-        f"nodes     {about['nodes']:,} ({_listing(about)})",
-        *_in_service(log),
-        f"events    {about['events']:,} ({about['events_without_node']:,} without a node)",
-    ]
-    lines += _taken_for(log, about)
-    if about["attributes"]:
-        lines.append(f"columns   {', '.join(about['attributes'])}")
-    return lines
-
-
-def _listing(about: dict[str, object]) -> str:
-    """Who says which nodes there are."""
-    nodes, listed, quiet = about["nodes"], about["nodes_declared"], about["nodes_without_failure"]
-    if not listed:
-        others = f", {quiet:,} of them without a failure" if quiet else ""
-        return f"those that the log names{others}; nothing lists all nodes"
-    return f"{'all' if listed == nodes else f'{listed:,}'} listed by the source, {quiet:,} without a failure"
-
-
-def _in_service(log: rf.FailureLog) -> list[str]:
-    """How many nodes were not there for all of the window."""
-    people, window = log.population, log.window
-    if log.lifetimes is not None:
-        return []
-    later, early = people["entered"] > window.start, people["left"] < window.end
-    lines = []
-    if later.any():
-        first = people.loc[later, "entered"].min()
-        lines.append(f"{later.sum():,} of {count(len(people), 'node')} entered later, first on {first:%Y-%m-%d}")
-    if early.any():
-        first = people.loc[early, "left"].min()
-        lines.append(f"{early.sum():,} of {count(len(people), 'node')} left early, first on {first:%Y-%m-%d}")
-    return [f"          {line}" for line in lines]
-
-
-def _summary(log: rf.FailureLog, about: dict[str, Any]) -> str:
-    """What the log holds, in one sentence."""
-    what = count(about["events"], "record")
-    if about["lifetimes"] is not None:
-        what = count(about["lifetimes"], "lifetime")
-    hours = about["window"]["hours"]
-    span = f" in {duration(hours)}" if hours == hours and about["lifetimes"] is None else ""
-    span = " at one instant" if hours == 0.0 else span
-    omissions = "; ".join(filter(None, [opt.omissions(log), *log.source.omissions[len(log.source.not_read) :]]))
-    omissions = omissions or ("no row was rejected" if log.source.funnel else "every row was used")
-    return f"{what} of {count(about['nodes'], 'node')}{span}; {omissions}."
-
-
-def _incidents(log: rf.FailureLog) -> list[tuple[str, int]]:
-    """The last step of the funnel: failures that belong together joined."""
-    if not 0 < len(log) <= _MOST_JOINED or log.at_one_instant:
-        return []
-    with suppress(RelfitError):
-        return [("incidents", len(rf.incidents(log).table))]
-    return []
-
-
-def _first_record(log: rf.FailureLog) -> list[str]:
-    """What the first record was taken for."""
-    if not len(log.events):
-        return []
-    first, missing = log.events.iloc[0], log.events.iloc[0].isna()
-    end = "not known" if missing["end"] else _moment(first["end"].isoformat())
-    node, cause = ("none" if missing[name] else repr(str(first[name])[:_LONGEST]) for name in ("node", "cause"))
-    end = "cut off" if first["end_cut"] else end
-    return [
-        f"example   node {node}, start {_moment(first['start'].isoformat())}, end {end}, cause {cause} "
-        f"(line {first['line']})"
-    ]
-
-
-def _moment(stamp: str | None) -> str:
-    return "unknown" if stamp is None else stamp[:16].replace("T", " ")
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
-    return ", ".join(names[:_MOST_LISTED]) + more
 
 
 def fit(

@@ -18,6 +18,7 @@ __all__ = [
     "pairs",
     "place",
     "probability",
+    "window",
     "without_effect",
 ]
 
@@ -191,3 +192,19 @@ def place(text: str) -> Path:
         with suppress(OSError, ValueError):  # the checks of a command say what is wrong with the place
             path.mkdir()
     return path
+
+
+def window(observed: str | None) -> dict[str, str]:
+    """The settings ``window_start`` and ``window_end`` of ``--observed FROM/TO``, of which one may be empty.
+
+    Raises
+    ------
+    ArgumentError
+        When it is not of that form.
+    """
+    if observed is None:
+        return {}
+    since, sign, until = (text.strip() for text in observed.partition("/"))
+    if not sign or not (since or until):
+        raise ArgumentError(f"--observed {observed!r} is not FROM/TO", remedy="write 2003-04-01/2004-10-01")
+    return {f"window_{end}": text for end, text in (("start", since), ("end", until)) if text}

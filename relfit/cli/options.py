@@ -175,13 +175,7 @@ class Reading:
             if name in _SETTINGS:
                 raise ArgumentError(f"--column {name}=...: {name} is an option, not a column", remedy=f"write --{name}")
         settings: dict[str, Any] = {name: values[0] for name, values in columns.items()}
-        if self.observed is not None:
-            since, sign, until = (text.strip() for text in self.observed.partition("/"))
-            if not sign or not (since or until):
-                raise ArgumentError(
-                    f"--observed {self.observed!r} is not FROM/TO", remedy="write 2003-04-01/2004-10-01"
-                )
-            settings |= {f"window_{end}": text for end, text in (("start", since), ("end", until)) if text}
+        settings |= checked.window(self.observed)
         said = {
             "population": self.population,
             "n_nodes": self.n_nodes,

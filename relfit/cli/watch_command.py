@@ -34,6 +34,9 @@ def init(
     ] = None,
     timezone: Annotated[str | None, opt.option("ZONE", "Zone of times that name none, as America/Denver.")] = None,
     n_nodes: Annotated[int | None, opt.option("N", "Number of all nodes, where no log lists them.", min=1)] = None,
+    observed: Annotated[
+        str | None, opt.option("FROM/", "Start of the observation in a table (FROM/TO: and its end).")
+    ] = None,
     timer: Annotated[bool, opt.flag("--timer", "Write a service and a timer for systemd too.")] = False,
 ) -> None:
     """Write the settings of a watch.
@@ -45,6 +48,7 @@ def init(
 
     with ProgressSteps("reading"):
         columns = {name: values[-1] for name, values in checked.pairs("--column", column).items()}
+        columns |= checked.window(observed)
         lines = write_settings(
             places or [], out, fleet=fleet, columns=columns, timezone=timezone, nodes=n_nodes, timer=timer
         )
@@ -56,7 +60,9 @@ def run(
     settings: Settings,
     json: Json = False,
     now: Annotated[str | None, opt.option("TIME", "Time of the round; now by default.")] = None,
-    quiet: Annotated[bool, opt.flag("--quiet", "Print only if an alarm is new or something failed.")] = False,
+    quiet: Annotated[
+        bool, opt.flag("--quiet", "Print only if an alarm is new, records are gone, or something failed.")
+    ] = False,
 ) -> None:
     """Make one round over a fleet.
 
@@ -67,7 +73,7 @@ def run(
 
     with ProgressSteps("fetching") as steps:
         result = watch(read_watch_settings(settings), now, steps.say)
-    if quiet and not (result.raised or result.failed or result.undone):
+    if quiet and not (result.raised or result.failed or result.undone or result.gone):
         pass
     elif json:
         output.print_json(result.to_dict())

@@ -206,7 +206,7 @@ def _places(path: str | Path | Iterable[str | Path], format: str | None) -> list
         if not files and is_folder:
             raise ReadError("this folder holds no event_trace and no other file", path=place, remedy="name a file")
         if not files:
-            raise ReadError("no file has such a name", path=place, remedy="check the pattern")
+            raise ReadError("no file matches", path=place, remedy="check the pattern")
         return files
     try:
         places = [Path(each) for each in path]

@@ -22,7 +22,16 @@ from relfit.io.frames import attribute_column
 from relfit.io.parsing.rows import Rejections, TextTable, as_text_array, category, cell_text
 from relfit.io.parsing.stamps import day_and_month
 from relfit.io.parsing.times import durations, flags, instants, unsaid
-from relfit.io.table_mapping import COMMON_NAMES, WINDOW, TableMapping, guessed, plain, without_false_times
+from relfit.io.parsing.unread_texts import is_clock, is_number, no_length, no_time
+from relfit.io.table_mapping import (
+    COMMON_NAMES,
+    WINDOW,
+    TableMapping,
+    guessed,
+    plain,
+    time_columns,
+    with_decimal_of,
+)
 from relfit.io.up_and_down import states
 from relfit.log.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
 
@@ -59,7 +68,6 @@ _OUTAGE = "duration|downtime|down_time|ttr|time_to_repair|repair_time|outage"
 _LENGTH_OF_OUTAGE = re.compile(rf"(?:{_OUTAGE})_*{_UNIT}")
 _LENGTH = re.compile(rf"(?:{_OUTAGE}|ttf|life|lifetime|time_to_failure)_*{_UNIT}")
 _UNIT_AT_END = re.compile(rf"(?:_|\(|\[){_UNIT}$")
-_CLOCK = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?")
 _JOINED = {"node": "/", "start": " ", "end": " "}  # fields made of several columns, and what joins them
 _ORDER = Remedy(
     "say it with day_first=true or day_first=false", "say it with --column day_first=true or --column day_first=false"
@@ -86,8 +94,7 @@ class Columns:
         ReadError
             When a column of the mapping is missing, or the order of days and months cannot be told.
         """
-        names: dict[str, str] = {}
-        off = {field for field in COMMON_NAMES if getattr(mapping, field) == ""}
+        names, off = dict[str, str](), {field for field in COMMON_NAMES if getattr(mapping, field) == ""}
         for field in (*COMMON_NAMES, "rack"):
             wanted = getattr(mapping, field)
             if not wanted:
@@ -100,11 +107,12 @@ class Columns:
         state = _state_column(table, open_fields.pop("state", ()), names, mapping)
         if state is not None:
             names["state"] = state
-        names |= guessed(without_false_times(table.columns, mapping), open_fields, names.values())
+        names |= guessed(*time_columns(open_fields, table.columns, mapping), names.values())
         if "duration" in names:
             mapping = _with_unit_of(names["duration"], mapping)
         elif "duration" not in off and not {"end", "state"} & set(names):
             mapping = _with_unit_in_name(table.header, names, mapping)
+        mapping = with_decimal_of(table.columns.get(names.get("duration", "")), mapping)
         if "start" in names or "duration" not in names:
             for field in {"observed", "censored", "entry"} - {f for f in names if getattr(mapping, f)}:
                 if field in names and not flags(table.columns[names[field]])[1].any():
@@ -181,7 +189,7 @@ class Columns:
             questions += [
                 f"{start!r} has no time of day, and {name!r} may be it: --column {quote(f'start={start}+{name}')}"
                 for name in clocks
-                if _CLOCK.fullmatch(self._example(name).strip())
+                if is_clock(self._example(name))
             ][:1]
         node = self.names.get("node")
         if node is not None and "+" not in node and not self.mapping.node:
@@ -216,8 +224,11 @@ class Columns:
         for field in dict.fromkeys(("node", *COMMON_NAMES)):
             if field in self.names:
                 example = self._example(self.names[field])
-                unit = f" {self.mapping.duration_unit}" if field == "duration" and _is_number(example) else ""
-                shown.append(f"{field} from {self.names[field]!r}" + (f" (as {example!r}{unit})" if example else ""))
+                comma = ", a decimal comma" if field == "duration" and self.mapping.decimal == "," else ""
+                unit = f" {self.mapping.duration_unit}" if field == "duration" and is_number(example) else ""
+                shown.append(
+                    f"{field} from {self.names[field]!r}" + (f" (as {example!r}{unit}{comma})" if example else "")
+                )
         missing = [field for field in ("node", "start", "end", "cause") if field not in self.names]
         if {"duration", "state"} & set(self.names) and "end" in missing:
             missing.remove("end")
@@ -290,7 +301,7 @@ class Columns:
         if wrong.size and not required:
             texts = as_text_array(self.values(field).take(pa.array(wrong)))
             bad[wrong[unsaid(pc.fill_null(texts, ""))]] = False
-        self.rejections.reject(bad, lambda row: _no_time(self._cell(field, row)), column)
+        self.rejections.reject(bad, lambda row: no_time(self._cell(field, row)), column)
         if required:
             self.rejections.reject(times.isna().to_numpy() & ~bad, "no time", column)
         return times
@@ -305,7 +316,7 @@ class Columns:
         empty = pc.is_null(values).to_numpy()
         if _is_text(values):
             empty = empty | pc.fill_null(pc.equal(as_text_array(values), ""), True).to_numpy(zero_copy_only=False)
-        self.rejections.reject(~empty & ~np.isfinite(length), lambda row: _no_length(self._cell(field, row)), column)
+        self.rejections.reject(~empty & ~np.isfinite(length), lambda row: no_length(self._cell(field, row)), column)
         with np.errstate(invalid="ignore"):
             self.rejections.reject(length < 0, "a negative duration", column)
             self.rejections.reject(length > _LONGEST, "a duration of more than 285 years", column)
@@ -402,31 +413,6 @@ def _with_unit_of(name: str, mapping: TableMapping) -> TableMapping:
     if unit is None or "duration_unit" in mapping.model_fields_set:
         return mapping
     return mapping.model_copy(update={"duration_unit": unit["unit"]})
-
-
-def _is_number(text: str) -> bool:
-    return text.replace(".", "", 1).lstrip("-").isdigit()
-
-
-def _no_time(text: str) -> str:
-    hint, clock = "", " %H:%M:%S"[: 3 * text.count(":") + 3] if ":" in text else ""
-    if _is_number(text):
-        hint = "; a number is a time with --column time_format=unix, or with time_origin=DATE and time_unit=UNIT"
-    parts = text.replace("/", "-").replace(".", "-").split(" ")[0].split("-")
-    if len(parts) == 3 and all(part.isdigit() and len(part) <= 2 for part in parts):
-        form = quote("time_format=" + text[len(parts[0])].join(("%d", "%m", "%y")) + clock)
-        hint = f"; years of two digits need a time_format, as --column {form}"
-    elif _CLOCK.fullmatch(text.strip()):
-        hint = "; with the date in a column of its own: --column start=DATE+TIME, with the names of both"
-    elif text[-1:].isalpha() and text[-3:].isupper() and ":" in text:
-        form = quote(f"time_format=%Y-%m-%d{clock} {text.rpartition(' ')[2]}")
-        hint = f"; zones by letters are ambiguous: give --timezone, and their form, as --column {form}"
-    return f"{text[:_SHOWN]!r} is not a date or time{hint}"
-
-
-def _no_length(text: str) -> str:
-    hint = "; --column decimal=, reads it as a number" if "," in text else ""
-    return f"{text[:_SHOWN]!r} is not a finite duration{hint}" if hint else "not a finite duration"
 
 
 def _with_key(table: TextTable, key: str, between: str) -> TextTable:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from relfit.base.errors import ArgumentError, Remedy
+from relfit.io.parsing.rows import cell_text
 from relfit.io.parsing.settings import read_settings
 from relfit.io.parsing.times import are_times
 
@@ -99,6 +100,8 @@ _AMBIGUOUS = {
 }
 """Names of times that may also be those of states, flags or numbers: the values decide."""
 _LIVES = re.compile("(ttf|life|lifetime|time_to_failure|hours)(_.*)?")
+_DECIMAL = re.compile(r"-?\d+(,\d+)?")
+_LOOKED_AT = 1000  # rows
 
 
 class TableMapping(BaseModel):
@@ -241,6 +244,49 @@ def without_false_times(columns: Mapping[str, pa.ChunkedArray], mapping: TableMa
         for name, values in columns.items()
         if plain(name) not in _AMBIGUOUS or (not lives and _are_times(values, mapping))
     ]
+
+
+def time_columns(
+    fields: Mapping[str, Sequence[str]], columns: Mapping[str, pa.ChunkedArray], mapping: TableMapping
+) -> tuple[list[str], dict[str, Sequence[str]]]:
+    """The columns that may be fields, and the names of each field: see the two functions that it calls."""
+    return without_false_times(columns, mapping), dates_as_starts(fields, columns, mapping)
+
+
+def dates_as_starts(
+    fields: Mapping[str, Sequence[str]], columns: Mapping[str, pa.ChunkedArray], mapping: TableMapping
+) -> dict[str, Sequence[str]]:
+    """The names of each field, where columns such as ``Failed`` that hold dates are starts and no flags.
+
+    Examples
+    --------
+    >>> columns = {"Failed": pa.chunked_array([["2024-05-01 04:18"]])}
+    >>> dates_as_starts({"start": ("begin",), "observed": ("failed",)}, columns, TableMapping())
+    {'start': ('begin', 'failed'), 'observed': ()}
+    """
+    flags = COMMON_NAMES["observed"]
+    dates = [plain(name) for name, values in columns.items() if plain(name) in flags and _are_times(values, mapping)]
+    return {
+        field: (*names, *dates) if field == "start" else tuple(name for name in names if name not in dates)
+        for field, names in fields.items()
+    }
+
+
+def with_decimal_of(column: pa.ChunkedArray | None, mapping: TableMapping) -> TableMapping:
+    """The mapping with a decimal comma where the first durations show it and it names none: 58,1 has no thousands.
+
+    Examples
+    --------
+    >>> columns = [pa.chunked_array([texts]) for texts in (["58,1", "-3", ""], ["1,200"], ["58,1", "2h"])]
+    >>> [with_decimal_of(column, TableMapping()).decimal for column in columns]
+    [',', '.', '.']
+    """
+    if column is None:
+        return mapping
+    texts = [text for text in map(cell_text, column.slice(0, _LOOKED_AT).drop_null()) if text]
+    comma = all(map(_DECIMAL.fullmatch, texts)) and any(len(text.partition(",")[2]) not in (0, 3) for text in texts)
+    shown = comma and "decimal" not in mapping.model_fields_set
+    return mapping.model_copy(update={"decimal": ","}) if shown else mapping
 
 
 def _are_times(values: pa.ChunkedArray, mapping: TableMapping) -> bool:

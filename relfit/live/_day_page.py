@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
 import relfit as rf
 from relfit.base.errors import RelfitError
-from relfit.base.text import count, duration, number, percent
+from relfit.base.text import count
+from relfit.fleet.surveillance import expected_soon, forecasts_so_far
 from relfit.live._forecast_record import DRAWS, HORIZONS
 from relfit.live.live_records import Alarm
 from relfit.plotting import forecast_figures
@@ -57,7 +58,8 @@ def day_page(
     ArgumentError
         When the file cannot be written.
     """
-    before, now = ({alarm.key for alarm in each} for each in (previous, alarms))
+    former, now = {alarm.key: alarm for alarm in previous}, {alarm.key for alarm in alarms}
+    before = {alarm.key for alarm in alarms if alarm.key in former and not alarm.follows(former[alarm.key])}
     ordered = sorted(alarms, key=lambda alarm: (alarm.key in before, _FIRST.index(alarm.kind), alarm.raised))
     new = [alarm for alarm in ordered if alarm.key not in before]
     still = [alarm for alarm in ordered if alarm.key in before]
@@ -91,67 +93,19 @@ def _ahead(study: Study) -> dict[str, object]:
         ahead = study.forecast(HORIZONS, n_draws=DRAWS)
     except RelfitError as error:
         return {"ahead": [f"No forecast: {error}."], "pictures": [], "coming": []}
-    rows = [
-        {
-            "System": row["name"],
-            "Next": duration(row["horizon"]),
-            "Incidents": _span(row, "incidents"),
-            "Failures": _span(row, "failures"),
-            "Repair, hours": _span(row, "repair_hours"),
-        }
-        for row in ahead.by_system.to_dict("records")
-    ]
     figure = Figure.of("coming", "Failures, and what is expected", forecast_figures.forecast, ahead)
     table = Table(
-        "coming", f"Expected, with {100 * ahead.level:g} % prediction intervals", pd.DataFrame(rows), shown=_SHOWN
+        "coming",
+        f"Expected, with {100 * ahead.level:g} % prediction intervals",
+        expected_soon(ahead.by_system),
+        shown=_SHOWN,
     )
     picture = {"title": figure.title, "svg": drawn(figure).svg}
     return {"ahead": [ahead.headline, ahead.stock_headline], "pictures": [picture], "coming": [table]}
 
 
-def _span(row: Mapping[Hashable, float], name: str) -> str:
-    return _limits(row[name], row[f"{name}_low"], row[f"{name}_high"])
-
-
-def _limits(value: float, low: float, high: float) -> str:
-    return f"{number(value)} ({number(low)}-{number(high)})"
-
-
 def _record(forecasts: pd.DataFrame) -> dict[str, object]:
     """A sentence and tables of the past forecasts and their outcomes."""
-    known = forecasts[forecasts["happened"].notna()] if len(forecasts) else forecasts
-    if not len(known):
-        return {"record": "No forecast has come to its end yet.", "scores": []}
-    inside = known["happened"].between(known["lower"], known["upper"])
-    rows = []
-    for hours, part in known.assign(inside=inside).groupby("horizon_hours"):
-        error = (part["happened"] - part["mean"]).abs().mean() / max(part["mean"].mean(), 1e-9)
-        rows.append(
-            {
-                "Days": number(float(str(hours)) / 24.0),
-                "Forecasts": len(part),
-                "Inside": percent(part["inside"].mean()),
-                "Should be": percent(part["level"].mean()),
-                "Mean miss": percent(error),
-            }
-        )
-    last = known.sort_values("made", kind="stable").tail(_SHOWN)[::-1]
-    each = pd.DataFrame(
-        {
-            "Made": last["made"].dt.strftime("%Y-%m-%d"),
-            "System": last["system"],
-            "Days": (last["horizon_hours"] / 24.0).map(number),
-            "Forecast": [_limits(row["mean"], row["lower"], row["upper"]) for row in last.to_dict("records")],
-            "Came": last["happened"].astype(int),
-            "Inside": inside[last.index].map({True: "yes", False: "no"}),
-        }
-    )
-    sentence = (
-        f"Of {count(len(known), 'forecast')} whose time is over, {percent(inside.mean())} were inside the interval; "
-        f"{percent(known['level'].mean())} should."
-    )
-    tables = [
-        Table("scores", "All of them", pd.DataFrame(rows), shown=_SHOWN),
-        Table("last", "The last", each, shown=_SHOWN),
-    ]
+    sentence, frames = forecasts_so_far(forecasts, _SHOWN)
+    tables = [Table(f"record{i}", title, frame, shown=_SHOWN) for i, (title, frame) in enumerate(frames.items())]
     return {"record": sentence, "scores": tables}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from relfit.base.text import count
 from relfit.live.live_records import Alarm, Fetched, Gone, stamp
 from relfit.live.log_from_store import stored_log
 from relfit.live.store_databases import Database, opened
-from relfit.live.store_rows import event_rows, merged_nodes, naive_stamps, node_rows, utc_stamps
+from relfit.live.store_rows import event_rows, merged_nodes, naive_stamps, node_rows, parts_of, pieces_of, utc_stamps
 from relfit.live.store_schema import KEY, prepare
 from relfit.log.failurelog import FailureLog
 
@@ -26,12 +26,16 @@ _KEY = ", ".join(f"e.{name}" for name in KEY)
 _SAME = " AND ".join(f"e.{name} = i.{name}" for name in KEY)
 _SAME_UNIT = " AND ".join(f"e.{name} = i.{name}" for name in ("system", "node", "began", "scope"))
 _ELSEWHERE = " AND ".join(f"e.{name} = i.{name}" for name in KEY if name != "system") + " AND e.system <> i.system"
+_CHANGED = (  # a new record of the same node and end, or of the same line
+    "e.inside AND NOT e.twin AND EXISTS (SELECT 1 FROM incoming i WHERE i.system = e.system AND i.node = e.node AND "
+    "i.scope = e.scope AND (i.ended = e.ended OR i.line = e.line) AND NOT EXISTS (SELECT 1 FROM events v WHERE "
+    f"{' AND '.join(f'v.{name} = i.{name}' for name in KEY)}))"
+)
 _MANY, _SEVERAL = "*", "+"
 """Place of a record of several sources, and of several documents of one (or before one that no longer has it)."""
 _SAME_PLACE = f"e.place IN (i.place, '{_SEVERAL}' || i.place) AND e.place <> '{_SEVERAL}'"
 _CORRECTED = 0.2  # share of a document's records that its next version may lack; beyond it, it is another log
 _NAMED = 8  # nodes that left
-_TOGETHER = 500_000  # records stored at a time
 _VALUES = ("ended", "detail", "more", "start_cut", "line", "source", "place")
 _FORECAST = ("made", "system", "horizon_hours", "mean", "lower", "upper", "level", "happened", "score")
 
@@ -116,7 +120,7 @@ class FleetStore:
         DataError
             When what it gave must not be stored: durations, or the records that it gave before, of other systems.
         """
-        pieces, size, gone = _pieces(source, fetched), self.size, list[Gone]()
+        pieces, size, gone = pieces_of(source, fetched), self.size, list[Gone]()
         for _, log in pieces:
             if log.lifetimes is not None:
                 raise DataError(
@@ -126,14 +130,14 @@ class FleetStore:
         with self._database.transaction():
             if before is not None:
                 read = dict(pieces)
-                self._take_back(source, [each for each in _pieces(source, before) if not failure or each[0] in read])
-            for part in _parts(pieces):
+                self._take_back(source, [each for each in pieces_of(source, before) if not failure or each[0] in read])
+            for part in parts_of(pieces):
                 gone += self._add_events(source, part, exact=bool(fetched.documents))
             if pieces:
                 gone += self._add_nodes(source, pieces, now if fetched.listed else None)
             for place, log in pieces:
                 self._add_document(source, place, log, listed=fetched.listed)
-            new = max(self.size - size, 0)
+            new = max(self.size - size + sum(each[2] for each in gone), 0)
             self._note(source, fetched, at, new, failure, again=before is not None)
         return new, gone
 
@@ -156,7 +160,7 @@ class FleetStore:
             if fetched.form:
                 before, form = fetched.form if again or not form else form, fetched.form
         if fetched is not None and new:  # those of a first round are of the past
-            starts = [log.events["start"].max() for _, log in _pieces(source, fetched) if len(log.events)]
+            starts = [log.events["start"].max() for _, log in pieces_of(source, fetched) if len(log.events)]
             gave = at if gave else min(at, _naive(max(starts)))
         database.execute("DELETE FROM sources WHERE source = ?", (source,))
         database.execute(
@@ -194,7 +198,7 @@ class FleetStore:
     def _take_back(self, source: str, pieces: Sequence[tuple[str, FailureLog]]) -> None:
         """Remove records that only this source gave, nodes without other records, and times that it alone observed."""
         database = self._database
-        for part in _parts(pieces):
+        for part in parts_of(pieces):
             database.load("incoming", event_rows(source, part, many=_SEVERAL), "events")
             own = f"e.place <> '{_MANY}' AND (e.source = i.source OR {_SAME_PLACE})"
             database.execute(f"DELETE FROM events AS e USING incoming i WHERE {_SAME} AND {own}")
@@ -221,7 +225,7 @@ class FleetStore:
         flags = (f"EXISTS (SELECT 1 FROM incoming i WHERE {same}) AS {name}" for name, same in again.items())
         database.keep(
             "vanished",
-            f"SELECT {_KEY}, {', '.join(flags)}, e.began BETWEEN ? AND ? AS inside FROM events e "
+            f"SELECT {_KEY}, e.ended, e.line, {', '.join(flags)}, e.began BETWEEN ? AND ? AS inside FROM events e "
             f"WHERE e.place = ? AND NOT EXISTS (SELECT 1 FROM incoming i WHERE {_SAME})",
             span,
         )
@@ -237,9 +241,13 @@ class FleetStore:
         database.execute(f"DELETE FROM events AS e USING vanished i WHERE {_SAME} AND i.inside{removing}")
         database.execute(f"UPDATE events AS e SET place = '{_SEVERAL}' || e.place FROM vanished i WHERE {_SAME}")
         removed, stored = (number - twins, later) if few else (0, number - twins + later)
-        gone = count(removed + stored, "record is", "records are")
-        text = f"{gone} gone from {place}: {removed:,} removed from the store, {stored:,} stay in it"
-        return (text, stored > 0) if removed or stored else None
+        changed = 0 if not removed else database.rows(f"SELECT count(*) FROM vanished e WHERE {_CHANGED}")[0][0]
+        texts = [f"{count(changed, 'record was', 'records were')} changed in {place}"] if changed else []
+        removed -= changed
+        if removed or stored:
+            gone = count(removed + stored, "record is", "records are")
+            texts.append(f"{gone} gone from {place}: {removed:,} removed from the store, {stored:,} stay in it")
+        return ("; ".join(texts), stored > 0, removed) if texts else None
 
     def _join_continued(self) -> None:
         """Join an outage in progress when its source began to the one whose start another source recorded."""
@@ -293,7 +301,7 @@ class FleetStore:
             names = [name for (name,) in database.rows("SELECT node FROM unlisted ORDER BY system, node")]
             more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
             text = f"{count(len(names), 'node is', 'nodes are')} no longer listed: {', '.join(names[:_NAMED])}{more}"
-            gone += [(text, False)] if names else []
+            gone += [(text, False, 0)] if names else []
         present = database.frame(
             "SELECT n.* FROM nodes n WHERE EXISTS (SELECT 1 FROM incoming i WHERE i.source = n.source)"
         )
@@ -329,9 +337,16 @@ class FleetStore:
 
     # --------------------------------------------------------------- what is stored
 
-    def log(self, *, nodes: int | Sequence[str] | None = None, timezone: str = "UTC") -> FailureLog:
+    def log(
+        self, *, nodes: int | Sequence[str] | None = None, timezone: str = "UTC", until: pd.Timestamp | None = None
+    ) -> FailureLog:
         """All records as one log; see `stored_log`."""
-        return stored_log(self._database, nodes=nodes, timezone=timezone)
+        return stored_log(self._database, nodes=nodes, timezone=timezone, until=until)
+
+    def answered(self, now: pd.Timestamp) -> pd.Timestamp:
+        """Until when every source could be read."""
+        failing = self.sources()["failing_since"].dropna()
+        return min([now, *map(stamp, failing)])
 
     def pauses(self, source: str, now: pd.Timestamp) -> tuple[int, float, float, pd.Timestamp]:
         """Of a source's last year: number of distinct starts of records, mean and longest hours between, the last."""
@@ -379,9 +394,14 @@ class FleetStore:
         """Store the alarms of a round; returns the keys of the new ones, and of those that are over."""
         at, new = _naive(now), []
         with self._database.transaction():
-            rows = self._database.rows("SELECT kind, subject FROM alarms WHERE over IS NULL ORDER BY raised, kind")
-            open_before = {f"{kind}: {subject}": (kind, subject) for kind, subject in rows}
-            over = {key: pair for key, pair in open_before.items() if key not in {alarm.key for alarm in alarms}}
+            open_before, now_open = ({alarm.key: alarm for alarm in each} for each in (self.open_alarms(), alarms))
+            over = [a for key, a in open_before.items() if key not in now_open or now_open[key].follows(a)]
+            for alarm in over:
+                self._database.execute(
+                    "UPDATE alarms SET over = ? WHERE kind = ? AND subject = ? AND over IS NULL",
+                    (at, alarm.kind, alarm.subject),
+                )
+                del open_before[alarm.key]
             for alarm in alarms:
                 told = (alarm.text, alarm.advice, json.dumps(json_ready(alarm.evidence)), at)
                 if alarm.key in open_before:
@@ -394,11 +414,7 @@ class FleetStore:
                     new.append(alarm.key)
                     begun = (alarm.kind, alarm.subject, _naive(alarm.since), _naive(alarm.raised))
                     self._database.execute("INSERT INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)", (*begun, *told))
-            for pair in over.values():
-                self._database.execute(
-                    "UPDATE alarms SET over = ? WHERE kind = ? AND subject = ? AND over IS NULL", (at, *pair)
-                )
-        return tuple(new), tuple(over)
+        return tuple(new), tuple(alarm.key for alarm in over if alarm.key not in now_open)
 
     def open_alarms(self) -> list[Alarm]:
         """Alarms that are not over, as they were first raised, with their latest text, advice and evidence."""
@@ -423,23 +439,6 @@ class FleetStore:
         """The results of the last round; None before the first."""
         rows = self._database.rows("SELECT document FROM rounds ORDER BY made DESC LIMIT 1")
         return dict(json.loads(rows[0][0])) if rows else None
-
-
-def _pieces(source: str, fetched: Fetched) -> list[tuple[str, FailureLog]]:
-    """The documents that a source gave, or its log under the name of the source."""
-    return list(fetched.documents) or ([] if fetched.log is None else [(source, fetched.log)])
-
-
-def _parts(pieces: Sequence[tuple[str, FailureLog]]) -> Iterator[list[tuple[str, FailureLog]]]:
-    """Documents in groups, each closed once it has more than half a million records."""
-    part: list[tuple[str, FailureLog]] = []
-    for piece in pieces:
-        part.append(piece)
-        if sum(len(log) for _, log in part) > _TOGETHER:
-            yield part
-            part = []
-    if part:
-        yield part
 
 
 def _naive(instant: pd.Timestamp | dt.datetime | None) -> Any:

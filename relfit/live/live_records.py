@@ -11,8 +11,8 @@ from relfit.log.failurelog import FailureLog
 
 __all__ = ["Alarm", "Episode", "Fetched", "Gone", "stamp"]
 
-Gone = tuple[str, bool]
-"""What a source no longer has, in a sentence, and whether it stays stored all the same."""
+Gone = tuple[str, bool, int]
+"""What a source no longer has, in a sentence, whether it stays stored all the same, and how many records left."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,10 @@ class Alarm:
     def key(self) -> str:
         """Identifies the alarm from round to round while it lasts."""
         return f"{self.kind}: {self.subject}"
+
+    def follows(self, before: Alarm) -> bool:
+        """Whether the change began after an alarm of the same key was raised: then it is another one."""
+        return before.raised <= self.since < self.raised
 
 
 @dataclass(frozen=True)

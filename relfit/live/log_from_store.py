@@ -25,7 +25,9 @@ _MOST_TEXTS = 200_000  # distinct details, or sets of attributes, kept in memory
 _TEXTS = ("system", "node", "cause", "scope")
 
 
-def stored_log(database: Database, *, nodes: int | Sequence[str] | None, timezone: str) -> FailureLog:
+def stored_log(
+    database: Database, *, nodes: int | Sequence[str] | None, timezone: str, until: pd.Timestamp | None = None
+) -> FailureLog:
     """All records of a store.
 
     Parameters
@@ -35,6 +37,8 @@ def stored_log(database: Database, *, nodes: int | Sequence[str] | None, timezon
         The number of nodes, or their names, where no source lists them.
     timezone : str
         Zone of the log's local times.
+    until : pandas.Timestamp, optional
+        The nodes were observed until then at least, with or without records.
 
     Raises
     ------
@@ -73,6 +77,9 @@ def stored_log(database: Database, *, nodes: int | Sequence[str] | None, timezon
     if seen > window.end:
         window = Window(window.start, seen, window.start_known, False)
     population = _population(database, windows, window)
+    if until is not None and until > window.end:
+        window = Window(window.start, until, window.start_known, True)
+        population["left"] = population["left"].where(population["left_known"], until)
     if nodes is not None:
         population = _filled(population, nodes, window)
     events, still = open_outages(events, population, window.end)

@@ -26,8 +26,7 @@ def source_alarms(store: FleetStore, settings: WatchSettings, now: pd.Timestamp)
     budget = SHARE * settings.alarms.per_year / len(settings.sources)
     table = store.sources()
     for source in settings.sources:
-        name = source.title
-        if name not in table.index:
+        if (name := source.title) not in table.index:
             continue
         row: Any = table.loc[name]
         gave, failing = (pd.Timestamp(row[key], tz="UTC") for key in ("gave_at", "failing_since"))

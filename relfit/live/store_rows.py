@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from relfit.live.live_records import Fetched
 from relfit.live.store_schema import KEY
 from relfit.log.failurelog import FailureLog
 from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS
 
-__all__ = ["MOST_ATTRIBUTES", "event_rows", "merged_nodes", "naive_stamps", "node_rows", "utc_stamps"]
+__all__ = [
+    "MOST_ATTRIBUTES",
+    "event_rows",
+    "merged_nodes",
+    "naive_stamps",
+    "node_rows",
+    "parts_of",
+    "pieces_of",
+    "utc_stamps",
+]
 
 MOST_ATTRIBUTES = 50
 """Largest number of attributes of a log that are stored, the first by name."""
+_TOGETHER = 500_000  # records stored at a time
 _NODE_KEY = ["system", "node", "declared", "more"]
 
 
@@ -138,3 +149,20 @@ def _more(frame: pd.DataFrame, standard: Sequence[str]) -> pd.Series:
 
 def _plain(value: object) -> Any:
     return value if isinstance(value, (bool, int, float)) else str(value).replace("\0", "\u2400")
+
+
+def pieces_of(source: str, fetched: Fetched) -> list[tuple[str, FailureLog]]:
+    """The documents that a source gave, or its log under the name of the source."""
+    return list(fetched.documents) or ([] if fetched.log is None else [(source, fetched.log)])
+
+
+def parts_of(pieces: Sequence[tuple[str, FailureLog]]) -> Iterator[list[tuple[str, FailureLog]]]:
+    """Documents in groups, each closed once it has more than half a million records."""
+    part: list[tuple[str, FailureLog]] = []
+    for piece in pieces:
+        part.append(piece)
+        if sum(len(log) for _, log in part) > _TOGETHER:
+            yield part
+            part = []
+    if part:
+        yield part

@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import tomli_w
 
 from relfit.base.errors import ArgumentError
@@ -25,6 +26,7 @@ from relfit.live.watch_settings import read_watch_settings
 __all__ = ["write_settings"]
 
 _LOOKED_FOR = ("logs", "*.csv", "*.parquet", "*.log")
+_LATELY = pd.Timedelta("90d")  # a table that ends before is not written any more
 _WAIT = 10.0  # seconds to wait for Slurm's first answer
 
 
@@ -65,12 +67,14 @@ def write_settings(
         raise ArgumentError(f"{out} is there already", remedy="change it, or name another file with --out")
     folder = out.resolve().parent
     sources: list[dict[str, Any]] = []
-    lines: list[str] = []
+    lines, ends = list[str](), list[pd.Timestamp]()
     start = Path.cwd() if places else folder
     for place in places or [place for place in _LOOKED_FOR if _files(folder / place)]:
         written = _as_written(start / place, folder)
         sources.append({"kind": "file", "path": written, **({"columns": dict(columns)} if columns else {})})
-        lines += _said_of(folder / written, {**(columns or {}), "timezone": timezone, "n_nodes": nodes})
+        told, end = _said_of(folder / written, {**(columns or {}), "timezone": timezone, "n_nodes": nodes})
+        lines += told
+        ends += [end] if end is not None else []
     if not places and shutil.which("sacctmgr"):
         if answers := _slurm_answers():
             sources.append({"kind": "slurm"})
@@ -79,6 +83,9 @@ def write_settings(
         raise ArgumentError("no log to watch was found", remedy="name files or a folder: relfit watch init logs")
     document: dict[str, Any] = {"store": "fleet.duckdb", "fleet": fleet or folder.name}
     document |= {name: value for name, value in {"timezone": timezone, "nodes": nodes}.items() if value}
+    if ends and pd.Timestamp.now(tz="UTC") - max(ends) < _LATELY:  # tables do not say until when all is in them
+        document["observed_until"] = "now"
+        lines.append("all counts as in the tables until the time of each round; else remove observed_until")
     document |= {"sources": sources, "alarms": {"per_year": 4.0}, "outputs": {"page": "today.html"}}
     with complete(out) as part:
         part.write_text(tomli_w.dumps(document), encoding="utf-8")
@@ -112,15 +119,16 @@ def _as_written(place: Path, folder: Path) -> str:
     return str(place.relative_to(folder) if place.is_relative_to(folder) else place)
 
 
-def _said_of(place: Path, reading: Mapping[str, Any]) -> list[str]:
-    """Lines on a log, by its last file, with the question that it leaves open."""
+def _said_of(place: Path, reading: Mapping[str, Any]) -> tuple[list[str], pd.Timestamp | None]:
+    """Lines on a log, by its last file, with the question that it leaves open; and the end of a table, if unknown."""
     files = _files(place)
     if not files:
-        return [f"{place}: no such file yet"]
+        return [f"{place}: no such file yet"], None
     log = read(files[-1], **reading)
     asked = [f"question: {log.question}"] if log.question else []
     told = [in_settings(note, FileSource.model_fields) for note in (*log.source.notes[:3], *asked)]
-    return [f"{place}: {log!r}", *(f"  {text}" for text in told)]
+    end = log.window.end if log.source.format == "table" and not log.window.end_known else None
+    return [f"{place}: {log!r}", *(f"  {text}" for text in told)], end
 
 
 def _write_timer(command: Sequence[str], folder: Path) -> list[str]:

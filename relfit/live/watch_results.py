@@ -12,6 +12,8 @@ from relfit.live.live_records import Alarm
 
 __all__ = ["Round", "WatchStatus"]
 
+_WEEK = pd.Timedelta("7d")
+
 
 class Round(Result):
     """The results of one round over a fleet.
@@ -35,8 +37,10 @@ class Round(Result):
         Forecasts of this round, one row per system and horizon.
     written : tuple of str
         Files and addresses that outputs were written to.
+    gone : tuple of str
+        What sources no longer have, or have changed, in a sentence each.
     problems : tuple of str
-        What could not be done, what is gone, and failures of many nodes at once, in a sentence each.
+        These, what could not be done, and failures of many nodes at once, in a sentence each.
     undone : tuple of str
         The problems for which the command fails: unwritten outputs, records that cannot be read as a log.
     """
@@ -53,6 +57,7 @@ class Round(Result):
     over: tuple[str, ...]
     forecasts: pd.DataFrame
     written: tuple[str, ...]
+    gone: tuple[str, ...]
     problems: tuple[str, ...]
     undone: tuple[str, ...]
 
@@ -76,10 +81,16 @@ class Round(Result):
     @property
     def findings(self) -> tuple[str, ...]:
         """The headline, alarms with their advice, failed sources, and problems."""
-        alarms = [f"{'NEW ' * (a.key in self.raised)}{a.kind}: {a.text} {a.advice}".strip() for a in self.alarms]
+        alarms = [f"{self._mark(alarm)}: {alarm.text} {alarm.advice}".strip() for alarm in self.alarms]
         rows = self.sources[self.sources["failure"] != ""]
         failed = [f"source {row.source} failed: {row.failure}" for row in rows.itertuples()]
         return (self.headline, *alarms, *failed, *self.problems)
+
+    def _mark(self, alarm: Alarm) -> str:
+        """The kind of an alarm, and whether it is new; in a first round, since when it stands."""
+        if self.new == self.records and self.made - alarm.raised > _WEEK:
+            return f"{alarm.kind}, since {alarm.since:%Y-%m-%d}"
+        return f"{'NEW ' * (alarm.key in self.raised)}{alarm.kind}"
 
 
 class WatchStatus(Result):

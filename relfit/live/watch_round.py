@@ -67,7 +67,8 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
         alarms: list[Alarm] | None = None
         study, forecasts = None, pd.DataFrame()
         try:
-            log = store.log(nodes=settings.population, timezone=settings.timezone)
+            until = store.answered(made) if settings.observed_until else None
+            log = store.log(nodes=settings.population, timezone=settings.timezone, until=until)
             if now is not None and log.window.end > made:
                 log = log.between(None, made)
             elif log.window.end > made + _SKEW:
@@ -80,8 +81,8 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
             study = Study(log)
             forecasts, alarms, wrong = _asked(store, study, settings)
             problems += tuple(wrong)
-        problems += tuple(text for text, _ in gone)
-        undone += tuple(text for text, stored in gone if stored)
+        problems += tuple(each[0] for each in gone)
+        undone += tuple(text for text, stored, _ in gone if stored)
         looked = alarms is not None or not store.size
         still = [alarm for alarm in before if alarm.kind != "source"] if alarms is None else alarms
         raised, over = store.save_alarms([*still, *source_alarms(store, settings, made)], made)
@@ -98,6 +99,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
             over,
             forecasts,
             (),
+            tuple(each[0] for each in gone),
             problems,
             undone,
         )

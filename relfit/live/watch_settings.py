@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SerializeAsAny, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -65,6 +65,9 @@ class WatchSettings(Model):
     timezone: str = Field("UTC", description="zone of times that carry none")
     nodes: Annotated[int, Field(ge=1)] | list[str] | FilePath | None = Field(
         None, description='nodes where no source lists them: how many, ["n[001-200]"], or a file of such lists'
+    )
+    observed_until: Literal["now"] | None = Field(
+        None, description="now: sources that can be read say all until the round; else their last record ends the log"
     )
     sources: list[SerializeAsAny[SourceBase]] = Field(min_length=1, description="what is watched")
     alarms: AlarmSettings = AlarmSettings()

@@ -237,7 +237,7 @@ def test_the_commands_are_read_once_a_process(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
-        ("a;1,5\nb;2,5\n", "--column decimal=, reads it as a number"),
+        ("a;1,500\nb;2,250\n", '--column decimal="," reads it as a number'),
         ("a;05/02/24\n", "as --column time_format="),
         ("a;05/02/2024\n", "say it with --column day_first=true or --column day_first=false"),
         ("a;2024-01-05 10:00 EST\n", "give --timezone"),

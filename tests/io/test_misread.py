@@ -33,11 +33,19 @@ def starts(log: rf.FailureLog) -> list[str]:
 
 
 def test_a_decimal_comma_is_no_nanosecond(tmp_path):
-    path = write(tmp_path, "node;duration;observed\na;1,5;1\nb;2;1\n")
+    path = write(tmp_path, "node;duration;observed\na;1,500;1\nb;2;1\n")  # or one thousand and a half
     log = rf.read(path)
-    reason = "'1,5' is not a finite duration; --column decimal=, reads it as a number"
+    reason = "'1,500' is not a finite duration; --column decimal=\",\" reads it as a number"
     assert log.rejected["reason"].tolist() == [reason]
     assert rf.read(path, decimal=",").lifetimes["duration"].tolist() == [1.5, 2.0]
+
+
+def test_a_decimal_comma_that_can_be_nothing_else_is_taken(tmp_path):
+    path = write(tmp_path, "node;duration;observed\na;1,5;1\nb;2;1\n")
+    assert rf.read(path).lifetimes["duration"].tolist() == [1.5, 2.0]
+    assert "duration from 'duration' (as '1,5', a decimal comma)" in " ".join(rf.read(path).source.notes)
+    mixed = write(tmp_path, "node;duration;observed\na;1,5;1\nb;2.5;1\n")
+    assert len(rf.read(mixed).rejected) == 1
 
 
 @pytest.mark.parametrize(

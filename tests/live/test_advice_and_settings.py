@@ -132,7 +132,7 @@ def test_options_are_told_as_fields_of_the_source() -> None:
         'name it with columns = { node = "Server name" } (columns = { node = "rack+slot" } for two), '
         'or raise max_size = "32GB"'
     )
-    assert in_settings("; --column decimal=, reads it") == '; columns = { decimal = "," } reads it'
+    assert in_settings('; --column decimal="," reads it') == '; columns = { decimal = "," } reads it'
     assert in_settings("say --column node=NAME.", ["node"]) == 'say node = "NAME".'
     assert (
         json.loads(in_settings("--column pattern='(?P<a>\\S+) b'")[len("columns = { pattern = ") : -2])

@@ -109,16 +109,18 @@ def test_a_cause_that_rose_is_not_looked_for_in_a_place() -> None:
 
 
 def test_the_numbers_of_a_sentence_are_of_its_window_and_its_node_is_named() -> None:
-    """A rate that doubled months ago, then ten failures of one node within a day."""
+    """A rate that doubled months ago, then ten failures of one node within a day: an alarm of its own."""
     extra = [{"node": "n017", "start": 599 * DAY + t, "end": 599 * DAY + t + 0.5} for t in 2.0 + 2.2 * np.arange(10)]
     extra = [{**row, "cause": "fan", "system": "system"} for row in extra]
     log = fleet(1, rate=np.where(np.arange(600) < 450, 1.0, 2.0), extra=extra, system="system")
     alarms = fleet_alarms(log)
     rate, cause = of(alarms, "rate", "the system"), of(alarms, "rate", "cause fan")
-    assert rate.since < at(480 * DAY)
-    assert f"The failure rate of the system rose about {rate.since:%Y-%m-%d}; the strongest window now: " in rate.text
+    assert rate.since == at(599 * DAY)
     assert rate.text.endswith("; most of the excess is fan; 10 are of node n017.")
-    assert rate.advice == f"The change began about {rate.since:%Y-%m-%d}: look at what was changed then."
+    assert rate.advice == "The change began about 2002-08-23: look at node n017 first."
+    earlier = of(fleet_alarms(log, now=at(560 * DAY)), "rate", "the system")
+    assert f"The failure rate of the system rose about {earlier.since:%Y-%m-%d}; the strongest window " in earlier.text
+    assert earlier.advice == f"The change began about {earlier.since:%Y-%m-%d}: look at what was changed then."
     assert cause.text.startswith("The failure rate of cause fan rose: 10 incidents in the ")
     assert cause.advice.endswith(": look at node n017 first.")
     for alarm in (rate, cause):  # counted by hand
@@ -335,3 +337,19 @@ def test_a_bundled_log_from_a_date_on() -> None:
     log = rf.datasets.load("white")
     alarms = fleet_alarms(log, since="2003-01-01", now="2004-06-01")
     assert all(alarm.raised >= pd.Timestamp("2003-02-20", tz="UTC") for alarm in alarms)
+
+
+def test_a_burst_is_over_and_what_comes_after_it_is_news() -> None:
+    """A failure every sixth day, five on one day, nothing for 25 days, one every other day; ten more on one day."""
+    days = [*range(0, 400, 6), *([400] * 5), *range(426, 500, 2), *([500] * 10)]
+    hours = [DAY * day + 2.0 * days[:i].count(day) for i, day in enumerate(days)]
+    rows = [{"node": f"n{7 * i % 24:02d}", "start": hour, "end": hour + 1.0} for i, hour in enumerate(hours)]
+    log = make_log(rows, [{"node": f"n{i:02d}"} for i in range(24)], window=(0.0, 501 * DAY))
+    past = [each for each in alarm_history(log) if each.alarm.key.startswith("rate: ") and each.alarm.since >= at(0)]
+    burst, doubled, more = (each for each in past if "system" in each.alarm.subject)
+    assert (burst.alarm.since, burst.alarm.raised) == (at(400 * DAY), at(401 * DAY))
+    assert burst.ended is not None
+    assert burst.ended <= at(415 * DAY)
+    assert at(420 * DAY) <= doubled.alarm.since <= at(440 * DAY)
+    assert doubled.ended == more.alarm.raised == at(501 * DAY)
+    assert more.ended is None

@@ -9,7 +9,9 @@ the tests. `relfit.live` reports the results.
 from relfit.fleet.surveillance.count_scores import failures_ahead, missed_counts, scored, tails_of_counts
 from relfit.fleet.surveillance.failures_at_once import WideIncident, wide_incidents
 from relfit.fleet.surveillance.node_scans import NodeEpisode, failed_repairs, nodes_standing_out
-from relfit.fleet.surveillance.rate_scans import RateEpisode, RateScan, scan_rates, scan_scores
+from relfit.fleet.surveillance.past_forecasts import expected_soon, forecasts_so_far
+from relfit.fleet.surveillance.rate_episodes import RateEpisode
+from relfit.fleet.surveillance.rate_scans import RateScan, scan_rates, scan_scores
 from relfit.fleet.surveillance.rates_of_fleet import RateChange, rate_changes
 from relfit.fleet.surveillance.recurrence_scans import Recurrence, scan_recurrence
 from relfit.fleet.surveillance.repair_scans import RepairEpisode, slower_repairs
@@ -26,8 +28,10 @@ __all__ = [
     "Streams",
     "WatchedFleet",
     "WideIncident",
+    "expected_soon",
     "failed_repairs",
     "failures_ahead",
+    "forecasts_so_far",
     "longest_pause",
     "missed_counts",
     "nodes_standing_out",

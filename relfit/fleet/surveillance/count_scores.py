@@ -35,7 +35,8 @@ def scored(forecasts: pd.DataFrame, log: FailureLog) -> pd.DataFrame:
     pandas.DataFrame
         With ``happened``, the incidents of the system over the horizon, and ``score``, the interval score of Gneiting
         and Raftery (2007): width of the interval, plus ``2 / (1 - level)`` times the distance of an outcome outside.
-        Both stay missing for a system that was not watched to the end of the horizon.
+        Both stay missing for a system that was not watched to the end of the horizon, and but for the first forecast of
+        a system and horizon on each day.
 
     Examples
     --------
@@ -54,8 +55,9 @@ def scored(forecasts: pd.DataFrame, log: FailureLog) -> pd.DataFrame:
     left = people.groupby(people["system"].astype(str))["left"].max()
     table = incidents(log).table
     systems, began = table["system"].astype("category"), nanoseconds(table["start"])
+    again = out.assign(day=made.dt.floor("D")).duplicated(["system", "horizon_hours", "day"]).to_numpy()
     for name, rows in out.groupby(out["system"].astype(str)).indices.items():
-        over = rows[end[rows] <= left.get(name, log.window.end).as_unit("ns").value]
+        over = rows[~again[rows] & (end[rows] <= left.get(name, log.window.end).as_unit("ns").value)]
         at = np.sort(began[(systems == name).to_numpy()])
         came = np.searchsorted(at, end[over], "left") - np.searchsorted(at, begin[over], "left")
         low, high, level = (out[column].to_numpy(np.float64)[over] for column in ("lower", "upper", "level"))

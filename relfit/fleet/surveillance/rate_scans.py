@@ -7,22 +7,21 @@ the past scatter of days, weeks and months. An increase in the rest of the syste
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
 
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.fleet.surveillance.rate_episodes import RateEpisode, Windows, episodes
 
 __all__ = [
     "LEAST_REFERENCE",
     "LOOKS",
     "REFERENCE",
     "WINDOWS",
-    "RateEpisode",
     "RateScan",
-    "episodes",
     "for_each_test",
     "scan_rates",
     "scan_scores",
@@ -39,40 +38,6 @@ _TYPICAL = 0.3  # spread of relative scatter between streams, for the shrinkage 
 _DOUBT = 1.5  # standard errors that are added to scatter
 _SURE = 1.645  # standard errors subtracted from the increase of the rest of a system
 _SCREEN = 1.5  # standard deviations above which tail probabilities are computed
-_CLOSE, _LOOSEST = 1000.0, 0.1  # an alarm ends once p exceeds this multiple of alpha, or this value
-
-
-@dataclass(frozen=True)
-class RateEpisode:
-    """A time in which the rate of a stream was significantly changed.
-
-    Attributes
-    ----------
-    stream : int
-    begin, first, last : int
-        First and last day of the window that raised the alarm, and the last day of the alarm so far.
-    lasts : bool
-        Whether the alarm lasts to the end.
-    seen, expected, days, p : float
-        Observed and expected count in the window of least `p`, and its length: now if the alarm lasts, else when it was
-        raised.
-    """
-
-    stream: int
-    begin: int
-    first: int
-    last: int
-    lasts: bool
-    seen: float
-    expected: float
-    days: int
-    p: float
-
-    @property
-    def window(self) -> tuple[int, int]:
-        """First day of the window of least `p`, and the day after its last."""
-        end = (self.last if self.lasts else self.first) + 1
-        return end - self.days, end
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,41 +52,47 @@ class RateScan:
         Length of that window, days.
     seen, expected : ndarray
         Observed and expected count in it.
+    every : callable, optional
+        All windows of one stream.
     """
 
     p: FloatArray
     window: IntArray
     seen: FloatArray
     expected: FloatArray
+    every: Callable[[int], Windows] | None = None
 
     @classmethod
-    def nothing(cls, shape: tuple[int, ...]) -> RateScan:
-        """A scan without windows."""
-        return cls(np.ones(shape), np.ones(shape, np.int64), np.zeros(shape), np.zeros(shape))
+    def of(
+        cls,
+        shape: tuple[int, int],
+        look: Callable[[int, slice], Sequence[FloatArray]],
+        counts: FloatArray | None = None,
+    ) -> RateScan:
+        """The scan of the windows whose tail probability, observed and expected count `look` gives for some streams."""
+        out, usable = (
+            cls(np.ones(shape), np.ones(shape, np.int64), *np.zeros((2, *shape))),
+            [each for each in WINDOWS if each <= shape[1]],
+        )
+        for window in usable:
+            p, seen, expected = look(window, slice(None))
+            better = p < out.p
+            out.window[better] = window
+            for own, new in ((out.p, p), (out.seen, seen), (out.expected, expected)):
+                own[better] = new[better]
 
-    def take(self, window: int, p: FloatArray, seen: FloatArray, expected: FloatArray) -> None:
-        """Add a window; its p-value is NaN without enough data."""
-        better = p < self.p
-        self.window[better] = window
-        for own, new in ((self.p, p), (self.seen, seen), (self.expected, expected)):
-            own[better] = new[better]
+        def every(stream: int) -> Windows:
+            looks = [look(window, slice(stream, stream + 1)) for window in usable]
+            p, seen, expected = (np.array([each[i][0] for each in looks]) for i in range(3))
+            return Windows(np.array(usable), p, seen, expected, None if counts is None else counts[stream])
 
-    def episodes(self, alpha: float) -> Iterator[RateEpisode]:
-        """The alarms at a tail probability of `alpha`, each until it ends (see `episodes`)."""
-        for stream, first, over in zip(*episodes(self.p, np.array(alpha)), strict=True):
-            lasts = bool(over == self.p.shape[1])
-            told = stream, over - 1 if lasts else first
-            yield RateEpisode(
-                int(stream),
-                int(first) + 1 - int(self.window[stream, first]),
-                int(first),
-                int(over) - 1,
-                lasts,
-                float(self.seen[told]),
-                float(self.expected[told]),
-                int(self.window[told]),
-                float(self.p[told]),
-            )
+        return replace(out, every=every)
+
+    def episodes(self, alpha: float, *, down: bool = False) -> Iterator[RateEpisode]:
+        """The alarms at a tail probability of `alpha`, each until it ends (see `rate_episodes.episodes`)."""
+        for stream in np.flatnonzero((self.p <= alpha).any(axis=1)).tolist():
+            if self.every is not None:
+                yield from episodes(stream, self.every(stream), alpha, down=down)
 
 
 def scan_rates(
@@ -154,38 +125,39 @@ def scan_rates(
     >>> bool(scan.p[0, :500].min() > 1e-3), bool(scan.p[0, 509] < 1e-4), int(scan.window[0, 509])
     (True, True, 14)
     """
-    own, out = _Past.of(counts, exposure), RateScan.nothing(counts.shape)
+    own = _Past.of(counts, exposure)
     scatter = _scatter(own)
     before = None if prior is None else _Past.of(*(np.broadcast_to(each, counts.shape) for each in prior))
     others = None if rest is None else _Past.of(*rest)
     of_others = None if others is None else _scatter(others)
     seen_since = _seen_since(counts if rest is None else counts + rest[0])
-    for window in WINDOWS:
+
+    def look(window: int, rows: slice) -> tuple[FloatArray, ...]:
         t = np.arange(window, counts.shape[1] + 1)
-        if not t.size:
-            break
-        seen, units, past, past_units = own.window(t, window)
+        seen, units, past, past_units = own.window(t, window, rows)
         if before is None:
             shape, rate = past + 0.5, (past + 0.5) / np.maximum(past_units, 1e-9)
         else:
-            _, _, theirs, their_units = before.window(t, window)
+            _, _, theirs, their_units = before.window(t, window, rows)
             typical = (theirs + 0.5) / np.maximum(their_units, 1e-9)
             shape = past + _ALIKE
             rate = shape / (past_units + _ALIKE / typical)
         mean = rate * units
         if others is not None and of_others is not None:
-            mean = mean * _excuse(others, of_others, t, window)
-        variance = 1.0 / shape + _over(scatter, t - window, window)
-        usable = (
-            (units > 0.0) & (seen_since[:, t - window] >= LEAST_REFERENCE) & ((past_units > 0.0) | (before is not None))
-        )
+            mean = mean * _excuse(others, of_others, t, window, rows)
+        variance = 1.0 / shape + _over(scatter, t - window, window, rows)
+        usable = (units > 0.0) & (seen_since[rows, t - window] >= LEAST_REFERENCE)
+        usable &= (past_units > 0.0) | (before is not None)
         mean = np.where(usable, mean, 0.0)
-        p = np.full(counts.shape, np.nan)
-        p[:, t - 1] = _tail(seen, mean, variance, usable, down)
-        full = np.zeros((2, *counts.shape))
-        full[0][:, t - 1], full[1][:, t - 1] = seen, mean
-        out.take(window, p, full[0], full[1])
-    return out
+        each = (_tail(seen, mean, variance, usable, down), seen, mean)
+        return tuple(_by_day(values, window, fill) for values, fill in zip(each, (1.0, 0.0, 0.0), strict=True))
+
+    return RateScan.of(counts.shape, look, counts)
+
+
+def _by_day(values: FloatArray, window: int, fill: float) -> FloatArray:
+    """Values of windows by their last day; `fill` on days that are too early for one."""
+    return np.pad(values, ((0, 0), (window - 1, 0)), constant_values=fill)
 
 
 def _seen_since(counts: FloatArray) -> IntArray:
@@ -210,10 +182,10 @@ class _Past:
         zero = np.zeros((counts.shape[0], 1))
         return cls(*(np.hstack([zero, np.cumsum(each, axis=1)]) for each in (counts, exposure)))
 
-    def window(self, t: IntArray, window: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Counts and exposure of windows that end at `t`, and of the reference before each."""
+    def window(self, t: IntArray, window: int, rows: slice) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Counts and exposure of windows that end at `t`, and of the reference before each, of some streams."""
         begin, first = t - window, np.maximum(t - window - REFERENCE, 0)
-        count, units = self.count, self.units
+        count, units = self.count[rows], self.units[rows]
         return (
             count[:, t] - count[:, begin],
             units[:, t] - units[:, begin],
@@ -261,19 +233,19 @@ def _scatter(past: _Past) -> list[FloatArray]:
     return out
 
 
-def _over(scatter: list[FloatArray], at: IntArray, window: int) -> FloatArray:
+def _over(scatter: list[FloatArray], at: IntArray, window: int, rows: slice) -> FloatArray:
     """Relative variance beyond Poisson of a count over a window, and of the reference before it."""
-    of_window = [each[:, at] * min(scale / window, 1.0) for scale, each in zip(_SCALES, scatter, strict=True)]
+    of_window = [each[rows, at] * min(scale / window, 1.0) for scale, each in zip(_SCALES, scatter, strict=True)]
     length = np.clip(at, 1, REFERENCE)
-    of_past = [each[:, at] * (scale / length) for scale, each in zip(_SCALES, scatter, strict=True)]
+    of_past = [each[rows, at] * (scale / length) for scale, each in zip(_SCALES, scatter, strict=True)]
     return np.asarray(np.max(of_window, axis=0) + np.max(of_past, axis=0))
 
 
-def _excuse(others: _Past, scatter: list[FloatArray], t: IntArray, window: int) -> FloatArray:
+def _excuse(others: _Past, scatter: list[FloatArray], t: IntArray, window: int, rows: slice) -> FloatArray:
     """Factor by which the rest of the system has significantly increased in the window, else 1."""
-    seen, units, past, past_units = others.window(t, window)
+    seen, units, past, past_units = others.window(t, window, rows)
     mean = np.where(past_units > 0.0, (past + 0.5) / np.maximum(past_units, 1e-9) * units, 0.0)
-    spread = np.sqrt(mean + mean**2 * (1.0 / (past + 0.5) + _over(scatter, t - window, window)))
+    spread = np.sqrt(mean + mean**2 * (1.0 / (past + 0.5) + _over(scatter, t - window, window, rows)))
     return np.asarray(np.maximum(np.where(mean > 0.0, (seen - _SURE * spread) / np.maximum(mean, 1e-9), 1.0), 1.0))
 
 
@@ -291,27 +263,29 @@ def scan_scores(sums: FloatArray, numbers: FloatArray) -> RateScan:
     >>> bool(scan.p[0, 199] > 0.01), bool(scan.p[0, -1] < 1e-6)
     (True, True)
     """
-    past, out = _Past.of(sums, numbers), RateScan.nothing(sums.shape)
-    size, widest = sums.shape[1], np.ones(past.count.shape)
+    past, size = _Past.of(sums, numbers), sums.shape[1]
+    widest = np.ones(past.count.shape)
+    spreads = {}
     for window in WINDOWS:
-        t = np.arange(window, size + 1)
-        if not t.size:
-            break
-        if window in _SCALES:  # scores within a day, week or month are correlated
+        if window in _SCALES and window <= size:  # scores within a day, week or month are correlated
             score, number = (each[:, window:] - each[:, :-window] for each in (past.count, past.units))
             first = np.maximum(np.arange(size + 1) - REFERENCE, 0)
             squares, total = (np.pad(np.cumsum(e, axis=1), ((0, 0), (window, 0))) for e in (score**2, number))
             each = [sums - sums[:, np.minimum(first + window - 1, np.arange(size + 1))] for sums in (squares, total)]
             prior = 8.0 * window
             widest = np.maximum(widest, (each[0] + prior) / (each[1] + prior))
-        seen, number, _, before = past.window(t, window)
+        spreads[window] = widest
+
+    def look(window: int, rows: slice) -> tuple[FloatArray, ...]:
+        t = np.arange(window, size + 1)
+        seen, number, _, before = past.window(t, window, rows)
         usable = (number >= _FEWEST) & (before >= 4 * _FEWEST) & (t - window >= LEAST_REFERENCE)
-        spread = np.sqrt(np.maximum(number, 1.0) * widest[:, t - window] * (1.0 + number / np.maximum(before, 1.0)))
-        p, full = np.ones(sums.shape), np.zeros((2, *sums.shape))
-        p[:, t - 1] = np.where(usable, special.ndtr(-seen / spread), 1.0)
-        full[0][:, t - 1], full[1][:, t - 1] = seen / np.maximum(number, 1.0), number
-        out.take(window, p, full[0], full[1])
-    return out
+        wide = np.maximum(number, 1.0) * spreads[window][rows, t - window]
+        spread = np.sqrt(wide * (1.0 + number / np.maximum(before, 1.0)))
+        each = (np.where(usable, special.ndtr(-seen / spread), 1.0), seen / np.maximum(number, 1.0), number)
+        return tuple(_by_day(values, window, fill) for values, fill in zip(each, (1.0, 0.0, 0.0), strict=True))
+
+    return RateScan.of(sums.shape, look)
 
 
 _FEWEST = 6  # scores in a window
@@ -320,33 +294,3 @@ _FEWEST = 6  # scores in a window
 def for_each_test(allowed: float, streams: int) -> float:
     """Tail probability per test for `allowed` false alarms per year in so many streams, tested daily."""
     return allowed / (streams * LOOKS)
-
-
-def episodes(p: FloatArray, alpha: FloatArray) -> tuple[IntArray, IntArray, IntArray]:
-    """First day and end of each alarm.
-
-    Parameters
-    ----------
-    p : ndarray, shape (streams, days)
-        Tail probabilities.
-    alpha : ndarray, broadcast to the shape of `p`
-        Tail probability that raises an alarm; it ends once that of a day exceeds 1000 `alpha`, or 0.1.
-
-    Returns
-    -------
-    stream, first, last : ndarray of int
-        Stream, first day, and the day on which the alarm ended (the number of days if it lasts).
-
-    Examples
-    --------
-    >>> [each.tolist() for each in episodes(np.array([[0.5, 1e-9, 1e-7, 0.5, 1e-9]]), np.array([[1e-8]]))]
-    [[0, 0], [1, 4], [3, 5]]
-    """
-    alpha = np.broadcast_to(alpha, p.shape)
-    state = np.where(p <= alpha, 1, np.where(p > np.minimum(_CLOSE * alpha, np.maximum(_LOOSEST, alpha)), -1, 0))
-    at = np.maximum.accumulate(np.where(state != 0, np.arange(p.shape[1]), 0), axis=1)
-    up = np.take_along_axis(state, at, axis=1) > 0
-    edge = np.diff(up.astype(np.int8), axis=1, prepend=0, append=0)
-    stream, first = np.nonzero(edge > 0)
-    last = np.nonzero(edge < 0)[1]
-    return stream, first, last

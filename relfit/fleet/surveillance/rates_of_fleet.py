@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from relfit.fleet.surveillance.rate_scans import RateEpisode, for_each_test, scan_rates
+from relfit.fleet.surveillance.rate_episodes import RateEpisode
+from relfit.fleet.surveillance.rate_scans import for_each_test, scan_rates
 from relfit.fleet.surveillance.watched_fleet import Streams, WatchedFleet
 
 __all__ = ["RateChange", "rate_changes"]
@@ -58,7 +59,7 @@ def rate_changes(fleet: WatchedFleet, budget: Mapping[str, float]) -> Iterator[R
     systems, causes, parts = fleet.of_systems, fleet.of_causes(), fleet.of_parts()
     for down in (False, True):
         alpha = for_each_test(budget["system down" if down else "system"], len(systems.names))
-        for when in scan_rates(systems.counts, systems.exposure, down=down).episodes(alpha):
+        for when in scan_rates(systems.counts, systems.exposure, down=down).episodes(alpha, down=down):
             cause = "" if down else causes.main_excess(when.stream, *when.window)
             node = ("", 0) if down else fleet.main_node(when.window, when.stream)
             yield RateChange(systems, when, down, cause, *node)

@@ -9,7 +9,8 @@ import numpy as np
 from scipy import special
 
 from relfit.base.arrays import FloatArray, IntArray
-from relfit.fleet.surveillance.rate_scans import REFERENCE, RateEpisode, for_each_test, scan_scores
+from relfit.fleet.surveillance.rate_episodes import RateEpisode
+from relfit.fleet.surveillance.rate_scans import REFERENCE, for_each_test, scan_scores
 from relfit.fleet.surveillance.watched_fleet import WatchedFleet
 
 __all__ = ["RepairEpisode", "slower_repairs"]

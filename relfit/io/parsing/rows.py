@@ -137,9 +137,11 @@ class Rejections:
         if strict:
             self.raise_first()
         if not self._kept.any():
-            reasons = self.frame()["reason"]
+            rejected = self.frame()
+            first = rejected.iloc[0] if len(rejected) else None
+            where = "" if first is None or not first["column"] else f"column {first['column']!r}: "
             raise ReadError(
-                "every row was rejected", path=self.path, remedy=str(reasons.iloc[0]) if len(reasons) else None
+                "every row was rejected", path=self.path, remedy=None if first is None else f"{where}{first['reason']}"
             )
         return self.kept
 

@@ -138,7 +138,7 @@ def _changed_files(path: str, cursor: Mapping[str, object]) -> tuple[list[Path],
         # a change right after this one may not change the time
         state[shown(file)] = now if time.time() - about.st_mtime > _SETTLED else [about.st_size, 0]
     if not files:
-        raise SourceError(f"{path}: no file has such a name")
+        raise SourceError(f"{path}: no file matches")
     moved, had = [state[shown(file)] for file in changed], cast("list[str]", cursor.get("held", []))
     held = {name for name in had if name in state and before.get(name) not in moved}
     return [file for file in changed if state[shown(file)][0] or shown(file) in held], state, held

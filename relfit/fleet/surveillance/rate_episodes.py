@@ -1,0 +1,147 @@
+"""Alarms of one stream of daily counts: from the day on which a window shows a change until that is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
+
+__all__ = ["RateEpisode", "Windows", "episodes"]
+
+_CLOSE, _LOOSEST = 1000.0, 0.1  # evidence is gone once p exceeds this multiple of alpha, or this value
+_LEAST_DAYS = 7  # that an alarm stands before what came after it ends it
+_REFUTED = 100.0  # times as likely at the usual rate as at that of the alarm
+_SURE = 0.05  # error probability of the limit of an alarm's rate
+
+
+@dataclass(frozen=True)
+class RateEpisode:
+    """A time in which the rate of a stream was significantly changed.
+
+    Attributes
+    ----------
+    stream : int
+    begin, first, last : int
+        First and last day of the window that raised the alarm, and the last day of the alarm so far.
+    lasts : bool
+        Whether the alarm lasts to the end.
+    seen, expected, days, p : float
+        Observed and expected count in the window of least `p`, and its length: now if the alarm lasts, else when it was
+        raised.
+    """
+
+    stream: int
+    begin: int
+    first: int
+    last: int
+    lasts: bool
+    seen: float
+    expected: float
+    days: int
+    p: float
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """First day of the window of least `p`, and the day after its last."""
+        end = (self.last if self.lasts else self.first) + 1
+        return end - self.days, end
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """All windows of one stream by their last day, arrays of shape (lengths, days).
+
+    Attributes
+    ----------
+    days : ndarray of int, shape (lengths,)
+        Their lengths.
+    p, seen, expected : ndarray
+        Tail probability, observed and expected count; `p` is 1 without enough data.
+    counts : ndarray, shape (days,), optional
+        The counts by day.
+    """
+
+    days: IntArray
+    p: FloatArray
+    seen: FloatArray
+    expected: FloatArray
+    counts: FloatArray | None = None
+
+
+def episodes(stream: int, windows: Windows, alpha: float, *, down: bool = False) -> Iterator[RateEpisode]:
+    """The alarms of a stream.
+
+    A day raises an alarm if one of its windows has a tail probability of `alpha` or less. The alarm ends once that of
+    every window exceeds 1000 `alpha` (or 0.1). Once the days after it was raised are 100 times as likely at the usual
+    rate as at its own (the 95 % limit next to the usual rate), only windows that began after it was raised count for
+    this; it stands for as long as the window that raised it, a week at least. A later window that exceeds the alarm's
+    own rate, too, by a tail probability of `alpha`, ends it and raises the next. No window raises an alarm that began
+    before the last one was raised.
+
+    Parameters
+    ----------
+    stream : int
+        Its number.
+    windows : Windows
+    alpha : float
+    down : bool
+        Whether the windows show rates that fell.
+
+    Examples
+    --------
+    >>> p = np.array([[0.5, 1e-9, 1e-7, 0.5, 1e-9]])
+    >>> past = list(episodes(0, Windows(np.array([1]), p, 1.0 + p, p), 1e-8))
+    >>> [(each.first, each.last, each.lasts) for each in past]
+    [(1, 2, False), (4, 4, True)]
+    """
+    day = np.arange(windows.p.shape[1])
+    began = day + 1 - windows.days[:, None]
+    close = min(_CLOSE * alpha, max(_LOOSEST, alpha))
+    free = over = 0
+    while True:
+        p = np.where(began >= free, windows.p, 1.0)
+        least = p.min(axis=0)
+        raising = np.flatnonzero((least <= alpha) & (day >= over))
+        if not raising.size:
+            return
+        first = int(raising[0])
+        length = int(p[:, first].argmin())
+        days = int(windows.days[length])
+        since = np.where(began > first, windows.p, 1.0)
+        ended = (day > first) & (least > close)
+        if windows.counts is not None:
+            seen, expected = windows.seen[length, first], windows.expected[length, first]
+            limit = float(special.gammaincinv(seen + down, 1.0 - _SURE if down else _SURE)) / expected
+            limit = min(limit, 1.0) if down else max(limit, 1.0)
+            refuted = np.append(
+                np.zeros(first + 1, bool), _refuted(windows.counts[first + 1 :], expected / days, limit)
+            )
+            tail = special.gammaincc if down else special.gammainc
+            beyond = tail(windows.seen + down, windows.expected * seen / expected)
+            ended |= refuted & (day >= first + max(days, _LEAST_DAYS)) & (since.min(axis=0) > close)
+            ended |= ((since <= alpha) & (beyond <= alpha)).any(axis=0)
+        free, over = first + 1, int(ended.argmax()) if ended.any() else day.size
+        lasts = over == day.size
+        at = over - 1 if lasts else first
+        told = int(p[:, at].argmin()), at
+        yield RateEpisode(
+            stream,
+            first + 1 - days,
+            first,
+            over - 1,
+            lasts,
+            float(windows.seen[told]),
+            float(windows.expected[told]),
+            int(windows.days[told[0]]),
+            float(p[told]),
+        )
+
+
+def _refuted(counts: FloatArray, usual: float, times: float) -> BoolArray:
+    """From which day on counts have been much more likely at the usual rate than at so many times that (CUSUM)."""
+    total = np.append(0.0, np.cumsum(counts * np.log(times) - (times - 1.0) * usual))
+    return np.asarray(np.logical_or.accumulate(np.maximum.accumulate(total) - total >= np.log(_REFUTED))[1:])
