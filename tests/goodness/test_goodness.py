@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 import relfit as rf
 from relfit.fitting.goodness import chi_square_of_hazards, distances_of_hazards, kolmogorov_p, null_tables, tabulated_p
@@ -164,6 +164,21 @@ def test_tabulated_p_values_fall_from_one(family, test):
     assert p[-1] < 1e-4
     far = p > 1e-9
     assert np.diff(np.log(p[far])).min() > -1.5  # nor in the far tail
+
+
+@pytest.mark.parametrize("test", null_tables.DISTANCES)
+def test_the_far_tail_goes_on_as_between_one_percent_and_a_twentieth_of_that(test):
+    """The log of p falls in proportion to the statistic, that of Kolmogorov and Smirnov squared."""
+    power = 2.0 if test == "ks" else 1.0
+
+    def p(value):
+        return tabulated_p("exponential", test, [value ** (1.0 / power)], [50])[0]
+
+    levels = np.array([0.01, 0.0005])
+    first, second = (optimize.brentq(lambda value, level=level: p(value) - level, 1e-3, 9.0) for level in levels)
+    slope = np.log(0.0005 / 0.01) / (second - first)
+    near, far = second + 0.5 * (second - first), second + 2.0 * (second - first)
+    assert np.log(p(far) / p(near)) == pytest.approx(slope * (far - near), rel=1e-6)
 
 
 def test_tabulated_p_values_of_gamma_shapes_meet_at_the_shapes_of_the_table():
