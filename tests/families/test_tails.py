@@ -18,6 +18,7 @@ from relfit.fitting.families import (
     WeibullMixture,
     ZeroInflated,
 )
+from relfit.fitting.families.distribution import normal_quantile_of_hazard
 from relfit.fitting.families.log_gamma import log_gamma_tail
 
 mp.mp.dps = 50
@@ -162,3 +163,11 @@ def test_mixtures_and_populations():
         alive = (1 - mp.mpf(0.3)) * mp.exp(-((x / 50) ** mp.mpf(1.5)))
         close(zeros.log_sf(t), mp.log(alive), 1e-13)
         close(zeros.log_cdf(t), mp.log1p(-alive), 1e-13)
+
+
+@pytest.mark.parametrize("hazard", [1e-300, 1e-20, 1e-3, 0.4, 0.6, 5.0, 50.0, 800.0, 1e5])
+def test_normal_quantile_of_a_hazard_of_any_size(hazard):
+    """The tail beyond it is ``exp(-hazard)``, the rest ``1 - exp(-hazard)``."""
+    z = mp.mpf(float(normal_quantile_of_hazard(hazard)))
+    close(hazard, -mp.log(mp.erfc(z / mp.sqrt(2)) / 2))
+    close(-np.expm1(-hazard), mp.erfc(-z / mp.sqrt(2)) / 2)
