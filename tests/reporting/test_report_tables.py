@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from relfit.reporting.components import Table
 from tests.reporting.test_report import Page
 
 
@@ -27,6 +29,11 @@ def test_availabilities_have_the_same_decimals(white: Page) -> None:
     shown = [cell for row in rows for cell in row[2:] if cell.endswith("%")]
     assert len(shown) >= 20
     assert len({len(cell.partition(".")[2]) for cell in shown}) == 1
+
+
+def test_what_is_so_is_yes_and_what_is_not_is_no() -> None:
+    frame = pd.DataFrame({"node": ["n1", "n2"], "outlier": [True, False]})
+    assert Table("nodes", "Nodes", frame).rows == [["n1", "yes"], ["n2", "no"]]
 
 
 def test_the_first_period_begins_with_the_observation(white: Page) -> None:
