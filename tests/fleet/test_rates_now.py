@@ -13,6 +13,7 @@ import relfit as rf
 from relfit.base.errors import ArgumentError, RelfitError
 from relfit.fleet.prediction import levels_of, mix
 from relfit.fleet.rates_now import limits_of_multiples
+from relfit.fleet.scope_rates import excess_scatter
 from tests.factories import make_log
 from tests.fleet.test_forecast import failing
 
@@ -326,3 +327,17 @@ def test_an_upper_limit_that_the_log_does_not_bound_is_infinite():
     steady = rf.fleet_model(two_systems()).interval("mtbf", size=1, system="b")
     assert steady.high < 4.0 * steady.estimate
     assert steady.status.tolist() == "ok"
+
+
+def test_incidents_while_nothing_was_watched_are_no_excess_over_chance() -> None:
+    """All of them before the one node came: no count is expected, and there is none."""
+    before = np.linspace(1.0, 499.0, 60)
+    assert excess_scatter(before, 1000.0, np.array([500.0]), np.array([1000.0])) == (1.0, 1.0)
+
+
+def test_fewer_than_four_watched_bins_are_too_few_for_the_scatter_of_counts() -> None:
+    """Of eight bins, for which there are events enough, two or three are watched; or four: 30, 0, 0 and 0 for 7.5."""
+    at = np.linspace(1.0, 124.0, 30)
+    for bins, scatter in ((2, 1.0), (3, 1.0), (4, (22.5**2 + 3 * 7.5**2) / 7.5 / 3)):
+        left = np.array([125.0 * bins])
+        assert excess_scatter(at, 1000.0, np.zeros(1), left)[0] == pytest.approx(scatter), bins

@@ -47,6 +47,7 @@ def test_it_is_asked_how_many_there_are(tickets: Path) -> None:
     for ask in (
         lambda: model.interval("mtbf", scope="node"),
         lambda: model.interval("reliability", "24h", size=4),
+        lambda: model.interval("nodes_down", 0.9),
         model.system,
         lambda: rf.system_from_log(log),
         lambda: rf.backtest(log, parts="jobs", every="5d", horizons="5d"),
