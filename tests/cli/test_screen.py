@@ -165,6 +165,7 @@ def test_every_help_has_an_example_that_is_a_command() -> None:
         (["fit", "white", "--kind", "wald"], "--kind has no effect here: it goes with --interval"),
         (["fit", "white", "--first", "never", "--measure", "ttr"], "--first has no effect"),
         (["plan", "migration", *PLAN, "--migration", "1min", "--lead", "1h"], "--lead has no"),
+        (["plan", "migration", *PLAN, "--migration", "1min", "--risk", "0.01", "--spares", "3"], "--risk has no"),
         (["plan", "checkpoint", *PLAN, "--sizes", "1,2", "--nodes", "3"], "--nodes does not go"),
         (["plan", "checkpoint", *PLAN, "--sizes", "a"], "--sizes 'a' is not a list"),
         (["nodes", "white", "--export", "slurm", "--work", "5h", "--out", "x"], "--work does not go with --export"),
