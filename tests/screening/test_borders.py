@@ -8,8 +8,10 @@ import pytest
 
 from relfit.analyses.screening import incidents, outlier_nodes, repair_kinds
 from relfit.analyses.screening._change_points import _names, _to_use
+from relfit.analyses.screening.incident_window import Points
 from relfit.analyses.screening.periods import Period
 from relfit.analyses.screening.segmentation import merged
+from relfit.analyses.screening.tallies import over_time
 from relfit.log.lifedata import LifeData
 from tests.factories import make_log
 
@@ -111,3 +113,22 @@ def test_a_kind_needs_three_repairs(slow: int, hollow: bool) -> None:
     life = np.concatenate([rng.lognormal(0.0, 0.3, 200), rng.lognormal(12.0, 0.3, slow)])
     table = repair_kinds(LifeData.from_array(life), models=("hyperexponential2",)).table
     assert (table["status"] == "hollow").tolist() == [hollow]
+
+
+def test_events_of_days_and_causes_are_counted_once_each() -> None:
+    """Two on the first day, of one cause; none on the second; one of each cause on the third, at its two ends."""
+    hours = [(0.0, "hardware"), (23.9, "hardware"), (48.0, "software"), (72.0, "hardware")]
+    log = make_log([{"node": "n0", "start": at, "cause": cause} for at, cause in hours], window=(0.0, 72.0))
+    tally = over_time(log, "day")
+    assert tally.causes == ("hardware", "software")
+    assert tally.counts.tolist() == [[2, 0], [0, 0], [1, 1]]
+    assert tally.headline.startswith("4 events in 3 bins")
+
+
+@pytest.mark.parametrize(("steps", "joined"), [(150, False), (250, True)])
+def test_two_records_in_one_step_are_an_incident_if_the_place_was_watched_for_long(steps: int, joined: bool) -> None:
+    """At twice the rate, 2 in n steps, chance joins n (2 / n)^2 / 2 = 2 / n records: 1 % of them at n = 200."""
+    step, begun = 10**9, 10**18
+    at = np.full(2, begun + 40 * step)
+    points = Points(np.zeros(2, int), np.arange(2), at, at, np.array([begun]), np.array([begun + steps * step]))
+    assert points.crowded(step, 0.01)[0].tolist() == [False, joined]
