@@ -338,3 +338,15 @@ def test_the_renewal_equation_solved_in_blocks_is_that_of_one_step_after_the_oth
     for i in range(60):
         expected[i] += sum(kernel[j] * expected[i - delay - j] for j in range(length) if i - delay - j >= 0)
     np.testing.assert_allclose(completion_distribution._renewal(source, kernel, delay), expected, rtol=1e-10)
+
+
+def test_of_nodes_of_one_age_the_first_to_fail_is_that_of_as_many_hazards() -> None:
+    """Four nodes of 50 hours: the cumulative hazard is four times what one gathers from then on."""
+    life = time_to_failure(Weibull(1.7, 100.0), ages=50.0, nodes=4)
+    x = np.array([1.0, 30.0, 90.0])
+    spent = 4.0 * (((50.0 + x) / 100.0) ** 1.7 - 0.5**1.7)
+    np.testing.assert_allclose(life.log_sf(x), -spent, rtol=1e-12)
+    np.testing.assert_allclose(life.hazard(x), 4.0 * 1.7 / 100.0 * ((50.0 + x) / 100.0) ** 0.7, rtol=1e-12)
+    drawn = life.draw(20_000, np.random.default_rng(5))
+    share = -np.expm1(-4.0 * (((50.0 + drawn) / 100.0) ** 1.7 - 0.5**1.7))
+    assert stats.kstest(share, "uniform").pvalue > 1e-3
