@@ -19,7 +19,7 @@ from relfit.analyses.recurrence import (
     trend_tests,
 )
 from tests.factories import make_log
-from tests.recurrence.made import CROW_SYSTEMS, HANDBOOK_SYSTEMS, doubling, power_law, renewals
+from tests.recurrence.made import CROW_SYSTEMS, HANDBOOK_SYSTEMS, doubling, power_law, renewals, scattered
 
 
 def test_every_test_keeps_its_size_under_a_constant_rate():
@@ -310,3 +310,16 @@ def test_alpha_is_the_size_in_every_sentence():
     assert steady == [True, False]
     with pytest.raises(ArgumentError, match="alpha is 5"):
         trend_tests(one, alpha=5.0)
+
+
+def test_the_rise_that_a_steady_log_would_show_is_found_in_nine_of_ten_logs():
+    """Its factor is read from the sentence, and logs are drawn whose rate rises straight by it."""
+    rng = np.random.default_rng(21)
+    said = trend_tests(EventHistories.from_groups([np.sort(rng.uniform(0.0, 1000.0, 300))], end=1000.0), "all")
+    factor = float(said.headline.partition("A steady rise to ")[2].split(" times")[0])
+    change = (factor - 1.0) / (factor + 1.0)  # of the mean, from below it at first to above it at last
+    count = rng.poisson(300, 1000)
+    below = 1.0 - change
+    rising = (np.sqrt(below**2 + 4.0 * change * rng.random(count.sum())) - below) / (2.0 * change)
+    logs = trend_tests(scattered(count, rising))
+    assert ((logs.slope_p < 0.03) & (logs.slope > 0.0)).mean() == pytest.approx(0.9, abs=0.04)
