@@ -412,6 +412,13 @@ def test_several_systems(log: rf.FailureLog) -> None:
     ]
     assert result.of("forecasts").iloc[0]["against_1"] == pytest.approx(np.exp(np.log(ratio).mean()))
     assert set(result.by_system["system"]) == {"s", "t", "all"}
+    each = rf.backtest(both, parts="jobs", sizes=4, fast=True)
+    for one in (log, second):  # its jobs are those of the system by itself
+        alone = rf.backtest(one, parts="jobs", sizes=4, fast=True).table
+        mine = each.table[each.table["system"] == one.systems[0]]
+        assert len(mine)
+        for column in ("predicted", "seen"):
+            assert mine[column].to_numpy() == pytest.approx(alone[column].to_numpy())
 
 
 def test_mistakes(log: rf.FailureLog) -> None:

@@ -193,3 +193,8 @@ def test_rejected_groups_are_those_with_p_below_the_level():
     censored = rf.LifeData.from_array(sample, np.arange(60) % 3 > 0)
     none = rf.fit(censored, "weibull", n_resamples=0).rejected().loc["weibull"]
     assert none[["tested", "not_computed"]].tolist() == [0, 40]
+
+
+def test_three_failures_are_too_few_to_compare():
+    said = rf.fitting.finding(rf.fit(np.array([[10.0, 20.0, 30.0]]), ["exponential", "weibull"]))
+    assert said.startswith("3 failures are too few to compare distributions; the exponential has the mean 20 h")

@@ -13,6 +13,8 @@ from scipy import stats
 import relfit as rf
 from benchmarks.verify_forecast import simulated
 from relfit.base.errors import ArgumentError, DataError
+from relfit.fleet.prediction import RelativeRates
+from relfit.fleet.system_ahead import Coming, split
 from tests.factories import at, make_log
 
 
@@ -381,3 +383,28 @@ def test_where_each_incident_has_one_record_both_have_one_interval():
     ends = ["incidents_low", "incidents_high"]
     draws = [rf.forecast(log, rng=seed, n_draws=100).by_cause[ends] for seed in (1, 2)]
     pd.testing.assert_frame_equal(*draws)
+
+
+def test_the_mean_repair_of_a_cause_counts_half_where_it_failed_once():
+    """One more repair of the mean length, 4 h: of memory (1 + 4) / 2, of network (31 + 4) / 2, of disk (21 + 4) / 8."""
+    hours = [3.0, 1.0, 3.0, 3.0, 3.0, 3.0, 31.0, 3.0, 3.0]
+    causes = ["disk", "memory", "disk", "disk", "disk", "disk", "network", "disk", "disk"]
+    rows = [
+        {"node": f"n{i}", "start": 100.0 * i + 50.0, "end": 100.0 * i + 50.0 + lasts, "cause": cause}
+        for i, (lasts, cause) in enumerate(zip(hours, causes, strict=True))
+    ]
+    mean = np.mean(hours)
+    ahead = rf.forecast(make_log(rows, window=(0.0, 1000.0)), "10d", n_draws=100).by_cause.set_index("name")
+    each = ahead["repair_hours"] / ahead["failures"]
+    truth = {"disk": (21.0 + mean) / 8.0, "memory": (1.0 + mean) / 2.0, "network": (31.0 + mean) / 2.0}
+    for name, value in truth.items():
+        assert each[name] / each["disk"] == pytest.approx(value / truth["disk"])
+
+
+def test_parts_of_a_steady_fleet_have_no_more_scatter_than_poisson():
+    rates = RelativeRates(np.ones(2), np.full(2, 1e9), 1.0, np.inf)
+    parts = split(Coming(100.0, np.full(20_000, 100.0)), np.array([0.3, 0.7]), rates, np.random.default_rng(1))
+    for part, mean in zip(parts, (30.0, 70.0), strict=True):
+        assert part.expected == pytest.approx(mean)
+        assert part.drawn.mean() == pytest.approx(mean, rel=0.01)
+        assert part.drawn.var() == pytest.approx(mean, rel=0.05)

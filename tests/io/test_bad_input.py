@@ -69,6 +69,13 @@ def test_refused_rows_of_a_table(tmp_path):
     assert log.events["node"].notna().tolist() == [True, False]
 
 
+def test_a_start_said_to_be_unknown_is_shown_and_an_end_is_none(tmp_path):
+    rows = "node,start,end\na,2024-01-01 00:00,unknown\nb,unknown,2024-01-02 00:00\nc,2024-01-03 00:00,-\n"
+    log = rf.read(write(tmp_path, rows))
+    assert log.rejected[["line", "reason"]].to_numpy().tolist() == [[3, "'unknown' is not a date or time"]]
+    assert log.events["end"].isna().tolist() == [True, True]
+
+
 @pytest.mark.parametrize("value", ["-1", "nan", "inf", "-inf", "soon", "1e300"])
 def test_impossible_durations(tmp_path, value):
     log = rf.read(write(tmp_path, f"node,duration\na,5\nb,{value}\n"))

@@ -68,6 +68,22 @@ def test_lanl_population_from_mangled_months(tmp_path):
     assert lives.group(("20", "3")).observed.tolist() == [False]
 
 
+def test_lanl_nodes_leave_with_the_month_of_their_decommissioning(tmp_path):
+    log = read_lanl(
+        tmp_path,
+        lanl_row("0", "1/5/2002 1:00", "1/5/2002 2:00", "60", decommissioned="2-Jun"),  # June 2002
+        lanl_row("1", "2/5/2002 1:00", "2/5/2002 2:00", "60"),
+        lanl_row("2"),  # the last of the log, in June 2003
+    )
+    people = log.population.set_index("node")
+    assert people["left"].to_dict() == {
+        "0": pd.Timestamp("2002-07-01", tz="America/Denver"),
+        "1": log.window.end,
+        "2": log.window.end,
+    }
+    assert people["left_known"].to_dict() == {"0": True, "1": False, "2": False}
+
+
 def test_lanl_fixed_before_it_started_is_rejected(tmp_path):
     log = read_lanl(tmp_path, lanl_row(), lanl_row("1", "6/21/2003 10:54", "6/21/2003 9:00", "6"))
     assert log.rejected["reason"].tolist() == ["fixed before it started"]

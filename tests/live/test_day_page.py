@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.fleet.surveillance import scored
+from relfit.fleet.surveillance import forecasts_so_far, scored
 from relfit.live._day_page import day_page
 from relfit.live._forecast_record import forecast_record
 from relfit.live.live_records import Alarm
@@ -87,6 +87,23 @@ def test_forecasts_are_held_to_a_count_by_hand() -> None:
     assert result["score"].tolist()[:2] == pytest.approx([2.0, 2.0 + 20.0 * 1.0])
     assert result.iloc[2][["happened", "score"]].isna().all()
     assert not len(scored(pd.DataFrame(columns=list(result.columns)), log))
+
+
+def test_past_forecasts_are_listed_with_their_days() -> None:
+    """Forecasts of a day and of a week: 3 came where 1 to 4 were expected, and 9 where 2 to 8 were."""
+    rows = [
+        {"made": at(0), "system": "s", "horizon_hours": 24.0, "mean": 2.0, "lower": 1.0, "upper": 4.0, "happened": 3.0},
+        {"made": at(24), "system": "s", "horizon_hours": 168.0, "mean": 5.0, "lower": 2.0, "upper": 8.0, "happened": 9},
+    ]
+    tables = forecasts_so_far(pd.DataFrame(rows).assign(level=0.9), 5)[1]
+    assert tables["All of them"][["Days", "Inside", "Mean miss"]].to_numpy().tolist() == [
+        ["1", "100 %", "50 %"],
+        ["7", "0 %", "80 %"],
+    ]
+    assert tables["The last"].to_numpy().tolist() == [
+        ["2001-01-02", "s", "7", "5 (2-8)", 9, "no"],
+        ["2001-01-01", "s", "1", "2 (1-4)", 3, "yes"],
+    ]
 
 
 def test_limits_hold_what_comes(study: rf.Study) -> None:

@@ -39,6 +39,7 @@ from relfit.analyses.screening import (
 )
 from relfit.base.errors import ArgumentError
 from relfit.plotting.recurrence_figures import _renewals
+from tests.factories import make_log
 from tests.reporting.logs import log_of
 
 
@@ -322,6 +323,22 @@ def test_window_of_planted_incidents() -> None:
     drawn(ax)
 
 
+def test_band_of_mean_autocorrelation_of_short_series() -> None:
+    """Normal series by themselves: the mean and variance of lag 1 and 2 over 200 000 of them, drawn with numpy."""
+    for n in (5, 6):
+        series = np.random.default_rng(n).normal(size=(200_000, n))
+        away = series - series.mean(axis=1, keepdims=True)
+        found = serial_tests(rf.LifeData.from_array(series[:50] + 10.0), n_resamples=0)
+        ax = plotting.autocorrelation(found, new())
+        corners = ax.collections[0].get_paths()[0].vertices
+        for lag in range(1, found.autocorrelation.shape[1] + 1):
+            r = (away[:, lag:] * away[:, :-lag]).sum(axis=1) / (away**2).sum(axis=1)
+            edges = corners[np.abs(corners[:, 0] - lag) < 0.5 + 1e-9, 1]
+            half = stats.norm.ppf(0.975) * r.std() / np.sqrt(50.0)
+            assert np.abs(edges - (r.mean() - half)).min() < 0.025 * half
+            assert np.abs(edges - (r.mean() + half)).min() < 0.025 * half
+
+
 def test_number_of_incidents_by_window(log: rf.FailureLog, joined: Incidents) -> None:
     ax = plotting.incidents_by_window(joined, new())
     made = labelled(ax)["incidents"].get_ydata()
@@ -345,6 +362,14 @@ def test_sizes_by_scope(joined: Incidents) -> None:
             continue
         assert [int((nodes >= at).sum()) for at in x] == list(y)
     drawn(ax)
+
+
+def test_an_outage_of_the_whole_system_hits_all_of_its_nodes() -> None:
+    rows = [{"node": f"n{k}", "start": 10.0 * k + 1.0, "end": 10.0 * k + 2.0} for k in range(6)]
+    rows += [{"node": None, "scope": "system", "start": t, "end": t + 1.0} for t in (75.0, 85.0)]
+    ax = plotting.incident_sizes(incidents(make_log(rows, [{"node": f"n{k}"} for k in range(6)]), "0h"), new())
+    handle = next(h for label, h in labelled(ax).items() if label.startswith("whole system ("))
+    assert [list(values) for values in handle.get_data()] == [[6], [2]]
 
 
 def test_lemons_are_stacked_on_the_others(bad: OutlierNodes) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import relfit as rf
 from relfit import ArgumentError, DataError
@@ -207,3 +208,35 @@ def test_a_part_of_a_day_that_is_not_compared_is_said_where_it_was_higher():
     headline = availability_over_time(log, unit="day").headline
     assert "highest from 2001-01-01 (87.500 %)" in headline
     assert "The bin from 2001-01-04 (100 %) was watched for much less time and is not compared." in headline
+
+
+def test_periods_without_scatter_leave_no_doubt():
+    """Down for 2 h after every 18 h, and node b for 1 h after every 9 h: limits at the share of time up itself."""
+    events = [{"node": "a", "start": 20.0 * k + 18.0, "end": 20.0 * k + 20.0} for k in range(8)]
+    events += [{"node": "b", "start": 10.0 * k + 9.0, "end": 10.0 * k + 10.0} for k in range(16)]
+    found = availability(make_log(events, window=(0, 160)), "node")
+    for values in (found.operational, found.low, found.high):
+        np.testing.assert_allclose(values, [0.9, 0.9], atol=1e-9)
+
+
+def test_limits_of_one_node_are_those_of_its_odds():
+    """Variance of log(time down / time up): the squared coefficients of variation over the number of outages."""
+    up, down = np.array([7.0, 31.0, 12.0, 55.0, 20.0, 3.0, 40.0]), np.array([2.0, 1.0, 6.0, 3.0, 9.0, 2.0, 1.0])
+    end = np.cumsum(up + down)
+    log = make_log([{"start": b - d, "end": b} for b, d in zip(end, down, strict=True)], window=(0, 192))
+    assert end[-1] == 192.0
+    between = up[1:]  # periods from an outage to the next
+    variance = (between.var(ddof=1) / between.mean() ** 2 + down.var(ddof=1) / down.mean() ** 2) / 7.0
+    far = stats.t.ppf(0.975, 6) * np.sqrt(variance)
+    odds = down.sum() / up.sum() * np.exp([far, -far])
+    found = availability(log, "node")
+    assert [found.low[0], found.high[0]] == pytest.approx(1.0 / (1.0 + odds))
+
+
+def test_a_day_with_less_than_a_tenth_of_the_node_hours_is_not_compared():
+    """One node of twenty on the first day, down for half of it; then all of them, up but for an hour."""
+    outages = [{"node": "1", "start": 3, "end": 15}, {"node": "1", "start": 30, "end": 31}]
+    nodes = [{"node": "1"}, *({"node": str(k), "entered": 24} for k in range(2, 21))]
+    found = availability_over_time(make_log(outages, nodes, window=(0, 72)), unit="day")
+    assert found.comparable.tolist() == [False, True, True]
+    assert "lowest from 2001-01-02" in found.headline

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import relfit as rf
 from relfit.analyses.screening import repeat_failures
@@ -92,6 +93,16 @@ def test_by_hand() -> None:
     assert found.nodes.loc[0, "going_on"]
     log = make_log(rows, [{"node": f"n{i}"} for i in range(10)], window=(0.0, 1000.0))
     assert repeat_failures(log, of=rf.incidents(log, "0h")).headline.startswith("No repeat failures: 1 failure was ")
+
+
+def test_four_repeats_in_a_row_are_tested_together() -> None:
+    """Of a thousand nodes n0 fails five times, each time after two others: four of twelve failures are its own."""
+    nodes = [f"n{i}" for i in (0, 1, 2, 0, 3, 4, 0, 5, 6, 0, 7, 8, 0)]
+    rows = [{"node": node, "start": 10.0 * k, "end": 10.0 * k + 1.0} for k, node in enumerate(nodes, 1)]
+    log = make_log(rows, [{"node": f"n{i}"} for i in range(1000)], window=(0.0, 1000.0))
+    found = repeat_failures(log, of=rf.incidents(log, "0h"))
+    alone, together = 1.0 - 0.999**3, 2.0 * stats.binom.sf(3, 12, 0.001)
+    assert found.repeats["p"].tolist() == pytest.approx([alone, alone, alone, together])
 
 
 def test_what_is_not_known_has_an_answer() -> None:

@@ -22,6 +22,7 @@ from relfit.simulation import (
     simulate_sparing,
 )
 from relfit.simulation.engine.time_tables import LOW, STEP, remaining_table, time_table
+from relfit.simulation.sparing import sparing_devices
 
 RECOVERY = Recovery("15min", "10s", "60s", "6min")
 SMALL = Cluster(zones=2, racks=32, trays=8, gpus=8, shared_racks=False)
@@ -287,3 +288,16 @@ def test_interval_is_students() -> None:
 def test_bad_input_is_one_clear_line(make: object, said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
         make()  # type: ignore[operator]
+
+
+def test_the_last_kind_of_repair_takes_what_rounding_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten shares of a tenth add up to the largest number below one, which may be drawn as well."""
+
+    class Largest:
+        def random(self) -> float:
+            return float(np.nextafter(1.0, 0.0))
+
+    shares = np.cumsum(np.full(10, 0.1))
+    assert shares[-1] < 1.0
+    monkeypatch.setattr(sparing_devices, "_draw", lambda rng, tables, kind: int(kind))
+    assert sparing_devices._draw_repair.py_func(Largest(), np.zeros((0, 0)), np.arange(4, 14), shares) == 13

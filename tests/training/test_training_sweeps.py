@@ -69,6 +69,21 @@ def test_the_smallest_pool_and_the_cheapest_design() -> None:
     assert "none of 1 designs" in never.headline
 
 
+def test_the_smallest_pool_is_that_of_trying_them_one_by_one() -> None:
+    hours = {
+        size: rf.simulate_training({**SMALL, "working_pool_size": size}, n_replications=4, rng=0)
+        .whole["total_training_time"]
+        .mean()
+        for size in range(42, 51)
+    }
+    least = min(size for size in hours if hours[size] <= 1.01 * hours[50])
+    answer = smallest_pool(SMALL, n_replications=4, most=50, tolerance=0.01)
+    assert answer.parameters is not None
+    assert answer.parameters.working_pool_size == least
+    assert 42 < least < 50
+    assert least - 1 in answer.designs["working_pool_size"].tolist()
+
+
 def test_no_pool_suffices_where_training_does_not_finish() -> None:
     lossy = {**SMALL, "spare_pool_size": 0, "retirement": {"policy": "threshold", "max_failures": 1}}
     answer = smallest_pool(lossy, n_replications=3, most=50)

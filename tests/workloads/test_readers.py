@@ -389,3 +389,12 @@ def test_findings_count_what_was_rejected_and_what_was_out_of_order(tmp_path):
     assert "4 rows rejected: walltime below zero or not a number (2); " in text
     assert "asks for 9 nodes of a machine of 4 (1)" in text
     assert "1 job submitted before the job ahead of it, the first on line 6; sorted" in text
+
+
+def test_swf_with_only_a_number_of_nodes(tmp_path: Path) -> None:
+    """Each processor is taken as a node where the header has no number of processors."""
+    text = SWF.replace("; MaxProcs: 32\n", "")
+    assert rf.read_workload(written(tmp_path, "log.swf", text)).n_nodes == 8
+    jobs = rf.read_workload(written(tmp_path, "log.swf", text), processors_per_node=4)
+    assert jobs.n_nodes == 8
+    assert jobs.nodes.tolist() == [2, 2]
