@@ -45,6 +45,7 @@ CORE = ("base", "log")
 """Packages whose own modules, with those of no package, are tested in ``tests/core``."""
 PACKAGES = ("core", *sorted(FOLDERS.keys() - {*CORE, "analyses"}))
 ALSO = {
+    "cli": ("batch", "training", "campaigns"),
     "core": ("reporting",),
     "engine": ("simulation", "batch"),
     "fitting": ("calibration",),

@@ -353,3 +353,22 @@ def test_a_burst_is_over_and_what_comes_after_it_is_news() -> None:
     assert at(420 * DAY) <= doubled.alarm.since <= at(440 * DAY)
     assert doubled.ended == more.alarm.raised == at(501 * DAY)
     assert more.ended is None
+
+
+def test_a_part_of_a_change_that_stays_keeps_its_alarm() -> None:
+    """Twenty failures within two days, then six times the usual rate: the burst alone does not end the alarm."""
+    rng = np.random.default_rng(12)
+    start, usual = 500.0, 0.1  # days, failures a day
+    times = [
+        rng.uniform(0.0, start, rng.poisson(usual * start)),
+        start + rng.uniform(0.0, 2.0, 20),
+        start + 2.0 + np.sort(rng.uniform(0.0, 60.0, rng.poisson(6.0 * usual * 60.0))),
+    ]
+    counts = np.bincount(np.concatenate(times).astype(np.int64), minlength=562)[None].astype(float)
+    (burst,) = rate_scans.scan_rates(counts, np.ones_like(counts)).episodes(1e-6)
+    assert burst.begin >= 490
+    assert burst.lasts
+    quiet = counts.copy()
+    quiet[0, 502:] = np.bincount(rng.integers(0, 60, rng.poisson(usual * 60.0)), minlength=60)
+    (alone,) = rate_scans.scan_rates(quiet, np.ones_like(quiet)).episodes(1e-6)
+    assert not alone.lasts

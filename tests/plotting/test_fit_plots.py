@@ -40,6 +40,7 @@ TABLES = {
     "SizeFits",
     "SlurmNodes",
     "SparesNeeded",
+    "SparesPlan",
     "SparingQueue",
     "StoredFits",
     "Throughputs",

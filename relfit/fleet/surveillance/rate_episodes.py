@@ -77,10 +77,11 @@ def episodes(stream: int, windows: Windows, alpha: float, *, down: bool = False)
 
     A day raises an alarm if one of its windows has a tail probability of `alpha` or less. The alarm ends once that of
     every window exceeds 1000 `alpha` (or 0.1). Once the days after it was raised are 100 times as likely at the usual
-    rate as at its own (the 95 % limit next to the usual rate), only windows that began after it was raised count for
-    this; it stands for as long as the window that raised it, a week at least. A later window that exceeds the alarm's
-    own rate, too, by a tail probability of `alpha`, ends it and raises the next. No window raises an alarm that began
-    before the last one was raised.
+    rate as half-way to its own (the geometric mean of the usual rate and the 95 % limit next to it, so that a part of
+    the change that stays keeps the alarm up), only windows that began after it was raised count for this; it stands for
+    as long as the window that raised it, a week at least. A later window that exceeds the alarm's own rate, too, by a
+    tail probability of `alpha`, ends it and raises the next. No window raises an alarm that began before the last one
+    was raised.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ def episodes(stream: int, windows: Windows, alpha: float, *, down: bool = False)
         if windows.counts is not None:
             seen, expected = windows.seen[length, first], windows.expected[length, first]
             limit = float(special.gammaincinv(seen + down, 1.0 - _SURE if down else _SURE)) / expected
-            limit = min(limit, 1.0) if down else max(limit, 1.0)
+            limit = np.sqrt(min(limit, 1.0) if down else max(limit, 1.0))  # half-way: a part of the change may stay
             refuted = np.append(
                 np.zeros(first + 1, bool), _refuted(windows.counts[first + 1 :], expected / days, limit)
             )
