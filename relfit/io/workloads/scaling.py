@@ -7,11 +7,13 @@ import numpy as np
 from relfit.base.arguments import positive, whole
 from relfit.base.arrays import Seed
 from relfit.base.errors import ArgumentError
-from relfit.base.text import number
+from relfit.base.text import number, percent
 from relfit.base.units import hours
 from relfit.io.workloads.workload import Workload
 
 __all__ = ["compress", "copies", "scale_load", "scale_size", "with_walltimes"]
+
+_SLIGHTLY = 1.1  # a smaller factor is said in percent
 
 
 def compress(workload: Workload, factor: float) -> Workload:
@@ -34,8 +36,15 @@ def compress(workload: Workload, factor: float) -> Workload:
         return workload
     first = workload.submit[0]
     submit = first + (workload.submit - first) / factor
-    how = f"{number(1.0 / factor)} times as far apart" if factor < 1.0 else f"{number(factor)} times as close together"
-    return workload.with_columns({"submit": submit}, note=f"submissions {how}")
+    return workload.with_columns({"submit": submit}, note=f"submissions {_moved(factor)}")
+
+
+def _moved(factor: float) -> str:
+    """How submissions moved that were compressed by a factor."""
+    ratio, near = (factor, "closer together") if factor >= 1.0 else (1.0 / factor, "further apart")
+    if ratio < _SLIGHTLY:
+        return f"{percent(ratio - 1.0)} {near}"
+    return f"{number(ratio)} times as {'close together' if factor >= 1.0 else 'far apart'}"
 
 
 def scale_load(workload: Workload, load: float, n_nodes: int | None = None) -> Workload:
