@@ -64,6 +64,8 @@ COMMON_NAMES: dict[str, tuple[str, ...]] = {
         "created_at",
         "reported",
         "reported_at",
+        "detected",
+        "detected_at",
     ),
     "end": (
         "end",
@@ -81,6 +83,8 @@ COMMON_NAMES: dict[str, tuple[str, ...]] = {
         "resolved_at",
         "closed",
         "closed_at",
+        "back_in_service",
+        "back_in_service_at",
     ),
     "duration": ("duration", "downtime", "down_time", "ttr", "ttf", "life", "lifetime", "hours"),
     "system": ("system", "cluster", "machine_name", "site"),
@@ -96,6 +100,7 @@ SINGLE_NAMES = tuple(name for names in COMMON_NAMES.values() for name in names)
 
 _AMBIGUOUS = {
     *("down", "opened", "opened_at", "open", "created", "created_at", "reported", "reported_at"),
+    *("detected", "detected_at", "back_in_service", "back_in_service_at"),
     *("up", "restored", "restored_at", "resolved", "resolved_at", "closed", "closed_at"),
 }
 """Names of times that may also be those of states, flags or numbers: the values decide."""
