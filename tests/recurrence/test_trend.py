@@ -323,3 +323,13 @@ def test_the_rise_that_a_steady_log_would_show_is_found_in_nine_of_ten_logs():
     rising = (np.sqrt(below**2 + 4.0 * change * rng.random(count.sum())) - below) / (2.0 * change)
     logs = trend_tests(scattered(count, rising))
     assert ((logs.slope_p < 0.03) & (logs.slope > 0.0)).mean() == pytest.approx(0.9, abs=0.04)
+
+
+@pytest.mark.parametrize(
+    ("seed", "said"), [(38, "(p = 0.046, above 0.03, bursts allowed for)"), (0, ", bursts allowed for)")]
+)
+def test_a_p_value_that_looks_small_says_what_it_is_compared_with(seed, said):
+    at = np.sort(np.random.default_rng(seed).uniform(0.0, 1000.0, 60))
+    found = trend_tests(EventHistories.from_groups([at], end=1000.0), "all", tests=("lewis_robinson", "mann"))
+    assert said in found.headline
+    assert ("above" in found.headline) == (0.03 < found.slope_p[0] <= 0.05)

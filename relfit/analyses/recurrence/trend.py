@@ -180,7 +180,8 @@ class TrendTests(Result):
                 f"The rate of failures {'rises' if t > 0.0 else 'falls'} over the observation ({p_value(p)}, bursts "
                 "allowed for): one lifetime distribution fitted to all of it mixes different rates."
             )
-        tested = "" if np.isnan(p) else f" ({p_value(p)}, bursts allowed for)"
+        close = f", above {self._size:.2g}" if p <= self.alpha else ""  # each test has a part of alpha
+        tested = "" if np.isnan(p) else f" ({p_value(p)}{close}, bursts allowed for)"
         scatter, of_tests = self._chances
         if min(scatter, of_tests) < self._size:
             how = (
