@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from numbers import Number
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -70,8 +71,8 @@ def _hours_of(name: str, value: Any) -> float:
         return np.nan
     if hasattr(value, "month"):
         raise DataError(f"{name} are dates", remedy=_INSTANTS)
-    if isinstance(value, Number) and not isinstance(value, (bool, np.bool_, complex, np.timedelta64)):
-        return float(value)  # type: ignore[arg-type]
+    if isinstance(value, (int, float, Decimal, Fraction, np.floating)) and not isinstance(value, bool):
+        return float(value)
     try:
         return hours(value)
     except ArgumentError:

@@ -29,7 +29,7 @@ def spares(
         str | None, opt.option("TIME", "Mean time between failures of one node, as 20000h, 2%AFR or 500FIT.")
     ] = None,
     mttr: Annotated[str | None, opt.option("TIME", "Mean time to repair; that of PARAMS by default.")] = None,
-    job: Annotated[int | None, opt.option("N", "Nodes of the job, without the spares (required).")] = None,
+    job: Annotated[int | None, opt.option("N", "Nodes of the job, without the spares (required).", min=1)] = None,
     blocking: Annotated[float, opt.option("P", "Share of the time that the job may wait for a node.")] = 0.01,
     level: opt.Level = 0.95,
     draws: Annotated[int, opt.option("N", "Number of draws of uncertain parameters.", min=2, max=10_000)] = _DRAWS,
