@@ -88,7 +88,7 @@ class CampaignStore:
         try:
             document: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            remedy = "name a folder that relfit sweep --store wrote"
+            remedy = "name a folder that relfit sweep run --store wrote"
             what = f"this is not the store of a campaign: {getattr(error, 'strerror', None) or error}"
             raise ReadError(what, path=self.folder, remedy=remedy) from None
         form = document.get("format") if isinstance(document, dict) else None
