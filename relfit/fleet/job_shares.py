@@ -216,31 +216,48 @@ class Lately:
 
         Each start counts as many jobs as fit on the system at once.
         """
-        new = tuple(length for length in lengths if (system, size, length, placement) not in self._shares)
-        if new:
-            for length, jobs in zip(new, self._by_day(code, system, size, new, placement), strict=True):
-                self._shares[system, size, length, placement] = jobs
+        self.count(code, system, (size,), lengths, placement)
         return [self._shares[system, size, length, placement] for length in lengths]
 
+    def count(
+        self, code: int, system: str, sizes: tuple[int, ...], lengths: tuple[float, ...], placement: str
+    ) -> None:
+        """Count the jobs of several sizes and lengths in one pass over the log, for `counted`."""
+        missing = [
+            (size, length)
+            for size in sizes
+            for length in lengths
+            if (system, size, length, placement) not in self._shares
+        ]
+        if not missing:
+            return
+        sizes, lengths = (tuple(dict.fromkeys(each)) for each in zip(*missing, strict=True))
+        for size, rows in zip(sizes, self._by_day(code, system, sizes, lengths, placement), strict=True):
+            for length, jobs in zip(lengths, rows, strict=True):
+                self._shares[system, size, length, placement] = jobs
+
     def _by_day(
-        self, code: int, system: str, size: int, lengths: tuple[float, ...], placement: str
-    ) -> list[tuple[FloatArray, FloatArray]]:
-        """Interrupted jobs and all jobs on each day of the log, for each length: the same whatever the others."""
+        self, code: int, system: str, sizes: tuple[int, ...], lengths: tuple[float, ...], placement: str
+    ) -> list[list[tuple[FloatArray, FloatArray]]]:
+        """Interrupted jobs and all jobs on each day, for each size and length: the same whatever the others."""
         steps, nodes = self.series[ANY][code].steps, self.nodes[system]
         days = min(steps.size, _DAYS)
         a_day = float(np.clip(_CELLS / max(nodes.labels.size * days, 1), 0.1, _A_DAY))
         end = float(steps.edges[-1] - self.log.window.start.as_unit("ns").value) / NANOSECONDS_PER_HOUR
         starts = np.arange(end - days * steps.width, end, steps.width / a_day)
         starts = starts + np.random.default_rng(0).uniform(0.0, steps.width / a_day, starts.size)
-        starts = starts[starts <= end - min(lengths)]
-        (shares,) = interrupted_shares(nodes, starts, (size,), lengths, placement, np.random.default_rng(1))
+        shares = interrupted_shares(nodes, starts, sizes, lengths, placement, np.random.default_rng(1))
         day = steps.size - 1 - np.minimum(((end - starts) / steps.width).astype(np.int64), steps.size - 1)
-        beside, jobs = side_by_side(nodes, size), []
-        for length, share in zip(lengths, shares, strict=True):
+
+        def jobs_of(share: FloatArray, length: float, beside: int) -> tuple[FloatArray, FloatArray]:
             used = np.isfinite(share) & (starts <= end - length)
             value = np.asarray(beside * np.bincount(day[used], share[used], steps.size), np.float64)
-            jobs.append((value, np.asarray(beside * np.bincount(day[used], minlength=steps.size), np.float64)))
-        return jobs
+            return value, np.asarray(beside * np.bincount(day[used], minlength=steps.size), np.float64)
+
+        return [
+            [jobs_of(share, length, side_by_side(nodes, size)) for length, share in zip(lengths, rows, strict=True)]
+            for size, rows in zip(sizes, shares, strict=True)
+        ]
 
     def interrupted(
         self, code: int, value: FloatArray, number: FloatArray, hazards: dict[str, float], beside: int

@@ -178,7 +178,11 @@ def what_if(model: FleetModel, parameters: Parameters) -> WhatIf:
     """
     most = model.period.log.n_nodes
     sizes = np.unique([*(_STEP**power for power in range(12) if _STEP**power < most), most]).astype(np.float64)
-    at = [f"{hours:g}h" for hours in HOURS if hours < 0.1 * model.period.log.window.hours]
+    lengths = tuple(hours for hours in HOURS if hours < 0.1 * model.period.log.window.hours)
+    at = [f"{hours:g}h" for hours in lengths]
+    system = str(model.places.systems[0])
+    if model.lately is not None and system in model.lately.nodes:  # all sizes in one pass
+        model.lately.count(0, system, tuple(sizes.astype(int).tolist()), lengths, "packed")
     survived = [
         np.atleast_1d(model.interval("reliability", at, size=int(size), placement="packed", n_draws=19).estimate)
         for size in sizes

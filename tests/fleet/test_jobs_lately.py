@@ -63,14 +63,15 @@ def test_jobs_of_a_day_are_those_side_by_side_at_its_starts() -> None:
         assert abs(met.sum() / jobs.sum() - 24.0 / 50.0 / in_runs) < 0.03 / in_runs
 
 
-def test_jobs_of_a_day_are_the_same_with_and_without_other_lengths() -> None:
+def test_jobs_of_a_day_are_the_same_with_and_without_other_lengths_and_sizes() -> None:
     """A reliability of 0.319 was 0.317 where jobs of 72 hours had been asked about before."""
     alone, beside = (rf.fleet_model(bursts(1)).lately for _ in range(2))
     assert alone is not None
     assert beside is not None
     assert beside is not alone
     (system,) = alone.nodes
-    for placement in ("packed", "random"):
+    for placement in ("packed", "random", "spread"):
+        beside.count(0, system, (8, 4, 16), (72.0, 24.0, 6.0), placement)
         one = alone.counted(0, system, 4, (24.0,), placement)[0]
         among = beside.counted(0, system, 4, (6.0, 24.0, 72.0), placement)[1]
         for first, second in zip(one, among, strict=True):
