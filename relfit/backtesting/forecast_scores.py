@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,12 @@ from relfit.backtesting.prediction_scores import (
     WINDOWS,
     continuous_ranked,
     counted,
-    distribution_of_counts,
     interval_score,
 )
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import DataError, RelfitError
 from relfit.fleet import forecast
-from relfit.fleet.prediction import Prediction, levels_of, mix
+from relfit.fleet.prediction import Prediction, cumulative, distribution_of_counts, levels_of, mix
 from relfit.fleet.spare_parts import needs_part
 from relfit.fleet.system_ahead import SystemAhead
 
@@ -39,7 +38,12 @@ def totals_of(past: SystemPast, origin: int, horizons: list[float]) -> list[Pred
     if not (ahead > 0.0 and value.any()):
         return None
     levels = levels_of(value, units, past.steps.days)
-    return [mix(levels, value, units, hours / past.steps.width, ahead) for hours in horizons]
+
+    @cache
+    def over(hours: float) -> Prediction:
+        return mix(levels, value, units, hours / past.steps.width, ahead)
+
+    return [cumulative(over, hours) for hours in horizons]
 
 
 class ForecastScores:

@@ -14,7 +14,6 @@ __all__ = [
     "area_under_curve",
     "continuous_ranked",
     "counted",
-    "distribution_of_counts",
     "first_share",
     "interval_score",
     "resampled",
@@ -45,6 +44,7 @@ def continuous_ranked(mixture: Prediction, seen: float) -> float:
     --------
     A count of 2 with Poisson mean 1, by the sum over k of (P(N <= k) - [k >= 2])**2:
 
+    >>> from relfit.fleet.prediction import distribution_of_counts
     >>> round(continuous_ranked(distribution_of_counts(1.0, 1.0), 2.0), 3)
     0.683
     """
@@ -89,12 +89,6 @@ def counted(at: IntArray, begin: int, origin: int, horizon: int, windows: int) -
     edges = origin - horizon * np.arange(number, -1, -1)
     counts = np.diff(np.searchsorted(at, edges, side="left"))
     return float(counts.mean()), float(counts.var(ddof=1)) if number > 1 else float(counts.mean())
-
-
-def distribution_of_counts(mean: float, variance: float) -> Prediction:
-    """The negative binomial of this mean and variance; Poisson if the variance is not above the mean."""
-    each = np.array([mean]), np.array([max(variance, mean)])
-    return Prediction(np.ones(1), *each, np.zeros(1), False, np.zeros(1, np.int64))
 
 
 def area_under_curve(rank_by: FloatArray, failed: BoolArray) -> float:

@@ -219,9 +219,7 @@ class Lately:
         self.count(code, system, (size,), lengths, placement)
         return [self._shares[system, size, length, placement] for length in lengths]
 
-    def count(
-        self, code: int, system: str, sizes: tuple[int, ...], lengths: tuple[float, ...], placement: str
-    ) -> None:
+    def count(self, code: int, system: str, sizes: tuple[int, ...], lengths: tuple[float, ...], placement: str) -> None:
         """Count the jobs of several sizes and lengths in one pass over the log, for `counted`."""
         missing = [
             (size, length)

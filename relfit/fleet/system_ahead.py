@@ -17,6 +17,7 @@ from relfit.fleet.prediction import (
     Prediction,
     RelativeRates,
     TimeSteps,
+    cumulative,
     levels_of,
     mean_time_ahead,
     mix,
@@ -116,9 +117,10 @@ class SystemAhead:
             self.units, self.ahead = np.ones(self.steps.size), 1.0
 
     def mixture(self, value: FloatArray, hours: float) -> Prediction:
-        """Prediction of a series of counts over `hours`."""
+        """Prediction of a series of counts over `hours`, nowhere below those over shorter horizons."""
         levels = levels_of(value, self.units, self.steps.days)
-        return mix(levels.steady if self.long_run else levels, value, self.units, hours / self.steps.width, self.ahead)
+        levels = levels.steady if self.long_run else levels
+        return cumulative(lambda over: mix(levels, value, self.units, over / self.steps.width, self.ahead), hours)
 
     @cached_property
     def records(self) -> FloatArray:

@@ -13,7 +13,7 @@ from scipy import stats
 import relfit as rf
 from benchmarks.verify_forecast import simulated
 from relfit.base.errors import ArgumentError, DataError
-from relfit.fleet.prediction import RelativeRates
+from relfit.fleet.prediction import RelativeRates, cumulative, distribution_of_counts
 from relfit.fleet.system_ahead import Coming, split
 from tests.factories import at, make_log
 
@@ -408,3 +408,30 @@ def test_parts_of_a_steady_fleet_have_no_more_scatter_than_poisson():
         assert part.expected == pytest.approx(mean)
         assert part.drawn.mean() == pytest.approx(mean, rel=0.01)
         assert part.drawn.var() == pytest.approx(mean, rel=0.05)
+
+
+def test_a_longer_time_has_at_least_the_failures_of_a_shorter_one() -> None:
+    """Within a storm the lower limit of a month was below that of a week."""
+    rates = np.full((20, 900), 0.02)
+    for begin in range(100, 900, 150):
+        rates[:, begin : begin + 30] = 0.3
+    log = failing(rates[:, :880], seed=0)
+    every = rf.forecast(log, ["7d", "30d", "90d", "365d"], n_draws=500).total
+    for column in ("failures", "incidents", "repair_hours"):
+        for end in ("", "_low", "_high"):
+            values = every[column + end].to_numpy(float)
+            assert (np.diff(values) >= 0.0).all(), (column + end, values)
+    alone = rf.forecast(log, "30d", n_draws=500).total
+    same = ["failures", "failures_low", "failures_high", "incidents_low", "incidents_high"]
+    assert alone[same].iloc[0].tolist() == every[same].iloc[1].tolist()
+
+
+def test_random_futures_follow_the_quantiles_over_shorter_times() -> None:
+    """A negative binomial of 12 whose lower half is that of 20: order statistics of two samples of scipy."""
+    own, shorter = (stats.nbinom(mean**2 / (60.0 - mean), mean / 60.0) for mean in (12.0, 20.0))
+    month = cumulative(lambda hours: distribution_of_counts(20.0 if hours < 200.0 else 12.0, 60.0), 720.0)
+    _, seen = month.draw(40_000, np.random.default_rng(3))
+    for p in (0.05, 0.5, 0.95):
+        assert month.quantile(p) == max(own.ppf(p), shorter.ppf(p))
+        assert np.quantile(seen, p, method="inverted_cdf") == pytest.approx(month.quantile(p), abs=1.0)
+    np.testing.assert_allclose(month.cdf(np.arange(40.0)), shorter.cdf(np.arange(40.0)), rtol=1e-9)

@@ -18,7 +18,7 @@ from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.compiled import njit
 from relfit.fleet.prediction.discounted_levels import DiscountedLevels
 
-__all__ = ["Prediction", "fixed_share", "log_negative_binomial", "mix"]
+__all__ = ["Prediction", "distribution_of_counts", "fixed_share", "log_negative_binomial", "mix"]
 
 _SCATTER = (1.0, 1.5, 2.5, 5.0, 10.0, 20.0, 60.0, 200.0, 600.0)  # variance of counts relative to Poisson
 _SCATTER_OF_SHARES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # variance of a day's share, relative to one trial a day
@@ -65,12 +65,13 @@ class Prediction:
     @property
     def variance_of_level(self) -> float:
         """Variance of the expected outcome: uncertainty of the level and its movement over the horizon."""
-        return float(self.weight @ (self.of_level + self.mean**2)) - self.expected**2
+        return float(self.weight @ (self.of_level + self.mean**2)) - float(self.weight @ self.mean) ** 2
 
     @property
     def variance_of_outcome(self) -> float:
         """Variance of the outcome itself."""
-        return max(float(self.weight @ (self.variance + self.mean**2)) - self.expected**2, 0.0)
+        square = float(self.weight @ (self.variance + self.mean**2))
+        return max(square - float(self.weight @ self.mean) ** 2, 0.0)
 
     def variance_of_rate(self, chance: float = 1.0) -> float:
         """Variance of the realised rate over the horizon: its level, and scatter beyond Poisson.
@@ -151,6 +152,12 @@ class Prediction:
         # scatter beyond the level is proportional to it
         beyond = np.maximum(variance - of_level - mean, 0.0) * level / np.maximum(mean, 1e-12)
         return level, rng.poisson(_gamma(level, beyond, rng)).astype(np.float64)
+
+
+def distribution_of_counts(mean: float, variance: float) -> Prediction:
+    """The negative binomial of this mean and variance; Poisson if the variance is not above the mean."""
+    each = np.array([mean]), np.array([max(variance, mean)])
+    return Prediction(np.ones(1), *each, np.zeros(1), False, np.zeros(1, np.int64))
 
 
 def mix(

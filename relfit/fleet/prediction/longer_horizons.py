@@ -1,0 +1,88 @@
+"""Predicted counts over a horizon that are nowhere below those over a shorter one.
+
+Each horizon weighs the predictors by their past errors over its own length, so after a storm the lower limit of ninety
+days might be below that of thirty. The counts of a longer time include those of a shorter one: at each probability the
+quantile is the largest of those over the horizon and over shorter standard ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from relfit.base.arrays import FloatArray
+from relfit.fleet.prediction.mixing import Prediction
+
+__all__ = ["Cumulative", "cumulative"]
+
+_STANDARD = (7 * 24.0, 30 * 24.0, 90 * 24.0, 365 * 24.0)  # hours; the same whatever other horizons are of interest
+
+
+@dataclass(frozen=True, eq=False)
+class Cumulative(Prediction):
+    """A predicted count that is at least that of each shorter horizon.
+
+    Attributes
+    ----------
+    shorter : tuple of Prediction
+        Over shorter horizons; the other attributes are those over the horizon itself.
+    """
+
+    shorter: tuple[Prediction, ...]
+
+    @property
+    def expected(self) -> float:
+        """The largest of the means."""
+        return max(super().expected, *(one.expected for one in self.shorter))
+
+    def cdf(self, x: FloatArray) -> FloatArray:
+        """Probability of at most `x`: the smallest over the horizons."""
+        return np.minimum.reduce([super().cdf(x), *(one.cdf(x) for one in self.shorter)])
+
+    def quantile(self, p: float) -> float:
+        """The smallest value that is not exceeded with probability `p`: the largest over the horizons."""
+        return max(super().quantile(p), *(one.quantile(p) for one in self.shorter))
+
+    def times(self, factor: float) -> Cumulative:
+        """Prediction of a count whose level is `factor` times as high over each horizon."""
+        scaled = super().times(factor)
+        return Cumulative(**{**vars(scaled), "shorter": tuple(one.times(factor) for one in self.shorter)})
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Random levels and outcomes of shape (size,), raised in order to those over shorter horizons."""
+        drawn = super().draw(size, rng)
+        others = [one.draw(size, own) for one, own in zip(self.shorter, rng.spawn(len(self.shorter)), strict=True)]
+        return _raised(drawn[0], [each[0] for each in others]), _raised(drawn[1], [each[1] for each in others])
+
+
+def cumulative(over: Callable[[float], Prediction], hours: float) -> Prediction:
+    """The prediction over `hours`, at least those over the standard horizons of 7, 30, 90 and 365 days within it.
+
+    Parameters
+    ----------
+    over : callable
+        Gives the prediction of a count over some hours by itself.
+    hours : float
+
+    Examples
+    --------
+    After a storm a week is expected to have 16 failures or more, a month by its own past one or more; said are 16:
+
+    >>> from relfit.fleet.prediction import distribution_of_counts
+    >>> month = cumulative(lambda hours: distribution_of_counts(30.0 if hours < 200.0 else 12.0, 90.0), 720.0)
+    >>> month.expected, month.quantile(0.05)
+    (30.0, 16.0)
+    """
+    own, shorter = over(hours), tuple(over(standard) for standard in _STANDARD if standard < hours)
+    return Cumulative(**vars(own), shorter=shorter) if shorter else own
+
+
+def _raised(values: FloatArray, others: list[FloatArray]) -> FloatArray:
+    """Values, raised to the largest of the other samples' values at the same rank."""
+    least = np.maximum.reduce([np.sort(one) for one in others])
+    raised = np.empty_like(values)
+    order = np.argsort(values, kind="stable")
+    raised[order] = np.maximum(values[order], least)
+    return raised
