@@ -33,6 +33,9 @@ _STEADY = len(HALF_LIVES) - 1  # index of the infinite half-life
 _SPREAD = 4  # placements of a spread job per start
 _LONGEST = 0.9999  # largest share that is converted to a hazard
 TRIALS = 10.0  # independent jobs a day on the same nodes, at most: jobs that start in turn share most of their hours
+_FEW = 0.02  # share of jobs that run through, below which shorter jobs are counted
+_ENOUGH = 0.1  # share of the shorter jobs that run through, at least
+_PARTS = (48.0, 24.0, 12.0, 6.0, 2.0, 1.0, 0.5, 0.25)  # their lengths, hours
 _SHORT = 0.25  # length of the jobs counted for the time between interruptions, relative to it
 
 
@@ -82,10 +85,11 @@ def interrupted_shares(
 def _spread_shares(
     nodes: NodeOutages, starts: FloatArray, sizes: tuple[int, ...], length: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Share of some spread jobs of one length that are interrupted, shape (sizes, starts)."""
+    """Share of some spread jobs of one length that are interrupted, shape (sizes, starts); NaN where too few are up."""
     columns = np.asarray(sizes) - 1
-    ends = [place(nodes, starts, "spread", max(sizes), length, rng).ends[:, columns].T for _ in range(_SPREAD)]
-    return np.asarray((np.stack(ends) <= length).mean(axis=0))
+    jobs = [place(nodes, starts, "spread", max(sizes), length, rng) for _ in range(_SPREAD)]
+    met = np.mean([job.ends[:, columns] <= length for job in jobs], axis=0)
+    return np.asarray(np.where(jobs[0].nodes[:, columns] >= 0, met, np.nan).T)
 
 
 @njit(cache=True, nogil=True)
@@ -334,15 +338,29 @@ class Lately:
             return modelled
         rows = []
         counted = self.counted(code, system, size, lengths, placement)
-        for i, (length, jobs) in enumerate(zip(lengths, counted, strict=True)):
-            mixture = self.interrupted(code, *jobs, spent(length), side_by_side(self.nodes[system], size))
+        beside = side_by_side(self.nodes[system], size)
+
+        def survived(length: float, jobs: tuple[FloatArray, FloatArray]) -> FloatArray | None:
+            mixture = self.interrupted(code, *jobs, spent(length), beside)
             if mixture is None:
-                each = np.array([np.ravel(one)[i] for one in modelled])
-            else:
-                met = np.array([mixture.expected, mixture.quantile(1.0 - tail), mixture.quantile(tail)])
-                each = 1.0 - np.clip(met, 0.0, 1.0)
-                if name == "mtbf.job":
-                    each = length / -np.log(np.clip(each, 1e-12, 1.0 - 1e-12))
+                return None
+            met = np.array([mixture.expected, mixture.quantile(1.0 - tail), mixture.quantile(tail)])
+            return 1.0 - np.clip(met, 0.0, 1.0)
+
+        for i, (length, jobs) in enumerate(zip(lengths, counted, strict=True)):
+            each, model = survived(length, jobs), np.array([np.ravel(one)[i] for one in modelled])
+            if each is None:
+                each = model
+            elif name == "mtbf.job":
+                each = length / -np.log(np.clip(each, 1e-12, 1.0 - 1e-12))
+            elif each.min() < _FEW:  # too few such jobs ran through to be counted: hazards as modelled beyond a part
+                parts = tuple(part for part in _PARTS if part < length)
+                for part, of_part in zip(parts, self.counted(code, system, size, parts, placement), strict=True):
+                    first, hazard = survived(part, of_part), sum(spent(part).values())
+                    if first is not None and first[0] >= _ENOUGH and first[2] < 1.0 and hazard > 0.0:
+                        model = first ** (sum(spent(length).values()) / hazard)
+                        break
+                each = np.where(each < _FEW, model, each)
             rows.append(each)
         value, low, high = np.array(rows).T
         shape = np.shape(modelled[0])

@@ -76,3 +76,34 @@ def test_jobs_of_a_day_are_the_same_with_and_without_other_lengths_and_sizes() -
         among = beside.counted(0, system, 4, (6.0, 24.0, 72.0), placement)[1]
         for first, second in zip(one, among, strict=True):
             np.testing.assert_array_equal(first, second)
+
+
+def test_a_job_that_hardly_ever_runs_through_has_a_small_chance_not_none() -> None:
+    """96 nodes that fail every 800 hours for 2: exp(-96 * length / 800) of the jobs on all of them run through.
+
+    A chance of 1e-16 (and a limit of 0) was said where no counted job had run through.
+    """
+    rng, rows = np.random.default_rng(5), []
+    for node in range(96):
+        t = rng.exponential(800.0)
+        while t < 17_500.0:
+            rows.append({"node": f"n{node:02}", "start": t, "end": t + 2.0})
+            t += 2.0 + rng.exponential(800.0)
+    log = make_log(rows, [{"node": f"n{i:02}"} for i in range(96)], window=(0, 17_520.0))
+    lengths = np.array([6.0, 12.0, 24.0, 48.0, 72.0, 168.0])
+    said = rf.fleet_model(log).interval("reliability", lengths, size=90, placement="packed")
+    hazard = 90.0 * lengths / 800.0
+    np.testing.assert_allclose(-np.log(said.estimate), hazard, rtol=0.15)
+    assert ((said.low > 0.0) & (said.low < np.exp(-hazard)) & (np.exp(-hazard) < said.high)).all()
+    for ends in (said.low, said.estimate, said.high):
+        assert (np.diff(ends) < 0.0).all()
+
+
+def test_spread_jobs_on_all_nodes_are_the_packed_ones() -> None:
+    log = bursts(2)
+    lately = rf.fleet_model(log).lately
+    assert lately is not None
+    (system,) = lately.nodes
+    size = lately.nodes[system].labels.size
+    packed, spread = (lately.counted(0, system, size, (24.0,), placement)[0] for placement in ("packed", "spread"))
+    np.testing.assert_array_equal(packed, spread)
