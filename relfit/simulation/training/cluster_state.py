@@ -70,9 +70,8 @@ TIMES = ("compute", "lost", "save", "recovery", "selection", "waiting", "stalled
 # values of fields
 NEVER, AT_SELECTION, AT_ONCE = range(3)  # Options.return_borrowed
 KEEP, THRESHOLD, SCORE, OWN_RULE = range(4)  # Options.retirement
-OWN, BORROWED, OF_SPARES = range(
-    3
-)  # ServerRecord.lent: of the working pool, borrowed by it, of spares and out with its rack
+# ServerRecord.lent: of the working pool, borrowed by it, of spares and out with its rack
+OWN, BORROWED, OF_SPARES = range(3)
 END_OF_WORK, FAILURE, CORRUPTION = range(3)  # JobRecord.ends_by
 NOTHING, HOSTS, RETIREMENT, RARE_EVENT = range(4)  # ClusterRecord.asks
 N_KINDS = 7
