@@ -225,33 +225,15 @@ class BatchRun(Result):
         self._need_log()
         log = self.log
         starts = np.flatnonzero(log["kind"] == LOG_START)
-        begun = log[starts]
-        ends = log[log["kind"] == LOG_END]
-        order = np.argsort(begun["job"], kind="stable")  # the k-th start and the k-th end of a job belong together
-        closing = np.argsort(ends["job"], kind="stable")
-        number = pd.Series(begun["job"][order]).groupby(begun["job"][order]).cumcount().to_numpy()
-        number_end = pd.Series(ends["job"][closing]).groupby(ends["job"][closing]).cumcount().to_numpy()
-        left = pd.DataFrame({"job": begun["job"][order], "number": number, "row": order})
-        right = pd.DataFrame(
-            {
-                "job": ends["job"][closing],
-                "number": number_end,
-                "end": ends["time"][closing],
-                "outcome": np.asarray(OUTCOMES, dtype=object)[ends["value"][closing]],
-                "node": ends["node"][closing],
-            }
-        )
-        joined = left.merge(right, on=["job", "number"], how="left").sort_values("row", kind="stable")
-        table = pd.DataFrame(
-            {
-                "job": begun["job"],
-                "start": begun["time"],
-                "end": joined["end"].to_numpy(),
-                "outcome": joined["outcome"].fillna("running").to_numpy(),
-                "backfilled": begun["value"].astype(bool),
-                "node": joined["node"].fillna(-1).to_numpy(dtype=np.int64),
-            }
-        )
+        begun, ended = log[starts], log[log["kind"] == LOG_END]
+        table = pd.DataFrame({"job": begun["job"], "start": begun["time"], "backfilled": begun["value"].astype(bool)})
+        outcomes = np.asarray(OUTCOMES, dtype=object)[ended["value"]]
+        ends = pd.DataFrame({"job": ended["job"], "end": ended["time"], "outcome": outcomes, "node": ended["node"]})
+        for rows in (table, ends):  # the k-th start and the k-th end of a job belong together
+            rows["number"] = rows.groupby("job").cumcount()
+        table = table.merge(ends, on=["job", "number"], how="left")
+        table["outcome"], table["node"] = table["outcome"].fillna("running"), table["node"].fillna(-1).astype(np.int64)
+        table = table[["job", "start", "end", "outcome", "backfilled", "node"]]
         spans = np.flatnonzero(log["kind"] == LOG_SPAN)
         if self.settings["keep"] == "nodes":
             owner = np.searchsorted(starts, spans, side="right") - 1
@@ -291,20 +273,17 @@ class BatchRun(Result):
         entered = jobs.loc[~jobs["status"].isin([STATUS[0], STATUS[TOO_WIDE]]), "submission_time"].to_numpy()
         killed = (attempts["outcome"] == OUTCOMES[1]).to_numpy()
         ended = attempts["end"].notna().to_numpy()
-        start, end = attempts["start"].to_numpy(), attempts["end"].to_numpy()
-        back = self.outages["back"].to_numpy()
-        one, nothing = np.ones, np.zeros
-        parts = [
-            (entered, one(entered.size), nothing(entered.size), nothing(entered.size), nothing(entered.size)),
-            (start, -one(start.size), one(start.size), nodes, nothing(start.size)),
-            (end[ended], killed[ended] * 1.0, -one(ended.sum()), -nodes[ended], nothing(ended.sum())),
-            (self.outages["time"].to_numpy(), *(nothing(len(back)),) * 3, one(len(back))),
-            (back, *(nothing(len(back)),) * 3, -one(len(back))),
+        changes = [
+            (entered, {"waiting": 1}),
+            (attempts["start"], {"waiting": -1, "running": 1, "busy": nodes}),
+            (attempts["end"][ended], {"waiting": killed[ended], "running": -1, "busy": -nodes[ended]}),
+            (self.outages["time"], {"down": 1}),
+            (self.outages["back"], {"down": -1}),
         ]
-        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        table = pd.DataFrame(dict(zip(("time", "waiting", "running", "busy", "down"), columns, strict=True)))
-        table = table[table["time"] <= self.now].groupby("time").sum().cumsum().astype(np.int64).reset_index()
-        return table
+        columns = ["time", "waiting", "running", "busy", "down"]
+        parts = [pd.DataFrame({"time": np.asarray(time), **change}, columns=columns) for time, change in changes]
+        table = pd.concat(parts).fillna(0)
+        return table[table["time"] <= self.now].groupby("time").sum().cumsum().astype(np.int64).reset_index()
 
     def _need_log(self) -> None:
         if self.settings["keep"] == "jobs":
