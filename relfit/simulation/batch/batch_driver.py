@@ -15,22 +15,11 @@ import numpy as np
 
 from relfit.base.arrays import IntArray
 from relfit.base.errors import DataError
+from relfit.simulation.batch import engine_state as es
 from relfit.simulation.batch.batch_settings import Part, Saving
-from relfit.simulation.batch.engine_state import (
-    DECIDE,
-    FINISHED,
-    LARGER_LOG,
-    LARGER_QUEUE,
-    MORE_FAILURES,
-    PAUSED,
-    SPENT,
-    Engine,
-    grown_log,
-    grown_queue,
-)
+from relfit.simulation.batch.engine_state import Engine
 from relfit.simulation.batch.event_loop import advance, prepare
 from relfit.simulation.batch.failure_processes import FailureStream
-from relfit.simulation.batch.reliability import EstimatedReliability
 
 __all__ = ["REMEDY", "Drive", "Progress", "Simulation", "drive"]
 
@@ -56,7 +45,6 @@ class Drive:
     engine: Engine
     stream: FailureStream
     part: Part
-    reliability: EstimatedReliability | None = None
     start: float = 0.0
     next_estimate: float = np.inf
     next_save: float = np.inf
@@ -151,16 +139,16 @@ def _drive_part(
     while True:
         pause = min(run.next_estimate, run.next_save)
         code = _go(run, pause)
-        if code == FINISHED:
+        if code == es.FINISHED:
             run.seconds += time.perf_counter() - begun
             return True
-        if code == MORE_FAILURES:
+        if code == es.MORE_FAILURES:
             _more_failures(run)
-        elif code == LARGER_QUEUE:
-            run.engine = grown_queue(run.engine)
-        elif code == LARGER_LOG:
-            run.engine = grown_log(run.engine)
-        elif code == PAUSED:
+        elif code == es.LARGER_QUEUE:
+            run.engine = es.grown_queue(run.engine)
+        elif code == es.LARGER_LOG:
+            run.engine = es.grown_log(run.engine)
+        elif code == es.PAUSED:
             _estimate(run, pause)
             if pause >= run.next_save:
                 run.next_save += saving.seconds("every_simulated") if saving is not None else np.inf
@@ -175,7 +163,8 @@ def _drive_part(
             written = time.perf_counter()
             times.next_file = written + max(saving.seconds("every"), (written - now) / _SAVING_SHARE)
         stop = times.stopped.is_set() or now >= times.limit
-        advanced = code == MORE_FAILURES or int(run.engine.state["n_events"][0]) > first  # or a chain might never end
+        # every call advances, or a chain of stopped calls would never end
+        advanced = code == es.MORE_FAILURES or int(run.engine.state["n_events"][0]) > first
         if saving is not None and stop and advanced:
             run.seconds += now - begun
             write(simulation, saving.path)
@@ -187,13 +176,13 @@ def _go(run: Drive, pause: float) -> int:
     engine, part, until = run.engine, run.part, time.perf_counter() + _PATIENCE
     while True:
         code = advance(engine, pause, _BUDGET)
-        if code != DECIDE:
+        if code != es.DECIDE:
             return code
         part.scheduler.decide(engine, float(engine.state["now"][0]), part.allocation, part.planned)
         engine.state["n_passes"] += 1
         engine.state["changed"] = engine.state["drop_plans"] = 0
         if time.perf_counter() >= until:
-            return SPENT
+            return es.SPENT
 
 
 def _more_failures(run: Drive) -> None:
@@ -238,14 +227,13 @@ def _tell(simulation: Simulation, progress: Progress) -> None:
 
 
 def _estimate(run: Drive, now: float) -> None:
-    if run.reliability is None or now < run.next_estimate:
+    if now < run.next_estimate:
         return
-    run.next_estimate += run.reliability.period
-    engine = run.engine
-    shape, scale = run.reliability.parameters(
-        len(engine.nodes), engine.log[: int(engine.state["n_log"][0])], run.start, now
-    )
-    engine.nodes["weibull_shape"], engine.nodes["scale"] = shape, scale
+    engine, reliability = run.engine, run.part.allocation.judgement
+    run.next_estimate += reliability.period
+    log = engine.log[: int(engine.state["n_log"][0])]
+    lives = reliability.parameters(len(engine.nodes), log, run.start, now)
+    engine.nodes["weibull_shape"], engine.nodes["scale"] = lives
 
 
 def _numbered(simulation: Simulation, saving: Saving | None, write: Write) -> None:

@@ -13,17 +13,7 @@ from relfit.base.errors import ArgumentError, DataError
 from relfit.base.results import Result, json_ready
 from relfit.base.text import count, duration, percent
 from relfit.io.workloads import length_classes, width_classes
-from relfit.simulation.batch.engine_state import (
-    DONE,
-    LOG_DOWN,
-    LOG_END,
-    LOG_SPAN,
-    LOG_START,
-    OVER_WALLTIME,
-    REJECTED,
-    RUNNING,
-    TOO_WIDE,
-)
+from relfit.simulation.batch import engine_state as es
 from relfit.simulation.batch.failure_processes import Table
 from relfit.simulation.engine.repair_stages import BEYOND_REPAIR, REPLACED
 
@@ -107,20 +97,20 @@ class BatchRun(Result):
         status = jobs["status"]
         begun = float(jobs["submission_time"].min()) if len(jobs) else 0.0
         makespan = float(ran["finish_time"].max()) - begun if len(ran) else 0.0
-        unfinished = status.isin(STATUS[:DONE])
+        unfinished = status.isin(STATUS[: es.DONE])
         clock = self.now - begun if unfinished.any() else makespan
         capacity = self.n_nodes * clock if clock > 0.0 else np.nan
-        running = jobs[status == STATUS[RUNNING]]
+        running = jobs[status == STATUS[es.RUNNING]]
         held = self.held_node_seconds + float(((self.now - running["starting_time"]) * running["nodes"]).sum())
         done = ran[ran["success"]]
         useful = float((done["run_time"] * done["nodes"]).sum())
         waste = float((jobs["waste"] * jobs["nodes"]).sum())
         return {
             "jobs": len(jobs),
-            "done": int((status == STATUS[DONE]).sum()),
-            "killed_at_walltime": int((status == STATUS[OVER_WALLTIME]).sum()),
-            "too_wide": int((status == STATUS[TOO_WIDE]).sum()),
-            "rejected": int((status == STATUS[REJECTED]).sum()),
+            "done": int((status == STATUS[es.DONE]).sum()),
+            "killed_at_walltime": int((status == STATUS[es.OVER_WALLTIME]).sum()),
+            "too_wide": int((status == STATUS[es.TOO_WIDE]).sum()),
+            "rejected": int((status == STATUS[es.REJECTED]).sum()),
             "unfinished": int(unfinished.sum()),
             "makespan": makespan,
             "mean_wait": float(ran["waited"].mean()),
@@ -224,8 +214,8 @@ class BatchRun(Result):
         """
         self._need_log()
         log = self.log
-        starts = np.flatnonzero(log["kind"] == LOG_START)
-        begun, ended = log[starts], log[log["kind"] == LOG_END]
+        starts = np.flatnonzero(log["kind"] == es.LOG_START)
+        begun, ended = log[starts], log[log["kind"] == es.LOG_END]
         table = pd.DataFrame({"job": begun["job"], "start": begun["time"], "backfilled": begun["value"].astype(bool)})
         outcomes = np.asarray(OUTCOMES, dtype=object)[ended["value"]]
         ends = pd.DataFrame({"job": ended["job"], "end": ended["time"], "outcome": outcomes, "node": ended["node"]})
@@ -234,7 +224,7 @@ class BatchRun(Result):
         table = table.merge(ends, on=["job", "number"], how="left")
         table["outcome"], table["node"] = table["outcome"].fillna("running"), table["node"].fillna(-1).astype(np.int64)
         table = table[["job", "start", "end", "outcome", "backfilled", "node"]]
-        spans = np.flatnonzero(log["kind"] == LOG_SPAN)
+        spans = np.flatnonzero(log["kind"] == es.LOG_SPAN)
         if self.settings["keep"] == "nodes":
             owner = np.searchsorted(starts, spans, side="right") - 1
             lists: list[list[tuple[int, int]]] = [[] for _ in range(len(starts))]
@@ -251,13 +241,13 @@ class BatchRun(Result):
         Errors as for `attempts`.
         """
         self._need_log()
-        down = self.log[self.log["kind"] == LOG_DOWN]
+        down = self.log[self.log["kind"] == es.LOG_DOWN]
         return pd.DataFrame({"time": down["time"], "node": down["node"], "back": down["until"]})
 
     @cached_property
     def repairs(self) -> pd.DataFrame:
         """As `outages`, with ``outcome``: ``repaired``, ``stage 1`` (of `StagedRepairs`), ``replaced``, ``gone``."""
-        down = self.log[self.log["kind"] == LOG_DOWN]
+        down = self.log[self.log["kind"] == es.LOG_DOWN]
         names = {0: "repaired", REPLACED: "replaced", BEYOND_REPAIR: "gone"}
         codes, where = np.unique(down["value"], return_inverse=True)
         outcomes = np.array([names.get(code, f"stage {code}") for code in codes.tolist()], dtype=object)
@@ -270,7 +260,7 @@ class BatchRun(Result):
         """
         attempts, jobs = self.attempts, self.jobs
         nodes = jobs["nodes"].to_numpy()[attempts["job"].to_numpy()]
-        entered = jobs.loc[~jobs["status"].isin([STATUS[0], STATUS[TOO_WIDE]]), "submission_time"].to_numpy()
+        entered = jobs.loc[~jobs["status"].isin([STATUS[0], STATUS[es.TOO_WIDE]]), "submission_time"].to_numpy()
         killed = (attempts["outcome"] == OUTCOMES[1]).to_numpy()
         ended = attempts["end"].notna().to_numpy()
         changes = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,10 @@ from relfit.fitting.families.distribution import Distribution
 from relfit.simulation.batch.engine_state import FAILURE
 from relfit.simulation.batch.seconds import HOUR
 
-__all__ = ["ClassProcess", "FailureStream", "PartProcess", "Process", "Replay", "Table", "failure_table"]
+if TYPE_CHECKING:
+    from relfit.simulation.batch.failure_source import Failures, RepairedFailures
+
+__all__ = ["ClassProcess", "FailureStream", "PartProcess", "Process", "Replay", "Table", "Together", "failure_table"]
 
 Table = np.ndarray[Any, np.dtype[np.void]]
 
@@ -52,28 +55,6 @@ class FailureProcess(Protocol):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where such a process was."""
-
-
-class FailureSource(Protocol):
-    """Makes a `FailureProcess`."""
-
-    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> FailureProcess:
-        """The failures of `n_nodes` nodes, from `start` (seconds) on."""
-
-
-class RepairedUnits(Protocol):
-    """How the units of a `Process` are repaired."""
-
-    @property
-    def mean_repair(self) -> float:
-        """Mean time to repair, in seconds."""
-
-    @property
-    def has_history(self) -> bool:
-        """Whether a repair depends on those before it."""
-
-    def repairs(self, earlier: IntArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-        """Seconds and outcomes, by the number of earlier repairs."""
 
 
 class Replay:
@@ -152,7 +133,7 @@ class Process:
 
     def __init__(
         self,
-        kind: RepairedUnits,
+        kind: RepairedFailures,
         life: Distribution,
         ages: npt.ArrayLike | None,
         members: list[IntArray] | None,
@@ -256,6 +237,28 @@ class Process:
         self.rng.bit_generator.state = state["rng"]
 
 
+class Together:
+    """Several processes as one."""
+
+    def __init__(self, parts: Sequence[FailureProcess]) -> None:
+        self.parts = parts
+        self.rate = float(sum(part.rate for part in parts))
+        self.up_since = next((part.up_since for part in parts if part.up_since is not None), None)
+
+    def take(self, until: float) -> Table:
+        """Failures up to a time, those of each process in turn."""
+        return np.concatenate([np.zeros(0, dtype=FAILURE), *(part.take(until) for part in self.parts)])
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` needs, ready for JSON."""
+        return {"parts": [part.state() for part in self.parts]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where such processes were."""
+        for part, own in zip(self.parts, state["parts"], strict=True):
+            part.restore(own)
+
+
 class FailureStream:
     """Failures of several sources in order of time, one interval of time at a time.
 
@@ -280,7 +283,7 @@ class FailureStream:
 
     def __init__(
         self,
-        sources: Sequence[FailureSource],
+        sources: Sequence[Failures],
         n_nodes: int,
         rng: int | np.random.Generator | None,
         start: float = 0.0,
@@ -291,28 +294,25 @@ class FailureStream:
         for own, state in zip(generators, begun, strict=False):
             own.bit_generator.state = state
         self._begun = [own.bit_generator.state for own in generators]
-        self._parts = [source.process(n_nodes, own, start) for source, own in zip(sources, generators, strict=False)]
-        rate = sum(part.rate for part in self._parts)
+        parts = [source.process(n_nodes, own, start) for source, own in zip(sources, generators, strict=False)]
+        self._together = Together(parts)
+        rate, up_since = self._together.rate, self._together.up_since
         self.stretch = min(_PER_STRETCH / rate, _LONGEST) if rate > 0.0 else np.inf
+        self.up_since = None if up_since is None else start + up_since
+        """When each node was last repaired, in seconds, where the sources know."""
         self.until = -np.inf
-
-    @property
-    def up_since(self) -> FloatArray | None:
-        """When each node was last repaired before time 0, in seconds, where the sources know."""
-        return next((self.start + part.up_since for part in self._parts if part.up_since is not None), None)
 
     def take(self) -> Table:
         """The failures of the next interval, up to `until`; all of them where none are drawn."""
         self.until = (self.start if self.until == -np.inf else self.until) + self.stretch
-        rows = np.concatenate([np.zeros(0, dtype=FAILURE), *(part.take(self.until) for part in self._parts)])
+        rows = self._together.take(self.until)
         return rows[np.argsort(rows["time"], kind="stable")]
 
     def state(self) -> dict[str, Any]:
         """What `restore` needs, ready for JSON."""
-        return {"until": self.until, "begun": self._begun, "parts": [part.state() for part in self._parts]}
+        return {"until": self.until, "begun": self._begun, **self._together.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from the state of a stream of the same sources."""
         self.until = state["until"]
-        for part, own in zip(self._parts, state["parts"], strict=True):
-            part.restore(own)
+        self._together.restore(state)

@@ -95,17 +95,8 @@ class Failures:
 
 
 @dataclass(frozen=True)
-class _Repaired(Failures):
-    """The repairs of drawn failures.
-
-    Parameters
-    ----------
-    repair : duration, Distribution or StagedRepairs
-        Mean of exponential times to repair, or their distribution; 0 for nodes that come back at once. In stages, it
-        depends on the repairs that the node (or the group) has had after failures of this source.
-    fixed : bool
-        Every repair takes exactly `repair`.
-    """
+class RepairedFailures(Failures):
+    """Failures with drawn repairs, as `SystemFailures` documents them; stages count those after its own failures."""
 
     repair: Any = 0.0
     fixed: bool = False
@@ -141,7 +132,7 @@ class _Repaired(Failures):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SystemFailures(_Repaired):
+class SystemFailures(RepairedFailures):
     """Failures of the system as a Poisson process, each of a node drawn from all, idle ones and those down included.
 
     A failure of a node that is down is ignored, so the realised rate is lower (BatSim's failure model).
@@ -175,7 +166,7 @@ class SystemFailures(_Repaired):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeFailures(_Repaired):
+class NodeFailures(RepairedFailures):
     """Each node fails by itself and is as new after its repair.
 
     Parameters
@@ -210,7 +201,7 @@ class NodeFailures(_Repaired):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupFailures(_Repaired):
+class GroupFailures(RepairedFailures):
     """All nodes of a rack, or of another group, fail together; one group of all nodes is an outage of the system.
 
     Parameters

@@ -230,8 +230,6 @@ def _drive(part: dict[str, Any], tables: dict[str, Any]) -> Drive:
     stream = FailureStream(setup.failures, n_nodes, 0, part["start"], part["stream"]["begun"])
     stream.restore(part["stream"])
     run = Drive(engine, stream, setup)
-    if isinstance(setup.allocation.judgement, EstimatedReliability):
-        run.reliability = setup.allocation.judgement
     for name in _SCALARS:
         setattr(run, name, part[name])
     run.achieved = tuple(part["achieved"])
