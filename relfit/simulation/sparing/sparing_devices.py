@@ -20,8 +20,8 @@ from relfit.simulation.sparing.sparing_state import (
     ClusterClock,
     JobState,
     Plant,
+    Repairs,
     Setup,
-    Stages,
     per_rack_of,
     racks_of,
 )
@@ -36,7 +36,6 @@ def new_plant(rng: np.random.Generator, s: Setup, down_hours: FloatArray, job: R
     events = empty_heap(n_trays + n_racks + (n_blocks if s.whole_block else 0))
     _begin(rng, s, events, n_trays, n_racks)
     job["ready"] = np.inf
-    zones = np.zeros(s.zones, np.int64)
     return Plant(
         events,
         np.zeros(n_trays, np.bool_),
@@ -52,7 +51,7 @@ def new_plant(rng: np.random.Generator, s: Setup, down_hours: FloatArray, job: R
         np.full(s.zones, s.blocks),
         np.tile(np.arange(s.blocks), s.zones),
         np.zeros((len(job), s.zones), np.int64),
-        zones,
+        np.zeros(s.zones, np.int64),
         np.zeros(s.zones),
         np.zeros(s.limit // s.unit + 2),
         new_records(ClusterClock, 1),
@@ -82,44 +81,32 @@ def _draw(rng: np.random.Generator, tables: FloatArray, table: int) -> float:
 
 
 @compiled
-def _draw_repair(rng: np.random.Generator, tables: FloatArray, kinds: IntArray, shares: FloatArray) -> float:
-    """A repair time of one of several kinds, by their cumulative shares."""
-    if kinds.size == 1:
-        return _draw(rng, tables, kinds[0])
+def _draw_repair(
+    rng: np.random.Generator, tables: FloatArray, repairs: Repairs, earlier: IntArray, number: int
+) -> float:
+    """Hours until a device that failed is repaired, by its earlier repairs or by a kind."""
+    if repairs.times.shape[0] > 0:
+        return _draw_stages(rng, repairs, earlier, number)
+    if repairs.kinds.size == 1:
+        return _draw(rng, tables, repairs.kinds[0])
     u = rng.random()
     i = 0
-    while i < kinds.size - 1 and u >= shares[i]:
+    while i < repairs.kinds.size - 1 and u >= repairs.shares[i]:
         i += 1
-    return _draw(rng, tables, kinds[i])
+    return _draw(rng, tables, repairs.kinds[i])
 
 
 @compiled
-def _draw_stages(rng: np.random.Generator, stages: Stages, repairs: IntArray, number: int) -> float:
-    """A repair time of a device with a history, which is updated; infinite where the device is never back."""
-    time, history = 0.0, min(repairs[number], stages.times.shape[1] - 1)
+def _draw_stages(rng: np.random.Generator, stages: Repairs, earlier: IntArray, number: int) -> float:
+    """Hours of repairs in stages; counts the repair, infinite where the device is never back."""
+    time, history = 0.0, min(earlier[number], stages.times.shape[1] - 1)
     for k in range(stages.times.shape[0]):
         time += stages.times[k, history] * (1.0 if stages.fixed[k] else rng.standard_exponential())
         if rng.random() < stages.success[k, history]:
-            repairs[number] += 1
+            earlier[number] += 1
             return time
-    repairs[number] = 0
+    earlier[number] = 0
     return time + stages.replacement
-
-
-@compiled
-def _tray_repair(rng: np.random.Generator, s: Setup, p: Plant, tray: int) -> float:
-    """Hours until a tray that failed is repaired."""
-    if s.repair_stages.times.shape[0] > 0:
-        return _draw_stages(rng, s.repair_stages, p.tray_repairs, tray)
-    return _draw_repair(rng, s.tables, s.repair_kinds, s.repair_shares)
-
-
-@compiled
-def _rack_repair(rng: np.random.Generator, s: Setup, p: Plant, rack: int) -> float:
-    """Hours until a rack that failed is repaired."""
-    if s.rack_stages.times.shape[0] > 0:
-        return _draw_stages(rng, s.rack_stages, p.rack_repairs, rack)
-    return _draw_repair(rng, s.tables, s.rack_kinds, s.rack_shares)
 
 
 @part
@@ -206,13 +193,13 @@ def _tray_fails(rng: np.random.Generator, s: Setup, p: Plant, tray: int, domain:
     if s.whole_block:
         remove(p.events, tray)
         if p.n_failed[block] == 1 or p.n_failed[block] > s.spare_trays:
-            time = _tray_repair(rng, s, p, tray)
+            time = _draw_repair(rng, s.tables, s.tray_repair, p.tray_repairs, tray)
             put(p.events, p.failed.size + racks_of(s) + block, now + time, 0)
             if p.n_failed[block] > s.spare_trays:
                 p.outage[domain] += time
                 _change(s, p, block, block + 1, False)
         return
-    put(p.events, tray, now + _tray_repair(rng, s, p, tray), 0)
+    put(p.events, tray, now + _draw_repair(rng, s.tables, s.tray_repair, p.tray_repairs, tray), 0)
     if p.n_failed[block] == s.spare_trays + 1 and p.up[block]:
         _change(s, p, block, block + 1, False)
 
@@ -256,7 +243,7 @@ def _rack_event(rng: np.random.Generator, s: Setup, p: Plant, rack: int) -> None
         put(p.events, number, now + _draw(rng, s.tables, s.rack_time), 0)
         _change(s, p, rack * per_rack, (rack + 1) * per_rack, True)
         return
-    time = _rack_repair(rng, s, p, rack)
+    time = _draw_repair(rng, s.tables, s.rack_repair, p.rack_repairs, rack)
     p.outage[rack] += time
     if s.whole_block:
         put(p.events, repair, now + time, 0)

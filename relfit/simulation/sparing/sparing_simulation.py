@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from relfit.base.arguments import durations, positive, share, whole
 from relfit.base.arrays import FloatArray
@@ -25,6 +24,7 @@ from relfit.planning.sparing import (
     evaluate_sparing,
 )
 from relfit.planning.sparing.evaluation import SHARES
+from relfit.simulation.engine.replications import half_interval
 from relfit.simulation.sparing.device_times import KINDS, DeviceTimes, setup_of
 from relfit.simulation.sparing.sparing_events import simulate
 from relfit.simulation.sparing.sparing_state import ACCOUNTS, Setup
@@ -43,7 +43,6 @@ HOURS_PER_YEAR = 8760.0
 _WARM_REPAIRS = 12.0
 WEIGHT = 1_000_000  # work of a replication, for sharing among threads
 _MOST_EVENTS = 1e9
-_NO_LIMIT = 1e15  # hours of a period that never ends
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,8 +114,7 @@ class SparingSimulation(Result):
     def shares(self) -> pd.DataFrame:
         """Shares of GPU hours: ``simulated`` with ``low`` and ``high``, ``closed_form``, its relative ``error``."""
         values = self.replications[list(SHARES)].to_numpy(dtype=np.float64)
-        n, mean = values.shape[0], values.mean(axis=0)
-        half = special.stdtrit(n - 1, 0.5 + 0.5 * self.level) * values.std(axis=0, ddof=1) / np.sqrt(n)
+        mean, half = values.mean(axis=0), half_interval(values, self.level)
         closed = np.array([float(self.closed_form.shares[name][0]) for name in SHARES])
         error = np.divide(closed - mean, mean, out=np.full(mean.shape, np.nan), where=mean > 0.0)
         return pd.DataFrame(

@@ -18,8 +18,8 @@ __all__ = [
     "ClusterClock",
     "JobState",
     "Plant",
+    "Repairs",
     "Setup",
-    "Stages",
     "per_rack_of",
     "racks_of",
 ]
@@ -79,11 +79,15 @@ class JobState:
     """Whether this event struck a working unit."""
 
 
-class Stages(NamedTuple):
-    """Repairs in stages, by the number of earlier ones; no stages where repairs have no history."""
+class Repairs(NamedTuple):
+    """Repairs of trays, or of racks: of several kinds, or in stages by the number of earlier ones."""
 
+    kinds: IntArray
+    """Rows of `Setup.tables`."""
+    shares: FloatArray
+    """Share of the repairs of each kind and of those before it."""
     times: FloatArray
-    """Mean hours, shape (stages, histories)."""
+    """Mean hours, shape (stages, histories); no stages where repairs have no history."""
     success: FloatArray
     fixed: npt.NDArray[np.bool_]
     replacement: float
@@ -105,12 +109,8 @@ class Setup(NamedTuple):
     """Below 0: racks do not fail."""
     tray_first: int
     rack_first: int
-    repair_kinds: IntArray
-    repair_shares: FloatArray
-    rack_kinds: IntArray
-    rack_shares: FloatArray
-    repair_stages: Stages
-    rack_stages: Stages
+    tray_repair: Repairs
+    rack_repair: Repairs
     whole_block: bool
     """One repair restores all trays of a block (the paper's chain); else every tray is repaired by itself."""
     own_racks: bool
