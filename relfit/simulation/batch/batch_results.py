@@ -75,6 +75,7 @@ class BatchRun(Result):
 
     units: ClassVar[Mapping[str, str]] = _UNITS
     _not_in_json: ClassVar[tuple[str, ...]] = ("jobs", "log")
+    _frame: ClassVar[str] = "jobs"
 
     # ------------------------------------------------------------------ measures
 
@@ -313,10 +314,6 @@ class BatchRun(Result):
         if not self.complete:
             lines.append(f"Stopped at {self.now:g} s, before the end.")
         return (*lines, *self.notes)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per job."""
-        return self.jobs
 
     def to_dict(self) -> dict[str, Any]:
         """Findings, `summary`, `counts`, `settings`, and the measures by classes of length and width."""

@@ -41,6 +41,8 @@ class TrainingDesigns(Result):
     question: str
     keys: tuple[str, ...]
 
+    _frame = "designs"
+
     @property
     def headline(self) -> str:
         """The answer."""
@@ -49,10 +51,6 @@ class TrainingDesigns(Result):
         values = ", ".join(f"{key.replace('_', ' ')} {getattr(self.parameters, key):g}" for key in self.keys)
         row = self.designs[self.designs["suffices"]].iloc[0]  # the smallest, or the cheapest, that suffices
         return f"{self.question}: {values} ({row['hours']:,.0f} h, effective training ratio {percent(row['etr'])})"
-
-    def to_frame(self) -> pd.DataFrame:
-        """As `designs`."""
-        return self.designs
 
 
 def _row(run: TrainingSimulation) -> dict[str, float]:

@@ -89,6 +89,7 @@ class TrainingSimulation(Result):
 
     units: ClassVar[Mapping[str, str]] = _UNITS
     _not_in_json: ClassVar[tuple[str, ...]] = ("trace",)
+    _frame: ClassVar[str] = "outputs"
 
     @cached_property
     def outputs(self) -> pd.DataFrame:
@@ -180,10 +181,6 @@ class TrainingSimulation(Result):
             return ()
         hours = self.replications.groupby("job", sort=False)["total_training_time"].mean() / 60.0
         return ("jobs: " + ", ".join(f"{name} takes {hours[name]:,.0f} h" for name in self.jobs),)
-
-    def to_frame(self) -> pd.DataFrame:
-        """As `outputs`."""
-        return self.outputs
 
     def to_dict(self) -> dict[str, Any]:
         """Outputs by name, also by the published program's names; number of replications, seconds, level."""
