@@ -98,7 +98,7 @@ class Quantities(ABC):
         with np.errstate(divide="ignore"):
             levels = np.log(-np.log1p(-p.reshape(-1)))
         times = [self._time_of(float(level)) for level in levels]
-        return self._shaped(np.stack(times) if times else np.empty((0, self._rows)), p)
+        return self._shaped(np.reshape(times, (-1, self._rows)), p)
 
     def _time_of(self, log_level: float, after: float = 0.0) -> FloatArray:
         """Time at which the log of each row's cumulative hazard, counted from `after`, has this value."""
@@ -126,7 +126,7 @@ class Quantities(ABC):
         """Mean hours that remain to a job that still runs after a finite time `after`."""
         x = finite_hours(after)
         means = [self._mean_after(float(one)) for one in x.reshape(-1)]
-        return self._shaped(np.stack(means) if means else np.empty((0, self._rows)), x)
+        return self._shaped(np.reshape(means, (-1, self._rows)), x)
 
     def _mean_after(self, after: float) -> FloatArray:
         """Mean residual life of each row."""

@@ -39,6 +39,20 @@ class Component:
     def __repr__(self) -> str:
         return f"Component({self.family!r}, {len(self)} nodes)"
 
+    @staticmethod
+    def taken(components: Iterable[Component], places: IntArray, size: int) -> tuple[Component, ...]:
+        """The components of the nodes at some of `size` places, numbered in the order of these."""
+        number = np.full(size, -1, dtype=np.int64)
+        number[places] = np.arange(places.size)
+        parts = []
+        for component in components:
+            new = number[component.positions]
+            some = np.flatnonzero(new >= 0)
+            if some.size:
+                some = some[np.argsort(new[some])]
+                parts.append(Component(component.family[some], new[some]))
+        return tuple(parts)
+
 
 def node_label(names: pd.Index | None, position: int, what: str = "node") -> str:
     """The name of a node in an error."""

@@ -271,9 +271,8 @@ class BatchRun(Result):
             (self.outages["time"], {"down": 1}),
             (self.outages["back"], {"down": -1}),
         ]
-        columns = ["time", "waiting", "running", "busy", "down"]
-        parts = [pd.DataFrame({"time": np.asarray(time), **change}, columns=columns) for time, change in changes]
-        table = pd.concat(parts).fillna(0)
+        none = dict.fromkeys(("waiting", "running", "busy", "down"), 0)
+        table = pd.concat([pd.DataFrame({"time": np.asarray(time), **none, **change}) for time, change in changes])
         return table[table["time"] <= self.now].groupby("time").sum().cumsum().astype(np.int64).reset_index()
 
     def _need_log(self) -> None:
