@@ -65,12 +65,8 @@ def components_of(
 ) -> tuple[Component, ...]:
     """Components from a batch, one distribution for `count` equal nodes, or a sequence of distributions.
 
-    Raises
-    ------
-    ArgumentError
-        For no nodes, a batch of more than one dimension, or another number of nodes than `count`.
-    DataError
-        For a node with missing or impossible parameters; the error names it.
+    An `ArgumentError` for no nodes, a batch of more than one dimension, or another number of nodes than `count`; a
+    `DataError` names a node with missing or impossible parameters.
     """
     if isinstance(nodes, Distribution):
         components: tuple[Component, ...] = (_of_batch(nodes, count),)

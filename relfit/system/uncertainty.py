@@ -94,12 +94,8 @@ def sources_of(
     """The sources of the parameters of a system's nodes, one entry per distribution.
 
     `groups` has the position of each node's fitted group; `origin` the fits, or an object that draws the nodes itself
-    (``node_sources``) and factors of wider causes (``wide_factors``).
-
-    Raises
-    ------
-    ArgumentError
-        For a system that was not made from fits, or fits without a covariance.
+    (``node_sources``) and factors of wider causes (``wide_factors``). An `ArgumentError` for a system that was not made
+    from fits, or fits without a covariance.
     """
     if origin is None or groups is None:
         raise ArgumentError(

@@ -91,27 +91,10 @@ def losses(
     block_rate: FloatArray,
     racks: SharedRacks | None = None,
 ) -> tuple[FloatArray, dict[str, FloatArray]]:
-    """Work between checkpoints, and the shares of the job's GPU hours that are lost.
+    """Work between checkpoints (hours), and the shares of the job's GPU hours that are lost, by `LOSSES`.
 
-    Parameters
-    ----------
-    recovery : Recovery
-    blocks, spare_blocks : ndarray
-        Blocks per zone (L), and spare ones (R).
-    zones : int
-    share_down : ndarray
-        Share of time that a block is in repair (q).
-    block_rate : ndarray
-        Failures per hour of one working block that interrupt the job (1/MTBF_F). All broadcast.
-    racks : SharedRacks, optional
-        As for `blocking_probability`.
-
-    Returns
-    -------
-    checkpoint_every : ndarray
-        Hours: that of `recovery`, or the best for each case.
-    losses : dict of str to ndarray
-        Share lost, by `LOSSES`; the rest is useful.
+    Of the cases, which broadcast, `blocks` and `spare_blocks` are those of a zone, `share_down` is the share of time
+    that a block is in repair, and `block_rate` counts failures per hour of one working block that interrupt the job.
 
     Notes
     -----

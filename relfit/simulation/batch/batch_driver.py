@@ -89,21 +89,10 @@ class Simulation:
 
 
 def drive(simulation: Simulation, write: Write, saving: Saving | None = None, progress: Progress | None = None) -> bool:
-    """Run to the end, or until it is stopped; whether it came to the end.
+    """Run a simulation to the end, or until it is stopped; whether it came to the end.
 
-    Parameters
-    ----------
-    simulation : Simulation
-        Changed in place.
-    write : callable
-        ``write(simulation, path)``, which writes a file to go on from.
-    saving : Saving, optional
-    progress : callable, optional
-
-    Raises
-    ------
-    DataError
-        When jobs wait for more nodes than are ever up at once, or are killed without end.
+    `write` writes a file to go on from. A `DataError` when jobs wait for more nodes than are ever up at once, or are
+    killed without end.
     """
     prepare()
     every = np.inf if saving is None else saving.seconds("every")

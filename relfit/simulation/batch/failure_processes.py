@@ -34,18 +34,12 @@ def failure_table(time: FloatArray, node: IntArray, repair: FloatArray, outcome:
 
 
 class FailureProcess(Protocol):
-    """Draws the failures of some nodes.
-
-    Attributes
-    ----------
-    rate : float
-        Failures per second.
-    up_since : ndarray, shape (nodes,), or None
-        When each node was last repaired before time 0, in seconds, where that is known.
-    """
+    """Draws the failures of some nodes."""
 
     rate: float
+    """Failures per second."""
     up_since: FloatArray | None
+    """When each node was last repaired before time 0, in seconds, where that is known."""
 
     def take(self, until: float) -> Table:
         """Failures up to a time."""

@@ -65,10 +65,7 @@ def one_machine(
 ) -> Simulation:
     """A simulation of all classes as one machine before its first event; nodes of the first class come first.
 
-    Raises
-    ------
-    ArgumentError
-        For unknown classes, nodes that do not add up, and settings that do not go with jobs over several classes.
+    An `ArgumentError` for unknown classes, nodes that do not add up, and settings that do not go with such jobs.
     """
     _check(classes, machine)
     needs, total, first = _needs(workload, sizes), sum(sizes.values()), 0

@@ -23,7 +23,6 @@ from relfit.simulation.sparing.sparing_simulation import SparingAssumptions, sim
 __all__ = ["BatchSystemRuns", "SparingRuns", "TrainingRuns"]
 
 _LEFT_OUT = ("saving", "rng", "keep")
-_CLOCKED = ("decision_seconds", "elapsed_seconds")  # of this computer, not the simulated one
 
 
 class TrainingRuns(Runner):
@@ -94,7 +93,7 @@ class BatchSystemRuns(Runner):
         """Every measure of `BatchRun.summary`, and the counts of `BatchRuns`."""
         arguments, rng = self.arguments(settings), stream(seed, first)
         runs = rf.batch.simulate_batches(**arguments, n_runs=last - first, rng=rng, workers=1).runs
-        return columns(runs.drop(columns=[name for name in _CLOCKED if name in runs]))
+        return columns(runs.drop(columns="elapsed_seconds"))  # of this computer, not of the simulated one
 
 
 def _by_name(tables: object, sums: dict[str, int]) -> Any:

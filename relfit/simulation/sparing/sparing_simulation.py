@@ -169,13 +169,7 @@ class PreparedSparing(NamedTuple):
     assumed: dict[str, bool]
 
     def check_events(self, hours: float) -> None:
-        """Reject simulated hours that would take too long.
-
-        Raises
-        ------
-        ArgumentError
-            For more than 1e9 expected events of a replication.
-        """
+        """Reject simulated hours with more than 1e9 expected events of a replication, by an `ArgumentError`."""
         f, cluster = self.closed_form.failures, self.closed_form.cluster
         racks = cluster.zones * self.setup.blocks / f.mtbf_rack
         expected = 2.0 * (self.warm_up + hours) * float(cluster.total_trays / (f.mtbf_tray + f.mttr) + racks)
@@ -191,13 +185,7 @@ def prepared(
     assumptions: SparingAssumptions | None,
     warm_up: object,
 ) -> PreparedSparing:
-    """Check the settings of a simulation.
-
-    Raises
-    ------
-    ArgumentError
-        For more than one strategy, or invalid settings.
-    """
+    """Check the settings of a simulation; an `ArgumentError` for more than one strategy, or invalid settings."""
     recovery = recovery or Recovery()
     times = devices if isinstance(devices, DeviceTimes) else DeviceTimes.exponential(devices)
     if len(strategy) != 1:

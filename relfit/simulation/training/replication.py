@@ -56,14 +56,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """A finished replication.
-
-    Attributes
-    ----------
-    jobs : records of JobRecord
-    trace : list of records of Change
-        Empty records without a trace.
-    """
+    """A finished replication; the parts of its trace are empty where none was stored."""
 
     jobs: Records[JobRecord]
     trace: list[Records[Change]]
@@ -229,10 +222,7 @@ def _life(params: TrainingParameters) -> Distribution | None:
 def run_replication(setting: Setting, rng: int, replication: int) -> TrainingRun:
     """Run one replication to its end.
 
-    Raises
-    ------
-    DataError
-        When a job does not end within ``max_events``, or waits for servers that never come.
+    A `DataError` when a job does not end within ``max_events``, or waits for servers that never come.
     """
     begin, (events, place, size) = setting.begin, setting.begin.heaps
     copies = {name: copy(getattr(begin, name)) for name in _CHANGING}
