@@ -170,9 +170,8 @@ def duration_array(value: Any, what: str = "duration", unit: str = "hours") -> F
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item() if value.dtype.kind in "iufOU" else value[()]
     if isinstance(value, (str, bytes)) or np.ndim(value) == 0:
-        plain = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
-            value, (bool, np.timedelta64)
-        )
+        numbers = (int, float, np.integer, np.floating)
+        plain = isinstance(value, numbers) and not isinstance(value, (bool, np.timedelta64))
         return np.asarray(float(value) * factor if plain else hours(value), dtype=np.float64)
     array = value.to_numpy() if isinstance(value, (pd.Series, pd.Index)) else np.asarray(value)
     if array.dtype.kind in "iuf":

@@ -86,9 +86,8 @@ class CalibratedFailures(Failures):
     def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Together:
         """One process for each scope."""
         failures, per_rack = self._by_scope, self.nodes_per_rack
-        sources: list[Any] = [
-            NodeFailures(life=self._lives(n_nodes, rng), repair=self.repair or self._repair(failures.node))
-        ]
+        own = self.repair or self._repair(failures.node)
+        sources: list[Any] = [NodeFailures(life=self._lives(n_nodes, rng), repair=own)]
         for scope in failures.wider:
             size = (per_rack or math.ceil(scope.place)) if scope.name == "rack" else None
             if size or (scope.name != "rack" and scope.is_placed):

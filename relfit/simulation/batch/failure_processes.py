@@ -159,26 +159,16 @@ class Process:
         """Failures up to a time."""
         if self.members is None:
             return self._take_any(until)
-        times, nodes, repairs, outcomes = [], [], [], []
-        while True:
-            due = np.flatnonzero(self.next <= until)
-            if not due.size:
-                break
+        parts = [np.zeros(0, dtype=FAILURE)]
+        while (due := np.flatnonzero(self.next <= until)).size:
             time, (repair, outcome) = self.next[due], self._repairs(due)
             hazards = self.rng.standard_exponential(self.next.size if self.life.batch_shape else due.size)
             life = HOUR * np.asarray(self.life.inverse_cumulative_hazard(hazards))
             self.next[due] = time + repair + (life[due] if self.life.batch_shape else life)
             struck = [self._struck(self.members[i]) for i in due]
-            sizes = [len(nodes) for nodes in struck]
-            times.append(np.repeat(time, sizes))
-            nodes += struck
-            repairs.append(np.repeat(repair, sizes))
-            outcomes.append(np.repeat(outcome, sizes))
-        if not times:
-            return np.zeros(0, dtype=FAILURE)
-        rows = failure_table(
-            np.concatenate(times), np.concatenate(nodes), np.concatenate(repairs), np.concatenate(outcomes)
-        )
+            of = np.repeat(np.arange(due.size), [len(nodes) for nodes in struck])
+            parts.append(failure_table(time[of], np.concatenate(struck), repair[of], outcome[of]))
+        rows = np.concatenate(parts)
         return rows[np.argsort(rows["time"], kind="stable")]
 
     def _repairs(self, units: IntArray) -> tuple[FloatArray, IntArray]:

@@ -216,6 +216,6 @@ class CampaignStore:
 def _one_type(column: pd.Series) -> pd.Series:
     """A column of one type, as Parquet needs: numbers, booleans, or text where types are mixed."""
     typed = column.infer_objects()
-    return (
-        typed if typed.dtype != object else column.map(lambda v: v if isinstance(v, str) else json.dumps(v), "ignore")
-    )
+    if typed.dtype != object:
+        return typed
+    return column.map(lambda value: value if isinstance(value, str) else json.dumps(value), "ignore")

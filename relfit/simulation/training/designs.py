@@ -112,9 +112,8 @@ def smallest_pool(
     taken: dict[int, float] = {}  # hours; inf where a run did not finish
 
     def hours(size: int) -> float:
-        run = simulate_training(
-            base.but(working_pool_size=size), n_replications=n_replications, rng=rng, workers=workers
-        )
+        case = base.but(working_pool_size=size)
+        run = simulate_training(case, n_replications=n_replications, rng=rng, workers=workers)
         rows[size] = {"working_pool_size": size, **_row(run)}
         taken[size] = float(rows[size]["hours"]) if not run.whole["depleted"].any() else np.inf
         return taken[size]

@@ -143,9 +143,7 @@ class TrainingSimulation(Result):
         hours = self.outputs.loc["total_training_time"] / 60.0
         n, depleted = len(self.whole), int(self.whole["depleted"].sum())
         runs = f"{n} run{'s' if n > 1 else ''}"
-        time = (
-            f"{hours['mean']:,.0f} h ({hours['low']:,.0f}-{hours['high']:,.0f})" if n > 1 else f"{hours['mean']:,.0f} h"
-        )
+        time = f"{hours['mean']:,.0f} h" + (f" ({hours['low']:,.0f}-{hours['high']:,.0f})" if n > 1 else "")
         if depleted == n:
             return f"training does not finish: after {time} too few servers are left, over {runs}"
         end = f"; in {depleted} of {n} runs too few servers were left to finish" if depleted else ""

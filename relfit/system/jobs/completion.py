@@ -311,9 +311,8 @@ def completion_time(
     low = high = None
     if level is not None:
         share("level", level, zero=False, one=False)
-        values = np.array(
-            [[_of_system(one, job, length, convention, after_failure)] for one in system.drawn(n_draws, rng)]
-        )
+        drawn = system.drawn(n_draws, rng)
+        values = np.array([[_of_system(one, job, length, convention, after_failure)] for one in drawn])
         limits = limits_of_draws(system, np.array([log_expected]), values, np.log([length]), level)
         low, high = (float(end[0]) for end in limits)
     return CompletionTime(
