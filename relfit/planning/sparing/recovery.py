@@ -143,13 +143,9 @@ def _running(
         saves = np.where(work > 0.0, save / np.where(work > 0.0, work, 1.0), 0.0 if save == 0.0 else np.inf)
         whole_time = 1.0 + lam * (detection + restart) + saves * useful
         never = np.isinf(saves)
-        return {
-            "useful": np.where(never, 0.0, useful / whole_time),
-            "saves": np.where(never, 1.0, np.where(never, 0.0, saves) * useful / whole_time),
-            "rework": np.where(never, 0.0, (1.0 - useful) / whole_time),
-            "detection": np.where(never, 0.0, lam * detection / whole_time),
-            "restart": np.where(never, 0.0, lam * restart / whole_time),
-        }
+        parts = {"useful": useful, "saves": saves * useful, "rework": 1.0 - useful}
+        parts |= {"detection": lam * detection, "restart": lam * restart}
+        return {name: np.where(never, float(name == "saves"), part / whole_time) for name, part in parts.items()}
 
 
 def reduced_size(

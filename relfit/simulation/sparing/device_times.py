@@ -170,7 +170,7 @@ def setup_of(
         stages = staged.tables() if isinstance(staged, StagedRepairs) else _NO_STAGES
         repairs.append(Repairs(kinds, shares, *stages))
         tables += [time_table(which, family) for _, family in families]
-    rack, strategy = 2 if times.rack is not None else -1, closed.strategies
+    strategy = closed.strategies
     return Setup(
         zones=cluster.zones,
         blocks=int(closed.blocks[0]),
@@ -179,10 +179,7 @@ def setup_of(
         spare_trays=int(strategy.spare_trays[0]),
         spare_blocks=int(closed.spare_blocks[0]),
         tables=np.array(tables),
-        tray_time=0,
-        rack_time=rack,
-        tray_first=1,
-        rack_first=rack + 1,
+        racks_fail=times.rack is not None,
         whole_block=whole_block,
         own_racks=own_racks,
         repeat=not undisturbed,

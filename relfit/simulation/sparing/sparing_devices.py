@@ -15,7 +15,11 @@ from relfit.simulation.engine.event_heap import EventHeap, empty_heap, put, remo
 from relfit.simulation.engine.records import Records, compiled, new_records, part
 from relfit.simulation.engine.time_tables import LOW, STEP
 from relfit.simulation.sparing.sparing_state import (
+    FIRST_OF_RACK,
+    FIRST_OF_TRAY,
     NOBODY,
+    RACK,
+    TRAY,
     Accounts,
     ClusterClock,
     JobState,
@@ -65,9 +69,9 @@ def new_plant(rng: np.random.Generator, s: Setup, down_hours: FloatArray, job: R
 def _begin(rng: np.random.Generator, s: Setup, events: EventHeap, n_trays: int, n_racks: int) -> None:
     """The first failure of each device."""
     for i in range(n_trays):
-        put(events, i, _draw(rng, s.tables, s.tray_first), 0)
+        put(events, i, _draw(rng, s.tables, FIRST_OF_TRAY), 0)
     for i in range(n_racks):
-        put(events, n_trays + i, _draw(rng, s.tables, s.rack_first), 0)
+        put(events, n_trays + i, _draw(rng, s.tables, FIRST_OF_RACK), 0)
 
 
 @compiled
@@ -220,7 +224,7 @@ def _tray_event(rng: np.random.Generator, s: Setup, p: Plant, tray: int) -> None
     p.failed[tray] = False
     p.n_failed[block] -= 1
     p.reckoned[tray] = p.outage[domain]
-    next_time = _draw(rng, s.tables, s.tray_time)
+    next_time = _draw(rng, s.tables, TRAY)
     powered = n_racks == 0 or p.rack_up[rack]
     if not powered:
         # the current outage was booked in full when it began; its remainder still counts
@@ -236,18 +240,18 @@ def _rack_event(rng: np.random.Generator, s: Setup, p: Plant, rack: int) -> None
     now, n_trays = p.clock[0].now, p.failed.size
     number, repair, per_rack = n_trays + rack, n_trays + racks_of(s) + rack, per_rack_of(s)
     if s.whole_block and not p.up[rack]:  # the block is in repair: its rack does not age
-        put(p.events, number, _time_of(p, repair) + _draw(rng, s.tables, s.rack_time), 0)
+        put(p.events, number, _time_of(p, repair) + _draw(rng, s.tables, RACK), 0)
         return
     if not p.rack_up[rack]:
         p.rack_up[rack] = True
-        put(p.events, number, now + _draw(rng, s.tables, s.rack_time), 0)
+        put(p.events, number, now + _draw(rng, s.tables, RACK), 0)
         _change(s, p, rack * per_rack, (rack + 1) * per_rack, True)
         return
     time = _draw_repair(rng, s.tables, s.rack_repair, p.rack_repairs, rack)
     p.outage[rack] += time
     if s.whole_block:
         put(p.events, repair, now + time, 0)
-        put(p.events, number, now + time + _draw(rng, s.tables, s.rack_time), 0)
+        put(p.events, number, now + time + _draw(rng, s.tables, RACK), 0)
     else:
         p.rack_up[rack] = False
         put(p.events, number, now + time, 0)
@@ -263,7 +267,7 @@ def _block_event(rng: np.random.Generator, s: Setup, p: Plant, block: int, numbe
         if p.failed[tray]:
             p.failed[tray] = False
             p.reckoned[tray] = p.outage[block]
-            put(p.events, tray, p.clock[0].now + _draw(rng, s.tables, s.tray_time), 0)
+            put(p.events, tray, p.clock[0].now + _draw(rng, s.tables, TRAY), 0)
     if not p.up[block]:
         _change(s, p, block, block + 1, True)
 

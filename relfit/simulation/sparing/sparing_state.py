@@ -13,7 +13,11 @@ from relfit.simulation.engine.records import Records, compiled
 
 __all__ = [
     "ACCOUNTS",
+    "FIRST_OF_RACK",
+    "FIRST_OF_TRAY",
     "NOBODY",
+    "RACK",
+    "TRAY",
     "Accounts",
     "ClusterClock",
     "JobState",
@@ -26,6 +30,8 @@ __all__ = [
 
 NOBODY = -1
 """Owner of a block that no job holds."""
+TRAY, FIRST_OF_TRAY, RACK, FIRST_OF_RACK = range(4)
+"""Rows of `Setup.tables`: times to failure when new, and from a random instant; those of racks only if they fail."""
 
 
 class Accounts:
@@ -104,11 +110,8 @@ class Setup(NamedTuple):
     spare_trays: int
     spare_blocks: int
     tables: FloatArray
-    tray_time: int
-    rack_time: int
-    """Below 0: racks do not fail."""
-    tray_first: int
-    rack_first: int
+    """By `TRAY`, `FIRST_OF_TRAY`, `RACK`, `FIRST_OF_RACK`, then by kind of repair."""
+    racks_fail: bool
     tray_repair: Repairs
     rack_repair: Repairs
     whole_block: bool
@@ -168,4 +171,4 @@ def per_rack_of(s: Setup) -> int:
 @compiled
 def racks_of(s: Setup) -> int:
     """Racks that can fail."""
-    return s.zones * s.blocks // per_rack_of(s) if s.rack_time >= 0 else 0
+    return s.zones * s.blocks // per_rack_of(s) if s.racks_fail else 0

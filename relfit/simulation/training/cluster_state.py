@@ -46,19 +46,8 @@ STATES = (
     "on_order",
 )
 """States of a server, which is in exactly one of them."""
-(
-    IDLE,
-    ACTIVE,
-    STANDBY,
-    AUTO_REPAIR,
-    MANUAL_REPAIR,
-    AUTO_QUEUE,
-    MANUAL_QUEUE,
-    SPARE,
-    RETIRED,
-    RACK_DOWN,
-    ON_ORDER,
-) = range(len(STATES))
+IDLE, ACTIVE, STANDBY, AUTO_REPAIR, MANUAL_REPAIR = range(5)
+AUTO_QUEUE, MANUAL_QUEUE, SPARE, RETIRED, RACK_DOWN, ON_ORDER = range(5, len(STATES))
 
 PHASES = ("running", "recovery", "selection", "waiting", "stalled", "down", "done", "depleted")
 """Phases of a job."""
@@ -81,23 +70,8 @@ SPARES, AUTO_WAITING, MANUAL_WAITING, STANDBYS = range(4)  # queues; from STANDB
 NOBODY = -1
 
 N_STREAMS = 15
-(
-    SETUP,
-    LIFE,
-    PICK,
-    KIND,
-    DIAGNOSIS,
-    AUTO_TIME,
-    MANUAL_TIME,
-    ESCALATION,
-    OUTCOME,
-    SELECTION,
-    REGENERATION,
-    RACKS,
-    CLUSTER,
-    CORRUPTIONS,
-    RETIREMENTS,
-) = range(N_STREAMS)
+SETUP, LIFE, PICK, KIND, DIAGNOSIS, AUTO_TIME, MANUAL_TIME, ESCALATION = range(8)
+OUTCOME, SELECTION, REGENERATION, RACKS, CLUSTER, CORRUPTIONS, RETIREMENTS = range(8, N_STREAMS)
 
 
 class Options:
