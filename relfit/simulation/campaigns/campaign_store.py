@@ -193,9 +193,8 @@ class CampaignStore:
         if not tables:
             return pd.DataFrame({"cell": pd.Series(dtype=str), "replication": pd.Series(dtype=np.int32)})
         frame = pa.concat_tables(tables, promote_options="permissive").to_pandas()
-        return frame.sort_values(list(_KEYS), kind="stable", ignore_index=True).drop_duplicates(
-            list(_KEYS), ignore_index=True
-        )
+        frame = frame.sort_values(list(_KEYS), kind="stable", ignore_index=True)
+        return frame.drop_duplicates(list(_KEYS), ignore_index=True)
 
     def _parts(self, kind: str) -> list[Path]:
         return sorted((self.folder / kind).glob("[!.]*.parquet"))

@@ -14,21 +14,8 @@ from relfit.base.arrays import FloatArray, IntArray
 from relfit.simulation.engine.event_heap import EventHeap, empty_heap, put, remove
 from relfit.simulation.engine.records import Records, compiled, new_records, part
 from relfit.simulation.engine.time_tables import LOW, STEP
-from relfit.simulation.sparing.sparing_state import (
-    FIRST_OF_RACK,
-    FIRST_OF_TRAY,
-    NOBODY,
-    RACK,
-    TRAY,
-    Accounts,
-    ClusterClock,
-    JobState,
-    Plant,
-    Repairs,
-    Setup,
-    per_rack_of,
-    racks_of,
-)
+from relfit.simulation.sparing import sparing_state as at
+from relfit.simulation.sparing.sparing_state import JobState, Plant, Repairs, Setup, per_rack_of, racks_of
 
 __all__ = ["give_block", "happen", "new_plant", "take_idle"]
 
@@ -50,7 +37,7 @@ def new_plant(rng: np.random.Generator, s: Setup, down_hours: FloatArray, job: R
         np.zeros(n_trays),
         np.zeros(n_trays, np.int64),
         np.zeros(max(n_racks, 1), np.int64),
-        np.full(n_blocks, NOBODY),
+        np.full(n_blocks, at.NOBODY),
         np.arange(n_blocks),
         np.full(s.zones, s.blocks),
         np.tile(np.arange(s.blocks), s.zones),
@@ -58,9 +45,9 @@ def new_plant(rng: np.random.Generator, s: Setup, down_hours: FloatArray, job: R
         np.zeros(s.zones, np.int64),
         np.zeros(s.zones),
         np.zeros(s.limit // s.unit + 2),
-        new_records(ClusterClock, 1),
+        new_records(at.ClusterClock, 1),
         job,
-        new_records(Accounts, len(job)),
+        new_records(at.Accounts, len(job)),
         down_hours,
     )
 
@@ -69,9 +56,9 @@ def new_plant(rng: np.random.Generator, s: Setup, down_hours: FloatArray, job: R
 def _begin(rng: np.random.Generator, s: Setup, events: EventHeap, n_trays: int, n_racks: int) -> None:
     """The first failure of each device."""
     for i in range(n_trays):
-        put(events, i, _draw(rng, s.tables, FIRST_OF_TRAY), 0)
+        put(events, i, _draw(rng, s.tables, at.FIRST_OF_TRAY), 0)
     for i in range(n_racks):
-        put(events, n_trays + i, _draw(rng, s.tables, FIRST_OF_RACK), 0)
+        put(events, n_trays + i, _draw(rng, s.tables, at.FIRST_OF_RACK), 0)
 
 
 @compiled
@@ -137,10 +124,10 @@ def _block_down(s: Setup, p: Plant, block: int) -> None:
     """A block goes down; a spare replaces it, or its job misses it."""
     zone, owner = block // s.blocks, p.owner[block]
     if owner < 0:
-        take_idle(s, p, block, NOBODY)
+        take_idle(s, p, block, at.NOBODY)
         return
     p.job[owner].hit = 1
-    p.owner[block] = NOBODY
+    p.owner[block] = at.NOBODY
     if p.n_idle[zone] == 0:
         p.short[owner, zone] += 1
         p.job[owner].missing += 1
@@ -158,7 +145,7 @@ def give_block(s: Setup, p: Plant, block: int) -> None:
             p.job[owner].missing -= 1
             p.owner[block] = owner
             return
-    p.owner[block] = NOBODY
+    p.owner[block] = at.NOBODY
     p.idle[zone * s.blocks + p.n_idle[zone]] = block
     p.where[block] = p.n_idle[zone]
     p.n_idle[zone] += 1
@@ -224,7 +211,7 @@ def _tray_event(rng: np.random.Generator, s: Setup, p: Plant, tray: int) -> None
     p.failed[tray] = False
     p.n_failed[block] -= 1
     p.reckoned[tray] = p.outage[domain]
-    next_time = _draw(rng, s.tables, TRAY)
+    next_time = _draw(rng, s.tables, at.TRAY)
     powered = n_racks == 0 or p.rack_up[rack]
     if not powered:
         # the current outage was booked in full when it began; its remainder still counts
@@ -240,18 +227,18 @@ def _rack_event(rng: np.random.Generator, s: Setup, p: Plant, rack: int) -> None
     now, n_trays = p.clock[0].now, p.failed.size
     number, repair, per_rack = n_trays + rack, n_trays + racks_of(s) + rack, per_rack_of(s)
     if s.whole_block and not p.up[rack]:  # the block is in repair: its rack does not age
-        put(p.events, number, _time_of(p, repair) + _draw(rng, s.tables, RACK), 0)
+        put(p.events, number, _time_of(p, repair) + _draw(rng, s.tables, at.RACK), 0)
         return
     if not p.rack_up[rack]:
         p.rack_up[rack] = True
-        put(p.events, number, now + _draw(rng, s.tables, RACK), 0)
+        put(p.events, number, now + _draw(rng, s.tables, at.RACK), 0)
         _change(s, p, rack * per_rack, (rack + 1) * per_rack, True)
         return
     time = _draw_repair(rng, s.tables, s.rack_repair, p.rack_repairs, rack)
     p.outage[rack] += time
     if s.whole_block:
         put(p.events, repair, now + time, 0)
-        put(p.events, number, now + time + _draw(rng, s.tables, RACK), 0)
+        put(p.events, number, now + time + _draw(rng, s.tables, at.RACK), 0)
     else:
         p.rack_up[rack] = False
         put(p.events, number, now + time, 0)
@@ -267,7 +254,7 @@ def _block_event(rng: np.random.Generator, s: Setup, p: Plant, block: int, numbe
         if p.failed[tray]:
             p.failed[tray] = False
             p.reckoned[tray] = p.outage[block]
-            put(p.events, tray, p.clock[0].now + _draw(rng, s.tables, TRAY), 0)
+            put(p.events, tray, p.clock[0].now + _draw(rng, s.tables, at.TRAY), 0)
     if not p.up[block]:
         _change(s, p, block, block + 1, True)
 
