@@ -17,7 +17,6 @@ from relfit.system.checked_nodes import duration_array
 __all__ = ["Quantities", "finite_hours", "horizon_hours"]
 
 
-_HALF = 0.6931471805599453
 _SMALLEST = 1e-300
 
 
@@ -131,7 +130,7 @@ class Quantities(ABC):
     def _mean_after(self, after: float) -> FloatArray:
         """Mean residual life of each row."""
         rows = self._rows
-        centre = self._time_of(np.log(_HALF), after)
+        centre = self._time_of(np.log(np.log(2.0)), after)
         usable = self._finite() & np.isfinite(centre)
         before = self._log_reliability(np.full((1, rows), after))[0] if after else np.zeros(rows)
 

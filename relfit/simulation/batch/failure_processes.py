@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,6 @@ from relfit.base.errors import ArgumentError
 from relfit.fitting.families.distribution import Distribution
 from relfit.simulation.batch.engine_state import FAILURE
 from relfit.simulation.batch.seconds import HOUR
-
-if TYPE_CHECKING:
-    from relfit.simulation.batch.failure_source import Failures, RepairedFailures
 
 __all__ = ["ClassProcess", "FailureStream", "PartProcess", "Process", "Replay", "Table", "Together", "failure_table"]
 
@@ -49,6 +46,28 @@ class FailureProcess(Protocol):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where such a process was."""
+
+
+class FailureSource(Protocol):
+    """Makes a `FailureProcess`."""
+
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> FailureProcess:
+        """The failures of `n_nodes` nodes, from `start` (seconds) on."""
+
+
+class RepairedUnits(Protocol):
+    """How the units of a `Process` are repaired."""
+
+    @property
+    def mean_repair(self) -> float:
+        """Mean time to repair, in seconds."""
+
+    @property
+    def has_history(self) -> bool:
+        """Whether a repair depends on those before it."""
+
+    def repairs(self, earlier: IntArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+        """Seconds and outcomes, by the number of earlier repairs."""
 
 
 class Replay:
@@ -127,7 +146,7 @@ class Process:
 
     def __init__(
         self,
-        kind: RepairedFailures,
+        kind: RepairedUnits,
         life: Distribution,
         ages: npt.ArrayLike | None,
         members: list[IntArray] | None,
@@ -267,7 +286,7 @@ class FailureStream:
 
     def __init__(
         self,
-        sources: Sequence[Failures],
+        sources: Sequence[FailureSource],
         n_nodes: int,
         rng: int | np.random.Generator | None,
         start: float = 0.0,

@@ -89,7 +89,7 @@ class Failures:
 
 
 @dataclass(frozen=True)
-class RepairedFailures(Failures):
+class _Repaired(Failures):
     """Failures with drawn repairs, as `SystemFailures` documents them; stages count those after its own failures."""
 
     repair: Any = 0.0
@@ -126,7 +126,7 @@ class RepairedFailures(Failures):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SystemFailures(RepairedFailures):
+class SystemFailures(_Repaired):
     """Failures of the system as a Poisson process, each of a node drawn from all, idle ones and those down included.
 
     A failure of a node that is down is ignored, so the realised rate is lower (BatSim's failure model).
@@ -160,7 +160,7 @@ class SystemFailures(RepairedFailures):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeFailures(RepairedFailures):
+class NodeFailures(_Repaired):
     """Each node fails by itself and is as new after its repair.
 
     Parameters
@@ -195,7 +195,7 @@ class NodeFailures(RepairedFailures):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupFailures(RepairedFailures):
+class GroupFailures(_Repaired):
     """All nodes of a rack, or of another group, fail together; one group of all nodes is an outage of the system.
 
     Parameters

@@ -16,7 +16,7 @@ from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, SparingEv
 from relfit.simulation.engine.repair_stages import StagedRepairs
 from relfit.simulation.engine.rescaled import Rescaled
 from relfit.simulation.engine.time_tables import remaining_table, time_table
-from relfit.simulation.sparing.sparing_state import Repairs, Setup
+from relfit.simulation.sparing.sparing_state import DeviceRepairs, Setup
 
 __all__ = ["KINDS", "DeviceTimes", "setup_of"]
 
@@ -168,7 +168,7 @@ def setup_of(
         families, staged = times.kinds(which), times.repairs(which)
         kinds, shares = np.arange(len(tables), len(tables) + len(families)), np.cumsum([part for part, _ in families])
         stages = staged.tables() if isinstance(staged, StagedRepairs) else _NO_STAGES
-        repairs.append(Repairs(kinds, shares, *stages))
+        repairs.append(DeviceRepairs(kinds, shares, *stages))
         tables += [time_table(which, family) for _, family in families]
     strategy = closed.strategies
     return Setup(

@@ -15,7 +15,7 @@ from relfit.simulation.engine.event_heap import EventHeap, empty_heap, put, remo
 from relfit.simulation.engine.records import Records, compiled, new_records, part
 from relfit.simulation.engine.time_tables import LOW, STEP
 from relfit.simulation.sparing import sparing_state as at
-from relfit.simulation.sparing.sparing_state import JobState, Plant, Repairs, Setup, per_rack_of, racks_of
+from relfit.simulation.sparing.sparing_state import DeviceRepairs, JobState, Plant, Setup, per_rack_of, racks_of
 
 __all__ = ["give_block", "happen", "new_plant", "take_idle"]
 
@@ -73,7 +73,7 @@ def _draw(rng: np.random.Generator, tables: FloatArray, table: int) -> float:
 
 @compiled
 def _draw_repair(
-    rng: np.random.Generator, tables: FloatArray, repairs: Repairs, earlier: IntArray, number: int
+    rng: np.random.Generator, tables: FloatArray, repairs: DeviceRepairs, earlier: IntArray, number: int
 ) -> float:
     """Hours until a device that failed is repaired, by its earlier repairs or by a kind."""
     if repairs.times.shape[0] > 0:
@@ -88,7 +88,7 @@ def _draw_repair(
 
 
 @compiled
-def _draw_stages(rng: np.random.Generator, stages: Repairs, earlier: IntArray, number: int) -> float:
+def _draw_stages(rng: np.random.Generator, stages: DeviceRepairs, earlier: IntArray, number: int) -> float:
     """Hours of repairs in stages; counts the repair, infinite where the device is never back."""
     time, history = 0.0, min(earlier[number], stages.times.shape[1] - 1)
     for k in range(stages.times.shape[0]):

@@ -20,9 +20,9 @@ __all__ = [
     "TRAY",
     "Accounts",
     "ClusterClock",
+    "DeviceRepairs",
     "JobState",
     "Plant",
-    "Repairs",
     "Setup",
     "per_rack_of",
     "racks_of",
@@ -85,7 +85,7 @@ class JobState:
     """Whether this event struck a working unit."""
 
 
-class Repairs(NamedTuple):
+class DeviceRepairs(NamedTuple):
     """Repairs of trays, or of racks: of several kinds, or in stages by the number of earlier ones."""
 
     kinds: IntArray
@@ -112,8 +112,8 @@ class Setup(NamedTuple):
     tables: FloatArray
     """By `TRAY`, `FIRST_OF_TRAY`, `RACK`, `FIRST_OF_RACK`, then by kind of repair."""
     racks_fail: bool
-    tray_repair: Repairs
-    rack_repair: Repairs
+    tray_repair: DeviceRepairs
+    rack_repair: DeviceRepairs
     whole_block: bool
     """One repair restores all trays of a block (the paper's chain); else every tray is repaired by itself."""
     own_racks: bool
