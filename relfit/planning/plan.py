@@ -23,10 +23,7 @@ _MATTERS = {
         "failures.exponential": "Planned with a constant rate; by family, the plan follows the ageing of nodes.",
         "dependence.dispersion": _BAD_WEEKS,
     },
-    "migration": {
-        **_EACH,
-        "dependence.cofailure": "Failures that come together leave no time to migrate.",
-    },
+    "migration": {**_EACH, "dependence.cofailure": "Failures that come together leave no time to migrate."},
     "replication": {
         **_EACH,
         "dependence.cofailure": "Both copies of a process fail together more often than the plan says.",

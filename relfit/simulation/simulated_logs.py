@@ -241,12 +241,7 @@ def _shared_failures(
 
 
 def log_of_outages(
-    system: str,
-    outages: Outages,
-    rack: IntArray | None,
-    count: int,
-    length: float,
-    start: pd.Timestamp,
+    system: str, outages: Outages, rack: IntArray | None, count: int, length: float, start: pd.Timestamp
 ) -> FailureLog:
     """A log of nodes observed from hour 0 to `length`; outages by node, start and end in hours."""
     who, begin, end, scope = outages

@@ -117,12 +117,7 @@ class _Times:
 
 
 def _drive_part(
-    simulation: Simulation,
-    run: Drive,
-    saving: Saving | None,
-    write: Write,
-    times: _Times,
-    progress: Progress | None,
+    simulation: Simulation, run: Drive, saving: Saving | None, write: Write, times: _Times, progress: Progress | None
 ) -> bool:
     begun, first = time.perf_counter(), int(run.engine.state["n_events"][0])
     while True:
@@ -186,8 +181,7 @@ def _more_failures(run: Drive) -> None:
     if run.idle_failures > _MOST_IDLE:
         waiting = int(state.n_waiting)
         raise DataError(
-            f"{waiting} jobs wait for more nodes than are ever up at once",
-            remedy="give reject_after_repairs, or until",
+            f"{waiting} jobs wait for more nodes than are ever up at once", remedy="give reject_after_repairs, or until"
         )
     _check_advance(run)
 

@@ -15,14 +15,7 @@ from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import over_groups
 from relfit.base.results import Result, json_ready
 from relfit.base.text import percent
-from relfit.planning.sparing import (
-    Cluster,
-    DeviceFailures,
-    Recovery,
-    SparingEvaluation,
-    Strategies,
-    evaluate_sparing,
-)
+from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, SparingEvaluation, Strategies, evaluate_sparing
 from relfit.planning.sparing.evaluation import SHARES
 from relfit.simulation.engine.replications import half_interval
 from relfit.simulation.sparing.device_times import KINDS, DeviceTimes, setup_of

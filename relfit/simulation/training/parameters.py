@@ -144,8 +144,7 @@ class TrainingParameters(Settings):
     weibull_shape: Annotated[float, Field(ge=0.05, le=100.0)] = Field(1.0, description="shape of weibull times")
     lognormal_sigma: Annotated[float, Field(ge=0.01, le=10.0)] = Field(1.0, description="sigma of lognormal times")
     failure: FittedFamily | None = Field(
-        None,
-        description="times to failure of a good server by a fitted family, in hours; a rate beside it rescales it",
+        None, description="times to failure of a good server by a fitted family, in hours; a rate beside it rescales it"
     )
     renew_on_restart: bool = Field(
         False, description="draw all times to failure again at every restart, instead of letting servers age"
