@@ -112,18 +112,20 @@ class DeviceTimes:
             repair = Rescaled("repair", failures.repairs, float(means.mttr))
         return cls(tray, repair, plain.rack)
 
-    def repairs(self, which: str) -> RepairTimes:
-        """Those of trays or of racks; `which` is ``"repair"`` or ``"rack_repair"``."""
+    def _repairs(self, which: str) -> RepairTimes:
         return self.rack_repair if which == "rack_repair" and self.rack_repair is not None else self.repair
 
     @property
     def has_history(self) -> bool:
         """Whether repairs depend on earlier ones."""
-        return any(isinstance(self.repairs(which), StagedRepairs) for which in KINDS)
+        return any(isinstance(self._repairs(which), StagedRepairs) for which in KINDS)
 
     def kinds(self, which: str) -> list[tuple[float, Distribution]]:
-        """Kinds of `repairs` with their shares; one kind with the long-run mean where there are stages."""
-        repairs = self.repairs(which)
+        """Kinds of repair with their shares; one kind with the long-run mean where there are stages.
+
+        `which` is ``"repair"`` or ``"rack_repair"``.
+        """
+        repairs = self._repairs(which)
         if isinstance(repairs, StagedRepairs):
             return [(1.0, Exponential(np.asarray(1.0 / repairs.long_run_mean())))]
         if isinstance(repairs, Distribution):
@@ -165,7 +167,7 @@ def setup_of(
         tables.append(remaining_table(tables[2]))
     repairs = []
     for which in KINDS:
-        families, staged = times.kinds(which), times.repairs(which)
+        families, staged = times.kinds(which), times._repairs(which)
         kinds, shares = np.arange(len(tables), len(tables) + len(families)), np.cumsum([part for part, _ in families])
         stages = staged.tables() if isinstance(staged, StagedRepairs) else _NO_STAGES
         repairs.append(DeviceRepairs(kinds, shares, *stages))
